@@ -1,0 +1,105 @@
+"""What the harness asks of an agent: how to start it, and how to read what it left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from scylla_gha.model.experiment import Limits
+from scylla_gha.model.trial import NO_USAGE, Outcome, Trajectory, Usage
+from scylla_gha.model.variant import Treatment
+from scylla_gha.proc import Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A cell as the agent gets it. `patch` is the reference solution, which only the oracle may use."""
+
+    prompt: str
+    home: Path
+    patch: Path
+    limits: Limits
+    model: str | None = None
+    treatment: Treatment = Treatment()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How to start an agent; the prompt goes in on standard input, as text. `secrets` must not be kept anywhere."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What an agent's process left: how it ended, its wall-clock start and limit in seconds, and its files."""
+
+    finished: Finished
+    started_at: float
+    limit_seconds: float
+    transcript: Path
+    stderr: Path
+    home: Path
+
+    def complaint(self, length: int = 300) -> str:
+        """The end of what it said on standard error, or else on standard output."""
+        for path in (self.stderr, self.transcript):
+            text = path.read_bytes()[-10_000:].decode(errors="replace").strip()
+            if text:
+                return text[-length:]
+        return "it said nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An attempt as the transcript tells it. `retryable`: the same cell may end otherwise if it is run again."""
+
+    outcome: Outcome
+    reason: str
+    retryable: bool = False
+    usage: Usage = Usage()
+    trajectory: Trajectory = Trajectory()
+    turns: int | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """Where an agent CLI comes from: npm package, program in it, and the oldest version that is understood."""
+
+    npm: str
+    program: str
+    oldest: tuple[int, ...]
+
+
+class Agent(Protocol):
+    """An agent CLI, or a built-in agent."""
+
+    @property
+    def package(self) -> Package | None:
+        """None: the agent is built in, uses no model and costs nothing."""
+
+    def version(self, program: str) -> str:
+        """The version of the program, or of the built-in agent. ToolError where it is too old or not known."""
+
+    def require_access(self) -> None:
+        """ToolError where the agent has no way to reach a model."""
+
+    def command(self, task: Task, program: str) -> Command:
+        """How to start it on a task; may lay files into the task's HOME."""
+
+    def read(self, ended: Ended) -> Reading:
+        """What happened, by rule."""
+
+
+def read_plain(ended: Ended) -> Reading:
+    """The reading of a built-in agent, which uses no model; where it fails, the scenario is at fault."""
+    if ended.finished.timed_out:
+        outcome, reason = Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
+    elif ended.finished.code:
+        outcome, reason = Outcome.FIXTURE_ERROR, f"exit code {ended.finished.code}: {ended.complaint()}"
+    else:
+        outcome, reason = Outcome.COMPLETED, "done"
+    return Reading(outcome, reason, usage=NO_USAGE, turns=0)

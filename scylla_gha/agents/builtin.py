@@ -1,0 +1,34 @@
+"""The agents that prove a scenario: `oracle` applies the reference solution, `nop` does nothing."""
+
+from typing import Final
+
+from scylla_gha.agents.base import Command, Ended, Reading, Task, read_plain
+
+
+class BuiltIn:
+    """An agent without a model: a fixed command."""
+
+    package: Final = None
+
+    def version(self, program: str) -> str:  # noqa: ARG002 the Protocol's signature
+        """Raised when what the built-in agents do changes."""
+        return "1"
+
+    def require_access(self) -> None:
+        """There is nothing to reach."""
+
+    def command(self, task: Task, program: str) -> Command:  # noqa: ARG002 the Protocol's signature
+        """Do nothing, successfully."""
+        return Command(("true",))
+
+    def read(self, ended: Ended) -> Reading:
+        """Completed, unless the process itself failed."""
+        return read_plain(ended)
+
+
+class Oracle(BuiltIn):
+    """Applies the reference solution."""
+
+    def command(self, task: Task, program: str) -> Command:  # noqa: ARG002 the Protocol's signature
+        """Apply the patch with git."""
+        return Command(("git", "apply", "--binary", "--whitespace=nowarn", str(task.patch)))

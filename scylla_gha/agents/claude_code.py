@@ -1,0 +1,93 @@
+"""Claude Code, headless: the prompt on standard input, stream-json out, a configuration folder of the trial's own.
+
+Flags and environment as of version 2.1.197 (`claude --help`, 2026-11-21).
+"""
+
+import json
+import os
+import re
+from typing import Final
+
+from scylla_gha import proc
+from scylla_gha.agents import claude_outcome, claude_session
+from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
+from scylla_gha.errors import ToolError
+from scylla_gha.model.variant import Treatment
+
+_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+# All that reaches the CLI from the harness's environment: how to get to the model, and nothing else.
+_PASSED_ON: Final = (*_KEYS, "ANTHROPIC_BASE_URL", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE")
+_VERSION_SECONDS: Final = 60.0
+
+
+class ClaudeCode:
+    """The `claude` command."""
+
+    package: Final = Package(npm="@anthropic-ai/claude-code", program="claude", oldest=(2, 1, 0))
+
+    def version(self, program: str) -> str:
+        """What `claude --version` says.
+
+        Raises:
+            ToolError: it is missing, too old, or answers in an unknown form.
+        """
+        said = proc.capture([program, "--version"], seconds=_VERSION_SECONDS)
+        text = said.stdout.decode(errors="replace").strip()
+        found = re.match(r"(\d+)\.(\d+)\.(\d+)\b", text)
+        if said.code or not found:
+            raise ToolError(f"{program} --version: unknown answer {text or said.message!r}; is this Claude Code?")
+        if tuple(int(part) for part in found.groups()) < self.package.oldest:
+            oldest = ".".join(str(part) for part in self.package.oldest)
+            raise ToolError(f"{program} is version {found[0]}, older than {oldest}; update it, "
+                            "or pin a version in the experiment: agents: [claude-code@VERSION]")  # fmt: skip
+        return found[0]
+
+    def require_access(self) -> None:
+        """Look for a key.
+
+        Raises:
+            ToolError: there is none in the environment.
+        """
+        if not any(os.environ.get(name) for name in _KEYS):
+            raise ToolError("claude-code needs a key to reach a model; set ANTHROPIC_API_KEY and run again")
+
+    def command(self, task: Task, program: str) -> Command:
+        """Start with the variant's flags; every setting that the variant does not name is the CLI's default."""
+        config = task.home / ".claude"
+        config.mkdir(exist_ok=True)
+        argv = [program, "--print", "--verbose", "--output-format", "stream-json", "--include-partial-messages",
+                "--permission-mode", "bypassPermissions", "--strict-mcp-config"]  # fmt: skip
+        argv += ["--model", task.model] if task.model else []
+        argv += ["--max-turns", str(task.limits.turns)] if task.limits.turns else []
+        argv += ["--max-budget-usd", str(task.limits.usd)] if task.limits.usd else []
+        env = {
+            **{name: os.environ[name] for name in _PASSED_ON if os.environ.get(name)},
+            "CLAUDE_CONFIG_DIR": str(config),
+            "CLAUDE_CODE_MAX_RETRIES": str(task.limits.api_retries),
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",  # without it the CLI refuses to work unattended as root
+        }
+        secrets = tuple(env[name] for name in _KEYS if name in env)
+        return Command((*argv, *_flags(task.treatment)), env=env, secrets=secrets)
+
+    def read(self, ended: Ended) -> Reading:
+        """Read the transcript, then decide by rule."""
+        session = claude_session.read(ended.transcript, ended.home / ".claude" / "projects")
+        outcome, reason, retryable = claude_outcome.decide(session, ended)
+        return Reading(outcome, reason, retryable, session.usage, session.trajectory, session.turns, session.version)
+
+
+def _flags(treatment: Treatment) -> list[str]:
+    flags: list[str] = []
+    if treatment.system_prompt and treatment.system_prompt.replace is not None:
+        flags += ["--system-prompt", treatment.system_prompt.replace]
+    if treatment.system_prompt and treatment.system_prompt.append is not None:
+        flags += ["--append-system-prompt", treatment.system_prompt.append]
+    if treatment.setting_sources is not None:
+        flags += ["--setting-sources", ",".join(treatment.setting_sources)]
+    if treatment.tools is not None:
+        flags += ["--tools", ",".join(treatment.tools)]
+    if treatment.settings is not None:
+        flags += ["--settings", json.dumps(treatment.settings)]
+    return flags

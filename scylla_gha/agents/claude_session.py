@@ -1,0 +1,227 @@
+"""Claude Code's stream-json transcript as a session: conversation, tool calls, usage, and how it ended.
+
+One event a line. `stream_event` carries the provider's own events, with the tokens of each message; `status:
+requesting` says that a request went out. The CLI's own session files add the time of each tool call.
+"""
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from scylla_gha.model.trial import Step, ToolCall, Trajectory, Usage
+
+Event = dict[str, Any]
+_KINDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+@dataclass
+class Session:
+    """What the transcript says; filled event by event."""
+
+    version: str | None = None
+    result: Event | None = None
+    error: str | None = None  # the CLI's name of the fault for which it gave up
+    refused: bool = False
+    waiting: bool = False  # a request went out, and no byte of an answer came back
+    retrying: str | None = None  # the fault for which the CLI was repeating a request when the transcript ends
+    answered: bool = False
+    last_seen: float | None = None
+    unreadable: int = 0
+    messages: dict[str, "Message"] = field(default_factory=dict)
+    calls: dict[str, ToolCall] = field(default_factory=dict)
+
+    @property
+    def turns(self) -> int:
+        """Messages of the model."""
+        return sum(1 for message in self.messages.values() if not message.synthetic)
+
+    @property
+    def usage(self) -> Usage:
+        """The CLI's own totals where it ended by itself, else the sum of the messages that came to their end."""
+        if self.result is not None:
+            return _of_result(self.result)
+        counted = [message for message in self.messages.values() if not message.synthetic]
+        if any(not message.complete for message in counted):
+            return Usage()
+        return Usage(
+            input_tokens=sum(message.tokens.get("input_tokens", 0) for message in counted),
+            output_tokens=sum(message.tokens.get("output_tokens", 0) for message in counted),
+            cache_read_tokens=sum(message.tokens.get("cache_read_input_tokens", 0) for message in counted),
+            cache_write_tokens=sum(message.tokens.get("cache_creation_input_tokens", 0) for message in counted),
+            usd=None if counted else 0.0,
+        )
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The conversation after the prompt."""
+        steps = tuple(
+            Step(source="agent", text="\n".join(message.texts), tool_calls=tuple(self.calls[i] for i in message.calls))
+            for message in self.messages.values()
+        )
+        final = self.result.get("result") if self.result else None
+        return Trajectory(steps=steps, final_message=final if isinstance(final, str) else None)
+
+
+@dataclass
+class Message:
+    """One message of the model."""
+
+    synthetic: bool = False
+    complete: bool = False
+    texts: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    tokens: dict[str, int] = field(default_factory=dict)
+
+
+def read(transcript: Path, projects: Path) -> Session:
+    """Read a transcript, and the durations of tool calls from the CLI's session files in `projects`."""
+    session = Session()
+    current = ""
+    for event in _events(transcript, session):
+        current = _take(session, event, current)
+    _time(session, projects)
+    return session
+
+
+def _events(path: Path, session: Session) -> Iterator[Event]:
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                event = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                event = None
+            if isinstance(event, dict):
+                yield event
+            elif line.strip():
+                session.unreadable += 1
+
+
+def _take(session: Session, event: Event, current: str) -> str:
+    """Take one event in; returns the id of the message that is being streamed."""
+    session.last_seen = _seconds(event.get("timestamp")) or session.last_seen
+    match event.get("type"):
+        case "system":
+            _system(session, event)
+        case "stream_event":
+            session.waiting, session.retrying, session.answered = False, None, True
+            return _streamed(session, event.get("event") or {}, current)
+        case "assistant":
+            _assistant(session, event)
+        case "user":
+            _tool_results(session, event)
+        case "result":
+            session.result, session.waiting = event, False
+        case _:
+            pass  # a kind that says nothing we need
+    return current
+
+
+def _system(session: Session, event: Event) -> None:
+    match event.get("subtype"):
+        case "init":
+            session.version = event.get("claude_code_version")
+        case "status":
+            session.waiting = event.get("status") == "requesting"
+        case "api_retry":
+            session.retrying = f"{event.get('error_status')} {event.get('error')}"
+        case str(subtype) if subtype.startswith("model_refusal"):
+            session.refused = True
+        case _:
+            pass
+
+
+def _streamed(session: Session, event: Event, current: str) -> str:
+    if event.get("type") == "message_start":
+        started = event.get("message") or {}
+        current = _unique(session, str(started.get("id")))
+        session.messages[current] = Message(tokens=_tokens(started.get("usage")))
+    elif current in session.messages:
+        message = session.messages[current]
+        if event.get("type") == "message_delta":
+            message.tokens.update(_tokens(event.get("usage")))
+        message.complete = message.complete or event.get("type") == "message_stop"
+    return current
+
+
+def _unique(session: Session, name: str) -> str:
+    """A provider's ids are unique; a replaying or broken one's may not be, and no message may hide another."""
+    return name if name not in session.messages else f"{name}#{len(session.messages)}"
+
+
+def _assistant(session: Session, event: Event) -> None:
+    said = event.get("message") or {}
+    session.error = event.get("error") or session.error
+    name = str(said.get("id"))
+    newest = next((key for key in reversed(session.messages) if key.partition("#")[0] == name), name)
+    message = session.messages.setdefault(newest, Message(synthetic=said.get("model") == "<synthetic>"))
+    for block in said.get("content") or ():
+        if block.get("type") == "text":
+            message.texts.append(str(block.get("text")))
+        elif block.get("type") == "tool_use":
+            call = str(block.get("id"))
+            message.calls.append(call)
+            session.calls[call] = ToolCall(id=call, name=str(block.get("name")), arguments=block.get("input"))
+
+
+def _tool_results(session: Session, event: Event) -> None:
+    content = (event.get("message") or {}).get("content")
+    for block in content if isinstance(content, list) else ():
+        call = session.calls.get(str(block.get("tool_use_id")))
+        if call:
+            answer = {"result": _plain(block.get("content")), "failed": bool(block.get("is_error"))}
+            session.calls[call.id] = call.model_copy(update=answer)
+
+
+def _plain(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", part.get("type"))) for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)
+
+
+def _tokens(usage: object) -> dict[str, int]:
+    given = usage if isinstance(usage, dict) else {}
+    return {kind: given[kind] for kind in _KINDS if isinstance(given.get(kind), int)}
+
+
+def _of_result(result: Event) -> Usage:
+    """Totals over all models, sub-agents included; the sums of `usage` leave these out."""
+    models = [each for each in (result.get("modelUsage") or {}).values() if isinstance(each, dict)]
+    usd = result.get("total_cost_usd")
+    return Usage(
+        input_tokens=sum(each.get("inputTokens", 0) for each in models),
+        output_tokens=sum(each.get("outputTokens", 0) for each in models),
+        cache_read_tokens=sum(each.get("cacheReadInputTokens", 0) for each in models),
+        cache_write_tokens=sum(each.get("cacheCreationInputTokens", 0) for each in models),
+        usd=float(usd) if isinstance(usd, int | float) else None,
+    )
+
+
+def _time(session: Session, projects: Path) -> None:
+    """Set each call's duration: from the message that made it to the one that brought its result."""
+    began: dict[str, float] = {}
+    for path in sorted(projects.rglob("*.jsonl")):
+        for event in _events(path, Session()):
+            when = _seconds(event.get("timestamp"))
+            content = (event.get("message") or {}).get("content")
+            if when is not None and isinstance(content, list):
+                _clock(session, began, content, when)
+
+
+def _clock(session: Session, began: dict[str, float], content: list[Event], when: float) -> None:
+    for block in content:
+        if block.get("type") == "tool_use":
+            began[str(block.get("id"))] = when
+        call = session.calls.get(str(block.get("tool_use_id")))
+        if call and call.id in began:
+            session.calls[call.id] = call.model_copy(update={"seconds": max(0.0, when - began[call.id])})
+
+
+def _seconds(timestamp: object) -> float | None:
+    try:
+        return datetime.datetime.fromisoformat(str(timestamp)).timestamp()
+    except ValueError:
+        return None

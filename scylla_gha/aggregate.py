@@ -1,0 +1,167 @@
+"""aggregate: rows become the report. Nothing is printed that was not computed here from the rows."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import scylla_gha
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Report, ScenarioRow
+from scylla_gha.model.result import Result
+from scylla_gha.stats.proportion import cost_per_success, wilson
+
+_SMALL_N: Final = 10
+_EXCLUDED_SHARE: Final = 0.05
+_GRADES: Final = ("S", "A", "B", "C", "D", "F")
+
+
+def aggregate(plan: Plan, rows: Iterable[Result]) -> Report:
+    """Summarise the rows of a plan; rows of other cells or keys are left out and warned of."""
+    planned = {cell.id: cell for cell in plan.cells}
+    mine: list[Result] = []
+    strangers = 0
+    for row in rows:
+        if row.cell in planned and planned[row.cell].key == row.key:
+            mine.append(row)
+        else:
+            strangers += 1
+    by_arm: dict[str, list[Result]] = defaultdict(list)
+    for row in mine:
+        by_arm[row.arm].append(row)
+    expected = Counter(cell.arm for cell in plan.cells)
+    arms = tuple(_summary(arm, expected[arm], by_arm[arm]) for arm in sorted(expected))
+    return Report(
+        experiment=plan.experiment.id,
+        question=plan.experiment.question,
+        toolkit_version=scylla_gha.__version__,
+        counts=_counts(len(plan.cells), mine),
+        arms=arms,
+        scenarios=tuple(_scenarios(mine, sorted(expected))),
+        comparisons=tuple(_comparisons(plan, arms)),
+        excluded=tuple(_excluded(plan, mine)),
+        warnings=tuple(_warnings(arms, mine, strangers)),
+        estimate=plan.estimate,
+    )
+
+
+def _counts(planned: int, rows: Sequence[Result]) -> Counts:
+    return Counts(
+        planned=planned,
+        ran=len(rows),
+        judged=sum(1 for row in rows if row.judged),
+        scored=sum(1 for row in rows if row.score is not None),
+    )
+
+
+def _summary(arm: str, planned: int, rows: Sequence[Result]) -> ArmSummary:
+    judged = [row for row in rows if row.judged]
+    passed = sum(1 for row in judged if row.passed)
+    interval = wilson(passed, len(judged))
+    usd = _total(row.usd for row in rows)
+    grades = Counter(row.grade for row in judged if row.grade)
+    parts = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    tokens = _total(getattr(row, part) for row in rows for part in parts)
+    return ArmSummary(
+        arm=arm,
+        counts=_counts(planned, rows),
+        passed=passed,
+        pass_rate=passed / len(judged) if judged else None,
+        pass_low=interval[0] if interval else None,
+        pass_high=interval[1] if interval else None,
+        mean_score=_mean(row.score for row in judged),
+        mean_progress=_mean(row.progress for row in judged),
+        grades={grade: grades[grade] for grade in _GRADES if grades[grade]},
+        outcomes=dict(sorted(Counter(row.outcome.value for row in rows).items())),
+        usd=usd,
+        cost_of_pass=cost_per_success(usd, passed) if usd is not None else None,
+        mean_seconds=_mean(row.seconds for row in rows if row.measures_agent),
+        tokens=None if tokens is None else int(tokens),
+    )
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    """The sum; None where one is unknown, or where there is none."""
+    everything = list(values)
+    known = [value for value in everything if value is not None]
+    return sum(known) if known and len(known) == len(everything) else None
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _scenarios(rows: Sequence[Result], arms: Sequence[str]) -> Iterator[ScenarioRow]:
+    cells: dict[str, dict[str, list[bool]]] = defaultdict(lambda: {arm: [] for arm in arms})
+    for row in rows:
+        if row.judged:
+            cells[row.scenario][row.arm].append(bool(row.passed))
+    for scenario in sorted(cells):
+        yield ScenarioRow(scenario=scenario, passed={a: (sum(v), len(v)) for a, v in cells[scenario].items()})
+
+
+def _comparisons(plan: Plan, arms: Sequence[ArmSummary]) -> Iterator[Comparison]:
+    """Until intervals of paired differences exist, no data is enough for a verdict."""
+    baseline = plan.experiment.baseline
+    why = "no interval of the paired difference is computed yet, and a verdict needs one"
+    for arm in arms:
+        if arm.arm != baseline:
+            yield Comparison(arm=arm.arm, baseline=baseline, verdict="not_enough_data", why=why)
+
+
+def _excluded(plan: Plan, rows: Sequence[Result]) -> Iterator[Excluded]:
+    found = {row.cell: row for row in rows}
+    for cell in plan.cells:
+        row = found.get(cell.id)
+        if row is None:
+            yield Excluded(cell=cell.id, outcome="missing", reason="planned, and no trial is stored under its key")
+        elif not row.measures_agent:
+            yield Excluded(cell=cell.id, outcome=row.outcome, reason=row.reason)
+        elif not row.judged:
+            yield Excluded(cell=cell.id, outcome="unjudged", reason="it ran, and is not judged; run `scylla-gha judge`")
+
+
+def _warnings(arms: Sequence[ArmSummary], rows: Sequence[Result], strangers: int) -> Iterator[str]:
+    for arm in arms:
+        yield from _arm_warnings(arm)
+    yield from _mixed(rows)
+    if any(row.items_na for row in rows):
+        yield ("No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
+               "scaled up to 1.")  # fmt: skip
+    if len({row.scenario for row in rows}) > 1:
+        yield ("The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
+               "not about scenarios like these.")  # fmt: skip
+    if any(row.sandbox == "host" and row.model for row in rows):
+        yield "Trials ran on the host itself: the network was open, and the agent could read its key."
+    if strangers:
+        yield f"{strangers} rows belong to no planned cell (another plan, or other keys) and are left out."
+
+
+def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
+    counts = arm.counts
+    if counts.judged < counts.planned:
+        yield f"{arm.arm}: {counts.planned - counts.judged} of {counts.planned} planned cells are not in its rates."
+    excluded = counts.ran - counts.judged
+    if counts.ran and excluded / counts.ran > _EXCLUDED_SHARE:
+        yield f"{arm.arm}: {excluded} of {counts.ran} trials are excluded; what is left may be a biased part."
+    if 0 < counts.judged < _SMALL_N:
+        yield f"{arm.arm}: only {counts.judged} judged trials; the interval is wide for that reason."
+    if arm.usd is None and counts.ran:
+        yield f"{arm.arm}: the cost of at least one trial is unknown, so its sums are."
+
+
+def _mixed(rows: Sequence[Result]) -> Iterator[str]:
+    """What should be one and the same within an arm or a scenario, and is not."""
+    versions: dict[str, set[str]] = defaultdict(set)
+    starts: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        if row.agent_version:
+            versions[row.arm].add(row.agent_version)
+        if row.workspace_digest:
+            starts[row.scenario].add(row.workspace_digest)
+    for arm, found in sorted(versions.items()):
+        if len(found) > 1:
+            yield f"{arm}: trials of different agent versions are mixed: {', '.join(sorted(found))}."
+    for scenario, digests in sorted(starts.items()):
+        if len(digests) > 1:
+            yield f"{scenario}: trials did not start from equal workspaces."

@@ -1,0 +1,25 @@
+"""`scylla-gha aggregate`."""
+
+from pathlib import Path
+
+import click
+
+from scylla_gha.aggregate import aggregate
+from scylla_gha.cli import options
+from scylla_gha.model.result import Result
+from scylla_gha.store import read_lines, write_record
+
+
+@click.command()
+@options.experiment
+@options.runs
+def command(experiment: str, runs: Path) -> None:
+    """Write report.json of EXPERIMENT from its results.jsonl.
+
+    \b
+    scylla-gha aggregate quickstart
+    """  # noqa: D301
+    folder = options.run_folder(runs, experiment)
+    made = aggregate(options.stored_plan(folder), read_lines(folder.results, Result))
+    write_record(folder.report("json"), made)
+    click.echo(str(folder.report("json")))

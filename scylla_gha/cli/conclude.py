@@ -1,0 +1,34 @@
+"""From a run's records to its report: collect, aggregate, report."""
+
+import click
+
+from scylla_gha.aggregate import aggregate
+from scylla_gha.collect import collect
+from scylla_gha.config.library import Library
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.report import Report
+from scylla_gha.model.result import Result
+from scylla_gha.report import report
+from scylla_gha.store import RunFolder, read_lines, write_record
+
+
+def conclude(plan: Plan, folder: RunFolder, library: Library) -> Report:
+    """Collect, aggregate and render what there is, whole or not."""
+    collect(plan, folder, library)
+    made = aggregate(plan, read_lines(folder.results, Result))
+    write_record(folder.report("json"), made)
+    report(made, folder)
+    return made
+
+
+def show(made: Report, folder: RunFolder, *, as_json: bool) -> None:
+    """Print the report on standard output, and where it lies on standard error."""
+    if as_json:
+        click.echo(made.model_dump_json())
+    else:
+        from rich.console import Console
+
+        from scylla_gha.render.terminal import show as table
+
+        table(made, Console())
+    click.echo(f"report: {folder.report('md')}", err=True)

@@ -1,0 +1,118 @@
+"""`scylla-gha evaluate`: the whole journey on this machine."""
+
+from pathlib import Path
+
+import click
+
+from scylla_gha.cli import options
+from scylla_gha.cli.conclude import conclude, show
+from scylla_gha.cli.journey import Journey, stored_trial, travel
+from scylla_gha.cli.planning import find_agents, make_plan, tell
+from scylla_gha.cli.progress import Progress
+from scylla_gha.errors import IncompleteError, RefusedError
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.trial import Trial
+from scylla_gha.plan import Choice, refuse_above_budget
+from scylla_gha.proc import Cancel
+from scylla_gha.seeding.workspace import reap
+from scylla_gha.store import RunFolder, write_record
+
+
+@click.command()
+@options.experiment
+@options.selection
+@options.runs
+@options.jobs
+@options.fresh
+@options.yes
+@options.as_json
+@click.option("--dry-run", is_flag=True, help="Plan and estimate only; nothing is started or written.")
+def command(
+    experiment: str,
+    choice: Choice,
+    runs: Path,
+    jobs: int,
+    *,
+    fresh: bool,
+    yes: bool,
+    as_json: bool,
+    dry_run: bool,
+) -> None:
+    """Plan, prepare, run, judge and report EXPERIMENT (an id, or a YAML file).
+
+    What is stored under the same key is taken as it is; so the same command goes on after an interruption.
+
+    \b
+    scylla-gha evaluate
+    scylla-gha evaluate hello-claude --only '*--r01' --jobs 2
+    """  # noqa: D301
+    folder = options.run_folder(runs, experiment)
+    if dry_run:
+        _dry_run(experiment, choice, folder, jobs)
+        return
+    journey = open_journey(experiment, choice, folder, fresh=fresh, yes=yes)
+    tell(journey.plan, jobs)
+    refuse_above_budget(journey.plan)
+    write_record(folder.plan, journey.plan)
+    try:
+        work(journey, jobs)
+    finally:
+        made = conclude(journey.plan, folder, journey.library)
+    show(made, folder, as_json=as_json)
+    if made.counts.judged < made.counts.planned:
+        why = journey.stopped or "the report lists them, with reasons"
+        raise IncompleteError(f"{made.counts.planned - made.counts.judged} of {made.counts.planned} cells have no "
+                              f"judged trial: {why}; run the same command again to fill them")  # fmt: skip
+
+
+def _dry_run(experiment: str, choice: Choice, folder: RunFolder, jobs: int) -> None:
+    library = options.library()
+    agents = find_agents(library.experiment(experiment), install=False)
+    made = make_plan(experiment, library, agents, choice, folder)
+    tell(made, jobs)
+    for cell in made.cells:
+        click.echo(cell.id)
+    refuse_above_budget(made)
+
+
+def open_journey(experiment: str, choice: Choice, folder: RunFolder, *, fresh: bool, yes: bool) -> Journey:
+    """Plan with the agents that are here, once all that is needed before a first cell is there.
+
+    Raises:
+        RefusedError: the user does not want to pay again.
+        ToolError: an agent or its access is missing.
+    """
+    reap()
+    library = options.library()
+    agents = find_agents(library.experiment(experiment), install=True)
+    for installed in agents.values():
+        installed.agent.require_access()
+    made = make_plan(experiment, library, agents, choice, folder)
+    if fresh:
+        _ask(made, folder, yes=yes)
+    return Journey(made, folder, library, agents, Cancel(), fresh=fresh)
+
+
+def _ask(made: Plan, folder: RunFolder, *, yes: bool) -> None:
+    """Say which stored trials would be run, and perhaps paid for, again."""
+    stored = [trial for cell in made.cells if (trial := stored_trial(cell, folder.cell(cell.id)))]
+    costs = [attempt.usage.usd for trial in stored for attempt in trial.attempts]
+    known = sum(cost for cost in costs if cost is not None)
+    unknown = f", and {costs.count(None)} attempts of unknown cost" if None in costs else ""
+    click.echo(f"--fresh runs {len(stored)} stored trials again; they cost ${known:.2f}{unknown}", err=True)
+    if stored and not yes and not click.confirm("Run them again?", err=True):
+        raise RefusedError("not confirmed; nothing was run")
+
+
+def work(journey: Journey, jobs: int) -> None:
+    """Travel with all cells, telling the progress."""
+    with Progress(len(journey.plan.cells), journey.plan.experiment.budget_usd) as progress:
+
+        def told(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:  # noqa: ARG001
+            costs = [attempt.usage.usd for attempt in trial.attempts]
+            known = None if None in costs else sum(cost for cost in costs if cost is not None)
+            passed = judgment is not None and judgment.result is not None and judgment.result.passed
+            progress.advance(known, passed=passed)
+
+        travel(journey, journey.plan.cells, jobs, told)

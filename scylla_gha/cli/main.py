@@ -1,0 +1,96 @@
+"""`scylla-gha`: finds the command's module when it is called, so that help and errors come at once."""
+
+import importlib
+import sys
+from typing import Final, NoReturn
+
+import click
+
+from scylla_gha import __version__
+from scylla_gha.errors import ScyllaError
+
+# name -> (module, what it does); the order of the journey is the order of the help
+_COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "evaluate": ("evaluate", "The whole journey on this machine: plan, prepare, run, judge, report."),
+    "plan": ("plan", "Unfold an experiment into cells, with keys and an estimate."),
+    "prepare": ("prepare", "Make the workspace of a cell, to look at it."),
+    "run": ("run", "Let the agents work on a plan's cells, without judging."),
+    "judge": ("judge", "Judge the trials of a run that are not judged yet."),
+    "collect": ("collect", "Turn a run's records into rows, results.jsonl."),
+    "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
+    "report": ("report", "Render the report: a table here, and report.md."),
+    "validate": ("validate", "Check configuration and scenarios; --execute proves each scenario."),
+    "schemas": ("schemas", "Write the JSON Schemas of the YAML files."),
+}
+
+
+class _Lazy(click.Group):
+    """A group that imports a command's module only to run it or to show its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"scylla_gha.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
+            if not near:
+                raise
+            message = f"No such command {args[0]!r}; did you mean {near[0]!r}?"
+            raise click.UsageError(message, ctx) from None
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="scylla-gha")
+def cli() -> None:
+    """Evaluate coding agents honestly.
+
+    \b
+    scylla-gha evaluate                 eight scenarios, proved by a right and by no answer; no key needed
+    scylla-gha evaluate hello-claude    Claude Code on a trivial task; needs ANTHROPIC_API_KEY
+    """  # noqa: D301 click's mark for lines to keep
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with the code of what happened (see scylla_gha.errors)."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ScyllaError as error:
+        click.secho(f"scylla-gha: {error}", err=True, fg="red")
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("scylla-gha: interrupted; what was done is kept, and the same command goes on from there", err=True)
+        sys.exit(130)
+    except Exception as error:  # noqa: BLE001 the one place where a defect becomes a message
+        _report_defect(error)
+        sys.exit(1)
+    sys.exit(0)
+
+
+def _report_defect(error: Exception) -> None:
+    import traceback
+
+    traceback.print_exception(error)
+    click.secho(f"scylla-gha: this is a defect of scylla-gha {__version__}; please report it with the lines above",
+                err=True, fg="red")  # fmt: skip

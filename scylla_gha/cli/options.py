@@ -1,0 +1,61 @@
+"""Options and set-up that several commands share."""
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.plan import Plan
+from scylla_gha.plan import Choice
+from scylla_gha.store import RunFolder, read_record
+
+experiment = click.argument("experiment", default="quickstart")
+runs = click.option("--runs", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
+                    help="The folder of all runs.")  # fmt: skip
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
+jobs = click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1, show_default="number of cores",
+                    help="Trials at once.")  # fmt: skip
+yes = click.option("--yes", is_flag=True, help="Do not ask.")
+fresh = click.option("--fresh", is_flag=True, help="Run again what is stored; says what that is, and asks.")
+
+
+def selection(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that choose cells of an experiment; the command gets them as one `choice`."""
+
+    @functools.wraps(command)
+    def with_choice(only: tuple[str, ...], repetitions: int | None, epoch: str, **others: object) -> None:
+        command(choice=Choice(only, repetitions, epoch), **others)
+
+    for option in (
+        click.option("--only", multiple=True, metavar="GLOB", help="Cells whose id matches, e.g. '001-*--r01'."),
+        click.option("--repetitions", type=click.IntRange(1, 999), help="Instead of the experiment's number."),
+        click.option("--epoch", default="", help="A name that makes all trials new ones, e.g. a date."),
+    ):
+        with_choice = option(with_choice)
+    return with_choice
+
+
+def library() -> Library:
+    """The library of the current folder."""
+    return Library.here(Path.cwd())
+
+
+def run_folder(base: Path, name: str) -> RunFolder:
+    """The run's folder of an experiment's id or file."""
+    return RunFolder(base.resolve() / Path(name).stem)
+
+
+def stored_plan(folder: RunFolder) -> Plan:
+    """The plan that a run's folder holds.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    found = read_record(folder.plan, Plan)
+    if found is None:
+        raise ConfigError(f"{folder.plan}: there is no plan; run `scylla-gha plan {folder.root.name}` first")
+    return found

@@ -1,0 +1,105 @@
+"""A plan from an experiment's name: the agents that are here, what earlier trials cost, and how it is told."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from scylla_gha.agents import AGENTS
+from scylla_gha.agents.base import Agent
+from scylla_gha.config.library import Library
+from scylla_gha.config.load import did_you_mean
+from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.estimate import Spent
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Plan, Range
+from scylla_gha.model.result import Result
+from scylla_gha.plan import Choice, Known, agent_name, plan
+from scylla_gha.seeding.cache import cache_root
+from scylla_gha.seeding.tools import find_program, npm_program
+from scylla_gha.store import RunFolder, read_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """An agent as it is on this machine; `version` is None where it was only looked up, not started."""
+
+    agent: Agent
+    program: str
+    version: str | None
+
+    @property
+    def known(self) -> Known:
+        """What planning knows of it."""
+        return Known(self.version, uses_model=self.agent.package is not None)
+
+
+def find_agents(experiment: Experiment, *, install: bool) -> dict[str, Installed]:
+    """The experiment's agents, by the names it gives them.
+
+    Args:
+        experiment: names them, with or without a version.
+        install: fetch pinned versions, and ask each program for its version; else nothing is started.
+
+    Raises:
+        ConfigError: there is no such agent.
+        ToolError: an agent CLI is missing, too old, or of another version than pinned.
+    """
+    return {named: _find(named, install=install) for named in experiment.agents}
+
+
+def _find(named: str, *, install: bool) -> Installed:
+    name, pinned = agent_name(named)
+    if name not in AGENTS:
+        raise ConfigError(f"agents: there is no agent {name!r}{did_you_mean(name, list(AGENTS))}; "
+                          f"there are: {', '.join(AGENTS)}")  # fmt: skip
+    agent = AGENTS[name]
+    program = ""
+    if agent.package is not None:
+        if not install:
+            return Installed(agent, program, pinned)
+        program = str(npm_program(agent.package.npm, pinned, agent.package.program, cache_root()) if pinned
+                      else find_program(agent.package.program, agent.package.npm))  # fmt: skip
+    version = agent.version(program)
+    if pinned not in {None, version}:
+        raise ToolError(f"agents: {named}: the version here is {version}; correct the pin, or remove it")
+    return Installed(agent, program, version)
+
+
+def make_plan(name: str, library: Library, agents: dict[str, Installed], choice: Choice, folder: RunFolder) -> Plan:
+    """Plan an experiment with what is known here."""
+    experiment = library.experiment(name)
+    known = {named: installed.known for named, installed in agents.items()}
+    return plan(experiment, library, known, choice, _history(folder.results))
+
+
+def _history(results: Path) -> dict[tuple[str, str], list[Spent]]:
+    """What the trials of the last report cost."""
+    found: dict[tuple[str, str], list[Spent]] = defaultdict(list)
+    for row in read_lines(results, Result) if results.exists() else ():
+        if row.measures_agent:
+            found[row.scenario, row.arm].append(Spent(row.usd, row.seconds))
+    return found
+
+
+def tell(made: Plan, jobs: int) -> None:
+    """Say on standard error what is planned and what it may cost."""
+    scenarios = {cell.scenario for cell in made.cells}
+    click.echo(f"{made.experiment.id}: {made.experiment.question}\n"
+               f"{len(made.cells)} cells: {len(scenarios)} scenarios, {len(made.arms)} arms", err=True)  # fmt: skip
+    minutes = made.estimate.minutes
+    wall = Range(low=_share(minutes.low, jobs), likely=_share(minutes.likely, jobs), high=_share(minutes.high, jobs))
+    click.echo(f"estimate: {_range(made.estimate.usd, '$', 2)}; {_range(wall, '', 1)} minutes with {jobs} at once "
+               f"({made.estimate.basis})", err=True)  # fmt: skip
+
+
+def _share(minutes: float | None, jobs: int) -> float | None:
+    return None if minutes is None else minutes / jobs
+
+
+def _range(one: Range, unit: str, digits: int) -> str:
+    if one.low is None or one.likely is None or one.high is None:
+        return f"{unit}unknown"
+    likely = f"{unit}{one.likely:.{digits}f}"
+    return likely if one.low == one.high else f"{likely} ({unit}{one.low:.{digits}f} to {unit}{one.high:.{digits}f})"

@@ -1,0 +1,116 @@
+"""The proof of a scenario: what must fail fails, what must pass passes, and the same again.
+
+Gate against the task that is solved in the fixture already, the fixture that cannot build, and the check that cannot
+fail: the no-op fails and breaks no guard, the reference solution makes every checkpoint hold, each wrong solution
+fails, and a second time all verdicts are the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.agents import AGENTS
+from scylla_gha.config.library import Library, ScenarioFolder
+from scylla_gha.judge import Bench, judge
+from scylla_gha.model.experiment import Limits
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import Arm
+from scylla_gha.model.trial import Attempt, Outcome, Trial
+from scylla_gha.prepare import lay_ground, prepare
+from scylla_gha.proc import Cancel
+from scylla_gha.run import Runner, run
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.seeding.cache import cache_root
+from scylla_gha.seeding.ground import Ground
+from scylla_gha.seeding.workspace import scratch
+from scylla_gha.store import CellFolder
+
+_LEAST_WRONG: Final = 2
+_BENCH: Final = Bench(SANDBOXES["host"], Limits(), Cancel())
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was tried on a scenario, as (name, passed, what is wrong with that)."""
+
+    scenario: str
+    tried: tuple[tuple[str, bool, str | None], ...]
+
+    @property
+    def faults(self) -> list[str]:
+        """What does not hold."""
+        return [f"{self.scenario}: {name}: {fault}" for name, _, fault in self.tried if fault]
+
+
+def prove(folder: ScenarioFolder, library: Library) -> Proof:
+    """Execute the scenario's proof.
+
+    Raises:
+        FixtureError: the start state is not the pinned one.
+        ToolError: a tool cannot be had.
+    """
+    ground = lay_ground(folder, library, cache_root())
+    tried = [("nop", *_nop(ground)), ("solution", *_solution(ground))]
+    tried += [(f"wrong/{patch.stem}", *_wrong(ground, patch)) for patch in folder.wrong]
+    if len(folder.wrong) < _LEAST_WRONG:
+        tried.append(
+            ("wrong", False, f"only {len(folder.wrong)} wrong solutions are kept; add at least {_LEAST_WRONG}")
+        )
+    return Proof(folder.scenario.id, tuple(tried))
+
+
+def _nop(ground: Ground) -> tuple[bool, str | None]:
+    passed, judgment, fault = _twice(ground, "nop", ground.folder.solution)
+    broken = judgment.result.broken if judgment and judgment.result else ()
+    if not fault and passed:
+        fault = "passes, so the task is solved in the fixture already"
+    if not fault and broken:
+        fault = f"these guards do not hold on the base: {', '.join(_evidence(judgment, broken))}"
+    return passed, fault
+
+
+def _solution(ground: Ground) -> tuple[bool, str | None]:
+    passed, judgment, fault = _twice(ground, "oracle", ground.folder.solution)
+    failing = [check.id for check in judgment.checks if not check.holds] if judgment else []
+    expected_absent = {item.applies_if for item in ground.folder.rubric.items if item.applies_if}
+    failing = [name for name in failing if name not in expected_absent]
+    if not fault and (failing or not passed):
+        fault = f"does not pass whole: {', '.join(_evidence(judgment, failing)) or 'its score is too low'}"
+    return passed, fault
+
+
+def _wrong(ground: Ground, patch: Path) -> tuple[bool, str | None]:
+    passed, _, fault = _twice(ground, "oracle", patch)
+    return passed, fault or ("passes, so the checks do not tell it from a right one" if passed else None)
+
+
+def _evidence(judgment: Judgment | None, names: Iterator[str] | tuple[str, ...] | list[str]) -> list[str]:
+    found = {check.id: check.evidence for check in judgment.checks} if judgment else {}
+    return [f"{name} ({' '.join(found[name].split())[:200]})" for name in names]
+
+
+def _twice(ground: Ground, agent: str, patch: Path) -> tuple[bool, Judgment | None, str | None]:
+    """Try it two times; the verdict, the first judgment, and what went wrong in the trying."""
+    judgments: list[Judgment] = []
+    for _ in range(2):
+        attempt, judgment = _try(ground, agent, patch)
+        if attempt.outcome is not Outcome.COMPLETED:
+            return False, None, f"{attempt.outcome}: {attempt.reason}"
+        if judgment.result is None:
+            return False, None, f"cannot be judged: {judgment.error}"
+        judgments.append(judgment)
+    first, second = ([(c.id, c.holds, c.value) for c in each.checks] for each in judgments)
+    changed = [before[0] for before, after in zip(first, second, strict=True) if before != after]
+    fault = f"not the same twice: {', '.join(changed)}" if changed else None
+    return bool(judgments[0].result and judgments[0].result.passed), judgments[0], fault
+
+
+def _try(ground: Ground, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
+    arm = Arm(id=agent, agent=agent, version="1")
+    runner = Runner(arm, AGENTS[agent], "", None, _BENCH.sandbox, _BENCH.limits, _BENCH.cancel, patch)
+    with scratch() as root:
+        cell = CellFolder(root / "cell")
+        attempt = run(runner, ground, prepare(ground, root / "ground"), cell.attempt(1))
+        trial = Trial(cell=agent, key=agent, sandbox="host", versions={}, attempts=(attempt,))
+        return attempt, judge(trial, ground, cell, _BENCH)

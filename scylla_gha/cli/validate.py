@@ -1,0 +1,109 @@
+"""`scylla-gha validate`."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+
+from scylla_gha.cli import options
+from scylla_gha.cli.planning import find_agents
+from scylla_gha.cli.proof import Proof, prove
+from scylla_gha.config.crosscheck import check_variants
+from scylla_gha.config.library import Library, ScenarioFolder
+from scylla_gha.errors import ConfigError, ScyllaError, ValidationError
+from scylla_gha.model.scenario import size_of
+from scylla_gha.plan import plan
+from scylla_gha.seeding.start import commit_of
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path, exists=True), default=Path())
+@click.option(
+    "--execute", is_flag=True, help="Prove each scenario: no-op and wrong solutions fail, the solution passes."
+)
+@options.jobs
+def command(path: Path, jobs: int, *, execute: bool) -> None:
+    """Check all configuration and the scenarios under PATH (a repository, a suite, a scenario, or an experiment file).
+
+    \b
+    scylla-gha validate
+    scylla-gha validate scenarios/core/001-hello-world --execute
+    """  # noqa: D301
+    library = options.library()
+    place = path.resolve()
+    if place.is_file() and place.name != "scenario.yaml":
+        _tell([_fault_of(lambda: _experiment(library, str(path)))], f"{path}: valid")
+        return
+    place = place.parent if place.is_file() else place
+    names = [name for name, folder in library.scenarios.items() if place in (folder, *folder.parents)]
+    if place in library.roots or not names:
+        names = list(library.scenarios)
+        _tell([_fault_of(check) for check in _configuration(library)], "configuration: valid")
+    _tell([_fault_of(functools.partial(_scenario, library, name)) for name in names], f"{len(names)} scenarios: valid")
+    if execute:
+        _execute(library, names, jobs)
+
+
+def _configuration(library: Library) -> Iterator[Callable[[], object]]:
+    yield library.models
+    yield lambda: check_variants(library.variants().values())
+    for name in library.experiment_names():
+        yield functools.partial(_experiment, library, name)
+
+
+def _experiment(library: Library, name: str) -> None:
+    experiment = library.experiment(name)
+    known = {named: found.known for named, found in find_agents(experiment, install=False).items()}
+    plan(experiment, library, known)
+
+
+def _scenario(library: Library, name: str) -> None:
+    folder = library.scenario(name)
+    scenario = folder.scenario
+    faults = list(_size_faults(folder))
+    if scenario.source.fixture:
+        made = commit_of(library.fixture(scenario.source.fixture))
+        if made != scenario.source.hash:
+            faults.append(f"source.hash: the fixture {scenario.source.fixture} is commit {made}, not the pinned one")
+    if faults:
+        raise ConfigError("\n".join(f"{folder.path / 'scenario.yaml'}: {fault}" for fault in faults))
+
+
+def _size_faults(folder: ScenarioFolder) -> Iterator[str]:
+    if not folder.solution.is_file():
+        yield f"{folder.solution} is missing; keep the reference solution there as a patch"
+        return
+    lines = folder.solution.read_bytes().splitlines()
+    changed = sum(1 for line in lines if line[:1] in {b"+", b"-"} and line[:4] not in {b"+++ ", b"--- "})
+    if size_of(changed) != folder.scenario.size:
+        yield f"size: the reference solution changes {changed} lines, which is {size_of(changed)}"
+
+
+def _fault_of(check: Callable[[], object]) -> str | None:
+    try:
+        check()
+    except ScyllaError as error:
+        return str(error)
+    return None
+
+
+def _tell(faults: Sequence[str | None], good: str) -> None:
+    found = [fault for fault in faults if fault]
+    if found:
+        raise ConfigError("\n".join(found))
+    click.echo(good)
+
+
+def _execute(library: Library, scenarios: list[str], jobs: int) -> None:
+    folders = [library.scenario(name) for name in scenarios]
+    proofs: list[Proof] = []
+    with ThreadPoolExecutor(jobs) as lanes:
+        for proof in lanes.map(lambda folder: prove(folder, library), folders):
+            proofs.append(proof)
+            said = ", ".join(f"{name} {'passes' if passed else 'fails'}" for name, passed, _ in proof.tried)
+            click.echo(f"{'ok' if not proof.faults else 'NOT OK'}: {proof.scenario}: {said}")
+    faults = [fault for proof in proofs for fault in proof.faults]
+    if faults:
+        raise ValidationError("\n".join(faults))

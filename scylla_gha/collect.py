@@ -1,0 +1,76 @@
+"""collect: the records of a run's cells become rows, and what is missing is named."""
+
+from collections.abc import Iterator
+
+from scylla_gha.config.library import Library
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.result import Result
+from scylla_gha.model.scenario import Scenario
+from scylla_gha.model.trial import Outcome, Trial, Usage
+from scylla_gha.store import CellFolder, RunFolder, read_record, write_lines
+
+
+def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
+    """Write `results.jsonl`: one row for every planned cell with a trial under the planned key.
+
+    Raises:
+        ConfigError: a stored record is not what it must be.
+    """
+    write_lines(folder.results, _rows(plan, folder, library))
+
+
+def _rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
+    for cell in plan.cells:
+        place = folder.cell(cell.id)
+        trial = read_record(place.trial, Trial)
+        if trial is not None and trial.key == cell.key:
+            yield _row(plan, cell, trial, _judgment(place, trial), library.scenario(cell.scenario).scenario)
+
+
+def _judgment(place: CellFolder, trial: Trial) -> Judgment | None:
+    judgment = read_record(place.judgment, Judgment)
+    return judgment if judgment is not None and judgment.trial_key == trial.key else None
+
+
+def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenario: Scenario) -> Result:
+    arm = plan.arm(cell.arm)
+    last = trial.last
+    outcome, reason = _outcome(trial, judgment)
+    measures = outcome.measures_agent
+    score = judgment.result if measures and judgment else None
+    usage = _sum_usage(trial)
+    return Result(
+        experiment=plan.experiment.id, cell=cell.id, key=cell.key, epoch=plan.epoch,
+        scenario=cell.scenario, category=scenario.category, size=scenario.size, difficulty=scenario.difficulty,
+        arm=cell.arm, agent=arm.agent, agent_version=last.agent_version or arm.version, model=arm.model,
+        variant=arm.variant.id if arm.variant else None, repetition=cell.repetition,
+        outcome=outcome, reason=reason, measures_agent=measures, judged=score is not None,
+        passed=score.passed if score else None,
+        score=score.score if score else None,
+        grade=score.grade if score else None,
+        progress=score.progress if score else None,
+        items_na=sum(1 for item in judgment.items if item.value is None) if judgment else 0,
+        broken_guards=len(score.broken) if score else 0,
+        attempts=len(trial.attempts), seconds=last.seconds, turns=last.turns,
+        tool_calls=sum(last.tool_calls.values()), failed_tool_calls=last.failed_tool_calls,
+        **usage.model_dump(),
+        files_changed=len(last.diff.files) if last.diff else None,
+        lines_changed=last.diff.added + last.diff.deleted if last.diff else None,
+        base_commit=last.base_commit, workspace_digest=last.workspace_digest, sandbox=trial.sandbox,
+    )  # fmt: skip
+
+
+def _outcome(trial: Trial, judgment: Judgment | None) -> tuple[Outcome, str]:
+    if trial.outcome.measures_agent and judgment and judgment.error:
+        return Outcome.JUDGE_ERROR, judgment.error
+    return trial.outcome, trial.last.reason
+
+
+def _sum_usage(trial: Trial) -> Usage:
+    """All attempts together: what a failed one cost was paid as well. Unknown in one is unknown in the sum."""
+    sums: dict[str, int | float | None] = {}
+    for name in Usage.model_fields:
+        parts = [getattr(attempt.usage, name) for attempt in trial.attempts]
+        sums[name] = None if None in parts else sum(parts)
+    return Usage.model_validate(sums)

@@ -1,0 +1,1 @@
+"""YAML files into records, with messages that a person can act on."""

@@ -1,0 +1,100 @@
+"""What one field cannot say: references that must exist, names that must be unique, weights that must sum to 1."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from scylla_gha.config.load import did_you_mean
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.rubric import WEIGHT_TOLERANCE, Rubric
+from scylla_gha.model.scenario import Checkpoint, Scenario
+from scylla_gha.model.variant import Variant
+
+
+def check_scenario(path: Path, scenario: Scenario, rubric: Rubric) -> None:
+    """Check a scenario against its folder and its rubric.
+
+    Raises:
+        ConfigError: one line per fault.
+    """
+    file = path / "scenario.yaml"
+    faults = [f"{file}: {fault}" for fault in (*_own(path, scenario), *_references(scenario, rubric))]
+    faults += [f"{path / scenario.validation.rubric_file}: {fault}" for fault in _rubric(scenario, rubric)]
+    if faults:
+        raise ConfigError("\n".join(faults))
+
+
+def check_variants(variants: Iterable[Variant]) -> None:
+    """Refuse two names for one configuration.
+
+    Raises:
+        ConfigError: two variants resolve to the same digest.
+    """
+    seen: dict[str, str] = {}
+    for variant in variants:
+        twin = seen.setdefault(variant.treatment.digest, variant.id)
+        if twin != variant.id:
+            raise ConfigError(
+                f"variants {twin} and {variant.id} are one configuration under two names "
+                f"(digest {variant.treatment.digest[:12]}); change or remove one in config/tiers/"
+            )
+
+
+def _own(path: Path, scenario: Scenario) -> Iterator[str]:
+    if scenario.id != path.name:
+        yield f"id: is {scenario.id!r}, but the folder is named {path.name!r}; make them equal"
+    prompt = path / scenario.task.prompt_file
+    if not prompt.is_file() or not prompt.read_text(encoding="utf-8").strip():
+        yield f"task.prompt_file: {prompt} is missing or empty; write the task there"
+    yield from _overrides(path, scenario)
+    for name, version in scenario.tools.python.items():
+        if not re.fullmatch(r"[0-9][0-9A-Za-z.+!-]*", version):
+            yield f"tools.python.{name}: pin one version, such as 1.2.3, not {version!r}"
+    yield from (f"checkpoints: the id {one!r} is given twice" for one in _twice(c.id for c in scenario.checkpoints))
+    for checkpoint in scenario.checkpoints:
+        yield from _patterns(checkpoint)
+    if all(checkpoint.guard or not checkpoint.required for checkpoint in scenario.checkpoints):
+        yield "checkpoints: none is required and no guard, so a trial that changes nothing could pass; mark one"
+
+
+def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
+    for target, source in scenario.overrides.items():
+        if not (path / source).is_file():
+            yield f"overrides: {path / source} is missing"
+        if PurePosixPath(target).is_absolute() or ".." in PurePosixPath(target).parts:
+            yield f"overrides: {target!r} must be a path inside HOME"
+
+
+def _patterns(checkpoint: Checkpoint) -> Iterator[str]:
+    for pattern in (checkpoint.stdout_matches, checkpoint.matches):
+        try:
+            re.compile(pattern or "")
+        except re.error as error:
+            yield f"checkpoints.{checkpoint.id}: {pattern!r} is no regular expression: {error}"
+
+
+def _references(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
+    checkpoints = {checkpoint.id for checkpoint in scenario.checkpoints}
+    items = {item.id for item in rubric.items}
+    for step in scenario.progress:
+        known, name = (checkpoints, step.checkpoint) if step.checkpoint else (items, step.item or "")
+        if name not in known:
+            yield f"progress: {step.step!r} is bound to {name!r}, which does not exist{did_you_mean(name, known)}"
+
+
+def _rubric(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
+    total = sum(category.weight for category in rubric.categories)
+    if abs(total - 1) > WEIGHT_TOLERANCE:
+        yield f"categories: the weights sum to {total:.6g}, not 1"
+    yield from (f"categories: {one!r} is given twice" for one in _twice(c.id for c in rubric.categories))
+    yield from (f"items: the id {one!r} is given twice" for one in _twice(item.id for item in rubric.items))
+    known = {checkpoint.id for checkpoint in scenario.checkpoints}
+    for item in rubric.items:
+        for name in (*item.checks, *((item.applies_if,) if item.applies_if else ())):
+            if name not in known:
+                yield f"item {item.id}: the checkpoint {name!r} does not exist{did_you_mean(name, known)}"
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]

@@ -1,0 +1,166 @@
+"""Where configuration is found: a user's repository first, then what travels with the toolkit.
+
+```
+<root>/config/experiments/<id>.yaml  config/tiers/<tier>.yaml  config/models/<file>.yaml
+<root>/scenarios/<suite>/<id>/       fixtures/<name>/
+```
+"""
+
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.config.crosscheck import check_scenario
+from scylla_gha.config.load import did_you_mean, load
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.pricing import Model
+from scylla_gha.model.record import digest
+from scylla_gha.model.rubric import Rubric
+from scylla_gha.model.scenario import Scenario
+from scylla_gha.model.variant import Tier, Variant
+
+_PACKAGE: Final = Path(__file__).resolve().parent.parent
+
+
+def toolkit_root() -> Path:
+    """The folder that holds the toolkit's own config, scenarios and fixtures: the wheel's, or the checkout's."""
+    packed = _PACKAGE / "_data"
+    return packed if packed.is_dir() else _PACKAGE.parent
+
+
+@dataclass(frozen=True)
+class ScenarioFolder:
+    """A scenario with the files beside it. `solution` and `wrong` are patches against the fixture."""
+
+    path: Path
+    scenario: Scenario
+    rubric: Rubric
+    prompt: str
+
+    @property
+    def checks(self) -> Path:
+        """The folder of hidden checks; it need not exist."""
+        return self.path / "checks"
+
+    @property
+    def solution(self) -> Path:
+        """The reference solution."""
+        return self.path / "solution" / "solution.patch"
+
+    @property
+    def wrong(self) -> list[Path]:
+        """Plausible wrong solutions, by name."""
+        return sorted((self.path / "wrong").glob("*.patch"))
+
+    @functools.cached_property
+    def task_digest(self) -> str:
+        """Covers what an agent is given: prompt, start state, tools, container, overrides and their contents."""
+        one = self.scenario
+        overrides = {target: (self.path / source).read_text() for target, source in one.overrides.items()}
+        return digest([self.prompt, one.source.hash, one.tools.model_dump(mode="json"), one.container, overrides])
+
+    @functools.cached_property
+    def solution_digest(self) -> str:
+        """Covers the reference solution, which is what an oracle's trial depends on."""
+        return hashlib.sha256(self.solution.read_bytes() if self.solution.is_file() else b"").hexdigest()
+
+    @functools.cached_property
+    def judging_digest(self) -> str:
+        """Covers what judges: checkpoints, progress steps, rubric, and the contents of the checks."""
+        files = {str(path.relative_to(self.checks)): path.read_bytes().hex() for path in _files(self.checks)}
+        judged = self.scenario.model_dump(mode="json", include={"validation", "checkpoints", "progress", "tools"})
+        return digest([judged, self.rubric.model_dump(mode="json"), files])
+
+
+@dataclass(frozen=True)
+class Library:
+    """All configuration under `roots`; what an earlier root has hides the same name in a later one."""
+
+    roots: tuple[Path, ...]
+
+    @classmethod
+    def here(cls, start: Path) -> "Library":
+        """The library of a user's repository and the toolkit's own behind it."""
+        return cls(tuple(dict.fromkeys((start.resolve(), toolkit_root()))))
+
+    def experiment(self, name: str) -> Experiment:
+        """The experiment of that id, or in that file."""
+        if name.endswith((".yaml", ".yml")):
+            return load(Path(name), Experiment)
+        found = self._by_stem("experiments")
+        path = _pick(found, name, "experiment", "config/experiments/")
+        experiment = load(path, Experiment)
+        if experiment.id != path.stem:
+            raise ConfigError(f"{path}: id: is {experiment.id!r}, but the file is named {path.stem!r}; make them equal")
+        return experiment
+
+    @functools.cached_property
+    def scenarios(self) -> dict[str, Path]:
+        """The scenarios' folders by id, in order of the id."""
+        found: dict[str, Path] = {}
+        for root in reversed(self.roots):
+            here: dict[str, Path] = {}
+            for file in sorted((root / "scenarios").glob("*/*/scenario.yaml")):
+                folder = file.parent
+                if folder.name in here:
+                    raise ConfigError(f"{folder}: the id {folder.name!r} is taken by {here[folder.name]}; rename one")
+                here[folder.name] = folder
+            found.update(here)
+        return dict(sorted(found.items()))
+
+    def scenario(self, scenario: str) -> ScenarioFolder:
+        """The scenario of that id, read and checked against itself."""
+        return _scenario_folder(_pick(self.scenarios, scenario, "scenario", "scenarios/<suite>/"))
+
+    def fixture(self, name: str) -> Path:
+        """A fixture's folder."""
+        found = {path.name: path for root in reversed(self.roots) for path in (root / "fixtures").glob("*/")}
+        return _pick(found, name, "fixture", "fixtures/")
+
+    def variants(self) -> dict[str, Variant]:
+        """All variants of all tiers by id, in order."""
+        found: dict[str, Variant] = {}
+        for path in self._by_stem("tiers").values():
+            tier = load(path, Tier)
+            for sub_test in tier.sub_tests:
+                variant = Variant(id=f"{tier.id}/{sub_test.id}", treatment=sub_test.treatment)
+                if variant.id in found:
+                    raise ConfigError(f"{path}: sub-test {variant.id} is given twice; rename one")
+                found[variant.id] = variant
+        return dict(sorted(found.items()))
+
+    def models(self) -> dict[str, Model]:
+        """All models by id."""
+        return {model.id: model for model in (load(path, Model) for path in self._by_stem("models").values())}
+
+    def experiment_names(self) -> list[str]:
+        """All experiments' ids."""
+        return sorted(self._by_stem("experiments"))
+
+    def _by_stem(self, kind: str) -> dict[str, Path]:
+        return {path.stem: path for root in reversed(self.roots) for path in (root / "config" / kind).glob("*.yaml")}
+
+
+@functools.cache
+def _scenario_folder(path: Path) -> ScenarioFolder:
+    """Read once a process: planning, running and judging ask for the same scenario again and again."""
+    scenario = load(path / "scenario.yaml", Scenario)
+    rubric = load(path / scenario.validation.rubric_file, Rubric)
+    check_scenario(path, scenario, rubric)
+    return ScenarioFolder(path, scenario, rubric, (path / scenario.task.prompt_file).read_text(encoding="utf-8"))
+
+
+def _pick(found: dict[str, Path], name: str, kind: str, where: str) -> Path:
+    if name not in found:
+        hint = did_you_mean(name, list(found)) or f"; there are: {', '.join(sorted(found)) or 'none'}"
+        raise ConfigError(f"{kind} {name!r}: not found in {where} of this repository or of the toolkit{hint}")
+    return found[name]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    paths: Iterable[Path] = sorted(folder.rglob("*")) if folder.is_dir() else ()
+    return (path for path in paths if path.is_file() and "__pycache__" not in path.parts)

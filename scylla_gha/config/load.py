@@ -1,0 +1,119 @@
+"""One YAML file into one record; every message says file, line, key, what is wrong, and what was probably meant."""
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.record import Record
+
+R = TypeVar("R", bound=Record)
+Location = Sequence[str | int]
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]  # the C loader has no type
+    """A safe loader that refuses a key given twice, of which YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f'key "{key.value}" is given twice', key.start_mark)
+            seen.add(key.value)
+        return cast("dict[Any, Any]", super().construct_mapping(node, deep))
+
+
+def load(path: Path, kind: type[R]) -> R:
+    """Read a YAML file as a record.
+
+    Raises:
+        ConfigError: the file cannot be read, is no YAML, or is not such a record; one line per fault.
+    """
+    text = _read(path)
+    try:
+        data = yaml.load(text, Loader=_Loader)  # noqa: S506 it is a safe loader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    try:
+        return kind.model_validate_json(json.dumps(data, default=str))
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explain(path, text, kind, each) for each in error.errors())) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+
+
+def _explain(path: Path, text: str, kind: type[Record], error: ErrorDetails) -> str:
+    location = error["loc"]
+    line = _line_of(text, location)
+    key = ".".join(str(part) for part in location) or "the file"
+    return f"{path}:{line}: {key}: {_what(kind, error)}"
+
+
+def _what(kind: type[Record], error: ErrorDetails) -> str:
+    match error["type"]:
+        case "extra_forbidden":
+            return "unknown key" + did_you_mean(str(error["loc"][-1]), set(_field_names(kind.model_json_schema())))
+        case "missing":
+            return "missing; add it"
+        case "literal_error":
+            expected = error["ctx"]["expected"]
+            options = [part.strip(" '") for part in expected.replace(" or ", ", ").split(",")]
+            return f"must be one of {expected}, not {error['input']!r}" + did_you_mean(str(error["input"]), options)
+        case "value_error":
+            return error["msg"].removeprefix("Value error, ")
+        case _:
+            return f"{error['msg'][0].lower()}{error['msg'][1:]}, not {_short(error['input'])}"
+
+
+def _short(value: object) -> str:
+    shown = json.dumps(value, default=str)
+    return shown if len(shown) <= 60 else shown[:57] + "..."  # noqa: PLR2004 a line's worth
+
+
+def did_you_mean(given: str, options: Sequence[str] | set[str]) -> str:
+    """`; did you mean "x"?` with the option nearest to what was given, or nothing."""
+    near = difflib.get_close_matches(given, sorted(options), n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""
+
+
+def _field_names(schema: dict[str, Any]) -> Iterator[str]:
+    for part in (schema, *schema.get("$defs", {}).values()):
+        yield from part.get("properties", {})
+
+
+def _line_of(text: str, location: Location) -> int:
+    """The line of a key, or of the innermost mapping that should have held it."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    line = 1
+    for part in location:
+        key, value = _child(node, part)
+        if value is None:
+            break
+        line, node = (key or value).start_mark.line + 1, value
+    return line
+
+
+def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == str(part)), (None, None))
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return None, node.value[part]
+    return None, None

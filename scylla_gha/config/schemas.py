@@ -1,0 +1,29 @@
+"""JSON Schemas of the YAML files, for editors: generated into `config/schemas/`, never written by hand."""
+
+import json
+from typing import Final
+
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.pricing import Model
+from scylla_gha.model.record import Record
+from scylla_gha.model.rubric import Rubric
+from scylla_gha.model.scenario import Scenario
+from scylla_gha.model.variant import Tier
+
+_KINDS: Final[dict[str, type[Record]]] = {
+    "experiment": Experiment,
+    "model": Model,
+    "rubric": Rubric,
+    "scenario": Scenario,
+    "tier": Tier,
+}
+
+
+def schemas() -> dict[str, str]:
+    """File name to JSON text of every schema."""
+    return {f"{name}.json": _text(kind) for name, kind in _KINDS.items()}
+
+
+def _text(kind: type[Record]) -> str:
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **kind.model_json_schema()}
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,60 @@
+"""Every expected failure, each with an exit code of its own.
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | a defect of the toolkit itself: please report it |
+| 2 | wrong use of the command line |
+| 3 | a configuration, scenario or record file is wrong |
+| 4 | a fixture or repository cannot become the pinned start state |
+| 5 | a tool is missing, too old, or not the pinned version |
+| 6 | refused: the estimate is above the budget, or nobody confirmed |
+| 7 | `validate --execute` found a scenario that does not hold |
+| 8 | the run ended early; what was done is kept |
+| 130 | interrupted; what was done is kept |
+
+A message names the file, key or cell, says what is wrong and what to do. What an agent does wrong is never an
+exception: it is an Outcome.
+"""
+
+
+class ScyllaError(Exception):
+    """Base of all expected failures; the command line prints the message and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class ConfigError(ScyllaError):
+    """A YAML file or a stored record does not say what it must."""
+
+    exit_code = 3
+
+
+class FixtureError(ScyllaError):
+    """The start state cannot be made, or is not the pinned one."""
+
+    exit_code = 4
+
+
+class ToolError(ScyllaError):
+    """A program that is needed is missing, too old, or of another version than pinned."""
+
+    exit_code = 5
+
+
+class RefusedError(ScyllaError):
+    """The run was refused before anything was paid for."""
+
+    exit_code = 6
+
+
+class ValidationError(ScyllaError):
+    """A scenario's own proof (no-op fails, solution passes, wrong ones fail) does not hold."""
+
+    exit_code = 7
+
+
+class IncompleteError(ScyllaError):
+    """The run stopped before all planned cells were done; the report says which are missing."""
+
+    exit_code = 8

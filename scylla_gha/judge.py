@@ -1,0 +1,129 @@
+"""judge: checkpoints and check items of a trial, verified in fresh copies of base plus diff; the score from them.
+
+What is executed here is what the agent wrote. So every command of a check runs in a box of its own, made anew from
+the base commit, the diff, and copies of the hidden checks: what one command does to its box, no other sees.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.errors import FixtureError
+from scylla_gha.judges.checks import Ran, verify
+from scylla_gha.judges.score import score_categories, score_items, score_trial
+from scylla_gha.model.experiment import Limits
+from scylla_gha.model.judgment import Judgment, Score
+from scylla_gha.model.record import digest
+from scylla_gha.model.trial import Attempt, Outcome, Trial
+from scylla_gha.proc import Cancel, Streams
+from scylla_gha.proc import Limits as ProcessLimits
+from scylla_gha.sandboxes.base import Box, Sandbox
+from scylla_gha.seeding.ground import Ground
+from scylla_gha.seeding.workspace import materialise, scratch
+from scylla_gha.store import CellFolder
+
+_MEGA: Final = 1_000_000
+_READ_BYTES: Final = 1_000_000  # of a check's output; what is beyond cannot be as expected
+
+
+def judgment_key(trial: Trial, ground: Ground) -> str:
+    """Covers the trial, its checks and its rubric; there is no judge panel yet."""
+    return digest([trial.key, trial.last.diff.sha256 if trial.last.diff else None, ground.folder.judging_digest])
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where checks run."""
+
+    sandbox: Sandbox
+    limits: Limits
+    cancel: Cancel
+
+
+def judge(trial: Trial, ground: Ground, folder: CellFolder, bench: Bench) -> Judgment:
+    """Judge the attempt that stands. A fault of the harness is a judgment without a result, never a made-up score."""
+    key = judgment_key(trial, ground)
+    last = trial.last
+    if last.diff is None:
+        return Judgment(cell=trial.cell, key=key, trial_key=trial.key, result=_unscored(last))
+    patch = folder.attempt(last.number).file("diff.patch")
+    content = patch.read_bytes() if patch.exists() else b""
+    try:
+        with scratch() as root:
+            return _judged(trial, key, ground, bench, _apply(ground, content, root))
+    except (FixtureError, OSError) as error:
+        return Judgment(cell=trial.cell, key=key, trial_key=trial.key, error=str(error)[:1000])
+
+
+def _apply(ground: Ground, patch: bytes, root: Path) -> Path:
+    tree = root / "tree"
+    materialise(ground.start, patch, tree)
+    return tree
+
+
+def _judged(trial: Trial, key: str, ground: Ground, bench: Bench, tree: Path) -> Judgment:
+    scenario, rubric = ground.folder.scenario, ground.folder.rubric
+    assert trial.last.diff is not None  # noqa: S101 the caller looked
+    results = verify(
+        scenario.checkpoints,
+        tree=tree,
+        diff=trial.last.diff,
+        run=lambda command, seconds: _run_check(command, seconds, ground, bench, tree),
+        seconds=scenario.validation.timeout_seconds,
+    )
+    checks = {result.id: result for result in results}
+    items = score_items(rubric, checks)
+    return Judgment(
+        cell=trial.cell,
+        key=key,
+        trial_key=trial.key,
+        checks=results,
+        items=items,
+        categories=score_categories(rubric, items),
+        result=_by_outcome(score_trial(scenario, rubric, checks, items), trial.last),
+    )
+
+
+def _by_outcome(score: Score, attempt: Attempt) -> Score:
+    """A trial that the agent did not complete is a failure, whatever its partial work is worth."""
+    if attempt.outcome is Outcome.COMPLETED:
+        return score
+    return score.model_copy(update={"passed": False, "why": f"{attempt.outcome}: {attempt.reason}"[:300]})
+
+
+def _unscored(attempt: Attempt) -> Score:
+    return Score(score=None, grade=None, passed=False, why=f"{attempt.outcome}: {attempt.reason}"[:300], progress=None)
+
+
+def _run_check(command: str, seconds: int, ground: Ground, bench: Bench, tree: Path) -> Ran:
+    with _box(ground, tree) as (box, out):
+        streams = Streams(out / "stdout", out / "stderr")
+        limits = ProcessLimits(seconds, bench.limits.file_mb * _MEGA)
+        ended = bench.sandbox.run(("/bin/sh", "-c", command), box, streams, limits, bench.cancel)
+        if ended.cancelled:
+            raise KeyboardInterrupt
+        stdout, cut = _read(streams.stdout)
+        return Ran(ended.code, ended.seconds, ended.timed_out, stdout, _read(streams.stderr)[0], cut)
+
+
+@contextmanager
+def _box(ground: Ground, tree: Path) -> Iterator[tuple[Box, Path]]:
+    with scratch() as root:
+        places = {name: root / name for name in ("workspace", "base", "checks", "home", "tmp", "out")}
+        shutil.copytree(tree, places["workspace"], symlinks=True)
+        materialise(ground.start, b"", places["base"])
+        if ground.folder.checks.is_dir():
+            shutil.copytree(ground.folder.checks, places["checks"], ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("home", "tmp", "out"):
+            places[name].mkdir()
+        extra = {"CHECKS": str(places["checks"]), "BASE": str(places["base"])}
+        yield Box(places["workspace"], places["home"], places["tmp"], ground.path, extra), places["out"]
+
+
+def _read(path: Path) -> tuple[str, bool]:
+    with path.open("rb") as file:
+        content = file.read(_READ_BYTES + 1)
+    return content[:_READ_BYTES].decode(errors="replace"), len(content) > _READ_BYTES

@@ -1,0 +1,65 @@
+"""What a trial is worth: verified conditions, scored items, and the score computed from them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scylla_gha.model.record import Record
+
+Grade = Literal["S", "A", "B", "C", "D", "F"]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+
+
+class CheckResult(Record):
+    """Whether a checkpoint holds, to which fraction, and what was seen."""
+
+    id: str
+    holds: bool
+    value: Fraction
+    evidence: str
+    seconds: float = 0.0
+
+
+class ItemScore(Record):
+    """An item's value in 0..1, or None with the reason why it is N/A."""
+
+    id: str
+    category: str
+    points: float
+    value: Fraction | None
+    by: Literal["check", "judge"]
+    reason: str
+
+
+class CategoryScore(Record):
+    """Points achieved of those that apply, and the weight after N/A categories left; None: all N/A."""
+
+    id: str
+    weight: float
+    achieved: float
+    maximum: float
+
+
+class Score(Record):
+    """The verdict on one trial, computed by code from items and checkpoints."""
+
+    score: Fraction | None
+    grade: Grade | None
+    passed: bool
+    why: Annotated[str, Field(description="the first reason for which it did not pass, or what it passed by")]
+    progress: Annotated[Fraction | None, Field(description="weight of the expected steps that were achieved")]
+    broken: Annotated[tuple[str, ...], Field(description="guards that held on the base and no longer do")] = ()
+
+
+class Judgment(Record):
+    """One judgment of a trial; `key` covers the trial's key, checks, rubric and judges."""
+
+    schema_version: int = 1
+    cell: str
+    key: str
+    trial_key: str
+    error: Annotated[str | None, Field(description="why it could not be judged; never the agent's doing")] = None
+    checks: tuple[CheckResult, ...] = ()
+    items: tuple[ItemScore, ...] = ()
+    categories: tuple[CategoryScore, ...] = ()
+    result: Score | None = None

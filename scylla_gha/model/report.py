@@ -1,0 +1,78 @@
+"""The report: the answer as data."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scylla_gha.model.plan import Estimate
+from scylla_gha.model.record import Record
+
+Verdict = Literal["better", "worse", "equivalent", "not_enough_data"]
+
+
+class Counts(Record):
+    """The denominators: they never shrink silently."""
+
+    planned: int
+    ran: Annotated[int, Field(description="cells that left a trial of any outcome")]
+    judged: Annotated[int, Field(description="trials that measure the agent and were judged")]
+    scored: Annotated[int, Field(description="judged trials with a score that is not null")]
+
+
+class ArmSummary(Record):
+    """One arm over all its cells. Rates are over the trials that measure the agent and were judged."""
+
+    arm: str
+    counts: Counts
+    passed: int
+    pass_rate: float | None
+    pass_low: Annotated[float | None, Field(description="lower limit of the 95 % Wilson interval, repetitions pooled")]
+    pass_high: float | None
+    mean_score: float | None
+    mean_progress: float | None
+    grades: dict[str, int]
+    outcomes: dict[str, int]
+    usd: Annotated[float | None, Field(description="all attempts of all trials; null when one is unknown")]
+    cost_of_pass: Annotated[float | None, Field(description="USD over passes; null when unknown or without a pass")]
+    mean_seconds: float | None
+    tokens: Annotated[int | None, Field(description="input, output, cache read and write together")]
+
+
+class ScenarioRow(Record):
+    """Passed of judged, per arm, for one scenario."""
+
+    scenario: str
+    passed: dict[str, tuple[int, int]]
+
+
+class Comparison(Record):
+    """An arm against the baseline."""
+
+    arm: str
+    baseline: str
+    verdict: Verdict
+    why: str
+
+
+class Excluded(Record):
+    """A cell that is not in the rates, and why."""
+
+    cell: str
+    outcome: Annotated[str, Field(description="an Outcome, or `missing`")]
+    reason: str
+
+
+class Report(Record):
+    """All that the renderings show."""
+
+    schema_version: int = 1
+    experiment: str
+    question: str
+    toolkit_version: str
+    counts: Counts
+    arms: tuple[ArmSummary, ...]
+    scenarios: tuple[ScenarioRow, ...]
+    comparisons: tuple[Comparison, ...]
+    excluded: tuple[Excluded, ...]
+    warnings: tuple[str, ...]
+    estimate: Estimate

@@ -1,0 +1,54 @@
+"""The result: one flat row per trial, the statistics' only input."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from scylla_gha.model.judgment import Fraction, Grade
+from scylla_gha.model.record import Record
+from scylla_gha.model.trial import Outcome
+
+
+class Result(Record):
+    """One line of `results.jsonl`. Null is unknown; every planned cell that left a trial has one."""
+
+    schema_version: int = 1
+    experiment: str
+    cell: str
+    key: str
+    epoch: str
+    scenario: str
+    category: str
+    size: str
+    difficulty: str
+    arm: str
+    agent: str
+    agent_version: str | None
+    model: str | None
+    variant: str | None
+    repetition: int
+    outcome: Outcome
+    reason: str
+    measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]
+    judged: bool
+    passed: Annotated[bool | None, Field(description="null where the trial does not measure the agent")]
+    score: Fraction | None
+    grade: Grade | None
+    progress: Fraction | None
+    items_na: Annotated[int, Field(description="items that were not scored")]
+    broken_guards: Annotated[int, Field(description="checks that held on the base and no longer do")]
+    attempts: int
+    seconds: Annotated[float, Field(description="wall time of the attempt that stands")]
+    usd: Annotated[float | None, Field(description="model cost of all attempts, the failed ones included")]
+    input_tokens: int | None
+    output_tokens: int | None
+    cache_read_tokens: int | None
+    cache_write_tokens: int | None
+    turns: int | None
+    tool_calls: int
+    failed_tool_calls: int
+    files_changed: int | None
+    lines_changed: int | None
+    base_commit: str | None
+    workspace_digest: str | None
+    sandbox: str

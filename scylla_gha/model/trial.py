@@ -1,0 +1,125 @@
+"""What happened when the agent worked on a cell."""
+
+import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from scylla_gha.model.record import Record
+
+
+class Outcome(StrEnum):
+    """How a trial ended. The first five measure the agent; the others do not: excluded, counted, shown."""
+
+    COMPLETED = "completed"
+    TIMEOUT = "timeout"
+    REFUSED = "refused"
+    AGENT_ERROR = "agent_error"
+    BUDGET_EXCEEDED = "budget_exceeded"
+    PROVIDER_ERROR = "provider_error"
+    SANDBOX_ERROR = "sandbox_error"
+    FIXTURE_ERROR = "fixture_error"
+    DELIVERY_ERROR = "delivery_error"
+    JUDGE_ERROR = "judge_error"
+    CANCELLED = "cancelled"
+
+    @property
+    def measures_agent(self) -> bool:
+        """Whether a trial with this outcome counts as an attempt of the agent."""
+        return self in _OF_THE_AGENT
+
+
+_OF_THE_AGENT = frozenset(
+    {Outcome.COMPLETED, Outcome.TIMEOUT, Outcome.REFUSED, Outcome.AGENT_ERROR, Outcome.BUDGET_EXCEEDED}
+)
+
+
+class Usage(Record):
+    """Tokens by kind and model cost in USD; None is unknown."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    usd: float | None = None
+
+
+NO_USAGE = Usage(input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0, usd=0.0)
+
+
+class ToolCall(Record):
+    """One use of a tool; `result` and `failed` are None where the agent never got an answer."""
+
+    id: str
+    name: str
+    arguments: JsonValue
+    result: str | None = None
+    failed: bool | None = None
+    seconds: float | None = None
+
+
+class Step(Record):
+    """One turn of the conversation; what the tools answered stands with the calls."""
+
+    source: Literal["system", "user", "agent"]
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+class Trajectory(Record):
+    """The normalised conversation of one attempt."""
+
+    steps: tuple[Step, ...] = ()
+    final_message: str | None = None
+
+
+class DiffStat(Record):
+    """The agent's change against the base commit, committed and untracked work included."""
+
+    files: tuple[str, ...]
+    added: int
+    deleted: int
+    sha256: str
+    skipped: Annotated[tuple[str, ...], Field(description="what is no file, link or folder, so not in the diff")] = ()
+
+
+class Attempt(Record):
+    """One start of the agent on a cell. All attempts are kept, and what they cost counts."""
+
+    number: Annotated[int, Field(ge=1)]
+    outcome: Outcome
+    reason: str
+    retryable: bool
+    started_at: datetime.datetime
+    seconds: float
+    usage: Usage
+    turns: int | None = None
+    tool_calls: dict[str, int] = {}
+    failed_tool_calls: int = 0
+    agent_version: str | None = None
+    exit_code: int | None = None
+    base_commit: str | None = None
+    workspace_digest: str | None = None
+    diff: DiffStat | None = None
+
+
+class Trial(Record):
+    """A cell's trial: the attempt that stands (the last), and all before it."""
+
+    schema_version: int = 1
+    cell: str
+    key: str
+    sandbox: str
+    versions: dict[str, str]
+    attempts: Annotated[tuple[Attempt, ...], Field(min_length=1)]
+
+    @property
+    def last(self) -> Attempt:
+        """The attempt that stands."""
+        return self.attempts[-1]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of the attempt that stands."""
+        return self.last.outcome

@@ -1,0 +1,63 @@
+"""A variant: one agent configuration under test."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from scylla_gha.model.record import Record, Slug, Text, digest
+from scylla_gha.model.scenario import TierName
+
+SettingSource = Literal["user", "project", "local"]
+
+
+class SystemPrompt(Record):
+    """What the agent CLI's own system prompt becomes."""
+
+    replace: Annotated[str | None, Field(description="the whole system prompt; may be empty")] = None
+    append: Annotated[Text | None, Field(description="added to the CLI's own")] = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "SystemPrompt":
+        if (self.replace is None) == (self.append is None):
+            raise ValueError("give exactly one of replace and append")
+        return self
+
+
+class Treatment(Record):
+    """All that a variant changes; None leaves the CLI's default."""
+
+    system_prompt: SystemPrompt | None = None
+    setting_sources: Annotated[
+        tuple[SettingSource, ...] | None, Field(description="settings files that the CLI reads; [] is none of them")
+    ] = None
+    tools: Annotated[tuple[Text, ...] | None, Field(description="the CLI's built-in tools; [] is none")] = None
+    settings: Annotated[dict[str, JsonValue] | None, Field(description="settings given to the CLI")] = None
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal configurations, whatever they are called."""
+        return digest(self.model_dump(mode="json"))
+
+
+class SubTest(Record):
+    """A numbered configuration inside a tier."""
+
+    id: Annotated[Slug, Field(pattern=r"^[0-9]{2}-")]
+    description: Text
+    treatment: Treatment
+
+
+class Tier(Record):
+    """A step of the ablation ladder, with its sub-tests (`config/tiers/<tier>.yaml`)."""
+
+    id: TierName
+    name: Text
+    focus: Text
+    sub_tests: Annotated[tuple[SubTest, ...], Field(min_length=1)]
+
+
+class Variant(Record):
+    """A sub-test resolved: its name `T0/00-empty`, and what it changes."""
+
+    id: str
+    treatment: Treatment

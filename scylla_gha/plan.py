@@ -1,0 +1,189 @@
+"""plan: an experiment unfolds into cells, in the order in which they are to run, with keys and an estimate."""
+
+import fnmatch
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scylla_gha.config.crosscheck import check_variants
+from scylla_gha.config.library import Library, ScenarioFolder
+from scylla_gha.config.load import did_you_mean
+from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.estimate import Spent, estimate
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Arm, Cell, Plan
+from scylla_gha.model.record import KEY_VERSION, digest, slug
+from scylla_gha.model.variant import Variant
+from scylla_gha.seeding.tools import toolbox_digest
+
+_SANDBOX: Final = "host"  # the only one there is
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What planning knows of an agent: its version on this machine, and whether it uses a model."""
+
+    version: str | None
+    uses_model: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cells of an experiment are meant: globs over cell ids, another number of repetitions, an epoch."""
+
+    only: tuple[str, ...] = ()
+    repetitions: int | None = None
+    epoch: str = ""
+
+
+def agent_name(named: str) -> tuple[str, str | None]:
+    """Split `name@version` as an experiment gives it."""
+    name, _, version = named.partition("@")
+    return name, version or None
+
+
+def plan(
+    experiment: Experiment,
+    library: Library,
+    agents: Mapping[str, Known],
+    choice: Choice = Choice(),
+    history: Mapping[tuple[str, str], Sequence[Spent]] | None = None,
+) -> Plan:
+    """Unfold an experiment.
+
+    Args:
+        experiment: the question.
+        library: where scenarios and variants are found.
+        agents: what is known of each agent that the experiment names.
+        choice: a part of the experiment.
+        history: what earlier trials cost, by scenario and arm.
+
+    Raises:
+        ConfigError: a name matches nothing, the baseline is no arm, two arms are one, or no cell is left.
+    """
+    if choice.repetitions:
+        experiment = experiment.model_copy(update={"repetitions": choice.repetitions})
+    arms = _arms(experiment, library, agents)
+    _check_baseline(experiment, arms)
+    names = select("scenarios", experiment.scenarios, list(library.scenarios))
+    folders = [library.scenario(name) for name in names]
+    cells = _selected(_cells(experiment, folders, arms, choice.epoch), choice.only)
+    groups = Counter((cell.scenario, cell.arm) for cell in cells)
+    sized = [(folder, arm, groups[folder.scenario.id, arm.id]) for folder in folders for arm in arms]
+    guess = estimate(sized, experiment.limits, library.models(), history or {})
+    return Plan(experiment=experiment, epoch=choice.epoch, arms=arms, cells=tuple(cells), estimate=guess)
+
+
+def refuse_above_budget(made: Plan) -> None:
+    """Compare the estimate with the experiment's budget.
+
+    Raises:
+        RefusedError: the likely cost is above it, or cannot be told.
+    """
+    budget = made.experiment.budget_usd
+    likely = made.estimate.usd.likely
+    if budget is None:
+        return
+    if likely is None:
+        raise RefusedError("the cost cannot be estimated (a model's price is unknown), so budget_usd cannot be kept; "
+                           "add the model to config/models/, or remove budget_usd")  # fmt: skip
+    if likely > budget:
+        raise RefusedError(f"the likely cost, ${likely:.2f}, is above the budget of ${budget:.2f}; "
+                           "plan fewer cells (--only, --repetitions), or raise budget_usd")  # fmt: skip
+
+
+def select(kind: str, patterns: Iterable[str], known: Sequence[str]) -> list[str]:
+    """The known names that match any of the globs, in the order of the globs, each once.
+
+    Raises:
+        ConfigError: a glob matches none.
+    """
+    chosen: dict[str, None] = {}
+    for pattern in patterns:
+        found = fnmatch.filter(known, pattern)
+        if not found:
+            hint = did_you_mean(pattern, known) or f"; there are: {', '.join(known[:20]) or 'none'}"
+            raise ConfigError(f"{kind}: {pattern!r} matches nothing{hint}")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def _arms(experiment: Experiment, library: Library, agents: Mapping[str, Known]) -> tuple[Arm, ...]:
+    known = library.variants()
+    variants = [known[name] for name in select("variants", experiment.variants, list(known))]
+    check_variants(variants)
+    arms: dict[str, Arm] = {}
+    for named in experiment.agents:
+        for arm in _arms_of(named, agents[named], variants, experiment):
+            if arm.id in arms:
+                raise ConfigError(f"experiment {experiment.id}: two arms are called {arm.id}; name each agent once")
+            arms[arm.id] = arm
+    return tuple(arms.values())
+
+
+def _arms_of(named: str, known: Known, variants: Sequence[Variant], experiment: Experiment) -> list[Arm]:
+    name, pinned = agent_name(named)
+    version = known.version or pinned
+    if not known.uses_model:
+        return [Arm(id=slug(name), agent=name, version=version)]
+    if not variants or not experiment.models:
+        raise ConfigError(f"experiment {experiment.id}: {name} needs variants and models; add both lists")
+    return [
+        Arm(id=".".join(slug(part) for part in (variant.id, name, model)), agent=name, version=version, model=model,
+            variant=variant)
+        for model in experiment.models
+        for variant in variants
+    ]  # fmt: skip
+
+
+def _check_baseline(experiment: Experiment, arms: Sequence[Arm]) -> None:
+    names = [arm.id for arm in arms]
+    if experiment.baseline not in names:
+        hint = did_you_mean(experiment.baseline, names)
+        raise ConfigError(f"experiment {experiment.id}: baseline: {experiment.baseline!r} is no arm{hint}; "
+                          f"the arms are: {', '.join(names[:20])}")  # fmt: skip
+
+
+def _cells(
+    experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], epoch: str
+) -> Iterable[Cell]:
+    """All cells, repetition by repetition; the arms of each scenario and repetition in a seeded random order."""
+    keys = {(folder.scenario.id, arm.id): _group_key(experiment, folder, arm) for folder in folders for arm in arms}
+    times = {f.scenario.id: experiment.repetitions or f.scenario.runs_per_tier for f in folders}
+    for repetition in range(1, max(times.values()) + 1):
+        for scenario in (name for name, last in times.items() if repetition <= last):
+            order = list(arms)
+            random.Random(f"{experiment.seed}:{scenario}:{repetition}").shuffle(order)  # noqa: S311 no secret
+            for arm in order:
+                key = hashlib.sha256(f"{keys[scenario, arm.id]}:{repetition}:{epoch}".encode()).hexdigest()
+                name = f"{scenario}--{arm.id}--r{repetition:02d}"
+                yield Cell(id=name, scenario=scenario, arm=arm.id, repetition=repetition, key=key)
+
+
+def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm) -> str:
+    """Covers all that can change what the agent does, but for repetition and epoch."""
+    return digest([
+        KEY_VERSION,
+        folder.task_digest,
+        folder.solution_digest if arm.variant is None else None,
+        toolbox_digest(folder.scenario.tools),
+        arm.agent,
+        arm.version,
+        arm.model,
+        arm.variant.treatment.digest if arm.variant else None,
+        experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
+        experiment.limits.model_dump(mode="json"),
+        _SANDBOX,
+    ])  # fmt: skip
+
+
+def _selected(cells: Iterable[Cell], only: Sequence[str]) -> list[Cell]:
+    everything = list(cells)
+    chosen = [cell for cell in everything if not only or any(fnmatch.fnmatchcase(cell.id, glob) for glob in only)]
+    if not chosen:
+        example = everything[0].id
+        raise ConfigError(f"--only {' '.join(only)!r} matches none of {len(everything)} cells; one is {example}")
+    return chosen

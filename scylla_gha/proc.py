@@ -1,0 +1,168 @@
+"""The only place that starts processes.
+
+Two ways: `capture` for the harness's own short tools (git, uv), `run` for what is not trusted (agents, and checks that
+execute what an agent wrote): own session, output to files with a size limit set by the kernel, a time limit that ends
+the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from scylla_gha.errors import ToolError
+
+_GRACE_SECONDS: Final = 5.0
+_BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
+# `-u` is bash's name of the limit on a user's processes, `-p` is dash's.
+_LIMITED: Final = (
+    'ulimit -c 0; ulimit -f "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null; shift 2; exec "$@"'
+)
+
+
+class Cancel:
+    """A flag that ends all processes that wait on it, from any thread."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    def set(self) -> None:
+        """Ask every process started with this flag to end; may be called more than once."""
+        os.write(self._write, b"x")
+
+    @property
+    def is_set(self) -> bool:
+        """Whether `set` was called."""
+        return bool(select.select([self._read], [], [], 0)[0])
+
+    def fileno(self) -> int:
+        """A descriptor that is readable once the flag is set."""
+        return self._read
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep for `seconds`, or less when the flag is set; True when it is."""
+        return bool(select.select([self._read], [], [], seconds)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a process may use: wall time in seconds, bytes of any one file it writes, processes of its user."""
+
+    seconds: float
+    file_bytes: int = 256 * 1024 * 1024
+    processes: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Where a process reads and writes; both outputs are files, so no reader can be blocked by a leftover child."""
+
+    stdout: Path
+    stderr: Path
+    stdin: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a process ended: exit code (negative: minus the signal), wall seconds, and why it was ended, if it was."""
+
+    code: int
+    seconds: float
+    timed_out: bool = False
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """Exit code and output of a short tool."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def message(self) -> str:
+        """The end of what the tool said, for an error message."""
+        return (self.stderr or self.stdout).decode(errors="replace").strip()[-2000:]
+
+
+def capture(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    seconds: float | None = None,
+) -> Captured:
+    """Run a trusted tool and return its output.
+
+    Raises:
+        ToolError: the program is missing, or did not end within `seconds`.
+    """
+    try:
+        done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=seconds, check=False)
+    except FileNotFoundError as error:
+        raise ToolError(f"{argv[0]}: not found; install it, or put it on PATH ({error})") from None
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"{' '.join(argv[:4])}: no end after {seconds:g} s") from None
+    return Captured(done.returncode, done.stdout, done.stderr)
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    streams: Streams,
+    limits: Limits,
+    cancel: Cancel | None = None,
+) -> Finished:
+    """Run an untrusted program to its end and leave no process of its group behind.
+
+    Raises:
+        ToolError: the program cannot be started.
+    """
+    blocks = str(max(1, limits.file_bytes // _BLOCK_BYTES))
+    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", blocks, str(limits.processes), *argv]
+    started = time.monotonic()
+    with _open(streams.stdin) as stdin, streams.stdout.open("wb") as out, streams.stderr.open("wb") as err:
+        try:
+            process = subprocess.Popen(
+                wrapped, cwd=cwd, env=dict(env), stdin=stdin, stdout=out, stderr=err, start_new_session=True
+            )
+        except OSError as error:
+            raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
+    return _wait(process, started, limits.seconds, cancel)
+
+
+def _open(path: Path | None) -> IO[bytes]:
+    return (path or Path(os.devnull)).open("rb")
+
+
+def _wait(process: subprocess.Popen[bytes], started: float, seconds: float, cancel: Cancel | None) -> Finished:
+    """Wait for the end, the limit or the cancel; then end what is left of the group."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        watched = [handle] if cancel is None else [handle, cancel.fileno()]
+        woken = select.select(watched, [], [], seconds)[0]
+        ended = handle in woken
+        if not ended:
+            _signal_group(process.pid, signal.SIGTERM)
+            select.select([handle], [], [], _GRACE_SECONDS)
+        # The leader is not reaped yet, so its group id cannot belong to anybody else.
+        _signal_group(process.pid, signal.SIGKILL)
+        code = process.wait()
+    finally:
+        os.close(handle)
+    return Finished(code, time.monotonic() - started, timed_out=not woken, cancelled=not ended and bool(woken))
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # all of the group is gone already, which is what we want
+        os.killpg(group, number)

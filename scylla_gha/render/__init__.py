@@ -1,0 +1,1 @@
+"""Report to text: Markdown for people, tables for the terminal."""

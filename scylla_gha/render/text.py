@@ -1,0 +1,71 @@
+"""Numbers as people read them. Unknown is `?`, undefined is `-`; neither is ever 0."""
+
+from scylla_gha.model.report import ArmSummary
+
+UNKNOWN = "?"
+UNDEFINED = "-"
+
+
+def percent(value: float | None) -> str:
+    """A fraction as a whole percentage."""
+    return UNDEFINED if value is None else f"{100 * value:.0f} %"
+
+
+def pass_rate(arm: ArmSummary) -> str:
+    """The rate with its interval."""
+    if arm.pass_rate is None or arm.pass_low is None or arm.pass_high is None:
+        return UNDEFINED
+    return f"{percent(arm.pass_rate)} [{100 * arm.pass_low:.0f}, {100 * arm.pass_high:.0f}]"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A plain number."""
+    return UNDEFINED if value is None else f"{value:.{digits}f}"
+
+
+def usd(value: float | None) -> str:
+    """US dollars, with more digits where there is little."""
+    if value is None:
+        return UNKNOWN
+    return f"${value:.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+
+
+def cost_of_pass(arm: ArmSummary) -> str:
+    """Cost of a pass; infinite where money was spent and nothing passed."""
+    if arm.cost_of_pass is None and arm.usd is not None and arm.counts.judged:
+        return "∞" if arm.usd > 0 else UNDEFINED
+    return usd(arm.cost_of_pass) if arm.counts.judged else UNDEFINED
+
+
+def seconds(value: float | None) -> str:
+    """A duration."""
+    if value is None:
+        return UNDEFINED
+    return f"{value:.2f} s" if value < 100 else f"{value / 60:.1f} min"  # noqa: PLR2004
+
+
+def tokens(value: int | None) -> str:
+    """A number of tokens."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def grades(arm: ArmSummary) -> str:
+    """Grades with their counts, best first."""
+    return " ".join(f"{count}{grade}" for grade, count in arm.grades.items()) or UNDEFINED
+
+
+def counts(arm: ArmSummary) -> str:
+    """The four denominators."""
+    each = arm.counts
+    return f"{each.planned}/{each.ran}/{each.judged}/{each.scored}"
+
+
+HEADINGS = (
+    "arm", "planned/ran/judged/scored", "pass rate [95 %]", "score", "grades", "USD", "USD/pass", "time", "tokens",
+)  # fmt: skip
+
+
+def arm_row(arm: ArmSummary) -> tuple[str, ...]:
+    """One arm under `HEADINGS`."""
+    return (arm.arm, counts(arm), pass_rate(arm), number(arm.mean_score), grades(arm), usd(arm.usd),
+            cost_of_pass(arm), seconds(arm.mean_seconds), tokens(arm.tokens))  # fmt: skip

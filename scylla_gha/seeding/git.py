@@ -1,0 +1,71 @@
+"""The harness's own git, which trusts nothing that an agent can write.
+
+Its git directory is kept apart from the workspace's; hooks, fsmonitor, external diff and text conversion are off; and
+`info/attributes`, which outranks every `.gitattributes`, takes away all attributes: no filter, no line-end conversion,
+no "this is binary" that would hide a change.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import proc
+from scylla_gha.errors import FixtureError
+
+NO_ATTRIBUTES: Final = (
+    "* !text !eol !crlf !ident !filter !diff !merge !whitespace !working-tree-encoding !export-subst !export-ignore\n"
+)
+_FETCH_SECONDS: Final = 1800.0
+_OFF: Final = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
+               "core.excludesFile=/dev/null", "core.autocrlf=false", "core.fileMode=true", "core.symlinks=true",
+               "core.quotePath=false", "protocol.ext.allow=never", "gc.auto=0")  # fmt: skip
+_ENV: Final[Mapping[str, str]] = {
+    "PATH": os.environ.get("PATH", os.defpath),
+    "HOME": "/nonexistent",
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
+
+
+def git(
+    git_dir: Path, *args: str, work_tree: Path | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> bytes:
+    """Run git on the harness's own git directory and return its standard output.
+
+    Raises:
+        FixtureError: git reports an error.
+    """
+    options = [part for setting in _OFF for part in ("-c", setting)]
+    place = [f"--git-dir={git_dir}", *([f"--work-tree={work_tree}"] if work_tree else [])]
+    done = proc.capture(
+        ["git", *options, *place, *args], cwd=work_tree or git_dir, env={**_ENV, **(env or {})}, stdin=stdin
+    )
+    if done.code:
+        raise FixtureError(f"git {args[0]} in {work_tree or git_dir} failed: {done.message}")
+    return done.stdout
+
+
+def init(git_dir: Path) -> None:
+    """Make an empty git directory that knows no attributes and may be fetched from at any commit."""
+    git_dir.mkdir(parents=True)
+    git(git_dir, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format=sha1")
+    git(git_dir, "config", "uploadpack.allowAnySHA1InWant", "true")
+    (git_dir / "info").mkdir(exist_ok=True)
+    (git_dir / "info" / "attributes").write_text(NO_ATTRIBUTES)
+
+
+def fetch(git_dir: Path, url: str, commit: str) -> None:
+    """Fetch one commit without its history, with the user's own git configuration (proxies, credentials).
+
+    Raises:
+        FixtureError: the repository is out of reach, or has no such commit.
+    """
+    argv = ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--no-tags", "--depth=1", url, commit]
+    done = proc.capture(argv, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"}, seconds=_FETCH_SECONDS)
+    if done.code:
+        raise FixtureError(f"{url}: cannot fetch commit {commit}: {done.message}; check source.repo and source.hash")

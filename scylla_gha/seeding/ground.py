@@ -1,0 +1,15 @@
+"""All that the trials of one scenario have in common on this machine."""
+
+from dataclasses import dataclass
+
+from scylla_gha.config.library import ScenarioFolder
+from scylla_gha.seeding.start import Start
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A scenario with its start state made and its tools installed; `path` is the PATH of agents and checks."""
+
+    folder: ScenarioFolder
+    start: Start
+    path: str

@@ -1,0 +1,147 @@
+"""The start state of a scenario: a commit, made once from a fixture folder or fetched once, then copied per trial.
+
+A fixture becomes one commit with fixed author, dates and modes, so its hash depends on its content alone and can be
+pinned. A remote repository is kept as one bare mirror, into which pinned commits are fetched without history.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pathspec
+
+from scylla_gha.errors import FixtureError
+from scylla_gha.model.scenario import Source
+from scylla_gha.seeding.cache import locked
+from scylla_gha.seeding.git import fetch, git, init
+from scylla_gha.seeding.manifest import Manifest, scan
+
+_WHEN: Final = "2026-01-01T00:00:00+00:00"
+_WHO: Final = {
+    f"GIT_{role}_{key}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for key, value in (("NAME", "Maintainer"), ("EMAIL", "maintainer@example.com"), ("DATE", _WHEN))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A commit ready to be copied: the harness's git directory, and a clone with a `.git` of its own for the agent."""
+
+    commit: str
+    git_dir: Path
+    clone: Path
+    manifest: Manifest
+    ignored: Callable[[str], bool]
+
+
+def commit_of(fixture: Path) -> str:
+    """The hash that a fixture folder has as a commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        git_dir = Path(folder) / "git"
+        init(git_dir)
+        return _commit(git_dir, fixture)
+
+
+def start_of(source: Source, fixture: Path | None, cache: Path) -> Start:
+    """The start state of a scenario, made if it is not cached, and proved to be the pinned commit's tree.
+
+    Args:
+        source: what the scenario pins.
+        fixture: the fixture's folder, where the source is one.
+        cache: the folder to keep starts in.
+
+    Raises:
+        FixtureError: the content is not the pinned one, or cannot be had.
+    """
+    return _start(source.hash, source.repo or "", fixture, cache)
+
+
+@functools.cache
+def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> Start:
+    place = cache / "starts" / commit
+    with locked(place):
+        if place.exists() and not _is_whole(place, commit):
+            shutil.rmtree(place)  # something wrote to the cache: make it anew rather than trust it
+        if not place.exists():
+            _make(place, commit, repo, fixture, cache)
+    manifest = scan(place / "clone")
+    return Start(commit, place / "git", place / "clone", manifest, _ignore_rules(place / "clone", manifest))
+
+
+def _make(place: Path, commit: str, repo: str, fixture: Path | None, cache: Path) -> None:
+    new = place.with_name(f"{place.name}.{os.getpid()}.tmp")
+    shutil.rmtree(new, ignore_errors=True)
+    init(new / "git")
+    if fixture is not None:
+        made = _commit(new / "git", fixture)
+        if made != commit:
+            shutil.rmtree(new)
+            raise FixtureError(
+                f"{fixture}: this fixture is commit {made}, but the scenario pins {commit}; "
+                "undo the change to the fixture, or set source.hash to the new commit on purpose"
+            )
+    else:
+        fetch(_mirror(repo, cache), repo, commit)
+        fetch(new / "git", str(_mirror(repo, cache)), commit)
+    _clone(new / "git", commit, new / "clone")
+    if not _is_whole(new, commit):
+        raise FixtureError(f"{repo or fixture}: the checked-out files are not those of commit {commit}")
+    new.replace(place)
+
+
+def _commit(git_dir: Path, folder: Path) -> str:
+    git(git_dir, "add", "--all", ".", work_tree=folder)
+    tree = git(git_dir, "write-tree").decode().strip()
+    commit = git(git_dir, "commit-tree", "-m", "Initial commit", tree, env=_WHO).decode().strip()
+    git(git_dir, "update-ref", "refs/heads/main", commit)
+    return commit
+
+
+def _clone(git_dir: Path, commit: str, clone: Path) -> None:
+    """Make what the agent gets: a repository on branch main at the commit, with an index and no remote."""
+    own = clone / ".git"
+    init(own)
+    git(own, "config", "core.bare", "false")
+    git(own, "config", "--unset", "uploadpack.allowAnySHA1InWant")
+    fetch(own, str(git_dir), commit)
+    git(own, "update-ref", "refs/heads/main", commit)
+    git(own, "read-tree", commit, work_tree=clone)
+    git(own, "checkout-index", "--all", "--force", "--index", work_tree=clone)
+    for left_over in ("FETCH_HEAD", "info/attributes"):
+        (own / left_over).unlink(missing_ok=True)
+
+
+def _mirror(repo: str, cache: Path) -> Path:
+    mirror = cache / "mirrors" / hashlib.sha256(repo.encode()).hexdigest()[:16]
+    with locked(mirror):
+        if not mirror.exists():
+            init(mirror)
+    return mirror
+
+
+def _is_whole(place: Path, commit: str) -> bool:
+    tree = git(place / "git", "rev-parse", f"{commit}^{{tree}}").decode().strip()
+    return scan(place / "clone").tree == tree
+
+
+def _ignore_rules(clone: Path, manifest: Manifest) -> Callable[[str], bool]:
+    """The base's own ignore rules; the agent's later ones must not hide its files."""
+    rules: list[tuple[str, pathspec.GitIgnoreSpec]] = []
+    for path in sorted(manifest.entries):
+        if path.rpartition("/")[2] == ".gitignore":
+            lines = (clone / path).read_text(errors="replace").splitlines()
+            rules.append((path.removesuffix(".gitignore"), pathspec.GitIgnoreSpec.from_lines(lines)))
+
+    def ignored(path: str) -> bool:
+        if path in manifest.entries:
+            return False  # tracked files are never ignored
+        return any(path.startswith(top) and spec.match_file(path[len(top) :]) for top, spec in rules)
+
+    return ignored

@@ -1,0 +1,101 @@
+"""The tools that a scenario or an experiment pins, in environments of their own, apart from the toolkit's.
+
+Agent and checks find these on PATH and nothing of the toolkit's: Python packages in a virtual environment per set of
+pins, agent CLIs from npm in a folder per version. Both are kept in the cache and made once.
+"""
+
+import functools
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import proc
+from scylla_gha.errors import ToolError
+from scylla_gha.model.record import digest
+from scylla_gha.model.scenario import Tools
+from scylla_gha.seeding.cache import locked
+
+_INSTALL_SECONDS: Final = 900.0
+_SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+
+
+def toolbox_digest(tools: Tools) -> str:
+    """Covers the pinned packages and the Python that runs them."""
+    return digest([platform.python_version(), platform.machine(), tools.python])
+
+
+def search_path(tools: Tools, cache: Path) -> str:
+    """The PATH of agent and checks: the pinned tools, then the system's own.
+
+    Raises:
+        ToolError: a package cannot be installed, or a system tool is missing.
+    """
+    for name in tools.system:
+        if shutil.which(name, path=_SYSTEM_PATH) is None:
+            raise ToolError(f"the scenario needs {name!r}, which is not on {_SYSTEM_PATH}; "
+                            f"install it, on Debian and Ubuntu by: apt-get install {name}")  # fmt: skip
+    return f"{_toolbox(toolbox_digest(tools), tuple(sorted(tools.python.items())), cache)}:{_SYSTEM_PATH}"
+
+
+@functools.cache
+def _toolbox(key: str, packages: tuple[tuple[str, str], ...], cache: Path) -> Path:
+    place = cache / "tools" / key[:16]
+    with locked(place):
+        if not (place / "ready").exists():
+            shutil.rmtree(place, ignore_errors=True)
+            _uv("venv", "--quiet", "--python", sys.executable, str(place))
+            pins = [f"{name}=={version}" for name, version in packages]
+            if pins:
+                _uv("pip", "install", "--quiet", "--python", str(place / "bin" / "python"), *pins)
+            (place / "ready").touch()
+    return place / "bin"
+
+
+def _uv(*args: str) -> None:
+    from uv import find_uv_bin
+
+    done = proc.capture([find_uv_bin(), *args], env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_INSTALL_SECONDS)
+    if done.code:
+        raise ToolError(f"uv {' '.join(args[:2])} failed: {done.message}; is a package registry in reach?")
+
+
+def find_program(program: str, package: str) -> str:
+    """A program on the user's own PATH.
+
+    Raises:
+        ToolError: it is not there.
+    """
+    found = shutil.which(program)
+    if found is None:
+        raise ToolError(f"{program!r} is not on PATH; install it by `npm install -g {package}`, or let the experiment "
+                        "pin a version (NAME@VERSION), which is then installed for it")  # fmt: skip
+    return found
+
+
+def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
+    """A program of an npm package at a version, installed into the cache if it is not there.
+
+    Raises:
+        ToolError: npm is missing, or the package cannot be installed.
+    """
+    place = cache / "npm" / f"{package.replace('/', '+')}-{version}"
+    found = place / "node_modules" / ".bin" / program
+    with locked(place):
+        if not (place / "ready").exists():
+            _npm_install(place, f"{package}@{version}")
+    if not found.exists():
+        raise ToolError(f"{package}@{version} has no program {program!r}")
+    return found
+
+
+def _npm_install(place: Path, wanted: str) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    argv = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(place), wanted]
+    done = proc.capture(argv, seconds=_INSTALL_SECONDS)
+    if done.code:
+        raise ToolError(f"npm could not install {wanted}: {done.message}; is the npm registry in reach?")
+    (place / "ready").touch()

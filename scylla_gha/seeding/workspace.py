@@ -1,0 +1,153 @@
+"""A trial's folders, what the agent left in them, and the fresh copy that is judged."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from scylla_gha.errors import FixtureError
+from scylla_gha.model.trial import DiffStat
+from scylla_gha.seeding.git import git
+from scylla_gha.seeding.manifest import scan
+from scylla_gha.seeding.start import Start
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The folders of one trial, none of them inside a repository: the clone, its HOME, its temporary files."""
+
+    root: Path
+
+    @property
+    def repo(self) -> Path:
+        """Where the agent works."""
+        return self.root / "workspace"
+
+    @property
+    def home(self) -> Path:
+        """The agent's HOME."""
+        return self.root / "home"
+
+    @property
+    def tmp(self) -> Path:
+        """The agent's TMPDIR."""
+        return self.root / "tmp"
+
+
+def work_root() -> Path:
+    """Where workspaces are made: `$SCYLLA_WORK`, or a folder of the user's among the temporary files.
+
+    Raises:
+        FixtureError: the folder lies inside a repository, whose files the agent would see.
+    """
+    root = Path(os.environ.get("SCYLLA_WORK") or Path(tempfile.gettempdir()) / f"scylla-gha-{os.getuid()}")
+    for folder in (root, *root.parents):
+        if (folder / ".git").exists():
+            raise FixtureError(f"{root}: workspaces must lie outside any repository, but {folder} is one; "
+                               "set SCYLLA_WORK to a folder elsewhere")  # fmt: skip
+    return root
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder of its own that is gone afterwards. Its name tells the owner, so that leftovers can be reaped."""
+    root = work_root()
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=root))
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def reap() -> None:
+    """Remove what killed processes left behind."""
+    for folder in work_root().glob("*-*"):
+        owner = folder.name.partition("-")[0]
+        if owner.isdecimal() and not Path("/proc", owner).exists():
+            remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder even where an agent took away its own rights to it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        for path, _, _ in os.walk(folder):
+            Path(path).chmod(0o700)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_workspace(start: Start, root: Path) -> Workspace:
+    """Copy the start state into `root`.
+
+    Raises:
+        FixtureError: the copy is not the pinned commit's tree.
+    """
+    workspace = Workspace(root)
+    shutil.copytree(start.clone, workspace.repo, symlinks=True)
+    for folder in (workspace.home, workspace.tmp):
+        folder.mkdir()
+    if scan(workspace.repo).tree != start.manifest.tree:
+        raise FixtureError(f"{start.clone}: a copy of it is not the tree of commit {start.commit}; try again")
+    return workspace
+
+
+def snapshot(start: Start, workspace: Workspace, max_bytes: int) -> tuple[DiffStat, bytes]:
+    """The agent's change as numbers and as a binary patch: committed, staged and untracked work alike.
+
+    Raises:
+        TooLargeError: the workspace has grown by more than `max_bytes`; this measures the agent.
+    """
+    now = scan(workspace.repo, start.ignored, start.manifest.size + max_bytes)
+    paths = now.changed(start.manifest)
+    patch, added, deleted = (b"", 0, 0) if not paths else _patch(start, workspace, paths)
+    shown = tuple(_printable(path) for path in paths)
+    skipped = tuple(_printable(path) for path in now.skipped)
+    sha = hashlib.sha256(patch).hexdigest()
+    return DiffStat(files=shown, added=added, deleted=deleted, sha256=sha, skipped=skipped), patch
+
+
+def _patch(start: Start, workspace: Workspace, paths: list[str]) -> tuple[bytes, int, int]:
+    own = workspace.root / "harness-git"
+    (own / "objects").mkdir(parents=True)
+    shutil.copyfile(start.clone / ".git" / "index", own / "index")
+    env = {
+        "GIT_INDEX_FILE": str(own / "index"),
+        "GIT_OBJECT_DIRECTORY": str(own / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(start.git_dir / "objects"),
+    }
+    listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    # --replace lets a file take the place of a folder, and the other way round.
+    update = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+    git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=listed)
+    show = ("diff-index", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
+            "--no-textconv", "--numstat", "--patch", start.commit)  # fmt: skip
+    output = git(start.git_dir, *show, env=env)
+    numbers, _, patch = output.partition(b"\ndiff --git ")
+    added, deleted = _lines(numbers)
+    return b"diff --git " + patch, added, deleted
+
+
+def _lines(numstat: bytes) -> tuple[int, int]:
+    """Sum of lines added and deleted; binary files count no lines."""
+    rows = [line.split(b"\t")[:2] for line in numstat.splitlines() if line[:1].isdigit()]
+    return sum(int(row[0]) for row in rows), sum(int(row[1]) for row in rows)
+
+
+def materialise(start: Start, patch: bytes, into: Path) -> None:
+    """Make base plus diff at `into`, a folder that does not exist yet.
+
+    Raises:
+        FixtureError: the patch does not apply to the base.
+    """
+    shutil.copytree(start.clone, into, symlinks=True, ignore=lambda _, names: [n for n in names if n == ".git"])
+    if patch.strip():
+        git(start.git_dir, "apply", "--binary", "--whitespace=nowarn", "-", work_tree=into, stdin=patch)
+
+
+def _printable(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
