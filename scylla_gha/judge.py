@@ -5,8 +5,6 @@ the base commit, the diff, and copies of the hidden checks: what one command doe
 """
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -99,8 +97,9 @@ def _unscored(attempt: Attempt) -> Score:
 
 
 def _run_check(command: str, seconds: int, ground: Ground, bench: Bench, tree: Path) -> Ran:
-    with _box(ground, tree) as (box, out):
-        streams = Streams(out / "stdout", out / "stderr")
+    with scratch() as root:
+        box = _box(ground, tree, root, command)
+        streams = Streams(root / "stdout", root / "stderr")
         limits = ProcessLimits(seconds, bench.limits.file_mb * _MEGA)
         ended = bench.sandbox.run(("/bin/sh", "-c", command), box, streams, limits, bench.cancel)
         if ended.cancelled:
@@ -109,18 +108,16 @@ def _run_check(command: str, seconds: int, ground: Ground, bench: Bench, tree: P
         return Ran(ended.code, ended.seconds, ended.timed_out, stdout, _read(streams.stderr)[0], cut)
 
 
-@contextmanager
-def _box(ground: Ground, tree: Path) -> Iterator[tuple[Box, Path]]:
-    with scratch() as root:
-        places = {name: root / name for name in ("workspace", "base", "checks", "home", "tmp", "out")}
-        shutil.copytree(tree, places["workspace"], symlinks=True)
-        materialise(ground.start, b"", places["base"])
-        if ground.folder.checks.is_dir():
-            shutil.copytree(ground.folder.checks, places["checks"], ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("home", "tmp", "out"):
-            places[name].mkdir()
-        extra = {"CHECKS": str(places["checks"]), "BASE": str(places["base"])}
-        yield Box(places["workspace"], places["home"], places["tmp"], ground.path, extra), places["out"]
+def _box(ground: Ground, tree: Path, root: Path, command: str) -> Box:
+    """Lay the folders of a check in `root`; the pristine base only where it can be wanted."""
+    work, home, base, checks = (root / name for name in ("workspace", "home", "base", "checks"))
+    home.mkdir()
+    shutil.copytree(tree, work, symlinks=True)
+    if ground.folder.checks.is_dir():
+        shutil.copytree(ground.folder.checks, checks, ignore=shutil.ignore_patterns("__pycache__"))
+    if checks.exists() or "BASE" in command:
+        materialise(ground.start, b"", base)
+    return Box(work, home, ground.path, {"CHECKS": str(checks), "BASE": str(base)})
 
 
 def _read(path: Path) -> tuple[str, bool]:

@@ -51,7 +51,7 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     started = datetime.datetime.now(datetime.UTC)
     finished = runner.sandbox.run(
         command.argv,
-        Box(workspace.repo, workspace.home, workspace.tmp, ground.path, command.env),
+        Box(workspace.repo, workspace.home, ground.path, command.env),
         streams,
         ProcessLimits(seconds, runner.limits.file_mb * _MEGA),
         runner.cancel,

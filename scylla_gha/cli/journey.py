@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from scylla_gha import __version__
 from scylla_gha.cli.planning import Installed
@@ -169,7 +168,7 @@ def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
         return attempt
 
 
-def _runner(journey: Journey, cell: Cell, patch: Path | None = None) -> Runner:
+def _runner(journey: Journey, cell: Cell) -> Runner:
     arm = journey.plan.arm(cell.arm)
     experiment = journey.plan.experiment
     named = next(each for each in experiment.agents if each.partition("@")[0] == arm.agent)
@@ -182,7 +181,6 @@ def _runner(journey: Journey, cell: Cell, patch: Path | None = None) -> Runner:
         sandbox=SANDBOXES["host"],
         limits=experiment.limits,
         cancel=journey.cancel,
-        patch=patch,
     )
 
 

@@ -10,11 +10,10 @@ from scylla_gha.proc import Cancel, Finished, Limits, Streams
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The folders and the PATH that a process sees; `extra` is added to its environment."""
+    """The folders and the PATH that a process sees; HOME is for temporary files too; `extra` is added to the rest."""
 
     cwd: Path
     home: Path
-    tmp: Path
     path: str
     extra: Mapping[str, str] = field(default_factory=dict)
 

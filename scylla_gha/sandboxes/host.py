@@ -19,5 +19,5 @@ class HostSandbox:
         self, argv: tuple[str, ...], box: Box, streams: Streams, limits: Limits, cancel: Cancel | None = None
     ) -> Finished:
         """Run a program with nothing in its environment but the box."""
-        env = {**_FIXED, "PATH": box.path, "HOME": str(box.home), "TMPDIR": str(box.tmp), **box.extra}
+        env = {**_FIXED, "PATH": box.path, "HOME": str(box.home), "TMPDIR": str(box.home), **box.extra}
         return proc.run(argv, cwd=box.cwd, env=env, streams=streams, limits=limits, cancel=cancel)

@@ -114,8 +114,11 @@ def _clone(git_dir: Path, commit: str, clone: Path) -> None:
     git(own, "update-ref", "refs/heads/main", commit)
     git(own, "read-tree", commit, work_tree=clone)
     git(own, "checkout-index", "--all", "--force", "--index", work_tree=clone)
-    for left_over in ("FETCH_HEAD", "info/attributes"):
-        (own / left_over).unlink(missing_ok=True)
+    git(own, "repack", "-adq")
+    git(own, "prune-packed", "--quiet")
+    (own / "FETCH_HEAD").unlink(missing_ok=True)
+    for needless in ("info", "logs", "objects/info", "refs/tags", "branches"):  # each costs a trial the time of a folder
+        shutil.rmtree(own / needless, ignore_errors=True)
 
 
 def _mirror(repo: str, cache: Path) -> Path:

@@ -18,7 +18,7 @@ from scylla_gha.seeding.start import Start
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The folders of one trial, none of them inside a repository: the clone, its HOME, its temporary files."""
+    """The folders of one trial, none of them inside a repository: the clone, and a HOME for all else."""
 
     root: Path
 
@@ -31,11 +31,6 @@ class Workspace:
     def home(self) -> Path:
         """The agent's HOME."""
         return self.root / "home"
-
-    @property
-    def tmp(self) -> Path:
-        """The agent's TMPDIR."""
-        return self.root / "tmp"
 
 
 def work_root() -> Path:
@@ -89,8 +84,7 @@ def open_workspace(start: Start, root: Path) -> Workspace:
     """
     workspace = Workspace(root)
     shutil.copytree(start.clone, workspace.repo, symlinks=True)
-    for folder in (workspace.home, workspace.tmp):
-        folder.mkdir()
+    workspace.home.mkdir()
     if scan(workspace.repo).tree != start.manifest.tree:
         raise FixtureError(f"{start.clone}: a copy of it is not the tree of commit {start.commit}; try again")
     return workspace
