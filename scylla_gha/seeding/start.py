@@ -117,7 +117,8 @@ def _clone(git_dir: Path, commit: str, clone: Path) -> None:
     git(own, "repack", "-adq")
     git(own, "prune-packed", "--quiet")
     (own / "FETCH_HEAD").unlink(missing_ok=True)
-    for needless in ("info", "logs", "objects/info", "refs/tags", "branches"):  # each costs a trial the time of a folder
+    # Each folder that every trial copies and removes costs time.
+    for needless in ("info", "logs", "objects/info", "refs/tags", "branches"):
         shutil.rmtree(own / needless, ignore_errors=True)
 
 
