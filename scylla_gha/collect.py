@@ -7,7 +7,7 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.scenario import Scenario
-from scylla_gha.model.trial import Outcome, Trial, Usage
+from scylla_gha.model.trial import Outcome, Trial
 from scylla_gha.store import CellFolder, RunFolder, read_record, write_lines
 
 
@@ -39,7 +39,7 @@ def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenar
     outcome, reason = _outcome(trial, judgment)
     measures = outcome.measures_agent
     score = judgment.result if measures and judgment else None
-    usage = _sum_usage(trial)
+    usage = trial.usage
     return Result(
         experiment=plan.experiment.id, cell=cell.id, key=cell.key, epoch=plan.epoch,
         scenario=cell.scenario, category=scenario.category, size=scenario.size, difficulty=scenario.difficulty,
@@ -65,12 +65,3 @@ def _outcome(trial: Trial, judgment: Judgment | None) -> tuple[Outcome, str]:
     if trial.outcome.measures_agent and judgment and judgment.error:
         return Outcome.JUDGE_ERROR, judgment.error
     return trial.outcome, trial.last.reason
-
-
-def _sum_usage(trial: Trial) -> Usage:
-    """All attempts together: what a failed one cost was paid as well. Unknown in one is unknown in the sum."""
-    sums: dict[str, int | float | None] = {}
-    for name in Usage.model_fields:
-        parts = [getattr(attempt.usage, name) for attempt in trial.attempts]
-        sums[name] = None if None in parts else sum(parts)
-    return Usage.model_validate(sums)

@@ -72,7 +72,7 @@ def plan(
     folders = [library.scenario(name) for name in names]
     cells = _selected(_cells(experiment, folders, arms, choice.epoch), choice.only)
     groups = Counter((cell.scenario, cell.arm) for cell in cells)
-    sized = [(folder, arm, groups[folder.scenario.id, arm.id]) for folder in folders for arm in arms]
+    sized = [(folder, arm, n) for folder in folders for arm in arms if (n := groups[folder.scenario.id, arm.id])]
     guess = estimate(sized, experiment.limits, library.models(), history or {})
     return Plan(experiment=experiment, epoch=choice.epoch, arms=arms, cells=tuple(cells), estimate=guess)
 

@@ -2,6 +2,7 @@
 
 import datetime
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from scylla_gha.agents.base import Agent, Command, Ended, Reading, Task
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.pricing import Model
-from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Step, Trajectory, Usage
+from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Step, Trajectory, Usage
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Cancel, Finished, Streams
 from scylla_gha.proc import Limits as ProcessLimits
@@ -30,7 +31,7 @@ class Runner:
     arm: Arm
     agent: Agent
     program: str
-    model: Model | None
+    models: Mapping[str, Model]
     sandbox: Sandbox
     limits: Limits
     cancel: Cancel
@@ -61,7 +62,7 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     reading = runner.agent.read(
         Ended(finished, started.timestamp(), seconds, streams.stdout, streams.stderr, workspace.home)
     )
-    attempt = _attempt(folder.number, started, finished, reading, runner.model)
+    attempt = _attempt(folder.number, started, finished, reading, runner.models)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, command)
     _keep_trajectory(reading.trajectory, ground, folder)
     attempt = attempt.model_copy(update={"base_commit": ground.start.commit,
@@ -87,7 +88,7 @@ def _task(runner: Runner, ground: Ground, workspace: Workspace) -> Task:
 
 
 def _attempt(
-    number: int, started: datetime.datetime, finished: Finished, reading: Reading, model: Model | None
+    number: int, started: datetime.datetime, finished: Finished, reading: Reading, models: Mapping[str, Model]
 ) -> Attempt:
     outcome, reason, retryable = reading.outcome, reading.reason, reading.retryable
     if finished.cancelled:
@@ -100,7 +101,7 @@ def _attempt(
         retryable=retryable,
         started_at=started,
         seconds=round(finished.seconds, 3),
-        usage=_priced(reading.usage, model),
+        usage=_priced(reading.by_model, models),
         turns=reading.turns,
         tool_calls=dict(Counter(call.name for call in calls)),
         failed_tool_calls=sum(1 for call in calls if call.failed),
@@ -109,11 +110,15 @@ def _attempt(
     )
 
 
-def _priced(usage: Usage, model: Model | None) -> Usage:
-    """Fill in a cost that the agent CLI did not live to tell, where the price is known."""
-    if usage.usd is not None or model is None or model.price is None:
-        return usage
-    return usage.model_copy(update={"usd": model.price.usd(usage)})
+def _priced(by_model: Mapping[str, Usage] | None, models: Mapping[str, Model]) -> Usage:
+    """All models together; unknown tokens are unknown, and so is a cost with one price unknown."""
+    if by_model is None:
+        return Usage()
+    total = NO_USAGE
+    for model, used in by_model.items():
+        price = models[model].price if model in models else None
+        total = total.plus(used.model_copy(update={"usd": price.usd(used) if price else None}))
+    return total
 
 
 def _keep_diff(
@@ -128,8 +133,7 @@ def _keep_diff(
     if patch:
         write_bytes(folder.file("diff.patch"), patch)
         _redact(folder.file("diff.patch"), command)
-    diff: DiffStat = stat
-    return attempt.model_copy(update={"diff": diff})
+    return attempt.model_copy(update={"diff": stat})
 
 
 def _keep_trajectory(trajectory: Trajectory, ground: Ground, folder: AttemptFolder) -> None:

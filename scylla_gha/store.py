@@ -158,7 +158,7 @@ def read_record(path: Path, kind: type[R]) -> R | None:
         return kind.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
         message = f"{path}: not a {kind.__name__} of this version: {where}: {first['msg']}; move the file away to go on"
         raise ConfigError(message) from None
 

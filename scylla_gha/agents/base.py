@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from scylla_gha.model.experiment import Limits
-from scylla_gha.model.trial import NO_USAGE, Outcome, Trajectory, Usage
+from scylla_gha.model.trial import Outcome, Trajectory, Usage
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Finished
 
@@ -54,12 +54,16 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An attempt as the transcript tells it. `retryable`: the same cell may end otherwise if it is run again."""
+    """An attempt as the transcript tells it.
+
+    `retryable`: the same cell may end otherwise if it is run again. `by_model`: tokens per model id, None where they
+    are unknown. An agent CLI's own cost is never taken: for a model it does not know, Claude Code invents one.
+    """
 
     outcome: Outcome
     reason: str
     retryable: bool = False
-    usage: Usage = Usage()
+    by_model: Mapping[str, Usage] | None = None
     trajectory: Trajectory = Trajectory()
     turns: int | None = None
     version: str | None = None
@@ -102,4 +106,4 @@ def read_plain(ended: Ended) -> Reading:
         outcome, reason = Outcome.FIXTURE_ERROR, f"exit code {ended.finished.code}: {ended.complaint()}"
     else:
         outcome, reason = Outcome.COMPLETED, "done"
-    return Reading(outcome, reason, usage=NO_USAGE, turns=0)
+    return Reading(outcome, reason, by_model={}, turns=0)

@@ -75,7 +75,7 @@ class ClaudeCode:
         """Read the transcript, then decide by rule."""
         session = claude_session.read(ended.transcript, ended.home / ".claude" / "projects")
         outcome, reason, retryable = claude_outcome.decide(session, ended)
-        return Reading(outcome, reason, retryable, session.usage, session.trajectory, session.turns, session.version)
+        return Reading(outcome, reason, retryable, session.by_model, session.trajectory, session.turns, session.version)
 
 
 def _flags(treatment: Treatment) -> list[str]:

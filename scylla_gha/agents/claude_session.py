@@ -8,14 +8,25 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
-from scylla_gha.model.trial import Step, ToolCall, Trajectory, Usage
+from scylla_gha.model.trial import NO_USAGE, Step, ToolCall, Trajectory, Usage
 
 Event = dict[str, Any]
-_KINDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_KINDS: Final = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cache_read_input_tokens": "cache_read_tokens",
+    "cache_creation_input_tokens": "cache_write_tokens",
+}  # the provider's names, and ours
+_TOTALS: Final = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cache_read_input_tokens": "cacheReadInputTokens",
+    "cache_creation_input_tokens": "cacheCreationInputTokens",
+}  # the provider's names, and those of the CLI's totals
 
 
 @dataclass
@@ -40,20 +51,17 @@ class Session:
         return sum(1 for message in self.messages.values() if not message.synthetic)
 
     @property
-    def usage(self) -> Usage:
-        """The CLI's own totals where it ended by itself, else the sum of the messages that came to their end."""
+    def by_model(self) -> dict[str, Usage] | None:
+        """Tokens per model: the CLI's totals where it ended by itself, else those of the messages, if all are whole."""
         if self.result is not None:
             return _of_result(self.result)
-        counted = [message for message in self.messages.values() if not message.synthetic]
-        if any(not message.complete for message in counted):
-            return Usage()
-        return Usage(
-            input_tokens=sum(message.tokens.get("input_tokens", 0) for message in counted),
-            output_tokens=sum(message.tokens.get("output_tokens", 0) for message in counted),
-            cache_read_tokens=sum(message.tokens.get("cache_read_input_tokens", 0) for message in counted),
-            cache_write_tokens=sum(message.tokens.get("cache_creation_input_tokens", 0) for message in counted),
-            usd=None if counted else 0.0,
-        )
+        found: dict[str, Usage] = {}
+        for message in self.messages.values():
+            if not message.synthetic:
+                if not message.complete:
+                    return None
+                found[message.model] = _add(found.get(message.model, NO_USAGE), message.tokens)
+        return found
 
     @property
     def trajectory(self) -> Trajectory:
@@ -70,6 +78,7 @@ class Session:
 class Message:
     """One message of the model."""
 
+    model: str = ""
     synthetic: bool = False
     complete: bool = False
     texts: list[str] = field(default_factory=list)
@@ -138,7 +147,7 @@ def _streamed(session: Session, event: Event, current: str) -> str:
     if event.get("type") == "message_start":
         started = event.get("message") or {}
         current = _unique(session, str(started.get("id")))
-        session.messages[current] = Message(tokens=_tokens(started.get("usage")))
+        session.messages[current] = Message(str(started.get("model")), tokens=_tokens(started.get("usage")))
     elif current in session.messages:
         message = session.messages[current]
         if event.get("type") == "message_delta":
@@ -157,7 +166,9 @@ def _assistant(session: Session, event: Event) -> None:
     session.error = event.get("error") or session.error
     name = str(said.get("id"))
     newest = next((key for key in reversed(session.messages) if key.partition("#")[0] == name), name)
-    message = session.messages.setdefault(newest, Message(synthetic=said.get("model") == "<synthetic>"))
+    message = session.messages.setdefault(
+        newest, Message(str(said.get("model")), synthetic=said.get("model") == "<synthetic>")
+    )
     for block in said.get("content") or ():
         if block.get("type") == "text":
             message.texts.append(str(block.get("text")))
@@ -187,17 +198,18 @@ def _tokens(usage: object) -> dict[str, int]:
     return {kind: given[kind] for kind in _KINDS if isinstance(given.get(kind), int)}
 
 
-def _of_result(result: Event) -> Usage:
-    """Totals over all models, sub-agents included; the sums of `usage` leave these out."""
-    models = [each for each in (result.get("modelUsage") or {}).values() if isinstance(each, dict)]
-    usd = result.get("total_cost_usd")
-    return Usage(
-        input_tokens=sum(each.get("inputTokens", 0) for each in models),
-        output_tokens=sum(each.get("outputTokens", 0) for each in models),
-        cache_read_tokens=sum(each.get("cacheReadInputTokens", 0) for each in models),
-        cache_write_tokens=sum(each.get("cacheCreationInputTokens", 0) for each in models),
-        usd=float(usd) if isinstance(usd, int | float) else None,
-    )
+def _of_result(result: Event) -> dict[str, Usage] | None:
+    """Totals per model, sub-agents included; the sums of `usage` leave these out."""
+    per_model = result.get("modelUsage")
+    if not isinstance(per_model, dict):
+        return None
+    return {str(model): _add(NO_USAGE, {kind: used.get(name, 0) for kind, name in _TOTALS.items()})
+            for model, used in per_model.items()}  # fmt: skip
+
+
+def _add(sums: Usage, tokens: dict[str, int]) -> Usage:
+    parts = ((ours, getattr(sums, ours) + tokens.get(theirs, 0)) for theirs, ours in _KINDS.items())
+    return Usage.model_validate({**dict(parts), "usd": None})
 
 
 def _time(session: Session, projects: Path) -> None:

@@ -110,9 +110,7 @@ def work(journey: Journey, jobs: int) -> None:
     with Progress(len(journey.plan.cells), journey.plan.experiment.budget_usd) as progress:
 
         def told(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:  # noqa: ARG001
-            costs = [attempt.usage.usd for attempt in trial.attempts]
-            known = None if None in costs else sum(cost for cost in costs if cost is not None)
             passed = judgment is not None and judgment.result is not None and judgment.result.passed
-            progress.advance(known, passed=passed)
+            progress.advance(trial.usage.usd, passed=passed)
 
         travel(journey, journey.plan.cells, jobs, told)

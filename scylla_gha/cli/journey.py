@@ -5,6 +5,7 @@ taken as it is; so is a judgment under the key of that trial and of what judges 
 """
 
 import datetime
+import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from scylla_gha.errors import FixtureError, IncompleteError, ToolError
 from scylla_gha.judge import Bench, judge, judgment_key
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.pricing import Model
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.prepare import lay_ground, prepare
 from scylla_gha.proc import Cancel
@@ -44,6 +46,11 @@ class Journey:
     stopped: str | None = None  # why no further cell is started
     _grounds: dict[str, Ground | Exception] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @functools.cached_property
+    def models(self) -> dict[str, Model]:
+        """All models that have a file, by id."""
+        return self.library.models()
 
     def ground(self, scenario: str) -> Ground:
         """The scenario's ground, laid once."""
@@ -177,7 +184,7 @@ def _runner(journey: Journey, cell: Cell) -> Runner:
         arm=arm,
         agent=installed.agent,
         program=installed.program,
-        model=journey.library.models().get(arm.model or ""),
+        models=journey.models,
         sandbox=SANDBOXES["host"],
         limits=experiment.limits,
         cancel=journey.cancel,

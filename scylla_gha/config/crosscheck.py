@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+import pathspec
+
 from scylla_gha.config.load import did_you_mean
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.rubric import WEIGHT_TOLERANCE, Rubric
@@ -45,8 +47,8 @@ def _own(path: Path, scenario: Scenario) -> Iterator[str]:
     if scenario.id != path.name:
         yield f"id: is {scenario.id!r}, but the folder is named {path.name!r}; make them equal"
     prompt = path / scenario.task.prompt_file
-    if not prompt.is_file() or not prompt.read_text(encoding="utf-8").strip():
-        yield f"task.prompt_file: {prompt} is missing or empty; write the task there"
+    if not _says_something(prompt):
+        yield f"task.prompt_file: {prompt} is missing, empty, or not UTF-8; write the task there"
     yield from _overrides(path, scenario)
     for name, version in scenario.tools.python.items():
         if not re.fullmatch(r"[0-9][0-9A-Za-z.+!-]*", version):
@@ -56,6 +58,13 @@ def _own(path: Path, scenario: Scenario) -> Iterator[str]:
         yield from _patterns(checkpoint)
     if all(checkpoint.guard or not checkpoint.required for checkpoint in scenario.checkpoints):
         yield "checkpoints: none is required and no guard, so a trial that changes nothing could pass; mark one"
+
+
+def _says_something(file: Path) -> bool:
+    try:
+        return bool(file.read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
@@ -72,6 +81,12 @@ def _patterns(checkpoint: Checkpoint) -> Iterator[str]:
             re.compile(pattern or "")
         except re.error as error:
             yield f"checkpoints.{checkpoint.id}: {pattern!r} is no regular expression: {error}"
+    changes = checkpoint.changes
+    for pattern in (*changes.only, *changes.never) if changes else ():
+        try:
+            pathspec.GitIgnoreSpec.from_lines([pattern])
+        except ValueError as error:
+            yield f"checkpoints.{checkpoint.id}: {pattern!r} is no gitignore pattern: {error}"
 
 
 def _references(scenario: Scenario, rubric: Rubric) -> Iterator[str]:

@@ -60,7 +60,7 @@ class ScenarioFolder:
     def task_digest(self) -> str:
         """Covers what an agent is given: prompt, start state, tools, container, overrides and their contents."""
         one = self.scenario
-        overrides = {target: (self.path / source).read_text() for target, source in one.overrides.items()}
+        overrides = {target: (self.path / source).read_bytes().hex() for target, source in one.overrides.items()}
         return digest([self.prompt, one.source.hash, one.tools.model_dump(mode="json"), one.container, overrides])
 
     @functools.cached_property

@@ -24,6 +24,8 @@ class _Loader(_Base):  # type: ignore[misc]  # the C loader has no type
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a plain word", key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f'key "{key.value}" is given twice', key.start_mark)
             seen.add(key.value)
@@ -38,15 +40,15 @@ def load(path: Path, kind: type[R]) -> R:
     """
     text = _read(path)
     try:
-        data = yaml.load(text, Loader=_Loader)  # noqa: S506 it is a safe loader
+        data = json.dumps(yaml.load(text, Loader=_Loader), default=str)  # noqa: S506 it is a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, RecursionError) as error:  # a date of month 13, a loop
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     try:
-        return kind.model_validate_json(json.dumps(data, default=str))
+        return kind.model_validate_json(data)
     except ValidationError as error:
         raise ConfigError("\n".join(_explain(path, text, kind, each) for each in error.errors())) from None
 
@@ -70,7 +72,8 @@ def _explain(path: Path, text: str, kind: type[Record], error: ErrorDetails) -> 
 def _what(kind: type[Record], error: ErrorDetails) -> str:
     match error["type"]:
         case "extra_forbidden":
-            return "unknown key" + did_you_mean(str(error["loc"][-1]), set(_field_names(kind.model_json_schema())))
+            given = str(error["loc"][-1])
+            return "unknown key" + did_you_mean(given, set(_field_names(kind.model_json_schema())) - {given})
         case "missing":
             return "missing; add it"
         case "literal_error":

@@ -111,15 +111,15 @@ def _command_fault(checkpoint: Checkpoint, ran: Ran) -> tuple[str | None, float 
     """Why the command is not as expected, or None; and the fraction of a graduated check."""
     if ran.timed_out:
         return f"no end within its limit ({ran.seconds:.0f} s)", 0.0
-    value = _fraction(ran.stdout) if checkpoint.graduated else None
+    value = _fraction(ran.stdout) if checkpoint.graduated and not ran.cut else None
     if ran.code != checkpoint.exit:
         return f"exit code {ran.code}, not {checkpoint.exit}", value
     if checkpoint.graduated:
         return (None if value == 1 else "not all of it holds" if value is not None else "printed no k/n"), value or 0.0
     if checkpoint.stdout is not None and (ran.cut or ran.stdout != checkpoint.stdout):
         return f"printed {ran.stdout[:200]!r}, not {checkpoint.stdout!r}", None
-    if checkpoint.stdout_matches and not re.search(checkpoint.stdout_matches, ran.stdout, re.MULTILINE):
-        return f"the output does not match {checkpoint.stdout_matches!r}", None
+    if checkpoint.stdout_matches and (ran.cut or not re.search(checkpoint.stdout_matches, ran.stdout, re.MULTILINE)):
+        return f"the output {'is cut, so it ' if ran.cut else ''}does not match {checkpoint.stdout_matches!r}", None
     return None, None
 
 

@@ -95,7 +95,7 @@ class Checkpoint(Record):
     def _one_kind(self) -> "Checkpoint":
         if [self.run, self.file, self.changes].count(None) != 2:  # noqa: PLR2004
             raise ValueError("give exactly one of run, file and changes")
-        if self.run is None and (self.stdout or self.stdout_matches or self.graduated or self.exit):
+        if self.run is None and (self.stdout is not None or self.stdout_matches or self.graduated or self.exit):
             raise ValueError("exit, stdout, stdout_matches and graduated belong to run")
         if self.file is None and (self.absent or self.matches):
             raise ValueError("absent and matches belong to file")
@@ -122,7 +122,9 @@ class ProgressStep(Record):
 class Scenario(Record):
     """A task with its start state and its verification (`scenarios/<suite>/<id>/scenario.yaml`)."""
 
-    id: Annotated[Slug, Field(pattern=r"^[0-9]{3}-", description="NNN-name, the folder's name")]
+    id: Annotated[
+        Slug, Field(pattern=r"^[0-9]{3}-[a-z0-9]+([._-][a-z0-9]+)*$", description="NNN-name, the folder's name")
+    ]
     title: Text
     category: WorkflowCategory
     size: Annotated[Size, Field(description="lines of the reference solution: small < 100, medium < 500, large")]

@@ -1,6 +1,7 @@
 """What happened when the agent worked on a cell."""
 
 import datetime
+import functools
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -43,6 +44,14 @@ class Usage(Record):
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     usd: float | None = None
+
+    def plus(self, other: "Usage") -> "Usage":
+        """The sum, kind by kind; unknown in one is unknown in the sum."""
+        sums = {}
+        for kind in Usage.model_fields:
+            mine, theirs = getattr(self, kind), getattr(other, kind)
+            sums[kind] = None if mine is None or theirs is None else mine + theirs
+        return Usage.model_validate(sums)
 
 
 NO_USAGE = Usage(input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0, usd=0.0)
@@ -118,6 +127,11 @@ class Trial(Record):
     def last(self) -> Attempt:
         """The attempt that stands."""
         return self.attempts[-1]
+
+    @property
+    def usage(self) -> Usage:
+        """All attempts together: what a failed one cost was paid as well."""
+        return functools.reduce(Usage.plus, (attempt.usage for attempt in self.attempts), NO_USAGE)
 
     @property
     def outcome(self) -> Outcome:

@@ -42,7 +42,7 @@ class Treatment(Record):
 class SubTest(Record):
     """A numbered configuration inside a tier."""
 
-    id: Annotated[Slug, Field(pattern=r"^[0-9]{2}-")]
+    id: Annotated[Slug, Field(pattern=r"^[0-9]{2}-[a-z0-9]+([._-][a-z0-9]+)*$")]
     description: Text
     treatment: Treatment
 

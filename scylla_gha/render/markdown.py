@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.model.report import Report
-from scylla_gha.render.text import HEADINGS, arm_row
+from scylla_gha.render.text import HEADINGS, arm_row, plain
 
 _MOST_EXCLUDED: Final = 50
+# GitHub turns these into mentions and links after Markdown, so a backslash does not help: github/cmark-gfm issue 181.
+_REFERENCE: Final = re.compile(r"([@#]|:(?=//)|\bwww(?=\.)|\bGH(?=-[0-9]))", re.IGNORECASE)
 _METHOD: Final = """\
 A trial **passes** when the agent completed, its score reaches the scenario's threshold, and every required checkpoint
 holds. The **score** is the weighted sum of the rubric's categories, each the points achieved of those that apply;
@@ -66,5 +68,5 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[s
 
 def escape(text: str) -> str:
     """One line of Markdown that shows `text` and does nothing else: no table cell, HTML, link or mention."""
-    line = " ".join(text.split())
-    return re.sub(r"([\\`*_\[\]<>|@#])", r"\\\1", line)
+    line = re.sub(r"([\\`*_\[\]<>|&~])", r"\\\1", plain(text))
+    return _REFERENCE.sub(r"\1<!-- -->", line)

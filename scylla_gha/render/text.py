@@ -6,6 +6,11 @@ UNKNOWN = "?"
 UNDEFINED = "-"
 
 
+def plain(text: str) -> str:
+    """`text` on one line, without the characters that steer a terminal, a log or the direction of writing."""
+    return "".join(character for character in " ".join(text.split()) if character.isprintable())
+
+
 def percent(value: float | None) -> str:
     """A fraction as a whole percentage."""
     return UNDEFINED if value is None else f"{100 * value:.0f} %"

@@ -1,0 +1,235 @@
+"""The real Claude Code CLI against a scripted provider, through the real command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command import Said, scylla
+from tests.support.provider import Body, Fail, Hang, Provider, Say, Script, serve, tool_results, user_texts
+
+KEY = "sk-ant-canary-0123456789"
+WRITE = Say("I write it.", "Bash", {"command": "printf 'print(\"Hello, World!\")\\n' > hello.py && python3 hello.py"})
+EXPERIMENT = """\
+id: probe
+question: What becomes of this?
+scenarios: [001-hello-world]
+agents: [claude-code@2.1.197]
+variants: [T0/00-empty]
+models: [claude-sonnet-5]
+repetitions: 1
+baseline: t0-00-empty.claude-code.claude-sonnet-5
+limits: {timeout_seconds: SECONDS, api_retries: 0TURNS}
+retry: {attempts: 2, backoff_seconds: 0}
+"""
+
+
+def diligent(body: Body) -> Say:
+    """Write the file, and say that it is done only where the tool really printed the greeting."""
+    results = tool_results(body)
+    if not results:
+        return WRITE
+    return Say("Done." if results[-1] == "Hello, World!" else f"That failed: {results[-1]}")
+
+
+def evaluate(tmp_path: Path, provider: Provider, seconds: int = 60, turns: str = "") -> Said:
+    text = EXPERIMENT.replace("SECONDS", str(seconds)).replace("TURNS", turns)
+    (tmp_path / "probe.yaml").write_text(text)
+    env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
+    return scylla("evaluate", "probe.yaml", "--json", cwd=tmp_path, env=env)
+
+
+def only_row(tmp_path: Path) -> dict[str, Any]:
+    (line,) = (tmp_path / "runs/probe/results.jsonl").read_text().splitlines()
+    row: dict[str, Any] = json.loads(line)
+    return row
+
+
+def trial(tmp_path: Path) -> dict[str, Any]:
+    (path,) = tmp_path.glob("runs/probe/*/trial.json")
+    stored: dict[str, Any] = json.loads(path.read_text())
+    return stored
+
+
+def test_hello_claude_goes_the_whole_way(tmp_path: Path) -> None:
+    with serve(diligent) as provider:
+        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
+        said = scylla("evaluate", "hello-claude", "--json", cwd=tmp_path, env=env)
+        asked = len(provider.requests)
+        again = scylla("evaluate", "hello-claude", "--json", cwd=tmp_path, env=env)
+        assert len(provider.requests) == asked, "the second run must take what is stored"
+    assert said.code == 0, said.err
+    report = json.loads(said.out)
+    assert json.loads(again.out)["arms"] == report["arms"]
+    assert report["counts"] == {"planned": 6, "ran": 6, "judged": 6, "scored": 6}
+    assert [arm["passed"] for arm in report["arms"]] == [3, 3]
+    # 2 requests a trial, each 100 tokens in and 25 out, at $2 and $10 a million
+    assert report["arms"][0]["usd"] == pytest.approx(3 * (200 * 2 + 50 * 10) / 1e6)
+    assert {c["verdict"] for c in report["comparisons"]} == {"not_enough_data"}
+    assert_prompt_and_treatment_arrived(provider)
+    assert_stored_whole(tmp_path / "runs/hello-claude")
+
+
+def assert_prompt_and_treatment_arrived(provider: Provider) -> None:
+    prompt = (Path(__file__).parents[2] / "scenarios/core/001-hello-world/prompt.md").read_text()
+    systems = set()
+    for body in provider.requests:
+        assert user_texts(body)[-1].strip() == prompt.strip()
+        # what identifies the request, and the CLI's one line about itself, stay whatever the system prompt is
+        systems.add("".join(block["text"] for block in body["system"][2:])[:20])
+    assert systems == {"", "\nYou are an interact"}
+    assert set(provider.keys) == {KEY}
+
+
+def assert_stored_whole(run: Path) -> None:
+    for path in run.rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes(), path
+        assert not path.name.endswith(".tmp")
+    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    assert len({row["workspace_digest"] for row in rows}) == 1
+    assert {(row["turns"], row["tool_calls"], row["attempts"]) for row in rows} == {(2, 1, 1)}
+    trajectory = json.loads(next(run.glob("*/attempt-1/trajectory.json")).read_text())
+    assert [step["source"] for step in trajectory["steps"]] == ["user", "agent", "agent"]
+    (call,) = trajectory["steps"][1]["tool_calls"]
+    assert (call["name"], call["result"], call["failed"]) == ("Bash", "Hello, World!", False)
+    assert call["arguments"]["command"].startswith("printf")
+    assert call["seconds"] > 0
+
+
+def test_an_agent_that_only_says_it_is_done_fails(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Done: hello.py prints the greeting.")) as provider:
+        said = evaluate(tmp_path, provider)
+    assert said.code == 0, said.err
+    row = only_row(tmp_path)
+    assert (row["outcome"], row["passed"], row["score"]) == ("completed", False, 0.0)
+
+
+def fails_once(status: int) -> Script:
+    served: list[Body] = []
+
+    def script(body: Body) -> Say | Fail:
+        served.append(body)
+        return Fail(status) if len(served) == 1 else diligent(body)
+
+    return script
+
+
+def works_and_then(answer: Say | Fail | Hang) -> Script:
+    return lambda body: answer if tool_results(body) else WRITE
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome", "attempts"),
+    [
+        pytest.param(lambda _: Fail(401), "provider_error", 1, id="401 is not tried again"),
+        pytest.param(lambda _: Fail(404), "provider_error", 1, id="404: no such model"),
+        pytest.param(lambda _: Fail(429), "provider_error", 2, id="429"),
+        pytest.param(lambda _: Fail(500), "provider_error", 2, id="500"),
+        pytest.param(lambda _: Fail(529), "provider_error", 2, id="529"),
+        pytest.param(lambda _: Say("I write", cut=True), "provider_error", 2, id="a stream cut in the middle"),
+        pytest.param(works_and_then(Fail(529)), "provider_error", 2, id="529 after work was done"),
+        pytest.param(fails_once(529), "completed", 2, id="529 once, then well"),
+        pytest.param(lambda _: Say("No.", stop_reason="refusal"), "refused", 1, id="refusal"),
+        pytest.param(lambda _: Fail(400), "agent_error", 1, id="400: the conversation is not acceptable"),
+    ],
+)
+def test_outcomes_by_rule(tmp_path: Path, script: Script, outcome: str, attempts: int) -> None:
+    with serve(script) as provider:
+        said = evaluate(tmp_path, provider)
+    row = only_row(tmp_path)
+    assert (row["outcome"], row["attempts"]) == (outcome, attempts), row["reason"]
+    measures = outcome in {"completed", "refused", "agent_error"}
+    assert (row["measures_agent"], row["judged"]) == (measures, measures)
+    assert said.code == (0 if measures else 8)
+    assert "Traceback" not in said.err
+
+
+def test_each_attempts_cost_counts(tmp_path: Path) -> None:
+    with serve(works_and_then(Fail(529))) as provider:
+        evaluate(tmp_path, provider)
+    stored = trial(tmp_path)["attempts"]
+    # one whole message each: 100 tokens in, 25 out, at $2 and $10 a million
+    assert [attempt["usage"]["usd"] for attempt in stored] == [pytest.approx(0.00045)] * 2
+    assert only_row(tmp_path)["usd"] == pytest.approx(0.0009)
+
+
+def test_a_provider_that_hangs_is_not_the_agents_fault(tmp_path: Path) -> None:
+    with serve(lambda _: Hang()) as provider:
+        evaluate(tmp_path, provider, seconds=4)
+    row = only_row(tmp_path)
+    assert row["outcome"] == "provider_error"
+    assert "without an answer" in row["reason"]
+    assert 4 <= row["seconds"] < 20
+
+
+def test_an_agent_that_works_too_long_is_a_timeout_with_its_true_time_and_cost(tmp_path: Path) -> None:
+    with serve(lambda _: Say("I wait.", "Bash", {"command": "sleep 300"})) as provider:
+        said = evaluate(tmp_path, provider, seconds=5)
+    row = only_row(tmp_path)
+    assert (row["outcome"], row["passed"], row["attempts"]) == ("timeout", False, 1)
+    assert 5 <= row["seconds"] < 20
+    # told to end, the CLI may still send a last request; whatever it sent was paid for
+    assert row["usd"] == pytest.approx(len(provider.requests) * 0.00045)
+    assert said.code == 0
+
+
+def test_a_turn_limit_ends_the_trial_with_its_own_reason(tmp_path: Path) -> None:
+    with serve(lambda _: Say("On.", "Bash", {"command": "true"})) as provider:
+        evaluate(tmp_path, provider, turns=", turns: 2")
+    row = only_row(tmp_path)
+    assert (row["outcome"], row["turns"]) == ("budget_exceeded", 2)
+
+
+def stand_in(tmp_path: Path, script: str) -> dict[str, str]:
+    """A `claude` of another kind on PATH."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return {"PATH": f"{program.parent}:/usr/bin:/bin", "ANTHROPIC_API_KEY": KEY}
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "message"),
+    [
+        pytest.param("echo '1.0.3 (Claude Code)'", 5, "older than 2.1.0", id="too old"),
+        pytest.param("echo Claudius 3", 5, "unknown answer 'Claudius 3'", id="something else"),
+        pytest.param("exit 3", 5, "is this Claude Code?", id="broken"),
+    ],
+)
+def test_a_cli_that_cannot_be_used_is_named(tmp_path: Path, script: str, code: int, message: str) -> None:
+    unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "5").replace("TURNS", "")
+    (tmp_path / "probe.yaml").write_text(unpinned)
+    said = scylla("evaluate", "probe.yaml", cwd=tmp_path, env=stand_in(tmp_path, script))
+    assert said.code == code
+    assert message in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_missing_cli_is_named_with_what_to_do(tmp_path: Path) -> None:
+    unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "5").replace("TURNS", "")
+    (tmp_path / "probe.yaml").write_text(unpinned)
+    (tmp_path / "empty").mkdir()
+    said = scylla("evaluate", "probe.yaml", cwd=tmp_path, env={"PATH": str(tmp_path / "empty")})
+    assert said.code == 5
+    assert "'claude' is not on PATH" in said.err
+    assert "npm install -g @anthropic-ai/claude-code" in said.err
+
+
+def test_a_missing_key_is_named_before_anything_runs(tmp_path: Path) -> None:
+    said = scylla("evaluate", "hello-claude", cwd=tmp_path, env={"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""})
+    assert said.code == 5
+    assert "set ANTHROPIC_API_KEY" in said.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_transcript_of_unknown_form_is_no_score(tmp_path: Path) -> None:
+    unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "20").replace("TURNS", "")
+    (tmp_path / "probe.yaml").write_text(unpinned)
+    script = '[ "$1" = --version ] && echo "2.9.0 (Claude Code)" || echo "Hello, I am done."'
+    said = scylla("evaluate", "probe.yaml", cwd=tmp_path, env=stand_in(tmp_path, script))
+    row = only_row(tmp_path)
+    assert (row["outcome"], row["judged"], row["score"]) == ("sandbox_error", False, None)
+    assert "not stream-json of a known form" in row["reason"]
+    assert said.code == 8
