@@ -7,7 +7,7 @@ the base commit, the diff, and copies of the hidden checks: what one command doe
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.judges.checks import Ran, verify
@@ -48,8 +48,8 @@ def judge(trial: Trial, ground: Ground, folder: CellFolder, bench: Bench) -> Jud
     if last.diff is None:
         return Judgment(cell=trial.cell, key=key, trial_key=trial.key, result=_unscored(last))
     patch = folder.attempt(last.number).file("diff.patch")
-    content = patch.read_bytes() if patch.exists() else b""
     try:
+        content = patch.read_bytes() if last.diff.files else b""
         with scratch() as root:
             return _judged(trial, key, ground, bench, _apply(ground, content, root))
     except (FixtureError, OSError) as error:
@@ -73,7 +73,8 @@ def _judged(trial: Trial, key: str, ground: Ground, bench: Bench, tree: Path) ->
         seconds=scenario.validation.timeout_seconds,
     )
     checks = {result.id: result for result in results}
-    items = score_items(rubric, checks)
+    changed = bool(trial.last.diff.files)
+    items = score_items(rubric, checks, changed=changed)
     return Judgment(
         cell=trial.cell,
         key=key,
@@ -81,7 +82,7 @@ def _judged(trial: Trial, key: str, ground: Ground, bench: Bench, tree: Path) ->
         checks=results,
         items=items,
         categories=score_categories(rubric, items),
-        result=_by_outcome(score_trial(scenario, rubric, checks, items), trial.last),
+        result=_by_outcome(score_trial(scenario, rubric, checks, items, changed=changed), trial.last),
     )
 
 
@@ -101,11 +102,13 @@ def _run_check(command: str, seconds: int, ground: Ground, bench: Bench, tree: P
         box = _box(ground, tree, root, command)
         streams = Streams(root / "stdout", root / "stderr")
         limits = ProcessLimits(seconds, bench.limits.file_mb * _MEGA)
-        ended = bench.sandbox.run(("/bin/sh", "-c", command), box, streams, limits, bench.cancel)
-        if ended.cancelled:
-            raise KeyboardInterrupt
-        stdout, cut = _read(streams.stdout)
-        return Ran(ended.code, ended.seconds, ended.timed_out, stdout, _read(streams.stderr)[0], cut)
+        # Opened before: the command may remove its output files, or put a pipe in their place.
+        with streams.stdout.open("x+b") as out, streams.stderr.open("x+b") as err:
+            ended = bench.sandbox.run(("/bin/sh", "-c", command), box, streams, limits, bench.cancel)
+            if ended.cancelled:
+                raise KeyboardInterrupt
+            stdout, cut = _read(out)
+            return Ran(ended.code, ended.seconds, ended.timed_out, stdout, _read(err)[0], cut)
 
 
 def _box(ground: Ground, tree: Path, root: Path, command: str) -> Box:
@@ -120,7 +123,6 @@ def _box(ground: Ground, tree: Path, root: Path, command: str) -> Box:
     return Box(work, home, ground.path, {"CHECKS": str(checks), "BASE": str(base)})
 
 
-def _read(path: Path) -> tuple[str, bool]:
-    with path.open("rb") as file:
-        content = file.read(_READ_BYTES + 1)
+def _read(file: BinaryIO) -> tuple[str, bool]:
+    content = file.read(_READ_BYTES + 1)
     return content[:_READ_BYTES].decode(errors="replace"), len(content) > _READ_BYTES

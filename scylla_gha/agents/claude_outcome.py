@@ -64,13 +64,14 @@ def _of_result(session: Session, result: dict[str, object]) -> Decision:
     said = str(result.get("result") or result.get("subtype"))[:300]
     if session.refused or result.get("stop_reason") == "refusal":
         return Outcome.REFUSED, said, False
-    if result.get("subtype") in {"error_max_turns", "error_max_budget_usd"}:
+    if str(result.get("subtype")) in {"error_max_turns", "error_max_budget_usd"}:
         return Outcome.BUDGET_EXCEEDED, f"the CLI ended by {result['subtype']}", False
     if not result.get("is_error"):
         return Outcome.COMPLETED, "the agent ended by itself", False
-    status = result.get("api_error_status")
+    given = result.get("api_error_status")
+    status = given if isinstance(given, int) else None
     if status in _BAD_REQUEST:
         return Outcome.AGENT_ERROR, said, False
-    if isinstance(status, int) or session.error in _PROVIDER_FAULTS:
+    if status is not None or session.error in _PROVIDER_FAULTS:
         return Outcome.PROVIDER_ERROR, said, status not in _NO_ACCESS and session.error != "authentication_failed"
     return Outcome.AGENT_ERROR, said, False

@@ -117,7 +117,7 @@ def _take(session: Session, event: Event, current: str) -> str:
             _system(session, event)
         case "stream_event":
             session.waiting, session.retrying, session.answered = False, None, True
-            return _streamed(session, event.get("event") or {}, current)
+            return _streamed(session, _mapping(event.get("event")), current)
         case "assistant":
             _assistant(session, event)
         case "user":
@@ -132,7 +132,7 @@ def _take(session: Session, event: Event, current: str) -> str:
 def _system(session: Session, event: Event) -> None:
     match event.get("subtype"):
         case "init":
-            session.version = event.get("claude_code_version")
+            session.version = str(event.get("claude_code_version") or "unknown")
         case "status":
             session.waiting = event.get("status") == "requesting"
         case "api_retry":
@@ -145,7 +145,7 @@ def _system(session: Session, event: Event) -> None:
 
 def _streamed(session: Session, event: Event, current: str) -> str:
     if event.get("type") == "message_start":
-        started = event.get("message") or {}
+        started = _mapping(event.get("message"))
         current = _unique(session, str(started.get("id")))
         session.messages[current] = Message(str(started.get("model")), tokens=_tokens(started.get("usage")))
     elif current in session.messages:
@@ -162,14 +162,15 @@ def _unique(session: Session, name: str) -> str:
 
 
 def _assistant(session: Session, event: Event) -> None:
-    said = event.get("message") or {}
-    session.error = event.get("error") or session.error
+    said = _mapping(event.get("message"))
+    if event.get("error"):
+        session.error = str(event["error"])
     name = str(said.get("id"))
     newest = next((key for key in reversed(session.messages) if key.partition("#")[0] == name), name)
     message = session.messages.setdefault(
         newest, Message(str(said.get("model")), synthetic=said.get("model") == "<synthetic>")
     )
-    for block in said.get("content") or ():
+    for block in _blocks(said):
         if block.get("type") == "text":
             message.texts.append(str(block.get("text")))
         elif block.get("type") == "tool_use":
@@ -179,8 +180,7 @@ def _assistant(session: Session, event: Event) -> None:
 
 
 def _tool_results(session: Session, event: Event) -> None:
-    content = (event.get("message") or {}).get("content")
-    for block in content if isinstance(content, list) else ():
+    for block in _blocks(_mapping(event.get("message"))):
         call = session.calls.get(str(block.get("tool_use_id")))
         if call:
             answer = {"result": _plain(block.get("content")), "failed": bool(block.get("is_error"))}
@@ -194,8 +194,19 @@ def _plain(content: object) -> str:
 
 
 def _tokens(usage: object) -> dict[str, int]:
-    given = usage if isinstance(usage, dict) else {}
+    given = _mapping(usage)
     return {kind: given[kind] for kind in _KINDS if isinstance(given.get(kind), int)}
+
+
+def _mapping(value: object) -> Event:
+    """The value, or nothing where it is of a form that we do not know."""
+    return value if isinstance(value, dict) else {}
+
+
+def _blocks(message: Event) -> list[Event]:
+    """The parts of a message's content."""
+    content = message.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
 def _of_result(result: Event) -> dict[str, Usage] | None:
@@ -203,8 +214,11 @@ def _of_result(result: Event) -> dict[str, Usage] | None:
     per_model = result.get("modelUsage")
     if not isinstance(per_model, dict):
         return None
-    return {str(model): _add(NO_USAGE, {kind: used.get(name, 0) for kind, name in _TOTALS.items()})
-            for model, used in per_model.items()}  # fmt: skip
+    totals = {str(model): {kind: _mapping(used).get(name) for kind, name in _TOTALS.items()}
+              for model, used in per_model.items()}  # fmt: skip
+    if not all(isinstance(count, int) for used in totals.values() for count in used.values()):
+        return None
+    return {model: _add(NO_USAGE, _tokens(used)) for model, used in totals.items()}
 
 
 def _add(sums: Usage, tokens: dict[str, int]) -> Usage:
@@ -216,11 +230,12 @@ def _time(session: Session, projects: Path) -> None:
     """Set each call's duration: from the message that made it to the one that brought its result."""
     began: dict[str, float] = {}
     for path in sorted(projects.rglob("*.jsonl")):
+        if path.is_symlink() or not path.is_file():
+            continue  # the folder is the agent's: a pipe in it would never end
         for event in _events(path, Session()):
             when = _seconds(event.get("timestamp"))
-            content = (event.get("message") or {}).get("content")
-            if when is not None and isinstance(content, list):
-                _clock(session, began, content, when)
+            if when is not None:
+                _clock(session, began, _blocks(_mapping(event.get("message"))), when)
 
 
 def _clock(session: Session, began: dict[str, float], content: list[Event], when: float) -> None:

@@ -1,4 +1,4 @@
-"""JSON Schemas of the YAML files, for editors: generated into `config/schemas/`, never written by hand."""
+"""JSON Schemas of the YAML files, for editors, and of the rows in `results.jsonl`; generated into `config/schemas/`."""
 
 import json
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.record import Record
+from scylla_gha.model.result import Result
 from scylla_gha.model.rubric import Rubric
 from scylla_gha.model.scenario import Scenario
 from scylla_gha.model.variant import Tier
@@ -13,6 +14,7 @@ from scylla_gha.model.variant import Tier
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,
     "model": Model,
+    "result": Result,
     "rubric": Rubric,
     "scenario": Scenario,
     "tier": Tier,

@@ -19,9 +19,16 @@ NO_PANEL: Final = "for the judge panel, and none is configured"
 Checks = Mapping[str, CheckResult]
 
 
-def score_items(rubric: Rubric, checks: Checks) -> tuple[ItemScore, ...]:
-    """Every item of the rubric, scored by code or N/A with its reason."""
-    return tuple(_item(category.id, item, checks) for category in rubric.categories for item in category.items)
+def score_items(rubric: Rubric, checks: Checks, *, changed: bool = True) -> tuple[ItemScore, ...]:
+    """Every item of the rubric, scored by code or N/A with its reason.
+
+    Where nothing was `changed`, nothing is earned: what holds on the base already is not the agent's doing.
+    """
+    items = tuple(_item(category.id, item, checks) for category in rubric.categories for item in category.items)
+    if changed:
+        return items
+    nothing = {"value": 0.0, "reason": "nothing was changed"}
+    return tuple(item if item.value is None else item.model_copy(update=nothing) for item in items)
 
 
 def _item(category: str, item: Item, checks: Checks) -> ItemScore:
@@ -85,7 +92,9 @@ def progress(steps: Iterable[ProgressStep], checks: Checks, items: Iterable[Item
     return min(1.0, achieved / expected) if expected else None
 
 
-def score_trial(scenario: Scenario, rubric: Rubric, checks: Checks, items: tuple[ItemScore, ...]) -> Score:
+def score_trial(
+    scenario: Scenario, rubric: Rubric, checks: Checks, items: tuple[ItemScore, ...], *, changed: bool = True
+) -> Score:
     """The verdict on a trial that the agent completed."""
     number = total(score_categories(rubric, items))
     failed = [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
@@ -98,6 +107,6 @@ def score_trial(scenario: Scenario, rubric: Rubric, checks: Checks, items: tuple
         grade=None if number is None else grade(number),
         passed=enough and not failed,
         why=why,
-        progress=progress(scenario.progress, checks, items),
+        progress=progress(scenario.progress, checks, items) if changed else 0.0,
         broken=broken,
     )

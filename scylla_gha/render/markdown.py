@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.model.report import Report
-from scylla_gha.render.text import HEADINGS, arm_row, plain
+from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain
 
 _MOST_EXCLUDED: Final = 50
 # GitHub turns these into mentions and links after Markdown, so a backslash does not help: github/cmark-gfm issue 181.
@@ -32,6 +32,7 @@ def _lines(report: Report) -> Iterator[str]:
            f"(scylla-gha {report.toolkit_version})\n")  # fmt: skip
     yield from _verdicts(report)
     yield from _table(HEADINGS, (arm_row(arm) for arm in report.arms))
+    yield f"\n{COUNTS_NOTE}"
     yield "\n## Scenarios: passed of judged\n"
     arms = [arm.arm for arm in report.arms]
     rows = ((row.scenario, *(f"{row.passed[arm][0]}/{row.passed[arm][1]}" for arm in arms)) for row in report.scenarios)

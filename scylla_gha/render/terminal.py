@@ -1,11 +1,12 @@
 """The report in a terminal."""
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from scylla_gha.model.report import Report
-from scylla_gha.render.text import HEADINGS, arm_row, plain
+from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain, short_names
 
 
 def show(report: Report, console: Console) -> None:
@@ -15,14 +16,21 @@ def show(report: Report, console: Console) -> None:
 
 def _parts(report: Report) -> list[RenderableType]:
     counts = report.counts
-    table = Table(title=_line(f"{report.experiment}: {report.question}"), title_justify="left")
+    names, shared = short_names([arm.arm for arm in report.arms])
+    table = Table(title=_line(f"{report.experiment}: {report.question}"), title_justify="left", box=SIMPLE_HEAD,
+                  pad_edge=False, collapse_padding=True)  # fmt: skip
     for heading in HEADINGS:
-        table.add_column(_line(heading), overflow="fold")
+        table.add_column(_line(heading), overflow="fold", no_wrap=heading != "arm")
     for arm in report.arms:
-        table.add_row(*(_line(value) for value in arm_row(arm)))
+        table.add_row(_line(names[arm.arm]), *(_line(value) for value in arm_row(arm)[1:]))
     said = f"{counts.planned} planned, {counts.ran} ran, {counts.judged} judged, {counts.scored} scored"
-    parts: list[RenderableType] = [table, _line(said)]
-    parts += [_line(f"{one.arm} against {one.baseline}: {one.verdict} ({one.why})") for one in report.comparisons]
+    parts: list[RenderableType] = [table, _line(COUNTS_NOTE)]
+    parts += [_line(f"all arms: {shared}")] if shared else []
+    parts.append(_line(said))
+    parts += [
+        _line(f"{names[one.arm]} against {names[one.baseline]}: {one.verdict} ({one.why})")
+        for one in report.comparisons
+    ]
     parts += [_line(f"not in the rates: {one.cell}: {one.outcome}: {one.reason}") for one in report.excluded[:10]]
     parts += [_line(f"and {len(report.excluded) - 10} more, in report.json")] if len(report.excluded) > 10 else []  # noqa: PLR2004
     parts += [_line(f"warning: {warning}") for warning in report.warnings]

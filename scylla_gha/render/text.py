@@ -1,6 +1,8 @@
 """Numbers as people read them. Unknown is `?`, undefined is `-`; neither is ever 0."""
 
-from scylla_gha.model.report import ArmSummary
+from collections.abc import Sequence
+
+from scylla_gha.model.report import ArmSummary, Counts
 
 UNKNOWN = "?"
 UNDEFINED = "-"
@@ -16,11 +18,11 @@ def percent(value: float | None) -> str:
     return UNDEFINED if value is None else f"{100 * value:.0f} %"
 
 
-def pass_rate(arm: ArmSummary) -> str:
-    """The rate with its interval."""
-    if arm.pass_rate is None or arm.pass_low is None or arm.pass_high is None:
+def interval(arm: ArmSummary) -> str:
+    """The 95 % interval of the pass rate, in percent."""
+    if arm.pass_low is None or arm.pass_high is None:
         return UNDEFINED
-    return f"{percent(arm.pass_rate)} [{100 * arm.pass_low:.0f}, {100 * arm.pass_high:.0f}]"
+    return f"[{100 * arm.pass_low:.0f}, {100 * arm.pass_high:.0f}]"
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -59,18 +61,40 @@ def grades(arm: ArmSummary) -> str:
     return " ".join(f"{count}{grade}" for grade, count in arm.grades.items()) or UNDEFINED
 
 
-def counts(arm: ArmSummary) -> str:
-    """The four denominators."""
-    each = arm.counts
-    return f"{each.planned}/{each.ran}/{each.judged}/{each.scored}"
+def counts(each: Counts) -> str:
+    """The four denominators, or one number where they are equal."""
+    four = (each.planned, each.ran, each.judged, each.scored)
+    return str(four[0]) if len(set(four)) == 1 else "/".join(str(one) for one in four)
 
 
-HEADINGS = (
-    "arm", "planned/ran/judged/scored", "pass rate [95 %]", "score", "grades", "USD", "USD/pass", "time", "tokens",
-)  # fmt: skip
+HEADINGS = ("arm", "n", "pass", "95 %", "score", "grades", "USD", "USD/pass", "time", "tokens")
+COUNTS_NOTE = "n: planned/ran/judged/scored, or one number where the four are equal"
 
 
 def arm_row(arm: ArmSummary) -> tuple[str, ...]:
     """One arm under `HEADINGS`."""
-    return (arm.arm, counts(arm), pass_rate(arm), number(arm.mean_score), grades(arm), usd(arm.usd),
-            cost_of_pass(arm), seconds(arm.mean_seconds), tokens(arm.tokens))  # fmt: skip
+    return (
+        arm.arm,
+        counts(arm.counts),
+        percent(arm.pass_rate),
+        interval(arm),
+        number(arm.mean_score),
+        grades(arm),
+        usd(arm.usd),
+        cost_of_pass(arm),
+        seconds(arm.mean_seconds),
+        tokens(arm.tokens),
+    )
+
+
+def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Arm ids without the parts that all arms share, and those parts: for places with little room."""
+    split = [arm.split(".") for arm in arms]
+    if len(arms) < 2 or len({len(parts) for parts in split}) > 1:  # noqa: PLR2004 one arm has nothing to share with
+        return {arm: arm for arm in arms}, ""
+    shared = [len(set(column)) == 1 for column in zip(*split, strict=True)]
+    names = {
+        arm: ".".join(part for part, same in zip(parts, shared, strict=True) if not same)
+        for arm, parts in zip(arms, split, strict=True)
+    }
+    return names, ".".join(part for part, same in zip(split[0], shared, strict=True) if same)

@@ -19,7 +19,8 @@ NO_ATTRIBUTES: Final = (
 _FETCH_SECONDS: Final = 1800.0
 _OFF: Final = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
                "core.excludesFile=/dev/null", "core.autocrlf=false", "core.fileMode=true", "core.symlinks=true",
-               "core.quotePath=false", "protocol.ext.allow=never", "gc.auto=0")  # fmt: skip
+               "core.quotePath=false", "core.protectNTFS=false", "core.protectHFS=false", "protocol.ext.allow=never",
+               "gc.auto=0")  # fmt: skip
 _ENV: Final[Mapping[str, str]] = {
     "PATH": os.environ.get("PATH", os.defpath),
     "HOME": "/nonexistent",

@@ -12,6 +12,7 @@ _LINK: Final = "120000"
 _EXECUTABLE: Final = "100755"
 _FILE: Final = "100644"
 _CHUNK: Final = 1 << 20
+_DEEPEST: Final = 200  # folders in one another; far below what recursion (in copying, say) and paths allow
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All files and links by their path, and what is neither (sockets, devices, pipes, unreadable files)."""
+    """All files and links by their path, and what is neither: sockets, devices, pipes, what cannot be read."""
 
     entries: dict[str, Entry]
     skipped: tuple[str, ...] = ()
@@ -51,10 +52,10 @@ class Manifest:
 
 
 def scan(folder: Path, ignored: Callable[[str], bool] = lambda _: False, max_bytes: int | None = None) -> Manifest:
-    """List a folder without its `.git`.
+    """List a folder without anything called `.git`, in whatever case: git takes none of these.
 
     Args:
-        folder: where to look.
+        folder: where to look; what of it cannot be listed is skipped, since an agent can make it so.
         ignored: tells of a path (a folder's ends in /) to leave out.
         max_bytes: of all files together; looked at before a file is read, since a sparse terabyte is quickly made.
 
@@ -64,8 +65,8 @@ def scan(folder: Path, ignored: Callable[[str], bool] = lambda _: False, max_byt
     entries: dict[str, Entry] = {}
     skipped: list[str] = []
     total = 0
-    for path, item in _walk(folder, ignored):
-        size = item.stat(follow_symlinks=False).st_size
+    for path, item in _walk(folder, ignored, skipped):
+        size = _size(item)
         total += size
         if max_bytes is not None and total > max_bytes:
             message = f"more than {max_bytes / 1e6:.1f} MB"
@@ -77,14 +78,17 @@ def scan(folder: Path, ignored: Callable[[str], bool] = lambda _: False, max_byt
     return Manifest(entries, tuple(sorted(skipped)))
 
 
-def _walk(folder: Path, ignored: Callable[[str], bool]) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _walk(folder: Path, ignored: Callable[[str], bool], skipped: list[str]) -> Iterator[tuple[str, os.DirEntry[str]]]:
     stack = [""]
     while stack:
         prefix = stack.pop()
-        for item in os.scandir(folder / prefix):
+        if (items := _listed(folder / prefix)) is None or prefix.count("/") > _DEEPEST:
+            skipped.append(prefix or "./")
+            continue
+        for item in items:
             path = prefix + item.name
             is_folder = item.is_dir(follow_symlinks=False)
-            if item.name == ".git" or ignored(path + "/" if is_folder else path):
+            if item.name.lower() == ".git" or ignored(path + "/" if is_folder else path):
                 continue
             if is_folder:
                 stack.append(path + "/")
@@ -92,16 +96,38 @@ def _walk(folder: Path, ignored: Callable[[str], bool]) -> Iterator[tuple[str, o
                 yield path, item
 
 
+def _listed(folder: Path) -> list[os.DirEntry[str]] | None:
+    try:
+        with os.scandir(folder) as items:
+            return list(items)
+    except OSError:
+        return None
+
+
+def _size(item: os.DirEntry[str]) -> int:
+    try:
+        return item.stat(follow_symlinks=False).st_size
+    except OSError:  # gone meanwhile, or in a folder that only tells names
+        return 0
+
+
 def _entry(item: os.DirEntry[str], size: int) -> Entry | None:
     try:
         if item.is_symlink():
-            return Entry(_LINK, _blob_of(os.fsencode(Path(item.path).readlink())), size)
+            return _link(item, size)
         mode = item.stat(follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode):
             return None
         return Entry(_EXECUTABLE if mode & stat.S_IXUSR else _FILE, _file_blob(item.path, size), size)
     except OSError:
         return None
+
+
+def _link(item: os.DirEntry[str], size: int) -> Entry | None:
+    if item.name.lower() == ".gitmodules":
+        return None  # git refuses it
+    target = os.readlink(item.path)  # noqa: PTH115 a Path would write `./a` as `a`
+    return Entry(_LINK, _blob_of(os.fsencode(target)), size)
 
 
 def _blob_of(content: bytes) -> str:

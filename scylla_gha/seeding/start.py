@@ -9,14 +9,14 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pathspec
 
-from scylla_gha.errors import FixtureError
+from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.model.scenario import Source
 from scylla_gha.seeding.cache import locked
 from scylla_gha.seeding.git import fetch, git, init
@@ -78,22 +78,28 @@ def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> Start:
 def _make(place: Path, commit: str, repo: str, fixture: Path | None, cache: Path) -> None:
     new = place.with_name(f"{place.name}.{os.getpid()}.tmp")
     shutil.rmtree(new, ignore_errors=True)
-    init(new / "git")
-    if fixture is not None:
-        made = _commit(new / "git", fixture)
-        if made != commit:
-            shutil.rmtree(new)
-            raise FixtureError(
-                f"{fixture}: this fixture is commit {made}, but the scenario pins {commit}; "
-                "undo the change to the fixture, or set source.hash to the new commit on purpose"
-            )
-    else:
-        fetch(_mirror(repo, cache), repo, commit)
-        fetch(new / "git", str(_mirror(repo, cache)), commit)
-    _clone(new / "git", commit, new / "clone")
-    if not _is_whole(new, commit):
-        raise FixtureError(f"{repo or fixture}: the checked-out files are not those of commit {commit}")
-    new.replace(place)
+    try:
+        init(new / "git")
+        if fixture is not None:
+            _commit_pinned(new / "git", fixture, commit)
+        else:
+            fetch(_mirror(repo, cache), repo, commit)
+            fetch(new / "git", str(_mirror(repo, cache)), commit)
+        _clone(new / "git", commit, new / "clone")
+        if not _is_whole(new, commit):
+            raise FixtureError(f"{repo or fixture}: the checked-out files are not those of commit {commit}")
+        new.replace(place)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _commit_pinned(git_dir: Path, fixture: Path, commit: str) -> None:
+    made = _commit(git_dir, fixture)
+    if made != commit:
+        raise FixtureError(
+            f"{fixture}: this fixture is commit {made}, but the scenario pins {commit}; "
+            "undo the change to the fixture, or set source.hash to the new commit on purpose"
+        )
 
 
 def _commit(git_dir: Path, folder: Path) -> str:
@@ -131,21 +137,34 @@ def _mirror(repo: str, cache: Path) -> Path:
 
 
 def _is_whole(place: Path, commit: str) -> bool:
-    tree = git(place / "git", "rev-parse", f"{commit}^{{tree}}").decode().strip()
+    try:
+        tree = git(place / "git", "rev-parse", f"{commit}^{{tree}}").decode().strip()
+    except (FixtureError, ToolError):  # there is no such commit, or no git directory at all
+        return False
     return scan(place / "clone").tree == tree
 
 
 def _ignore_rules(clone: Path, manifest: Manifest) -> Callable[[str], bool]:
     """The base's own ignore rules; the agent's later ones must not hide its files."""
     rules: list[tuple[str, pathspec.GitIgnoreSpec]] = []
-    for path in sorted(manifest.entries):
-        if path.rpartition("/")[2] == ".gitignore":
+    # As git has it, what is nearest to a file decides.
+    for path in sorted(manifest.entries, key=lambda path: -path.count("/")):
+        if path.rpartition("/")[2] == ".gitignore" and not (clone / path).is_symlink():
             lines = (clone / path).read_text(errors="replace").splitlines()
             rules.append((path.removesuffix(".gitignore"), pathspec.GitIgnoreSpec.from_lines(lines)))
+    tracked = {*manifest.entries, *_folders(manifest)}
 
     def ignored(path: str) -> bool:
-        if path in manifest.entries:
+        if path in tracked:
             return False  # tracked files are never ignored
-        return any(path.startswith(top) and spec.match_file(path[len(top) :]) for top, spec in rules)
+        verdicts = (spec.check_file(path[len(top) :]).include for top, spec in rules if path.startswith(top))
+        return next((verdict for verdict in verdicts if verdict is not None), False)
 
     return ignored
+
+
+def _folders(manifest: Manifest) -> Iterator[str]:
+    """The folders that hold tracked files, each with a slash at its end."""
+    for path in manifest.entries:
+        while path := path.rpartition("/")[0]:
+            yield f"{path}/"

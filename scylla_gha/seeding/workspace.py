@@ -1,19 +1,25 @@
 """A trial's folders, what the agent left in them, and the fresh copy that is judged."""
 
+import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from scylla_gha import proc
 from scylla_gha.errors import FixtureError
 from scylla_gha.model.trial import DiffStat
 from scylla_gha.seeding.git import git
-from scylla_gha.seeding.manifest import scan
+from scylla_gha.seeding.manifest import Manifest, scan
 from scylla_gha.seeding.start import Start
+
+_NO_ENTRY: Final = b"0 " + b"0" * 40 + b"\t"
+_HEADER: Final = re.compile(rb"^diff --git a/(.+) b/\1$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ def work_root() -> Path:
     return root
 
 
-@contextmanager
+@contextlib.contextmanager
 def scratch() -> Iterator[Path]:
     """A folder of its own that is gone afterwards. Its name tells the owner, so that leftovers can be reaped."""
     root = work_root()
@@ -68,12 +74,23 @@ def reap() -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder even where an agent took away its own rights to it."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for path, _, _ in os.walk(folder):
-            Path(path).chmod(0o700)
+    """Remove a folder even where an agent took away its own rights to it, or nested it deeper than Python recurses."""
+    with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        _take_back(folder)
+        proc.capture(["rm", "-rf", str(folder)])
+
+
+def _take_back(folder: Path) -> None:
+    """Take the rights to all folders below; links are left alone, since they may lead anywhere."""
+    waiting = [folder]
+    while waiting:
+        place = waiting.pop()
+        with contextlib.suppress(OSError):  # gone already, or too deep to be named; `rm` has the last word
+            place.chmod(0o700)
+            with os.scandir(place) as items:
+                waiting += [Path(item.path) for item in items if item.is_dir(follow_symlinks=False)]
 
 
 def open_workspace(start: Start, root: Path) -> Workspace:
@@ -98,14 +115,14 @@ def snapshot(start: Start, workspace: Workspace, max_bytes: int) -> tuple[DiffSt
     """
     now = scan(workspace.repo, start.ignored, start.manifest.size + max_bytes)
     paths = now.changed(start.manifest)
-    patch, added, deleted = (b"", 0, 0) if not paths else _patch(start, workspace, paths)
+    patch, added, deleted = (b"", 0, 0) if not paths else _patch(start, workspace, now, paths)
     shown = tuple(_printable(path) for path in paths)
     skipped = tuple(_printable(path) for path in now.skipped)
     sha = hashlib.sha256(patch).hexdigest()
     return DiffStat(files=shown, added=added, deleted=deleted, sha256=sha, skipped=skipped), patch
 
 
-def _patch(start: Start, workspace: Workspace, paths: list[str]) -> tuple[bytes, int, int]:
+def _patch(start: Start, workspace: Workspace, now: Manifest, paths: list[str]) -> tuple[bytes, int, int]:
     own = workspace.root / "harness-git"
     (own / "objects").mkdir(parents=True)
     shutil.copyfile(start.clone / ".git" / "index", own / "index")
@@ -114,16 +131,23 @@ def _patch(start: Start, workspace: Workspace, paths: list[str]) -> tuple[bytes,
         "GIT_OBJECT_DIRECTORY": str(own / "objects"),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(start.git_dir / "objects"),
     }
-    listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    # --replace lets a file take the place of a folder, and the other way round.
-    update = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-    git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=listed)
+    # What is gone is taken out without a look at the workspace, where a link or a pipe may be in its place.
+    gone = b"".join(_NO_ENTRY + os.fsencode(path) + b"\0" for path in paths if path not in now.entries)
+    git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=gone)
+    if there := b"".join(os.fsencode(path) + b"\0" for path in paths if path in now.entries):
+        update = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+        git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=there)
     show = ("diff-index", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
             "--no-textconv", "--numstat", "--patch", start.commit)  # fmt: skip
     output = git(start.git_dir, *show, env=env)
     numbers, _, patch = output.partition(b"\ndiff --git ")
     added, deleted = _lines(numbers)
-    return b"diff --git " + patch, added, deleted
+    return _HEADER.sub(_quoted, b"diff --git " + patch), added, deleted
+
+
+def _quoted(header: re.Match[bytes]) -> bytes:
+    """Quote a name with a space, which git itself does not: its `apply` cannot read `diff --git a/x /y b/x /y`."""
+    return b'diff --git "a/%s" "b/%s"' % (header[1], header[1]) if b" " in header[1] else header[0]
 
 
 def _lines(numstat: bytes) -> tuple[int, int]:
