@@ -107,7 +107,7 @@ def capture(
     """
     try:
         done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=seconds, check=False)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, PermissionError) as error:
         raise ToolError(f"{argv[0]}: not found; install it, or put it on PATH ({error})") from None
     except subprocess.TimeoutExpired:
         raise ToolError(f"{' '.join(argv[:4])}: no end after {seconds:g} s") from None

@@ -32,7 +32,7 @@ def selection(command: Callable[..., None]) -> Callable[..., None]:
 
     for option in (
         click.option("--only", multiple=True, metavar="GLOB", help="Cells whose id matches, e.g. '001-*--r01'."),
-        click.option("--repetitions", type=click.IntRange(1, 999), help="Instead of the experiment's number."),
+        click.option("--repetitions", type=click.IntRange(1, 9999), help="Instead of the experiment's number."),
         click.option("--epoch", default="", help="A name that makes all trials new ones, e.g. a date."),
     ):
         with_choice = option(with_choice)

@@ -37,7 +37,7 @@ class Experiment(Record):
     ]
     variants: Annotated[tuple[Text, ...], Field(description="globs over tier/sub-test, e.g. T0/*")] = ()
     models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()
-    repetitions: Annotated[int | None, Field(ge=1, le=999, description="none: each scenario's runs_per_tier")] = None
+    repetitions: Annotated[int | None, Field(ge=1, le=9999, description="none: each scenario's runs_per_tier")] = None
     baseline: Annotated[Text, Field(description="the arm that the others are compared with")]
     seed: Annotated[int, Field(description="of the order in which arms are interleaved")] = 0
     limits: Limits = Limits()

@@ -28,7 +28,7 @@ def _parts(report: Report) -> list[RenderableType]:
     parts += [_line(f"all arms: {shared}")] if shared else []
     parts.append(_line(said))
     parts += [
-        _line(f"{names[one.arm]} against {names[one.baseline]}: {one.verdict} ({one.why})")
+        _line(f"{names[one.arm]} against {names.get(one.baseline, one.baseline)}: {one.verdict} ({one.why})")
         for one in report.comparisons
     ]
     parts += [_line(f"not in the rates: {one.cell}: {one.outcome}: {one.reason}") for one in report.excluded[:10]]

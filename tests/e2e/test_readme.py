@@ -1,0 +1,103 @@
+"""What the README says is so."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tests.support.command import scylla
+from tests.support.provider import Say, serve, tool_results
+from tests.support.readme import README, blocks, shell_lines
+
+ROOT = README.parent
+SOLVED = "def greet(name='World'):\n    return \"Hello, \" + name\n"
+WRONG = {
+    "default-of-none": 'def greet(name=None):\n    return "Hello, " + str(name)\n',
+    "always-the-world": 'def greet(name=None):\n    return "Hello, World"\n',
+}
+
+
+def entry(*args: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """The entry script, as a person starts it."""
+    whole = {**os.environ, "COLUMNS": "80", **(env or {})}
+    return subprocess.run([ROOT / "scylla", *args], cwd=cwd, env=whole, capture_output=True, text=True, check=False)
+
+
+def same_shape(text: str) -> list[str]:
+    """Lines without what differs from run to run: durations, and the width that they take."""
+    return [re.sub(r"[ ─]+", " ", re.sub(r"[\d.]+ (s|min|minutes)\b", "N", line)).strip() for line in text.splitlines()]
+
+
+def test_the_two_commands_and_the_others_are_tested_here() -> None:
+    assert set(shell_lines()) == {
+        "./scylla evaluate",  # below, in a checkout without the toolkit's own runs
+        "./scylla test",  # what .ci/run calls
+        "./scylla evaluate hello-claude",  # below, with a scripted provider
+        "scylla-gha validate scenarios/mine/101-greet-nobody --execute",  # below
+    }
+    assert "./scylla test" in (ROOT / ".ci/run").read_text()
+
+
+def test_the_quickstart_ends_as_shown(tmp_path: Path) -> None:
+    done = entry("evaluate", "--jobs", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (shown,) = blocks("transcript").values()
+    assert same_shape(done.stdout) == same_shape(shown)
+    assert re.search(r"oracle +8 +100 %", shown)
+    assert re.search(r"nop +8 +0 %", shown)
+
+
+def test_hello_claude_runs_with_a_key(tmp_path: Path) -> None:
+    write = {"command": "printf 'print(\"Hello, World!\")\\n' > hello.py"}
+    with serve(lambda body: Say("Done.") if tool_results(body) else Say("So.", "Bash", write)) as provider:
+        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-test"}
+        done = entry("evaluate", "hello-claude", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "6 planned, 6 ran, 6 judged, 6 scored" in done.stdout
+    assert "estimate: $" in done.stderr
+
+
+def test_a_scenario_of_ones_own(tmp_path: Path) -> None:
+    for name, text in blocks("file").items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    scenario = tmp_path / "scenarios/mine/101-greet-nobody"
+    write_patches(tmp_path / "fixtures/greeter/greet.py", scenario)
+    (command,) = blocks("run").values()
+    said = scylla(*command.split()[1:], cwd=tmp_path)
+    assert said.code == 0, said.err
+    assert "ok: 101-greet-nobody: nop fails, solution passes" in said.out
+    (scenario / "wrong/always-the-world.patch").write_text((scenario / "solution/solution.patch").read_text())
+    again = scylla(*command.split()[1:], cwd=tmp_path)
+    assert again.code == 7
+    assert "wrong/always-the-world: passes, so the checks do not tell it from a right one" in again.err
+
+
+def write_patches(base: Path, scenario: Path) -> None:
+    """The solution and two wrong ones, as `git diff` makes them."""
+    for name, text in {"solution/solution": SOLVED, **{f"wrong/{name}": text for name, text in WRONG.items()}}.items():
+        changed = scenario.parent / "changed" / "greet.py"
+        changed.parent.mkdir(exist_ok=True)
+        changed.write_text(text)
+        argv = ["git", "diff", "--no-index", "--no-prefix", str(base), str(changed)]
+        diff = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+        body = diff[diff.index("@@") :]
+        target = scenario / f"{name}.patch"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(f"--- a/greet.py\n+++ b/greet.py\n{body}")
+
+
+def test_what_the_readme_names_exists() -> None:
+    text = README.read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:config|scenarios|scylla_gha)/[\w./-]*)`", text):
+        if "mine" not in path:
+            assert (ROOT / path).exists(), path
+
+
+def test_the_exit_codes_are_those_of_the_code() -> None:
+    from scylla_gha import errors
+
+    found = {error.exit_code for error in vars(errors).values() if hasattr(error, "exit_code")}
+    listed = {int(code) for code in re.findall(r"`(\d+)` ", README.read_text().partition("## Exit codes")[2])}
+    assert found - {1} < listed

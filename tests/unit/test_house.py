@@ -1,0 +1,46 @@
+"""The house rules that no linter checks."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = sorted((ROOT / "scylla_gha").rglob("*.py"))
+FILE_LINES, FUNCTION_LINES = 300, 40
+HEAVY = {"pydantic", "pandas", "anthropic", "rich", "yaml", "orjson"}
+
+
+@pytest.mark.parametrize("path", [*PACKAGE, *(ROOT / "tests").rglob("*.py")], ids=lambda path: path.stem)
+def test_files_are_small(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= FILE_LINES
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=lambda path: path.stem)
+def test_functions_are_small(path: Path) -> None:
+    assert [name for name, lines in functions(path) if lines > FUNCTION_LINES] == []
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Every function with its length, docstring left out."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0]
+            is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            docstring = (first.end_lineno or 0) - first.lineno + 1 if is_docstring else 0
+            yield node.name, (node.end_lineno or 0) - node.lineno + 1 - docstring
+
+
+@pytest.mark.parametrize("name", ["utils", "helpers", "common", "manager"])
+def test_no_module_is_called_by_a_word_that_says_nothing(name: str) -> None:
+    assert [path for path in PACKAGE if name in path.stem] == []
+
+
+@pytest.mark.parametrize("code", ["import scylla_gha", "import scylla_gha.cli.main"])
+def test_the_start_imports_nothing_heavy(code: str) -> None:
+    script = f"{code}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert HEAVY & set(done.stdout.split()) == set()
