@@ -1,5 +1,6 @@
 """`scylla-gha evaluate`: the whole journey on this machine."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from scylla_gha.cli.planning import find_agents, make_plan, tell
 from scylla_gha.cli.progress import Progress
 from scylla_gha.errors import IncompleteError, RefusedError
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan import Choice, refuse_above_budget
 from scylla_gha.proc import Cancel
@@ -61,7 +62,8 @@ def command(
         made = conclude(journey.plan, folder, journey.library)
     show(made, folder, as_json=as_json)
     if made.counts.judged < made.counts.planned:
-        why = journey.stopped or "the report lists them, with reasons"
+        refused = "; ".join(f"{arm}: the provider refuses: {reason}" for arm, reason in journey.stopped.items())
+        why = refused or "the report lists them, with reasons"
         raise IncompleteError(f"{made.counts.planned - made.counts.judged} of {made.counts.planned} cells have no "
                               f"judged trial: {why}; run the same command again to fill them")  # fmt: skip
 
@@ -89,14 +91,17 @@ def open_journey(experiment: str, choice: Choice, folder: RunFolder, *, fresh: b
     for installed in agents.values():
         installed.agent.require_access()
     made = make_plan(experiment, library, agents, choice, folder)
+    stored = [trial for cell in made.cells if (trial := stored_trial(cell, folder.cell(cell.id)))]
     if fresh:
-        _ask(made, folder, yes=yes)
+        _ask(stored, yes=yes)
+    elif stored:
+        click.echo(f"{len(stored)} of {len(made.cells)} trials are stored under their keys, and are taken as they are",
+                   err=True)  # fmt: skip
     return Journey(made, folder, library, agents, Cancel(), fresh=fresh)
 
 
-def _ask(made: Plan, folder: RunFolder, *, yes: bool) -> None:
+def _ask(stored: Sequence[Trial], *, yes: bool) -> None:
     """Say which stored trials would be run, and perhaps paid for, again."""
-    stored = [trial for cell in made.cells if (trial := stored_trial(cell, folder.cell(cell.id)))]
     costs = [attempt.usage.usd for trial in stored for attempt in trial.attempts]
     known = sum(cost for cost in costs if cost is not None)
     unknown = f", and {costs.count(None)} attempts of unknown cost" if None in costs else ""

@@ -43,7 +43,7 @@ class Journey:
     cancel: Cancel
     fresh: bool = False
     judging: bool = True
-    stopped: str | None = None  # why no further cell is started
+    stopped: dict[str, str] = field(default_factory=dict)  # arms of which no further cell is started, and why
     _grounds: dict[str, Ground | Exception] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -97,7 +97,9 @@ class _Shared:
 
 
 def _lane(journey: Journey, waiting: _Shared, told: Told) -> None:
-    while journey.stopped is None and not journey.cancel.is_set and (cell := waiting.take()):
+    while not journey.cancel.is_set and (cell := waiting.take()):
+        if cell.arm in journey.stopped:
+            continue
         place = journey.folder.cell(cell.id)
         try:
             trial = _trial(journey, cell, place)
@@ -152,7 +154,7 @@ def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt
         attempt = _attempt(journey, cell, place.attempt(len(attempts) + 1))
         attempts = [*attempts, attempt]
         if attempt.outcome is Outcome.PROVIDER_ERROR and not attempt.retryable:
-            journey.stopped = f"the provider refuses every request: {attempt.reason}"
+            journey.stopped[cell.arm] = attempt.reason  # the next cell would fare alike
         last = turn == retry.attempts - 1
         if last or not attempt.retryable or journey.cancel.wait(retry.backoff_seconds * 2**turn):
             break

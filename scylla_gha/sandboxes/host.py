@@ -7,7 +7,19 @@ from scylla_gha.proc import Cancel, Finished, Limits, Streams
 from scylla_gha.sandboxes.base import Box
 
 # An allow-list: nothing of the harness's own environment reaches an agent or a check.
-_FIXED: Final = {"LANG": "C.UTF-8", "TZ": "UTC", "TERM": "dumb", "USER": "dev", "LOGNAME": "dev", "SHELL": "/bin/sh"}
+_FIXED: Final = {
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "TERM": "dumb",
+    "USER": "dev",
+    "LOGNAME": "dev",
+    "SHELL": "/bin/sh",
+    # without a name, git refuses to commit, and a HOME that is empty has none
+    "GIT_AUTHOR_NAME": "dev",
+    "GIT_AUTHOR_EMAIL": "dev@example.com",
+    "GIT_COMMITTER_NAME": "dev",
+    "GIT_COMMITTER_EMAIL": "dev@example.com",
+}
 
 
 class HostSandbox:
