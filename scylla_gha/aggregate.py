@@ -16,15 +16,16 @@ _GRADES: Final = ("S", "A", "B", "C", "D", "F")
 
 
 def aggregate(plan: Plan, rows: Iterable[Result]) -> Report:
-    """Summarise the rows of a plan; rows of other cells or keys are left out and warned of."""
+    """Summarise the rows of a plan; rows of other cells or keys, and second ones, are left out and warned of."""
     planned = {cell.id: cell for cell in plan.cells}
-    mine: list[Result] = []
+    found: dict[str, Result] = {}
     strangers = 0
     for row in rows:
-        if row.cell in planned and planned[row.cell].key == row.key:
-            mine.append(row)
+        if row.cell in planned and planned[row.cell].key == row.key and row.cell not in found:
+            found[row.cell] = row
         else:
             strangers += 1
+    mine = list(found.values())
     by_arm: dict[str, list[Result]] = defaultdict(list)
     for row in mine:
         by_arm[row.arm].append(row)
@@ -125,7 +126,7 @@ def _warnings(arms: Sequence[ArmSummary], rows: Sequence[Result], strangers: int
     for arm in arms:
         yield from _arm_warnings(arm)
     yield from _mixed(rows)
-    if any(row.items_na for row in rows):
+    if any(row.items_unjudged for row in rows):
         yield ("No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
                "scaled up to 1.")  # fmt: skip
     if len({row.scenario for row in rows}) > 1:
@@ -134,7 +135,7 @@ def _warnings(arms: Sequence[ArmSummary], rows: Sequence[Result], strangers: int
     if any(row.sandbox == "host" and row.model for row in rows):
         yield "Trials ran on the host itself: the network was open, and the agent could read its key."
     if strangers:
-        yield f"{strangers} rows belong to no planned cell (another plan, or other keys) and are left out."
+        yield f"{strangers} rows belong to no planned cell (another plan, other keys, or given twice) and are left out."
 
 
 def _arm_warnings(arm: ArmSummary) -> Iterator[str]:

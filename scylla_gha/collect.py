@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from scylla_gha.config.library import Library
-from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.judgment import Judgment, judgment_key
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.scenario import Scenario
@@ -25,12 +25,14 @@ def _rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
         place = folder.cell(cell.id)
         trial = read_record(place.trial, Trial)
         if trial is not None and trial.key == cell.key:
-            yield _row(plan, cell, trial, _judgment(place, trial), library.scenario(cell.scenario).scenario)
+            scenario = library.scenario(cell.scenario)
+            yield _row(plan, cell, trial, _judgment(place, trial, scenario.judging_digest), scenario.scenario)
 
 
-def _judgment(place: CellFolder, trial: Trial) -> Judgment | None:
+def _judgment(place: CellFolder, trial: Trial, judging_digest: str) -> Judgment | None:
+    """The judgment of this trial by the checks and the rubric of today; an older one is none."""
     judgment = read_record(place.judgment, Judgment)
-    return judgment if judgment is not None and judgment.trial_key == trial.key else None
+    return judgment if judgment and judgment.key == judgment_key(trial, judging_digest) else None
 
 
 def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenario: Scenario) -> Result:
@@ -40,6 +42,7 @@ def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenar
     measures = outcome.measures_agent
     score = judgment.result if measures and judgment else None
     usage = trial.usage
+    unscored = [item for item in judgment.items if item.value is None] if judgment else []
     return Result(
         experiment=plan.experiment.id, cell=cell.id, key=cell.key, epoch=plan.epoch,
         scenario=cell.scenario, category=scenario.category, size=scenario.size, difficulty=scenario.difficulty,
@@ -50,7 +53,7 @@ def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenar
         score=score.score if score else None,
         grade=score.grade if score else None,
         progress=score.progress if score else None,
-        items_na=sum(1 for item in judgment.items if item.value is None) if judgment else 0,
+        items_na=len(unscored), items_unjudged=sum(1 for item in unscored if item.by == "judge"),
         broken_guards=len(score.broken) if score else 0,
         attempts=len(trial.attempts), seconds=last.seconds, turns=last.turns,
         tool_calls=sum(last.tool_calls.values()), failed_tool_calls=last.failed_tool_calls,

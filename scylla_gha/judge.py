@@ -13,8 +13,7 @@ from scylla_gha.errors import FixtureError
 from scylla_gha.judges.checks import Ran, verify
 from scylla_gha.judges.score import score_categories, score_items, score_trial
 from scylla_gha.model.experiment import Limits
-from scylla_gha.model.judgment import Judgment, Score
-from scylla_gha.model.record import digest
+from scylla_gha.model.judgment import Judgment, Score, judgment_key
 from scylla_gha.model.trial import Attempt, Outcome, Trial
 from scylla_gha.proc import Cancel, Streams
 from scylla_gha.proc import Limits as ProcessLimits
@@ -25,11 +24,6 @@ from scylla_gha.store import CellFolder
 
 _MEGA: Final = 1_000_000
 _READ_BYTES: Final = 1_000_000  # of a check's output; what is beyond cannot be as expected
-
-
-def judgment_key(trial: Trial, ground: Ground) -> str:
-    """Covers the trial, its checks and its rubric; there is no judge panel yet."""
-    return digest([trial.key, trial.last.diff.sha256 if trial.last.diff else None, ground.folder.judging_digest])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +37,7 @@ class Bench:
 
 def judge(trial: Trial, ground: Ground, folder: CellFolder, bench: Bench) -> Judgment:
     """Judge the attempt that stands. A fault of the harness is a judgment without a result, never a made-up score."""
-    key = judgment_key(trial, ground)
+    key = judgment_key(trial, ground.folder.judging_digest)
     last = trial.last
     if last.diff is None:
         return Judgment(cell=trial.cell, key=key, trial_key=trial.key, result=_unscored(last))

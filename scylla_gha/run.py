@@ -11,7 +11,7 @@ from scylla_gha.agents.base import Agent, Command, Ended, Reading, Task
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.pricing import Model
-from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Step, Trajectory, Usage
+from scylla_gha.model.trial import NO_USAGE, Attempt, DiffStat, Outcome, Step, Trajectory, Usage
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Cancel, Finished, Streams
 from scylla_gha.proc import Limits as ProcessLimits
@@ -131,9 +131,9 @@ def _keep_diff(
         outcome = Outcome.AGENT_ERROR if attempt.outcome.measures_agent else attempt.outcome
         return attempt.model_copy(update={"outcome": outcome, "reason": reason})
     if patch:
-        write_bytes(folder.file("diff.patch"), patch)
-        _redact(folder.file("diff.patch"), command)
-    return attempt.model_copy(update={"diff": stat})
+        write_bytes(folder.file("diff.patch"), _clean(patch, command))
+    named = DiffStat.model_validate_json(_clean(stat.model_dump_json().encode(), command))
+    return attempt.model_copy(update={"diff": named})
 
 
 def _keep_trajectory(trajectory: Trajectory, ground: Ground, folder: AttemptFolder) -> None:
@@ -144,10 +144,14 @@ def _keep_trajectory(trajectory: Trajectory, ground: Ground, folder: AttemptFold
 
 
 def _redact(path: Path, command: Command) -> None:
-    """Take the keys that the agent was given out of what is kept; drop files that hold nothing."""
     content = path.read_bytes()
-    clean = content
-    for secret in command.secrets:
-        clean = clean.replace(secret.encode(), b"[redacted]")
+    clean = _clean(content, command)
     if clean != content:
         write_bytes(path, clean)
+
+
+def _clean(content: bytes, command: Command) -> bytes:
+    """Take the keys that the agent was given out of what is kept."""
+    for secret in command.secrets:
+        content = content.replace(secret.encode(), b"[redacted]")
+    return content

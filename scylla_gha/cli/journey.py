@@ -6,6 +6,7 @@ taken as it is; so is a judgment under the key of that trial and of what judges 
 
 import datetime
 import functools
+import platform
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +16,8 @@ from scylla_gha import __version__
 from scylla_gha.cli.planning import Installed
 from scylla_gha.config.library import Library
 from scylla_gha.errors import FixtureError, IncompleteError, ToolError
-from scylla_gha.judge import Bench, judge, judgment_key
-from scylla_gha.model.judgment import Judgment
+from scylla_gha.judge import Bench, judge
+from scylla_gha.model.judgment import Judgment, judgment_key
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
@@ -159,7 +160,12 @@ def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt
         if last or not attempt.retryable or journey.cancel.wait(retry.backoff_seconds * 2**turn):
             break
     arm = journey.plan.arm(cell.arm)
-    versions = {"scylla-gha": __version__, "agent": attempts[-1].agent_version or arm.version or "unknown"}
+    versions = {
+        "scylla-gha": __version__,
+        "agent": attempts[-1].agent_version or arm.version or "unknown",
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
     return Trial(cell=cell.id, key=cell.key, sandbox="host", versions=versions, attempts=tuple(attempts))
 
 
@@ -199,7 +205,12 @@ def _judgment(journey: Journey, cell: Cell, trial: Trial, place: CellFolder) -> 
         return None
     ground = journey.ground(cell.scenario)
     stored = read_record(place.judgment, Judgment)
-    if stored and stored.key == judgment_key(trial, ground) and stored.error is None and not journey.fresh:
+    if (
+        stored
+        and stored.key == judgment_key(trial, ground.folder.judging_digest)
+        and stored.error is None
+        and not journey.fresh
+    ):
         return stored
     bench = Bench(SANDBOXES["host"], journey.plan.experiment.limits, journey.cancel)
     made = judge(trial, ground, place, bench)

@@ -1,13 +1,14 @@
 """`scylla-gha`: finds the command's module when it is called, so that help and errors come at once."""
 
 import importlib
+import os
 import sys
 from typing import Final, NoReturn
 
 import click
 
 from scylla_gha import __version__
-from scylla_gha.errors import ScyllaError
+from scylla_gha.errors import IncompleteError, ScyllaError
 
 # name -> (module, what it does); the order of the journey is the order of the help
 _COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -77,11 +78,14 @@ def main() -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except ScyllaError as error:
-        click.secho(f"scylla-gha: {error}", err=True, fg="red")
+        _complain(str(error))
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("scylla-gha: interrupted; what was done is kept, and the same command goes on from there", err=True)
         sys.exit(130)
+    except OSError as error:
+        _complain(f"{error}; what was done is kept, and the same command goes on when that is mended")
+        sys.exit(IncompleteError.exit_code)
     except Exception as error:  # noqa: BLE001 the one place where a defect becomes a message
         _report_defect(error)
         sys.exit(1)
@@ -92,5 +96,9 @@ def _report_defect(error: Exception) -> None:
     import traceback
 
     traceback.print_exception(error)
-    click.secho(f"scylla-gha: this is a defect of scylla-gha {__version__}; please report it with the lines above",
-                err=True, fg="red")  # fmt: skip
+    _complain(f"this is a defect of scylla-gha {__version__}; please report it with the lines above")
+
+
+def _complain(message: str) -> None:
+    colours = False if os.environ.get("NO_COLOR") else None  # None: where there is a terminal
+    click.secho(f"scylla-gha: {message}", err=True, fg="red", color=colours)

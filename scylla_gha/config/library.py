@@ -135,7 +135,16 @@ class Library:
 
     def models(self) -> dict[str, Model]:
         """All models by id."""
-        return {model.id: model for model in (load(path, Model) for path in self._by_stem("models").values())}
+        found: dict[str, Model] = {}
+        for root in reversed(self.roots):
+            here: dict[str, Model] = {}
+            for path in sorted((root / "config" / "models").glob("*.yaml")):
+                model = load(path, Model)
+                if model.id in here:
+                    raise ConfigError(f"{path}: the model {model.id!r} has another file already; remove one")
+                here[model.id] = model
+            found.update(here)
+        return found
 
     def experiment_names(self) -> list[str]:
         """All experiments' ids."""

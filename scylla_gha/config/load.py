@@ -45,7 +45,14 @@ def load(path: Path, kind: type[R]) -> R:
         mark = error.problem_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, RecursionError) as error:  # a date of month 13, a loop
+    except (
+        yaml.YAMLError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:  # a date of month 13, a loop
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     try:
         return kind.model_validate_json(data)

@@ -100,8 +100,8 @@ def score_trial(
     failed = [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
     broken = tuple(point.id for point in scenario.checkpoints if point.guard and not checks[point.id].holds)
     enough = number is not None and round(number, _DIGITS) >= rubric.pass_threshold
-    shown = "not scored" if number is None else f"score {number:.2f}"
-    why = f"{failed[0]} does not hold" if failed else f"{shown}, threshold {rubric.pass_threshold:.2f}"
+    shown = "not scored" if number is None else f"score {round(number, 4):g}"
+    why = f"{failed[0]} does not hold" if failed else f"{shown}, threshold {rubric.pass_threshold:g}"
     return Score(
         score=number,
         grade=None if number is None else grade(number),

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scylla_gha.model.record import Record
+from scylla_gha.model.record import Record, digest
+from scylla_gha.model.trial import Trial
 
 Grade = Literal["S", "A", "B", "C", "D", "F"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -49,6 +50,12 @@ class Score(Record):
     why: Annotated[str, Field(description="the first reason for which it did not pass, or what it passed by")]
     progress: Annotated[Fraction | None, Field(description="weight of the expected steps that were achieved")]
     broken: Annotated[tuple[str, ...], Field(description="guards that held on the base and no longer do")] = ()
+
+
+def judgment_key(trial: Trial, judging_digest: str) -> str:
+    """Covers the trial, what it left, and all that judges it."""
+    diff = trial.last.diff
+    return digest([trial.key, diff.sha256 if diff else None, judging_digest])
 
 
 class Judgment(Record):

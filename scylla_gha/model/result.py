@@ -36,6 +36,7 @@ class Result(Record):
     grade: Grade | None
     progress: Fraction | None
     items_na: Annotated[int, Field(description="items that were not scored")]
+    items_unjudged: Annotated[int, Field(description="those of them that are for the judge panel")]
     broken_guards: Annotated[int, Field(description="checks that held on the base and no longer do")]
     attempts: int
     seconds: Annotated[float, Field(description="wall time of the attempt that stands")]

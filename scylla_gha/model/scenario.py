@@ -99,6 +99,10 @@ class Checkpoint(Record):
             raise ValueError("exit, stdout, stdout_matches and graduated belong to run")
         if self.file is None and (self.absent or self.matches):
             raise ValueError("absent and matches belong to file")
+        if [self.stdout, self.stdout_matches, self.graduated or None].count(None) < 2:  # noqa: PLR2004
+            raise ValueError("give at most one of stdout, stdout_matches and graduated")
+        if self.absent and self.matches:
+            raise ValueError("what is absent cannot match")
         if self.guard and not self.required:
             raise ValueError("a guard is always required")
         return self

@@ -6,6 +6,7 @@ from scylla_gha.model.report import ArmSummary, Counts
 
 UNKNOWN = "?"
 UNDEFINED = "-"
+_LEAST_SHOWN = 0.0001
 
 
 def plain(text: str) -> str:
@@ -34,6 +35,8 @@ def usd(value: float | None) -> str:
     """US dollars, with more digits where there is little."""
     if value is None:
         return UNKNOWN
+    if 0 < value < _LEAST_SHOWN:
+        return f"<${_LEAST_SHOWN}"
     return f"${value:.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
 
 

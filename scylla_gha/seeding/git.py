@@ -21,6 +21,8 @@ _OFF: Final = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attribu
                "core.excludesFile=/dev/null", "core.autocrlf=false", "core.fileMode=true", "core.symlinks=true",
                "core.quotePath=false", "core.protectNTFS=false", "core.protectHFS=false", "protocol.ext.allow=never",
                "gc.auto=0")  # fmt: skip
+_OF_A_REPOSITORY: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+                                     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_PREFIX"})  # fmt: skip
 _ENV: Final[Mapping[str, str]] = {
     "PATH": os.environ.get("PATH", os.defpath),
     "HOME": "/nonexistent",
@@ -67,6 +69,8 @@ def fetch(git_dir: Path, url: str, commit: str) -> None:
         FixtureError: the repository is out of reach, or has no such commit.
     """
     argv = ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--no-tags", "--depth=1", url, commit]
-    done = proc.capture(argv, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"}, seconds=_FETCH_SECONDS)
+    # The caller may itself run inside a git hook, whose variables would point git at another repository.
+    env = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
+    done = proc.capture(argv, env={**env, "GIT_TERMINAL_PROMPT": "0"}, seconds=_FETCH_SECONDS)
     if done.code:
         raise FixtureError(f"{url}: cannot fetch commit {commit}: {done.message}; check source.repo and source.hash")

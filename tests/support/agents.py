@@ -1,0 +1,56 @@
+"""A tiny agent: a shell command, whose output is its transcript."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
+from scylla_gha.model.experiment import Limits
+from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory, Usage
+from scylla_gha.proc import Cancel
+from scylla_gha.run import Runner
+from scylla_gha.sandboxes.host import HostSandbox
+from tests.support.records import make_model_arm
+
+
+@dataclass(frozen=True)
+class ShellAgent:
+    """Fits the Agent protocol; a line `tool NAME ok|failed` of its output is a tool call, `end OUTCOME [again]` how it
+    ended, where that is not told by its exit code."""
+
+    script: str = "true"
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    by_model: Mapping[str, Usage] | None = None
+    package: Package | None = None
+
+    def version(self, program: str) -> str:
+        return program or "1"
+
+    def require_access(self) -> None:
+        """It reaches for nothing."""
+
+    def command(self, task: Task, program: str) -> Command:
+        told = {"MODEL": str(task.model), "PROGRAM": program, "PATCH": str(task.patch), "TURNS": str(task.limits.turns)}
+        return Command(("/bin/sh", "-c", self.script), {**told, **self.env}, self.secrets)
+
+    def read(self, ended: Ended) -> Reading:
+        text = ended.transcript.read_text(errors="replace")
+        calls = [line.split() for line in text.splitlines() if line.startswith("tool ")]
+        made = tuple(ToolCall(id=name, name=name, arguments={}, failed=how == "failed") for _, name, how in calls)
+        ends = [line.split() for line in text.splitlines() if line.startswith("end ")]
+        outcome, reason = (Outcome(ends[-1][1]), "as it said") if ends else (Outcome.COMPLETED, "done")
+        if ended.finished.timed_out:
+            outcome, reason = Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
+        elif ended.finished.code:
+            outcome, reason = Outcome.AGENT_ERROR, ended.complaint()
+        said = Step(source="agent", text=text, tool_calls=made)
+        again = bool(ends) and "again" in ends[-1]
+        return Reading(outcome, reason, again, self.by_model, Trajectory(steps=(said,)), len(calls), "7.0")
+
+
+def make_runner(agent: Any, **given: Any) -> Runner:
+    """The agent on the host, with no model known."""
+    fields = {"arm": make_model_arm(), "program": "", "models": {}, "sandbox": HostSandbox(), "limits": Limits(),
+              "cancel": Cancel()}  # fmt: skip
+    return Runner(agent=agent, **{**fields, **given})

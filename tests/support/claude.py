@@ -1,0 +1,73 @@
+"""Transcripts in the form of Claude Code 2.1.197, whole or made of single events."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+from scylla_gha.agents import claude_session
+from scylla_gha.agents.base import Ended
+from scylla_gha.agents.claude_session import Session
+from scylla_gha.proc import Finished
+
+DATA = Path(__file__).parent.parent / "unit" / "data" / "claude"
+TOOL_RESULT_AT = datetime.datetime(2026, 1, 2, 3, 4, 15, 250_000, datetime.UTC).timestamp()  # in the recorded ones
+Event = dict[str, Any]
+
+INIT: Event = {"type": "system", "subtype": "init", "claude_code_version": "2.1.197"}
+REQUESTING: Event = {"type": "system", "subtype": "status", "status": "requesting"}
+
+
+def result(**given: Any) -> Event:
+    """The last event of a session that ended well."""
+    return {"type": "result", "subtype": "success", "is_error": False, "api_error_status": None, "result": "Done.",
+            "stop_reason": "end_turn", "modelUsage": {}, **given}  # fmt: skip
+
+
+def streamed(name: str, *, model: str = "m", stop: bool = True, **usage: int) -> list[Event]:
+    """A message of the model, as the provider streams it."""
+    events: list[Event] = [
+        {"type": "message_start", "message": {"id": name, "model": model, "usage": {"output_tokens": 1, **usage}}},
+        {"type": "message_delta", "usage": {"output_tokens": usage.get("output_tokens", 1)}},
+    ]
+    events += [{"type": "message_stop"}] if stop else []
+    return [{"type": "stream_event", "event": event} for event in events]
+
+
+def said(name: str, *content: Event, model: str = "m", **given: Any) -> Event:
+    """What the CLI says of a message."""
+    return {"type": "assistant", "message": {"id": name, "model": model, "content": list(content)}, **given}
+
+
+def text(words: str) -> Event:
+    return {"type": "text", "text": words}
+
+
+def tool_use(call: str, name: str = "Bash") -> Event:
+    return {"type": "tool_use", "id": call, "name": name, "input": {"command": "ls"}}
+
+
+def tool_result(call: str, content: Any = "ok", **given: Any) -> Event:
+    return {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": call, "content": content,
+                                                     **given}]}}  # fmt: skip
+
+
+def write_transcript(path: Path, *events: Event | str) -> Path:
+    """One event a line; a string is a line as it is."""
+    lines = (event if isinstance(event, str) else json.dumps(event) for event in events)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def read_events(folder: Path, *events: Event | str) -> Session:
+    """The session that the events tell, without session files."""
+    return claude_session.read(write_transcript(folder / "transcript.jsonl", *events), folder / "none")
+
+
+def ended_with(
+    transcript: Path, code: int = 0, seconds: float = 10.0, limit: float = 60.0, started_at: float = 0.0, **how: bool
+) -> Ended:
+    """A process that left the transcript."""
+    stderr = transcript.with_suffix(".stderr")
+    home = transcript.parent
+    return Ended(Finished(code, seconds, **how), started_at, limit, transcript, stderr, home)

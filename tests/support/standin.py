@@ -1,0 +1,54 @@
+"""A program in the place of the `claude` command, and the command line while it runs."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.support.claude import DATA
+from tests.support.command import COMMAND
+from tests.support.repository import environment, write_greet_experiment
+
+ARM = "t0-00-empty.claude-code.claude-sonnet-5"
+
+
+def stand_in(folder: Path, script: str) -> Path:
+    """A folder with a `claude` of version 2.1.197 that does what the shell script does."""
+    program = folder / "bin" / "claude"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "2.1.197 (Claude Code)"; exit; }}\n{script}\n')
+    program.chmod(0o755)
+    return program.parent
+
+
+def say(name: str) -> str:
+    """The shell command that prints a recorded transcript."""
+    return f"cat {DATA}/{name}.jsonl"
+
+
+def claude_environment(root: Path, script: str) -> dict[str, str]:
+    """The environment of the command line with the stand-in first on PATH, and a key."""
+    found = environment(root, ANTHROPIC_API_KEY="sk-canary-0123456789")
+    return {**found, "PATH": f"{stand_in(root, script)}:{found['PATH']}"}
+
+
+def write_claude_experiment(root: Path, **given: Any) -> Path:
+    """The experiment `greet` with the stand-in's arm only."""
+    fields = {"agents": ("claude-code",), "variants": ("T0/00-empty",), "models": ("claude-sonnet-5",),
+              "baseline": ARM, **given}  # fmt: skip
+    return write_greet_experiment(root, **fields)
+
+
+@contextlib.contextmanager
+def running(*args: str, cwd: Path, env: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """`scylla-gha` as a process of its own, which is ended where the test does not end it."""
+    with subprocess.Popen([COMMAND, *args], cwd=cwd, env={**os.environ, **env}, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)

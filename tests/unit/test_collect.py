@@ -1,0 +1,202 @@
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.collect import collect
+from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.judgment import ItemScore, Judgment, judgment_key
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import NO_USAGE, DiffStat, Outcome, Trial, Usage
+from scylla_gha.store import RunFolder, read_lines, write_record
+from tests.support.library import write, write_scenario
+from tests.support.records import (
+    make_attempt,
+    make_cell,
+    make_judgment,
+    make_model_arm,
+    make_plan,
+    make_score,
+    make_trial,
+)
+
+CELL = make_cell()
+DIFF = DiffStat(files=("a", "b"), added=3, deleted=4, sha256="0")
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    write_scenario(tmp_path / "here")
+    return Library((tmp_path / "here",))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path / "runs")
+
+
+def store(folder: RunFolder, trial: Trial, judgment: Judgment | None = None) -> None:
+    place = folder.cell(trial.cell)
+    write_record(place.trial, trial)
+    if judgment is not None:
+        write_record(place.judgment, judgment)
+
+
+def collected(folder: RunFolder, library: Library, plan: Plan | None = None) -> list[Result]:
+    collect(plan or make_plan(CELL), folder, library)
+    return list(read_lines(folder.results, Result))
+
+
+def row_of(folder: RunFolder, library: Library, trial: Trial, judgment: Judgment | None = None) -> Result:
+    of_today = library.scenario(CELL.scenario).judging_digest
+    if judgment is not None and judgment.trial_key == trial.key:
+        judgment = judgment.model_copy(update={"key": judgment_key(trial, of_today)})
+    store(folder, trial, judgment)
+    (row,) = collected(folder, library)
+    return row
+
+
+def test_a_judgment_by_older_checks_or_rubric_does_not_count(folder: RunFolder, library: Library) -> None:
+    trial = make_trial(CELL)
+    store(folder, trial, make_judgment(CELL, key=judgment_key(trial, "what judged before the checks were changed")))
+    (row,) = collected(folder, library)
+    assert (row.judged, row.score) == (False, None)
+
+
+def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library) -> None:
+    used = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4, usd=0.5)
+    attempt = make_attempt(usage=used, turns=7, tool_calls={"Bash": 2, "Edit": 1}, failed_tool_calls=1, diff=DIFF,
+                           base_commit="b", workspace_digest="w", agent_version="9")  # fmt: skip
+    score = make_score(score=0.7, grade="B", progress=0.5, broken=("tests",), passed=False)
+    row = row_of(folder, library, make_trial(CELL, attempt), make_judgment(CELL, result=score))
+    assert row.model_dump(mode="json") == {
+        "schema_version": 1, "experiment": "demo", "cell": CELL.id, "key": CELL.key, "epoch": "",
+        "scenario": "001-one", "category": "new_features", "size": "small", "difficulty": "trivial", "arm": "nop",
+        "agent": "nop", "agent_version": "9", "model": None, "variant": None, "repetition": 1, "outcome": "completed",
+        "reason": "ended by itself", "measures_agent": True, "judged": True, "passed": False, "score": 0.7,
+        "grade": "B", "progress": 0.5, "items_na": 0, "items_unjudged": 0, "broken_guards": 1,
+        "attempts": 1, "seconds": 2.0, "usd": 0.5,
+        "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
+        "tool_calls": 3, "failed_tool_calls": 1, "files_changed": 2, "lines_changed": 7, "base_commit": "b",
+        "workspace_digest": "w", "sandbox": "host",
+    }  # fmt: skip
+
+
+def test_a_row_of_a_model_names_model_variant_and_the_planned_version(folder: RunFolder, library: Library) -> None:
+    cell = make_cell("t0-00-empty.cli.m")
+    store(folder, make_trial(cell))
+    (row,) = collected(folder, library, make_plan(cell, arms=(make_model_arm(version="2.0"),), epoch="may"))
+    assert (row.model, row.variant, row.agent_version, row.epoch) == ("m", "T0/00-empty", "2.0", "may")
+
+
+@pytest.mark.parametrize("outcome", ["timeout", "refused", "agent_error", "budget_exceeded"])
+def test_a_failure_of_the_agent_is_in_the_rates(folder: RunFolder, library: Library, outcome: str) -> None:
+    attempt = make_attempt(outcome=Outcome(outcome), reason="why")
+    score = make_score(score=None, grade=None, passed=False, progress=None)
+    row = row_of(folder, library, make_trial(CELL, attempt), make_judgment(CELL, result=score))
+    assert (row.outcome, row.reason, row.measures_agent, row.judged) == (outcome, "why", True, True)
+    assert (row.passed, row.score, row.grade, row.progress) == (False, None, None, None)
+
+
+@pytest.mark.parametrize("outcome", ["provider_error", "sandbox_error", "fixture_error", "delivery_error", "cancelled"])
+def test_a_fault_that_is_not_the_agents_is_no_failure_of_it(folder: RunFolder, library: Library, outcome: str) -> None:
+    attempt = make_attempt(outcome=Outcome(outcome))
+    row = row_of(folder, library, make_trial(CELL, attempt), make_judgment(CELL))  # a judgment cannot make it one
+    assert (row.measures_agent, row.judged, row.passed, row.score, row.grade) == (False, False, None, None, None)
+
+
+def test_a_trial_that_could_not_be_judged_is_excluded_with_the_reason(folder: RunFolder, library: Library) -> None:
+    row = row_of(folder, library, make_trial(CELL), make_judgment(CELL, result=None, error="no space left"))
+    assert (row.outcome, row.reason, row.measures_agent) == ("judge_error", "no space left", False)
+    assert (row.judged, row.passed) == (False, None)
+
+
+def test_a_fault_of_the_provider_stays_one_though_it_could_not_be_judged_either(
+    folder: RunFolder, library: Library
+) -> None:
+    trial = make_trial(CELL, make_attempt(outcome=Outcome.PROVIDER_ERROR, reason="overloaded"))
+    row = row_of(folder, library, trial, make_judgment(CELL, result=None, error="x"))
+    assert (row.outcome, row.reason) == ("provider_error", "overloaded")
+
+
+@pytest.mark.parametrize("judgment", [None, make_judgment(CELL, trial_key="another")], ids=["none", "of another trial"])
+def test_a_trial_without_its_judgment_is_counted_and_unknown(
+    folder: RunFolder, library: Library, judgment: Judgment | None
+) -> None:
+    row = row_of(folder, library, make_trial(CELL), judgment)
+    assert (row.measures_agent, row.judged, row.passed, row.score) == (True, False, None, None)
+    assert (row.items_na, row.broken_guards) == (0, 0)
+
+
+def test_items_that_were_not_scored_are_counted(folder: RunFolder, library: Library) -> None:
+    items = [
+        ItemScore(id=f"O{n}", category="all", points=1.0, value=value, by="judge", reason="")
+        for n, value in enumerate([None, 0.0, None])
+    ]
+    assert row_of(folder, library, make_trial(CELL), make_judgment(CELL, items=tuple(items))).items_na == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(0.25, 0.5, 0.75), (None, 0.5, None), (0.5, None, None), (0.0, 0.0, 0.0)],
+)
+def test_what_failed_attempts_cost_is_in_the_row_and_unknown_stays_unknown(
+    folder: RunFolder, library: Library, first: float | None, second: float | None, expected: float | None
+) -> None:
+    attempts = [
+        make_attempt(number=1, outcome=Outcome.PROVIDER_ERROR, seconds=99.0, usage=_usd(first)),
+        make_attempt(number=2, seconds=3.0, usage=_usd(second)),
+    ]
+    row = row_of(folder, library, make_trial(CELL, *attempts))
+    assert (row.usd, row.attempts, row.seconds, row.outcome) == (expected, 2, 3.0, "completed")
+
+
+def _usd(value: float | None) -> Usage:
+    return NO_USAGE.model_copy(update={"usd": value})
+
+
+def test_a_trial_without_a_diff_has_unknown_changes_not_none(folder: RunFolder, library: Library) -> None:
+    row = row_of(folder, library, make_trial(CELL))
+    assert (row.files_changed, row.lines_changed) == (None, None)
+
+
+@pytest.mark.parametrize("trial", [None, make_trial(CELL, key="another")], ids=["no trial", "a trial of another key"])
+def test_a_cell_without_its_trial_has_no_row(folder: RunFolder, library: Library, trial: Trial | None) -> None:
+    if trial is not None:
+        store(folder, trial, make_judgment(CELL))
+    assert collected(folder, library) == []
+
+
+def test_rows_are_in_the_order_of_the_plan(folder: RunFolder, library: Library) -> None:
+    cells = [make_cell("oracle"), make_cell("nop", 2), make_cell("nop", 1)]
+    for cell in cells:
+        store(folder, make_trial(cell))
+    rows = collected(folder, library, make_plan(*cells))
+    assert [row.cell for row in rows] == [cell.id for cell in cells]
+
+
+def test_trials_that_are_not_planned_are_left_alone(folder: RunFolder, library: Library) -> None:
+    store(folder, make_trial(make_cell("oracle")))
+    store(folder, make_trial(CELL))
+    assert [row.cell for row in collected(folder, library)] == [CELL.id]
+
+
+@pytest.mark.parametrize("name", ["trial.json", "judgment.json"])
+def test_an_unreadable_record_is_named_and_the_rows_before_it_are_kept(
+    folder: RunFolder, library: Library, name: str
+) -> None:
+    store(folder, make_trial(CELL), make_judgment(CELL))
+    before = collected(folder, library)
+    bad = write(folder.cell(CELL.id).root / name, '{"cell":')
+    with pytest.raises(ConfigError, match=rf"{bad}: not a (Trial|Judgment) of this version"):
+        collect(make_plan(CELL), folder, library)
+    assert list(read_lines(folder.results, Result)) == before
+
+
+def test_collecting_again_is_the_same_file(folder: RunFolder, library: Library) -> None:
+    store(folder, make_trial(CELL), make_judgment(CELL))
+    collected(folder, library)
+    first = folder.results.read_bytes()
+    collected(folder, library)
+    assert folder.results.read_bytes() == first

@@ -1,0 +1,225 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.config.library import Library, ScenarioFolder, toolkit_root
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.scenario import Source, Tools
+from scylla_gha.model.variant import SystemPrompt, Treatment
+from tests.support.library import (
+    scenario_folder,
+    write,
+    write_experiment,
+    write_model,
+    write_scenario,
+    write_tier,
+    write_yaml,
+)
+from tests.support.records import make_category, make_checkpoint, make_experiment, make_item, make_model, make_rubric
+from tests.support.records import make_scenario as scenario
+
+
+def stack(tmp_path: Path) -> tuple[Library, Path, Path]:
+    """A library of a user's root before a toolkit's."""
+    user, toolkit = tmp_path / "user", tmp_path / "toolkit"
+    return Library((user, toolkit)), user, toolkit
+
+
+def test_the_toolkit_brings_its_own_configuration() -> None:
+    root = toolkit_root()
+    assert (root / "config" / "tiers" / "T0.yaml").is_file()
+    assert (root / "fixtures" / "hello-world").is_dir()
+
+
+def test_a_library_is_the_users_repository_with_the_toolkit_behind_it(tmp_path: Path) -> None:
+    assert Library.here(tmp_path).roots == (tmp_path.resolve(), toolkit_root())
+    assert Library.here(toolkit_root()).roots == (toolkit_root(),)
+
+
+def test_what_the_user_has_hides_the_toolkits_of_the_same_name(tmp_path: Path) -> None:
+    library, user, toolkit = stack(tmp_path)
+    for root, question in ((user, "mine"), (toolkit, "theirs")):
+        write_experiment(root, make_experiment(question=question))
+        write_scenario(root, scenario(title=question))
+        write(root / "fixtures" / "one" / "file", question)
+        write_model(root, make_model(provider=question))
+    write_experiment(toolkit, make_experiment(id="other"))
+    assert library.experiment("demo").question == "mine"
+    assert library.experiment("other").id == "other"
+    assert library.experiment_names() == ["demo", "other"]
+    assert library.scenario("001-one").scenario.title == "mine"
+    assert library.fixture("one") == user / "fixtures" / "one"
+    assert library.models()["m"].provider == "mine"
+
+
+def test_the_users_model_wins_whatever_its_file_is_called(tmp_path: Path) -> None:
+    library, user, toolkit = stack(tmp_path)
+    write_model(toolkit, make_model())
+    write_yaml(user / "config" / "models" / "cheaper.yaml", make_model(provider="mine"))
+    assert {name: model.provider for name, model in library.models().items()} == {"m": "mine"}
+
+
+def test_scenarios_come_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    library, user, toolkit = stack(tmp_path)
+    write_scenario(user, scenario(id="002-two"))
+    write_scenario(toolkit, scenario(id="003-three"))
+    write_scenario(toolkit, scenario(id="001-one"))
+    assert list(library.scenarios) == ["001-one", "002-two", "003-three"]
+
+
+def test_one_id_in_two_suites_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "scenarios" / "a" / "001-one" / "scenario.yaml", "")
+    write(tmp_path / "scenarios" / "b" / "001-one" / "scenario.yaml", "")
+    with pytest.raises(
+        ConfigError, match=r"scenarios/b/001-one: the id '001-one' is taken by .*/a/001-one; rename one"
+    ):
+        _ = Library((tmp_path,)).scenarios
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        (lambda lib: lib.experiment("dmo"), "experiment 'dmo': not found in config/experiments/"),
+        (lambda lib: lib.experiment("dmo"), 'did you mean "demo"?'),
+        (lambda lib: lib.experiment("x"), "there are: demo"),
+        (lambda lib: lib.scenario("001-on"), 'did you mean "001-one"?'),
+        (lambda lib: lib.fixture("x"), "fixture 'x': not found in fixtures/"),
+        (lambda lib: lib.fixture("x"), "there are: none"),
+    ],
+)
+def test_a_name_that_there_is_not_is_told_with_those_that_there_are(tmp_path: Path, ask: Any, expected: str) -> None:
+    write_experiment(tmp_path, make_experiment())
+    write_scenario(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        ask(Library((tmp_path,)))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["../demo", "../experiments/demo", "/etc/passwd", ""])
+def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+    write_experiment(tmp_path, make_experiment())
+    with pytest.raises(ConfigError, match="not found"):
+        Library((tmp_path,)).experiment(name)
+
+
+def test_an_experiment_may_be_any_yaml_file(tmp_path: Path) -> None:
+    file = write_yaml(tmp_path / "elsewhere.yml", make_experiment(id="other"))
+    assert Library(()).experiment(str(file)).id == "other"
+
+
+def test_an_experiments_id_is_its_files_name(tmp_path: Path) -> None:
+    write_yaml(tmp_path / "config" / "experiments" / "other.yaml", make_experiment())
+    with pytest.raises(ConfigError, match=r"other.yaml: id: is 'demo', but the file is named 'other'; make them equal"):
+        Library((tmp_path,)).experiment("other")
+
+
+def test_variants_are_named_after_tier_and_sub_test(tmp_path: Path) -> None:
+    bare = Treatment(system_prompt=SystemPrompt(replace=""))
+    write_tier(tmp_path, vanilla=Treatment(), bare=bare)
+    variants = Library((tmp_path,)).variants()
+    assert {name: variant.treatment for name, variant in variants.items()} == {
+        "T0/00-vanilla": Treatment(),
+        "T0/01-bare": bare,
+    }
+
+
+def test_a_sub_test_given_in_two_files_is_refused(tmp_path: Path) -> None:
+    tier = write_tier(tmp_path, vanilla=Treatment())
+    write(tier.with_name("mine.yaml"), tier.read_bytes())
+    with pytest.raises(ConfigError, match="sub-test T0/00-vanilla is given twice; rename one"):
+        Library((tmp_path,)).variants()
+
+
+def test_a_scenario_is_checked_when_it_is_read(tmp_path: Path) -> None:
+    write_scenario(tmp_path, rubric=make_rubric(make_category(weight=0.5)))
+    with pytest.raises(ConfigError, match=r"the weights sum to 0\.5, not 1"):
+        Library((tmp_path,)).scenario("001-one")
+
+
+def test_a_scenario_folder_knows_its_files(tmp_path: Path) -> None:
+    patches: dict[str, str | bytes] = {
+        "solution/solution.patch": "",
+        "wrong/b.patch": "",
+        "wrong/a.patch": "",
+        "wrong/c.txt": "",
+    }
+    path = write_scenario(tmp_path, files=patches)
+    folder = Library((tmp_path,)).scenario("001-one")
+    assert folder.prompt == "Do one thing.\n"
+    assert folder.checks == path / "checks"
+    assert folder.solution == path / "solution" / "solution.patch"
+    assert [patch.name for patch in folder.wrong] == ["a.patch", "b.patch"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        scenario_folder(prompt="Do another thing.\n"),
+        scenario_folder(prompt="Do one thing."),
+        scenario_folder(scenario=scenario(source=Source(fixture="one", hash="1" * 40))),
+        scenario_folder(scenario=scenario(tools=Tools(python={"ruff": "1"}))),
+        scenario_folder(scenario=scenario(tools=Tools(system=("git",)))),
+        scenario_folder(scenario=scenario(container="python:3.12")),
+    ],
+    ids=["prompt", "last newline", "start state", "packages", "programs", "container"],
+)
+def test_what_an_agent_is_given_is_in_the_task_digest(other: ScenarioFolder) -> None:
+    assert other.task_digest != scenario_folder().task_digest
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        scenario_folder(Path("/elsewhere")),
+        scenario_folder(scenario=scenario(title="Two", difficulty="hard", tiers=("T1",))),
+        scenario_folder(scenario=scenario(checkpoints=(make_checkpoint(file="x"),))),
+    ],
+    ids=["place", "labels", "hidden checks"],
+)
+def test_what_an_agent_never_sees_is_not_in_the_task_digest(other: ScenarioFolder) -> None:
+    assert other.task_digest == scenario_folder().task_digest
+
+
+def test_contents_of_overrides_are_in_the_task_digest_binary_ones_too(tmp_path: Path) -> None:
+    one = scenario(overrides={".cli/cookie": "cookie.bin"})
+    digests = []
+    for content in (b"\xff\x00", b"\xff\x01"):
+        write(tmp_path / "cookie.bin", content)
+        digests.append(scenario_folder(tmp_path, one).task_digest)
+    assert digests[0] != digests[1]
+
+
+def test_the_solution_digest_covers_the_solution(tmp_path: Path) -> None:
+    missing = scenario_folder(tmp_path).solution_digest
+    write(tmp_path / "solution" / "solution.patch", "diff")
+    assert scenario_folder(tmp_path).solution_digest != missing
+
+
+@pytest.mark.parametrize(
+    ("change", "changes"),
+    [("verify.py", True), ("data/deep.txt", True), ("__pycache__/verify.pyc", False)],
+)
+def test_contents_of_hidden_checks_are_in_the_judging_digest(tmp_path: Path, change: str, changes: bool) -> None:
+    write(tmp_path / "checks" / "verify.py", "1")
+    before = scenario_folder(tmp_path).judging_digest
+    write(tmp_path / "checks" / change, "2")
+    assert (scenario_folder(tmp_path).judging_digest != before) is changes
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        scenario_folder(scenario=scenario(checkpoints=(make_checkpoint(required=False),))),
+        scenario_folder(scenario=scenario(tools=Tools(python={"ruff": "1"}))),
+        ScenarioFolder(Path("001-one"), scenario(), make_rubric(pass_threshold=0.7), ""),
+        ScenarioFolder(Path("001-one"), scenario(), make_rubric(make_category(make_item(points=2.0))), ""),
+    ],
+    ids=["checkpoint", "tools", "threshold", "item"],
+)
+def test_what_judges_is_in_the_judging_digest(other: ScenarioFolder) -> None:
+    assert other.judging_digest != scenario_folder().judging_digest
+
+
+def test_the_prompt_is_not_in_the_judging_digest() -> None:
+    assert scenario_folder(prompt="x").judging_digest == scenario_folder().judging_digest

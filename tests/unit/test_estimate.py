@@ -1,0 +1,88 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.config.library import ScenarioFolder
+from scylla_gha.estimate import Spent, estimate
+from scylla_gha.model.experiment import Limits
+from scylla_gha.model.plan import Arm, Range
+from tests.support.library import scenario_folder
+from tests.support.records import make_arm, make_model, make_model_arm, make_scenario
+
+MODELS = {"m": make_model()}
+TURN = (400 * 10 + 25_000 * 0.1 + 1_500 * 2) / 1e6  # USD of one turn of the prior at that model's prices
+
+
+def sized(size: str) -> ScenarioFolder:
+    return scenario_folder(Path("001-one"), make_scenario(size=size))
+
+
+def guess(*groups: tuple[ScenarioFolder, Arm, int], **given: Any) -> tuple[Range, Range, str]:
+    defaults: dict[str, Any] = {"limits": Limits(), "models": MODELS, "history": {}}
+    found = estimate(groups, **{**defaults, **given})
+    return found.usd, found.minutes, found.basis
+
+
+def near(low: float, likely: float, high: float) -> object:
+    return pytest.approx([low, likely, high])
+
+
+def values(found: Range) -> list[float | None]:
+    return [found.low, found.likely, found.high]
+
+
+@pytest.mark.parametrize(("size", "turns"), [("small", (3, 10, 30)), ("medium", (8, 25, 80)), ("large", (20, 60, 200))])
+def test_without_history_turns_by_size_are_priced(size: str, turns: tuple[int, int, int]) -> None:
+    usd, minutes, basis = guess((sized(size), make_model_arm(), 2), limits=Limits(timeout_seconds=24 * 3600))
+    assert values(usd) == near(*(2 * count * TURN for count in turns))
+    assert values(minutes) == near(*(2 * count * 0.2 for count in turns))
+    assert basis == "history for 0 of 2 cells, priors by size for the others"
+
+
+def test_no_trial_is_guessed_to_last_longer_than_it_may() -> None:
+    _, minutes, _ = guess((sized("large"), make_model_arm(), 1))  # the scenario's own limit: 10 minutes
+    assert values(minutes) == near(4, 10, 10)
+    _, minutes, _ = guess((sized("large"), make_model_arm(), 1), limits=Limits(timeout_seconds=60))
+    assert values(minutes) == near(1, 1, 1)
+
+
+def test_history_of_the_same_scenario_and_arm_comes_first() -> None:
+    arm = make_model_arm()
+    history = {("001-one", arm.id): (Spent(0.5, 60.0), Spent(1.5, 180.0), Spent(None, 120.0))}
+    usd, minutes, basis = guess((sized("small"), arm, 3), history=history)
+    assert values(usd) == near(1.5, 3.0, 4.5)
+    assert values(minutes) == near(3, 6, 9)
+    assert basis == "history for 3 of 3 cells, priors by size for the others"
+
+
+def test_history_of_unknown_cost_leaves_the_prior_of_the_cost() -> None:
+    arm = make_model_arm()
+    usd, minutes, _ = guess((sized("small"), arm, 1), history={("001-one", arm.id): (Spent(None, 60.0),)})
+    assert usd.likely == pytest.approx(10 * TURN)
+    assert values(minutes) == near(1, 1, 1)
+
+
+def test_history_of_another_arm_says_nothing() -> None:
+    usd, _, basis = guess((sized("small"), make_model_arm(), 1), history={("001-one", "nop"): (Spent(9.0, 9.0),)})
+    assert usd.likely == pytest.approx(10 * TURN)
+    assert basis.startswith("history for 0 of 1")
+
+
+def test_an_agent_without_a_model_is_free_and_known_to_be() -> None:
+    usd, minutes, _ = guess((sized("large"), make_arm(), 100), models={})
+    assert values(usd) == [0.0, 0.0, 0.0]
+    assert values(minutes) == near(1, 1, 1)
+
+
+@pytest.mark.parametrize("models", [{}, {"m": make_model(price=None)}], ids=["unknown model", "unknown price"])
+def test_one_unknown_price_makes_the_whole_sum_unknown_not_smaller(models: dict[str, Any]) -> None:
+    usd, minutes, _ = guess((sized("small"), make_arm(), 1), (sized("small"), make_model_arm(), 1), models=models)
+    assert values(usd) == [None, None, None]
+    assert minutes.likely is not None
+
+
+def test_groups_add_up() -> None:
+    usd, _, basis = guess((sized("small"), make_model_arm(), 1), (sized("medium"), make_model_arm(), 2))
+    assert values(usd) == near(*((one + 2 * two) * TURN for one, two in ((3, 8), (10, 25), (30, 80))))
+    assert basis == "history for 0 of 3 cells, priors by size for the others"

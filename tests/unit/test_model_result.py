@@ -1,0 +1,36 @@
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Outcome
+from tests.support.records import make_cell, make_excluded_result, make_result
+
+
+@pytest.mark.parametrize("row", [make_result(), make_excluded_result(make_cell(), Outcome.PROVIDER_ERROR, usd=None)])
+def test_a_row_survives_its_line(row: Result) -> None:
+    line = row.model_dump_json()
+    assert "\n" not in line
+    assert Result.model_validate_json(line) == row
+
+
+def test_unknown_is_null_and_zero_is_zero() -> None:
+    unknown, free = (json.loads(make_result(usd=usd).model_dump_json())["usd"] for usd in (None, 0.0))
+    assert (unknown, free) == (None, 0.0)
+
+
+def test_a_row_is_flat() -> None:
+    assert not [value for value in make_result().model_dump(mode="json").values() if isinstance(value, dict | list)]
+
+
+@pytest.mark.parametrize("given", [{"score": 1.01}, {"progress": -0.1}, {"grade": "E"}])
+def test_a_score_beyond_its_range_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(given))):
+        make_result(**given)
+
+
+def test_an_outcome_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValidationError, match="outcome"):
+        Result.model_validate_json(make_result().model_dump_json().replace('"completed"', '"success"'))

@@ -1,0 +1,116 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from scylla_gha.model.scenario import Changes, ProgressStep, Source, Task, Validation, size_of
+from tests.support.records import make_checkpoint, make_scenario
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("lines", "size"),
+    [(0, "small"), (99, "small"), (100, "medium"), (499, "medium"), (500, "large"), (5000, "large")],
+)
+def test_size_follows_the_bounds_of_the_paper(lines: int, size: str) -> None:
+    assert size_of(lines) == size
+
+
+@pytest.mark.parametrize("given", [{}, {"fixture": "a", "repo": "https://example.org/r.git"}], ids=["neither", "both"])
+def test_source_is_exactly_one_place(given: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="give exactly one of fixture and repo"):
+        Source.model_validate({**given, "hash": SHA})
+
+
+@pytest.mark.parametrize("commit", ["main", SHA[:7], SHA.upper(), SHA + "0", SHA + "\n"])
+def test_source_is_pinned_to_a_whole_commit(commit: str) -> None:
+    with pytest.raises(ValidationError, match="hash"):
+        Source(fixture="a", hash=commit)
+
+
+@pytest.mark.parametrize("folder", ["../etc", "a/b", "/", ".", "A"])
+def test_fixture_is_a_plain_folder_name(folder: str) -> None:
+    with pytest.raises(ValidationError, match="fixture"):
+        Source(fixture=folder, hash=SHA)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["001", "001-", "01-a", "0001-a", "001-a/../../b", "001-A", "001-a b", "001-a\n", "x001-a", "001-" + "a" * 117],
+)
+def test_scenario_id_is_a_number_and_a_name_that_can_be_a_folder(name: str) -> None:
+    with pytest.raises(ValidationError, match="id"):
+        make_scenario(id=name)
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"file": None}, "give exactly one of run, file and changes"),
+        ({"file": "a", "run": "true"}, "give exactly one of run, file and changes"),
+        ({"run": "true", "changes": Changes()}, "give exactly one of run, file and changes"),
+        ({"file": "a", "exit": 1}, "belong to run"),
+        ({"file": "a", "stdout": "x"}, "belong to run"),
+        ({"file": "a", "stdout": ""}, "belong to run"),
+        ({"file": "a", "stdout_matches": "x"}, "belong to run"),
+        ({"changes": Changes(), "graduated": True}, "belong to run"),
+        ({"run": "true", "absent": True}, "belong to file"),
+        ({"changes": Changes(), "matches": "x"}, "belong to file"),
+        ({"run": "true", "guard": True, "required": False}, "a guard is always required"),
+    ],
+)
+def test_checkpoint_is_of_one_kind_with_its_own_keys_only(given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ValidationError, match=fault):
+        make_checkpoint(**given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"run": "true", "exit": 3, "stdout": ""},
+        {"run": "true", "graduated": True, "guard": True},
+        {"file": "a", "absent": True},
+        {"changes": Changes(only=("src/**",), max_files=1)},
+    ],
+)
+def test_checkpoint_is_required_unless_it_says_otherwise(given: dict[str, Any]) -> None:
+    assert make_checkpoint(**given).required
+
+
+@pytest.mark.parametrize("given", [{}, {"checkpoint": "a", "item": "F1"}], ids=["neither", "both"])
+def test_progress_step_has_exactly_one_proof(given: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="exactly one of checkpoint and item"):
+        ProgressStep.model_validate({"step": "x", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"category": "bugs"}, "category"),
+        ({"tiers": ()}, "tiers"),
+        ({"tiers": ("T7",)}, "tiers"),
+        ({"checkpoints": ()}, "checkpoints"),
+        ({"progress": ()}, "progress"),
+        ({"runs_per_tier": 0}, "runs_per_tier"),
+        ({"title": ""}, "title"),
+        ({"human_baseline_usd": 0.0}, "human_baseline_usd"),
+    ],
+)
+def test_scenario_refuses(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValidationError, match=field):
+        make_scenario(**given)
+
+
+@pytest.mark.parametrize("seconds", [0, 24 * 3600 + 1])
+def test_a_time_limit_is_more_than_nothing_and_at_most_a_day(seconds: int) -> None:
+    assert Task(prompt_file="p", timeout_seconds=24 * 3600).timeout_seconds == 86_400
+    with pytest.raises(ValidationError, match="timeout_seconds"):
+        Task(prompt_file="p", timeout_seconds=seconds)
+
+
+def test_what_a_scenario_need_not_say() -> None:
+    scenario, checkpoint = make_scenario(title="x"), make_checkpoint()
+    assert (scenario.runs_per_tier, scenario.progress[0].weight) == (10, 1.0)
+    assert (checkpoint.required, checkpoint.guard, checkpoint.exit) == (True, False, 0)
+    assert Validation(rubric_file="r").timeout_seconds == 60

@@ -1,0 +1,296 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.estimate import Spent
+from scylla_gha.model.experiment import Limits, Retry
+from scylla_gha.model.plan import Estimate, Plan, Range
+from scylla_gha.model.scenario import Source, Task, Tools, Validation
+from scylla_gha.model.variant import SystemPrompt, Treatment
+from scylla_gha.plan import Choice, Known, agent_name, plan, refuse_above_budget, select
+from tests.support.library import write_model, write_scenario, write_tier
+from tests.support.records import FREE, make_checkpoint, make_experiment, make_model, make_plan, make_scenario
+
+BUILT_IN = Known("1", uses_model=False)
+CLI = Known("2.0", uses_model=True)
+AGENTS = {"oracle": BUILT_IN, "nop": BUILT_IN, "cli": CLI, "cli@2.0": CLI}
+BARE = Treatment(system_prompt=SystemPrompt(replace=""))
+WITH_MODEL: dict[str, Any] = {
+    "agents": ("cli",),
+    "variants": ("T0/*",),
+    "models": ("m",),
+    "baseline": "t0-00-bare.cli.m",
+}
+
+
+def library(root: Path, *names: str) -> Library:
+    """Scenarios of these ids, and three variants."""
+    for name in names or ("001-one",):
+        write_scenario(root, make_scenario(id=name), files={"prompt.md": f"Do {name}.\n"})
+    write_tier(root, bare=BARE, vanilla=Treatment(), tools=Treatment(tools=()))
+    return Library((root,))
+
+
+def planned(where: Library, choice: Choice = Choice(), **given: Any) -> Plan:
+    return plan(make_experiment(**given), where, AGENTS, choice)
+
+
+def ids(made: Plan) -> list[str]:
+    return [cell.id for cell in made.cells]
+
+
+def test_an_experiment_unfolds_into_scenarios_arms_and_repetitions(tmp_path: Path) -> None:
+    made = planned(library(tmp_path, "001-one", "002-two"), repetitions=2)
+    assert sorted(ids(made)) == [
+        f"{scenario}--{arm}--r{repetition}"
+        for scenario in ("001-one", "002-two")
+        for arm in ("nop", "oracle")
+        for repetition in ("01", "02")
+    ]
+    assert [arm.id for arm in made.arms] == ["oracle", "nop"]
+    assert len({cell.key for cell in made.cells}) == 8
+
+
+def test_an_arm_of_a_model_names_variant_agent_and_model(tmp_path: Path) -> None:
+    made = planned(library(tmp_path), **{**WITH_MODEL, "agents": ("nop", "cli"), "models": ("m", "Big/M 4.5")})
+    assert [arm.id for arm in made.arms] == [
+        "nop",
+        "t0-00-bare.cli.m",
+        "t0-01-vanilla.cli.m",
+        "t0-02-tools.cli.m",
+        "t0-00-bare.cli.big-m-4.5",
+        "t0-01-vanilla.cli.big-m-4.5",
+        "t0-02-tools.cli.big-m-4.5",
+    ]
+    assert (made.arms[1].version, made.arms[1].model, made.arms[1].agent) == ("2.0", "m", "cli")
+
+
+def test_scenarios_repeat_as_often_as_they_say_unless_somebody_says_otherwise(tmp_path: Path) -> None:
+    write_scenario(tmp_path, make_scenario(id="001-one", runs_per_tier=1))
+    write_scenario(tmp_path, make_scenario(id="002-two", runs_per_tier=3))
+    where = Library((tmp_path,))
+    assert [len(planned(where, repetitions=times).cells) for times in (None, 2)] == [8, 8]
+    assert sum(cell.scenario == "002-two" for cell in planned(where, repetitions=None).cells) == 6
+    chosen = planned(where, Choice(repetitions=5), repetitions=2)
+    assert (len(chosen.cells), chosen.experiment.repetitions) == (20, 5)
+
+
+def test_arms_are_interleaved_never_in_blocks(tmp_path: Path) -> None:
+    made = planned(library(tmp_path, "001-one", "002-two"), repetitions=6, **WITH_MODEL)
+    arms = {arm.id for arm in made.arms}
+    blocks = [made.cells[start : start + 3] for start in range(0, len(made.cells), 3)]
+    assert [{cell.arm for cell in block} for block in blocks] == [arms] * 12
+    assert [{(cell.repetition, cell.scenario) for cell in block} for block in blocks] == [
+        {(repetition, scenario)} for repetition in range(1, 7) for scenario in ("001-one", "002-two")
+    ]
+    assert len({tuple(cell.arm for cell in block) for block in blocks}) > 1
+
+
+def test_the_same_seed_gives_the_same_order_and_another_another(tmp_path: Path) -> None:
+    where = library(tmp_path)
+    orders = [ids(planned(where, seed=seed, repetitions=6, **WITH_MODEL)) for seed in (1, 1, 2)]
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2])
+
+
+def test_a_part_of_the_cells_keeps_order_and_keys(tmp_path: Path) -> None:
+    where = library(tmp_path)
+    everything = planned(where, repetitions=4, **WITH_MODEL)
+    part = planned(where, Choice(only=("*--r02", "*vanilla*")), repetitions=4, **WITH_MODEL)
+    assert len(part.cells) == 3 + 3
+    assert list(part.cells) == [c for c in everything.cells if c.repetition == 2 or "vanilla" in c.id]
+
+
+def test_a_glob_over_cells_that_matches_none_shows_an_id(tmp_path: Path) -> None:
+    said = fault(library(tmp_path), Choice(only=("*--R01", "x")))
+    assert said.startswith("--only '*--R01 x' matches none of 2 cells; one is 001-one--")
+
+
+def fault(where: Library, choice: Choice = Choice(), **given: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        planned(where, choice, **given)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"scenarios": ("001-two",)}, "scenarios: '001-two' matches nothing; did you mean \"001-one\"?"),
+        ({"scenarios": ("*", "x*")}, "scenarios: 'x*' matches nothing; there are: 001-one"),
+        ({**WITH_MODEL, "variants": ("T0/00-bear",)}, "variants: 'T0/00-bear' matches nothing; did you mean"),
+        ({**WITH_MODEL, "variants": ()}, "experiment demo: cli needs variants and models; add both lists"),
+        ({**WITH_MODEL, "models": ()}, "experiment demo: cli needs variants and models; add both lists"),
+        ({"baseline": "nopp"}, "baseline: 'nopp' is no arm; did you mean \"nop\"?; the arms are: oracle, nop"),
+        ({"agents": ("nop", "nop")}, "experiment demo: two arms are called nop; name each agent once"),
+        ({**WITH_MODEL, "agents": ("cli", "cli@2.0")}, "two arms are called t0-00-bare.cli.m; name each agent once"),
+        ({**WITH_MODEL, "models": ("m/1", "m-1")}, "two arms are called t0-00-bare.cli.m-1"),
+    ],
+)
+def test_what_is_no_experiment_is_refused(tmp_path: Path, given: dict[str, Any], expected: str) -> None:
+    assert expected in fault(library(tmp_path), **given)
+
+
+def test_two_variants_that_are_one_configuration_are_refused(tmp_path: Path) -> None:
+    where = library(tmp_path)
+    write_tier(tmp_path, bare=BARE, vanilla=BARE)
+    assert "T0/00-bare and T0/01-vanilla are one configuration" in fault(where, **WITH_MODEL)
+
+
+def test_a_twin_that_the_experiment_does_not_name_does_not_matter(tmp_path: Path) -> None:
+    where = library(tmp_path)
+    write_tier(tmp_path, bare=BARE, vanilla=BARE)
+    assert len(planned(where, **{**WITH_MODEL, "variants": ("T0/00-bare",)}).cells) == 1
+
+
+def key(
+    root: Path,
+    *,
+    scenario: dict[str, Any] | None = None,
+    files: dict[str, str | bytes] | None = None,
+    known: Known = CLI,
+    choice: Choice = Choice(),
+    treatment: Treatment = BARE,
+    name: str = "bare",
+    **given: Any,
+) -> str:
+    """The key of the one cell of an experiment with one arm."""
+    write_scenario(root, make_scenario(**(scenario or {})), files=files)
+    write_tier(root, **{name: treatment})
+    one = {**WITH_MODEL, "baseline": f"t0-00-{name}.cli.{given.get('models', 'm')[0]}", **given}
+    made = plan(make_experiment(**one), Library((root,)), dict.fromkeys(one["agents"], known), choice)
+    (cell,) = made.cells
+    return cell.key
+
+
+ORACLE: dict[str, Any] = {"agents": ("oracle",), "baseline": "oracle", "known": BUILT_IN}
+SOLUTION: dict[str, Any] = {"files": {"solution/solution.patch": "diff"}}
+OVERRIDDEN = {"scenario": {"overrides": {".cli/x": "x"}}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({}, {"files": {"prompt.md": "Do it well.\n"}}, id="prompt"),
+        pytest.param({}, {"scenario": {"source": Source(fixture="one", hash="1" * 40)}}, id="start state"),
+        pytest.param({}, {"scenario": {"tools": Tools(python={"ruff": "1"})}}, id="tools"),
+        pytest.param({}, {"scenario": {"container": "python:3.12"}}, id="container"),
+        pytest.param(
+            {**OVERRIDDEN, "files": {"x": "1"}}, {**OVERRIDDEN, "files": {"x": "2"}}, id="contents of an override"
+        ),
+        pytest.param(
+            {}, {"scenario": {"task": Task(prompt_file="prompt.md", timeout_seconds=601)}}, id="time limit of the task"
+        ),
+        pytest.param({}, {"limits": Limits(timeout_seconds=601)}, id="time limit of the experiment"),
+        pytest.param({}, {"limits": Limits(turns=5)}, id="turns"),
+        pytest.param({}, {"limits": Limits(usd=5.0)}, id="cost limit"),
+        pytest.param({}, {"treatment": Treatment()}, id="treatment"),
+        pytest.param({}, {"known": Known("2.1", uses_model=True)}, id="version of the agent"),
+        pytest.param({}, {"known": Known(None, uses_model=True)}, id="version not known"),
+        pytest.param({}, {"models": ("n",)}, id="model"),
+        pytest.param({}, {"choice": Choice(epoch="2026-01-01")}, id="epoch"),
+        pytest.param(
+            {"repetitions": 2, "choice": Choice(only=("*r01",))},
+            {"repetitions": 2, "choice": Choice(only=("*r02",))},
+            id="repetition",
+        ),
+        pytest.param({**ORACLE}, {**ORACLE, **SOLUTION}, id="solution, for the agent that applies it"),
+    ],
+)
+def test_what_can_change_what_an_agent_does_changes_the_key(
+    tmp_path: Path, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert key(tmp_path / "a", **before) != key(tmp_path / "b", **after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({}, {}, id="nothing, in another folder"),
+        pytest.param({}, {"scenario": {"title": "Two", "difficulty": "hard", "size": "large"}}, id="labels"),
+        pytest.param({}, {"scenario": {"checkpoints": (make_checkpoint(file="x"),)}}, id="checkpoints"),
+        pytest.param(
+            {}, {"scenario": {"validation": Validation(rubric_file="rubric.yaml", timeout_seconds=9)}}, id="validation"
+        ),
+        pytest.param({}, {"files": {"checks/verify.py": "x"}}, id="hidden checks"),
+        pytest.param({}, SOLUTION, id="solution, for an agent that never sees it"),
+        pytest.param({}, {"name": "renamed"}, id="name of the variant"),
+        pytest.param({}, {"id": "other", "question": "Why?", "seed": 5, "budget_usd": 1.0}, id="experiment"),
+        pytest.param({}, {"retry": Retry(attempts=1)}, id="retries"),
+        pytest.param({"choice": Choice(only=("*r01",)), "repetitions": 9}, {}, id="number of repetitions"),
+        pytest.param(
+            {"agents": ("cli@2.0",), "known": Known(None, uses_model=True)},
+            {},
+            id="version pinned, or found to be that",
+        ),
+    ],
+)
+def test_what_cannot_change_what_an_agent_does_does_not_change_the_key(
+    tmp_path: Path, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert key(tmp_path / "a", **before) == key(tmp_path / "b", **after)
+
+
+def test_a_name_may_pin_a_version() -> None:
+    assert agent_name("claude-code@2.1.197") == ("claude-code", "2.1.197")
+    assert agent_name("nop") == ("nop", None)
+    assert agent_name("nop@") == ("nop", None)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [(["b", "*"], ["b", "a", "c"]), (["[ac]", "a"], ["a", "c"]), ([], []), (["*"], ["a", "b", "c"])],
+)
+def test_names_are_selected_in_the_order_of_the_globs_each_once(patterns: list[str], expected: list[str]) -> None:
+    assert select("things", patterns, ["a", "b", "c"]) == expected
+
+
+def test_what_is_not_planned_has_no_part_in_the_estimate(tmp_path: Path) -> None:
+    where = library(tmp_path)
+    both = {**WITH_MODEL, "agents": ("nop", "cli")}
+    assert planned(where, **both).estimate.usd.likely is None  # the price of the model is unknown
+    assert planned(where, Choice(only=("*--nop--*",)), **both).estimate.usd.likely == 0.0
+
+
+def test_prices_and_history_reach_the_estimate(tmp_path: Path) -> None:
+    where = library(tmp_path)
+    write_model(tmp_path, make_model())
+    experiment = make_experiment(**WITH_MODEL, repetitions=2)
+    history = {("001-one", "t0-00-bare.cli.m"): [Spent(0.5, 60.0)]}
+    made = plan(experiment, where, AGENTS, history=history)
+    assert made.estimate.basis == "history for 2 of 6 cells, priors by size for the others"
+    assert made.estimate.usd.low is not None
+    assert made.estimate.usd.low > 1.0
+
+
+def with_budget(budget: float | None, likely: float | None) -> Plan:
+    usd = Range(low=None if likely is None else 0.0, likely=likely, high=None if likely is None else 99.0)
+    guess = Estimate(usd=usd, minutes=FREE.minutes, basis="none")
+    return make_plan(experiment=make_experiment(budget_usd=budget), estimate=guess)
+
+
+@pytest.mark.parametrize(
+    ("budget", "likely", "expected"),
+    [
+        (1.0, 1.01, "the likely cost, $1.01, is above the budget of $1.00; plan fewer cells"),
+        (1.0, None, "the cost cannot be estimated (a model's price is unknown), so budget_usd cannot be kept"),
+    ],
+)
+def test_a_plan_above_its_budget_is_refused(budget: float, likely: float | None, expected: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        refuse_above_budget(with_budget(budget, likely))
+    assert expected in str(caught.value)
+    assert caught.value.exit_code == 6
+
+
+@pytest.mark.parametrize(("budget", "likely"), [(1.0, 1.0), (1.0, 0.0), (None, 1e9), (None, None)])
+def test_a_plan_within_its_budget_is_not_refused(budget: float | None, likely: float | None) -> None:
+    refused = False
+    try:
+        refuse_above_budget(with_budget(budget, likely))
+    except RefusedError:
+        refused = True
+    assert not refused
