@@ -154,8 +154,8 @@ def read_record(path: Path, kind: type[R]) -> R | None:
         text = path.read_bytes()
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}; move it away to go on") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: is a folder, not a file; move it away to go on") from None
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:

@@ -106,8 +106,15 @@ def _ask(stored: Sequence[Trial], *, yes: bool) -> None:
     known = sum(cost for cost in costs if cost is not None)
     unknown = f", and {costs.count(None)} attempts of unknown cost" if None in costs else ""
     click.echo(f"--fresh runs {len(stored)} stored trials again; they cost ${known:.2f}{unknown}", err=True)
-    if stored and not yes and not click.confirm("Run them again?", err=True):
+    if stored and not yes and not _confirmed():
         raise RefusedError("not confirmed; nothing was run")
+
+
+def _confirmed() -> bool:
+    try:
+        return click.confirm("Run them again?", err=True)
+    except click.Abort:  # nobody is there to answer, or whoever is does not want to
+        return False
 
 
 def work(journey: Journey, jobs: int) -> None:

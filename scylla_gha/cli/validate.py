@@ -9,7 +9,7 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.cli.planning import find_agents
-from scylla_gha.cli.proof import Proof, prove
+from scylla_gha.cli.proof import Proof, prove, stop
 from scylla_gha.config.crosscheck import check_variants
 from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.errors import ConfigError, ScyllaError, ValidationError
@@ -100,10 +100,15 @@ def _execute(library: Library, scenarios: list[str], jobs: int) -> None:
     folders = [library.scenario(name) for name in scenarios]
     proofs: list[Proof] = []
     with ThreadPoolExecutor(jobs) as lanes:
-        for proof in lanes.map(lambda folder: prove(folder, library), folders):
-            proofs.append(proof)
-            said = ", ".join(f"{name} {'passes' if passed else 'fails'}" for name, passed, _ in proof.tried)
-            click.echo(f"{'ok' if not proof.faults else 'NOT OK'}: {proof.scenario}: {said}")
+        try:
+            for proof in lanes.map(lambda folder: prove(folder, library), folders):
+                proofs.append(proof)
+                said = ", ".join(f"{name} {'passes' if passed else 'fails'}" for name, passed, _ in proof.tried)
+                click.echo(f"{'ok' if not proof.faults else 'NOT OK'}: {proof.scenario}: {said}")
+        except BaseException:
+            stop()
+            lanes.shutdown(wait=False, cancel_futures=True)
+            raise
     faults = [fault for proof in proofs for fault in proof.faults]
     if faults:
         raise ValidationError("\n".join(faults))

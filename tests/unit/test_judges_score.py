@@ -158,13 +158,14 @@ def trial(
 @pytest.mark.parametrize(
     ("value", "threshold", "passed", "why"),
     [
-        (1.0, 0.6, True, "score 1.00, threshold 0.60"),
-        (0.6, 0.6, True, "score 0.60, threshold 0.60"),
-        (0.59, 0.6, False, "score 0.59, threshold 0.60"),
-        (0.7 - 0.1, 0.6, True, "score 0.60, threshold 0.60"),
-        (0.1 + 0.7, 0.8, True, "score 0.80, threshold 0.80"),
-        (0.99, 1.0, False, "score 0.99, threshold 1.00"),
-        (None, 0.6, False, "not scored, threshold 0.60"),
+        (1.0, 0.6, True, "score 1, threshold 0.6"),
+        (0.6, 0.6, True, "score 0.6, threshold 0.6"),
+        (0.59, 0.6, False, "score 0.59, threshold 0.6"),
+        (0.7 - 0.1, 0.6, True, "score 0.6, threshold 0.6"),
+        (0.1 + 0.7, 0.8, True, "score 0.8, threshold 0.8"),
+        (0.99, 1.0, False, "score 0.99, threshold 1"),
+        (0.5999, 0.6, False, "score 0.5999, threshold 0.6"),  # what is shown must not look like the threshold
+        (None, 0.6, False, "not scored, threshold 0.6"),
     ],
 )
 def test_a_trial_passes_from_the_threshold_on(value: float | None, threshold: float, passed: bool, why: str) -> None:

@@ -1,0 +1,276 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.agents import claude_session
+from scylla_gha.agents.claude_session import Session
+from scylla_gha.model.trial import Step, ToolCall, Usage
+from tests.support.claude import (
+    DATA,
+    INIT,
+    REQUESTING,
+    TOOL_RESULT_AT,
+    Event,
+    read_events,
+    result,
+    said,
+    streamed,
+    text,
+    tool_result,
+    tool_use,
+    write_transcript,
+)
+
+SONNET, HAIKU = "claude-sonnet-4-5-20250929", "claude-haiku-4-5-20251001"
+
+
+def recorded(name: str, projects: Path = DATA / "projects") -> Session:
+    return claude_session.read(DATA / f"{name}.jsonl", projects)
+
+
+def usage(tokens_in: int, out: int, read: int = 0, write: int = 0) -> Usage:
+    return Usage(input_tokens=tokens_in, output_tokens=out, cache_read_tokens=read, cache_write_tokens=write)
+
+
+def test_a_recorded_session_is_its_conversation() -> None:
+    session = recorded("ok")
+    wrote = ToolCall(
+        id="toolu_01",
+        name="Write",
+        arguments={"file_path": "/workspace/hello.py", "content": 'print("Hello, World!")\n'},
+        result="File created successfully at: /workspace/hello.py (file state is current in your context \u2014 "
+        "no need to Read it back)",
+        failed=False,
+        seconds=5.0,
+    )
+    assert session.trajectory.steps == (
+        Step(source="agent", text="I will write it.", tool_calls=(wrote,)),
+        Step(source="agent", text="Done."),
+    )
+    assert session.trajectory.final_message == "Done."
+    assert (session.version, session.turns, session.unreadable) == ("2.1.197", 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "by_model"),
+    [
+        pytest.param("ok", {SONNET: usage(250, 45, 300, 40), HAIKU: usage(10, 2)}, id="the CLI's totals, per model"),
+        pytest.param("between-messages", {SONNET: usage(250, 45, 300, 40)}, id="no result: the whole messages' sum"),
+        pytest.param("hang", {SONNET: usage(100, 25)}, id="a request without an answer has cost nothing yet"),
+        pytest.param("in-a-message", None, id="cut in the middle of a message: unknown"),
+        pytest.param("retrying", {}, id="no answer at all"),
+        pytest.param("401", {}, id="refused before any token"),
+        pytest.param("refusal", {SONNET: usage(100, 25)}, id="a refusal is paid for"),
+    ],
+)
+def test_tokens_of_recorded_sessions(name: str, by_model: dict[str, Usage] | None) -> None:
+    assert recorded(name).by_model == by_model
+
+
+@pytest.mark.parametrize(
+    ("name", "waiting", "retrying", "error", "refused"),
+    [
+        ("ok", False, None, None, False),
+        ("hang", True, None, None, False),
+        ("in-a-message", False, None, None, False),
+        ("retrying", True, "529 overloaded", None, False),
+        ("401", False, "401 authentication_failed", "authentication_failed", False),
+        ("429", False, "429 rate_limit", "rate_limit", False),
+        ("529", False, "529 overloaded", "server_error", False),
+        ("empty-answer", False, None, "unknown", False),
+        ("refusal", False, None, "invalid_request", True),
+    ],
+)
+def test_how_recorded_sessions_stand_at_their_end(
+    name: str, waiting: bool, retrying: str | None, error: str | None, refused: bool
+) -> None:
+    session = recorded(name)
+    found = (session.waiting, session.retrying, session.error, session.refused)
+    assert found == (waiting, retrying, error, refused)
+
+
+def test_what_the_cli_says_itself_is_no_turn_of_the_model() -> None:
+    session = recorded("401")
+    assert session.turns == 0
+    assert [step.text for step in session.trajectory.steps] == ["Failed to authenticate. API Error: 401 scripted 401"]
+
+
+def test_the_last_sign_of_life_is_the_last_timestamp() -> None:
+    assert recorded("hang").last_seen == TOOL_RESULT_AT
+    assert recorded("401").last_seen is None
+
+
+def test_messages_under_one_id_do_not_hide_each_other(tmp_path: Path) -> None:
+    session = read_events(
+        tmp_path,
+        *streamed("msg", input_tokens=10, output_tokens=1), said("msg", text("one")), said("msg", tool_use("t1")),
+        *streamed("msg", input_tokens=20, output_tokens=2), said("msg", text("two")), said("msg", text("three")),
+    )  # fmt: skip
+    assert session.turns == 2
+    assert [step.text for step in session.trajectory.steps] == ["one", "two\nthree"]
+    assert session.by_model == {"m": usage(30, 3)}
+
+
+def test_messages_of_several_models_are_counted_apart(tmp_path: Path) -> None:
+    events = [*streamed("a", input_tokens=1), *streamed("b", model="n", input_tokens=2), *streamed("c", input_tokens=4)]
+    assert read_events(tmp_path, *events).by_model == {"m": usage(5, 2), "n": usage(2, 1)}
+
+
+def test_one_message_that_is_not_whole_makes_the_sum_unknown(tmp_path: Path) -> None:
+    assert read_events(tmp_path, *streamed("a"), *streamed("b", stop=False)).by_model is None
+
+
+def test_a_message_that_was_not_streamed_has_unknown_tokens(tmp_path: Path) -> None:
+    session = read_events(tmp_path, INIT, said("a", text("of a sub-agent")))
+    assert (session.by_model, session.turns) == (None, 1)
+
+
+def test_a_running_total_replaces_the_first_count(tmp_path: Path) -> None:
+    start, delta, stop = streamed("a", input_tokens=10)
+    deltas = [{**delta, "event": {"type": "message_delta", "usage": {"output_tokens": n}}} for n in (5, 9)]
+    assert read_events(tmp_path, start, *deltas, stop).by_model == {"m": usage(10, 9)}
+
+
+@pytest.mark.parametrize(
+    ("models", "by_model"),
+    [
+        pytest.param({"a": {"inputTokens": 1, "outputTokens": 2, "cacheReadInputTokens": 3,
+                            "cacheCreationInputTokens": 4, "costUSD": 99.0}},
+                     {"a": usage(1, 2, 3, 4)}, id="its own cost is not taken"),
+        pytest.param({}, {}, id="none"),
+        pytest.param(None, None, id="not told"),
+        pytest.param({"a": {"inputTokens": 1, "outputTokens": 2}}, None, id="two kinds missing"),
+        pytest.param({"a": {"inputTokens": "1", "outputTokens": 2, "cacheReadInputTokens": 3,
+                            "cacheCreationInputTokens": 4}}, None, id="no number"),
+        pytest.param({"a": "unknown"}, None, id="of another form"),
+        pytest.param(["a"], None, id="a list"),
+    ],
+)  # fmt: skip
+def test_the_clis_totals_are_taken_whole_or_not_at_all(
+    tmp_path: Path, models: Any, by_model: dict[str, Usage] | None
+) -> None:
+    assert read_events(tmp_path, *streamed("x", input_tokens=7), result(modelUsage=models)).by_model == by_model
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "shown", "failed"),
+    [
+        ("plain", {}, "plain", False),
+        ("no", {"is_error": True}, "no", True),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], {}, "a\nb", False),
+        ([{"type": "image", "source": {}}, {"type": "text", "text": "b"}, "?"], {}, "image\nb", False),
+        (None, {}, "", False),
+        (7, {"is_error": False}, "7", False),
+    ],
+)
+def test_a_tools_answer_stands_with_its_call(
+    tmp_path: Path, content: Any, given: Event, shown: str, failed: bool
+) -> None:
+    events = [said("m", tool_use("t1"), tool_use("t2", "Read")), tool_result("t1", content, **given)]
+    first, second = read_events(tmp_path, *events).trajectory.steps[0].tool_calls
+    assert (first.result, first.failed) == (shown, failed)
+    assert (second.name, second.result, second.failed) == ("Read", None, None), "it never got an answer"
+
+
+def test_an_answer_to_no_known_call_is_passed_over(tmp_path: Path) -> None:
+    assert read_events(tmp_path, tool_result("t9"), said("m", text("x"))).calls == {}
+
+
+@pytest.mark.parametrize("line", ["Hello", "{", "[1]", '"text"', "7", "null", "{'a': 1}", "NaN", "\x00", "\ufffd{}"])
+def test_lines_that_are_no_events_are_counted_and_the_others_read(tmp_path: Path, line: str) -> None:
+    session = read_events(tmp_path, line, INIT, line, said("m", text("x")))
+    assert (session.unreadable, session.version, session.turns) == (2, "2.1.197", 1)
+
+
+def test_empty_lines_and_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "t", INIT)
+    path.write_bytes(b"\n \r\n" + path.read_bytes() + b'\xff\xfe\n{"type":"system","subtype":"in')
+    session = claude_session.read(path, tmp_path)
+    assert (session.version, session.unreadable) == ("2.1.197", 2)
+
+
+def test_an_empty_transcript_is_an_empty_session(tmp_path: Path) -> None:
+    session = read_events(tmp_path)
+    assert (session.version, session.result, session.by_model, session.turns) == (None, None, {}, 0)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "rate_limit_event", "rate_limit_info": {}},
+        {"type": None},
+        {},
+        {"type": ["system"]},
+        {"type": "system"},
+        {"type": "system", "subtype": "compact_boundary"},
+        {"type": "system", "subtype": ["init"]},
+        {"type": "stream_event"},
+        {"type": "stream_event", "event": "ping"},
+        {"type": "stream_event", "event": {"type": "ping"}},
+        {"type": "stream_event", "event": {"type": "message_delta", "usage": {"output_tokens": 5}}},
+        {"type": "assistant"},
+        {"type": "assistant", "message": "text"},
+        {"type": "assistant", "message": {"content": "text"}},
+        {"type": "assistant", "message": {"content": ["text", None, {"type": "thinking"}]}},
+        {"type": "assistant", "error": ["x"], "message": {}},
+        {"type": "user", "message": "text"},
+        {"type": "user", "message": {"content": "text"}},
+        {"type": "user", "message": {"content": ["text"]}},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": ["t"]}]}},
+        {"type": "user", "timestamp": "yesterday"},
+        {"type": "user", "timestamp": 7},
+    ],
+    ids=str,
+)
+def test_events_of_unknown_form_are_passed_over(tmp_path: Path, event: Event) -> None:
+    session = read_events(tmp_path, INIT, event, *streamed("m"), said("m", text("x")), result())
+    assert (session.version, session.trajectory.steps[-1].text) == ("2.1.197", "x")
+    assert session.unreadable == 0
+
+
+def test_an_init_without_a_version_is_a_start_all_the_same(tmp_path: Path) -> None:
+    assert read_events(tmp_path, {"type": "system", "subtype": "init"}).version == "unknown"
+
+
+def test_an_answer_ends_the_waiting_and_the_repeating(tmp_path: Path) -> None:
+    retry = {"type": "system", "subtype": "api_retry", "error_status": 529, "error": "overloaded"}
+    before = read_events(tmp_path, INIT, REQUESTING, retry)
+    assert (before.waiting, before.retrying) == (True, "529 overloaded")
+    after = read_events(tmp_path, INIT, REQUESTING, retry, *streamed("m"))
+    assert (after.waiting, after.retrying) == (False, None)
+
+
+def test_without_session_files_durations_are_unknown() -> None:
+    (call,) = recorded("ok", DATA / "nowhere").trajectory.steps[0].tool_calls
+    assert call.seconds is None
+
+
+def test_session_files_of_unknown_form_do_no_harm(tmp_path: Path) -> None:
+    lines: list[Event | str] = [
+        "no json",
+        {"timestamp": "2026-01-02T03:04:05Z", "message": "text"},
+        {"timestamp": "2026-01-02T03:04:05Z", "message": {"content": "text"}},
+        {"timestamp": "2026-01-02T03:04:05Z", "message": {"content": [None, "x"]}},
+        {"message": {"content": [tool_use("toolu_01")]}},
+        {"timestamp": "2026-01-02T03:04:05Z", **tool_result("toolu_01")},
+    ]
+    write_transcript(tmp_path / "a.jsonl", *lines)
+    (call,) = recorded("ok", tmp_path).trajectory.steps[0].tool_calls
+    assert call.seconds is None, "it has an end and no begin"
+
+
+def test_a_clock_that_goes_backwards_gives_no_negative_duration(tmp_path: Path) -> None:
+    began = {"timestamp": "2026-01-02T03:04:05Z", **said("m", tool_use("toolu_01"))}
+    ended = {"timestamp": "2026-01-02T03:04:04Z", **tool_result("toolu_01")}
+    write_transcript(tmp_path / "a.jsonl", began, ended)
+    assert recorded("ok", tmp_path).calls["toolu_01"].seconds == 0.0
+
+
+def test_what_an_agent_plants_beside_the_session_files_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "gone.jsonl").symlink_to("nowhere")
+    (tmp_path / "endless.jsonl").symlink_to("/dev/zero")
+    assert recorded("ok", tmp_path).calls["toolu_01"].seconds is None

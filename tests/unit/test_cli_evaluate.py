@@ -1,0 +1,207 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.model.scenario import Source
+from tests.support.command import Said, scylla
+from tests.support.repository import SCENARIO, environment, make_repository, write_greet_experiment, write_tree
+from tests.support.standin import ARM, claude_environment, say, write_claude_experiment
+
+NOP, ORACLE = f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "repo").root
+
+
+def evaluate(repo: Path, *args: str, env: dict[str, str] | None = None) -> Said:
+    said = scylla("evaluate", *args, cwd=repo, env=env or environment(repo.parent))
+    assert "Traceback" not in said.err
+    return said
+
+
+def rows(repo: Path, run: str = "greet") -> dict[str, dict[str, Any]]:
+    lines = (repo / "runs" / run / "results.jsonl").read_text().splitlines()
+    return {row["cell"]: row for row in map(json.loads, lines)}
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_whole_journey_leaves_its_records(repo: Path) -> None:
+    said = evaluate(repo, "greet")
+    assert said.code == 0, said.err
+    assert {cell: (row["passed"], row["score"]) for cell, row in rows(repo).items()} == {
+        ORACLE: (True, 1.0),
+        NOP: (False, 0.0),
+    }
+    attempt = {"attempt.json", "prompt.md", "transcript.jsonl", "stderr.txt"}
+    cell = {"cell.json", "trial.json", "judgment.json", *(f"attempt-1/{name}" for name in attempt)}
+    assert files(repo / "runs" / "greet") == {
+        "plan.json", "results.jsonl", "report.json", "report.md",
+        *(f"{NOP}/{name}" for name in cell), *(f"{ORACLE}/{name}" for name in cell), f"{ORACLE}/attempt-1/diff.patch",
+    }  # fmt: skip
+    assert "oracle" in said.out
+    assert "2/2 cells, 1 passed, $0.00" in said.err
+    assert f"report: {repo}/runs/greet/report.md" in said.err
+
+
+def test_json_is_all_that_standard_output_gets(repo: Path) -> None:
+    said = evaluate(repo, "greet", "--json")
+    report = json.loads(said.out)
+    assert said.out.count("\n") == 1
+    assert report["counts"] == {"planned": 2, "ran": 2, "judged": 2, "scored": 2}
+    assert json.loads((repo / "runs" / "greet" / "report.json").read_text()) == report
+
+
+@pytest.mark.parametrize(
+    ("args", "cells"),
+    [
+        ([], [NOP, ORACLE]),
+        (["--only", "*--oracle--*"], [ORACLE]),
+        (["--only", "*nop*", "--only", "*oracle*"], [NOP, ORACLE]),
+        (["--repetitions", "2", "--only", "*--nop--*"], [NOP, NOP.replace("r01", "r02")]),
+    ],
+)
+def test_a_dry_run_names_the_cells_and_writes_nothing(repo: Path, args: list[str], cells: list[str]) -> None:
+    before = files(repo.parent)
+    said = evaluate(repo, "greet", "--dry-run", *args)
+    assert said.code == 0
+    assert sorted(said.out.split()) == cells
+    assert "estimate: $0.00" in said.err
+    assert files(repo.parent) == before
+    assert sorted(path.name for path in repo.iterdir()) == ["config", "fixtures", "scenarios"]
+
+
+def test_a_dry_run_starts_no_agent_and_needs_no_key(repo: Path) -> None:
+    write_claude_experiment(repo)
+    said = evaluate(repo, "greet", "--dry-run", env=environment(repo.parent, PATH="/nowhere", ANTHROPIC_API_KEY=""))
+    assert (said.code, said.out) == (0, f"{SCENARIO}--{ARM}--r01\n")
+
+
+def test_a_part_is_chosen_by_globs(repo: Path) -> None:
+    assert evaluate(repo, "greet", "--only", "*--nop--*").code == 0
+    assert set(rows(repo)) == {NOP}
+
+
+def test_an_experiment_may_be_a_file_anywhere(repo: Path, tmp_path: Path) -> None:
+    place = tmp_path / "elsewhere.yaml"
+    write_greet_experiment(repo, question="From a file?").rename(place)
+    said = evaluate(repo, str(place), "--json")
+    assert (said.code, json.loads(said.out)["question"]) == (0, "From a file?")
+    assert (repo / "runs" / "elsewhere" / "report.md").exists()
+
+
+def test_the_users_own_folders_go_before_the_toolkits(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo").root
+    hello = repo / "scenarios" / "mine" / "001-hello-world"
+    (repo / "scenarios" / "core" / SCENARIO).rename(hello.parent.with_name("moved"))
+    hello.parent.mkdir()
+    (repo / "scenarios" / "moved").rename(hello)
+    (hello / "scenario.yaml").write_text((hello / "scenario.yaml").read_text().replace(SCENARIO, "001-hello-world"))
+    write_greet_experiment(repo, id="quickstart", question="Mine?", scenarios=("001-hello-world",))
+    said = evaluate(repo, "--json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["question"] == "Mine?"
+    prompt = repo / "runs/quickstart/001-hello-world--oracle--r01/attempt-1/prompt.md"
+    assert prompt.read_text() == "Make greet.sh say hello.\n"
+
+
+def test_the_toolkits_own_are_there_for_a_folder_without_any(tmp_path: Path) -> None:
+    said = evaluate(tmp_path, "--only", "001-hello-world--oracle--*", "--dry-run", env=environment(tmp_path))
+    assert (said.code, said.out) == (0, "001-hello-world--oracle--r01\n")
+
+
+def test_a_fixture_fault_is_excluded_counted_and_exit_code_8(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo", source=Source(fixture="greeting", hash="1" * 40)).root
+    said = evaluate(repo, "greet", "--json")
+    report = json.loads(said.out)
+    assert said.code == 8
+    assert report["counts"] == {"planned": 2, "ran": 2, "judged": 0, "scored": 0}
+    assert {one["outcome"] for one in report["excluded"]} == {"fixture_error"}
+    assert "2 of 2 cells have no judged trial" in said.err
+    assert {row["passed"] for row in rows(repo).values()} == {None}
+
+
+def test_a_solution_that_does_not_apply_is_a_fixture_fault_of_oracle_only(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo", beside={"solution/solution.patch": "diff --git a/x b/x\n"}).root
+    assert evaluate(repo, "greet").code == 8
+    assert {cell: row["outcome"] for cell, row in rows(repo).items()} == {ORACLE: "fixture_error", NOP: "completed"}
+
+
+def test_a_check_that_cannot_be_judged_is_no_score(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo").root
+    evaluate(repo, "greet")
+    run = repo / "runs" / "greet"
+    (run / ORACLE / "judgment.json").unlink()
+    (run / ORACLE / "attempt-1" / "diff.patch").write_text("diff --git a/none b/none\n--- a/none\n+++ b/none\n")
+    said = evaluate(repo, "greet")
+    assert said.code == 8
+    row = rows(repo)[ORACLE]
+    assert (row["outcome"], row["judged"], row["score"], row["passed"]) == ("judge_error", False, None, None)
+
+
+def test_a_provider_that_refuses_stops_the_arm_and_says_why(repo: Path) -> None:
+    write_claude_experiment(repo, repetitions=3)
+    env = claude_environment(repo.parent, f"echo 1 >>{repo}/starts; {say('401')}")
+    said = evaluate(repo, "greet", "--jobs", "1", env=env)
+    assert said.code == 8
+    assert "API Error: 401" in said.err
+    assert (repo / "starts").read_text() == "1\n"
+    assert json.loads((repo / "runs/greet/report.json").read_text())["counts"]["planned"] == 3
+
+
+def test_the_keys_of_the_agent_are_in_no_file(repo: Path) -> None:
+    write_claude_experiment(repo)
+    script = f'{say("ok")}; echo "$ANTHROPIC_API_KEY" | tee leaked >&2'
+    said = evaluate(repo, "greet", env=claude_environment(repo.parent, script))
+    assert said.code == 0, said.err
+    kept = b"".join(path.read_bytes() for path in (repo / "runs").rglob("*") if path.is_file())
+    assert b"sk-canary" not in kept
+    assert b"[redacted]" in kept
+    assert "sk-canary" not in said.out + said.err
+
+
+def test_what_the_agent_is_given_is_the_prompt_and_its_variants_flags(repo: Path) -> None:
+    write_claude_experiment(repo)
+    script = f'cat >got; for each in "$@"; do echo "$each" >>args; done; env >environment; {say("ok")}'
+    env = {**claude_environment(repo.parent, script), "SCYLLA_CANARY": "seen"}
+    assert evaluate(repo, "greet", env=env).code == 0
+    patch = next((repo / "runs").rglob("diff.patch")).read_text()
+    assert "+Make greet.sh say hello.\n" in patch
+    assert "+--system-prompt\n+\n" in patch, "T0/00-empty is an empty system prompt"
+    assert "SCYLLA_CANARY" not in patch
+
+
+def test_each_step_by_itself_comes_to_the_same_report(repo: Path) -> None:
+    whole = json.loads(evaluate(repo, "greet", "--json").out)
+    (repo / "runs").rename(repo / "whole")
+    env = environment(repo.parent)
+    for step in ("plan", "run", "judge", "collect", "aggregate"):
+        said = scylla(step, "greet", cwd=repo, env=env)
+        assert said.code == 0, said.err
+    parts = json.loads(scylla("report", "greet", "--json", cwd=repo, env=env).out)
+    for report in (whole, parts):
+        for arm in report["arms"]:
+            arm.pop("mean_seconds")
+        report.pop("estimate")
+    assert parts == whole
+
+
+def test_a_prepared_workspace_is_what_a_trial_gets(repo: Path) -> None:
+    env = environment(repo.parent, TMPDIR=str(repo.parent))
+    said = scylla("prepare", SCENARIO, "--json", cwd=repo, env=env)
+    facts = json.loads(said.out)
+    assert (Path(facts["workspace"]) / "greet.sh").read_text() == "#!/bin/sh\necho hi\n"
+    evaluate(repo, "greet", "--only", "*nop*")
+    row = rows(repo)[NOP]
+    assert (row["base_commit"], row["workspace_digest"]) == (facts["commit"], facts["workspace_digest"])
+
+
+def test_a_repository_with_a_broken_scenario_of_another_experiment_can_be_used(repo: Path) -> None:
+    write_tree(repo, {"scenarios/core/102-broken/scenario.yaml": "id: ["})
+    assert evaluate(repo, "greet").code == 0

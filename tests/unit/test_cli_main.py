@@ -1,0 +1,166 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import scylla_gha
+from scylla_gha.model.scenario import Source
+from tests.support.command import COMMAND, Said, scylla
+from tests.support.repository import SCENARIO, environment, make_repository, patch_of
+from tests.support.standin import write_claude_experiment
+
+COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "collect", "aggregate", "report", "validate", "schemas"]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "repo").root
+
+
+def call(repo: Path, *args: str, **env: str) -> Said:
+    """Run the command line in the repository; whatever happens, nobody is shown a traceback."""
+    said = scylla(*args, cwd=repo, env=environment(repo.parent, **env))
+    assert "Traceback" not in said.err
+    return said
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_names_all_commands_in_the_order_of_the_journey(tmp_path: Path, option: str) -> None:
+    said = call(tmp_path, option)
+    lines = said.out.partition("Commands:")[2].splitlines()
+    assert said.code == 0
+    assert [line.split()[0] for line in lines if line[2:3].strip()] == COMMANDS
+    assert "scylla-gha evaluate hello-claude" in said.out
+
+
+def test_without_a_command_it_says_what_there_is(tmp_path: Path) -> None:
+    said = call(tmp_path)
+    assert said.code == 2
+    assert all(command in said.out + said.err for command in COMMANDS)
+
+
+def test_the_version_is_the_packages(tmp_path: Path) -> None:
+    assert call(tmp_path, "--version").out == f"scylla-gha, version {scylla_gha.__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help_with_an_example(tmp_path: Path, command: str) -> None:
+    said = call(tmp_path, command, "--help")
+    assert said.code == 0
+    assert said.out.startswith(f"Usage: scylla-gha {command} ")
+    assert f"  scylla-gha {command}" in said.out or f"$(scylla-gha {command}" in said.out
+    assert list(tmp_path.iterdir()) == [], "help writes nothing"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["evalaute"], "No such command 'evalaute'; did you mean 'evaluate'?"),
+        (["judges"], "did you mean 'judge'?"),
+        (["xyzzy"], "No such command 'xyzzy'."),
+        (["evaluate", "--job", "2"], "(Did you mean one of: '--jobs', '--json'?)"),
+        (["evaluate", "--jobs", "0"], "0 is not in the range 1<=x<=256"),
+        (["evaluate", "--jobs", "many"], "'many' is not a valid integer"),
+        (["evaluate", "--repetitions", "0"], "0 is not in the range"),
+        (["evaluate", "a", "b"], "Got unexpected extra argument (b)"),
+        (["prepare"], "Missing argument 'SCENARIO'"),
+        (["validate", "nowhere"], "Path 'nowhere' does not exist"),
+        (["evaluate", "--runs", "file"], "Directory 'file' is a file"),
+    ],
+)
+def test_wrong_use_is_exit_code_2_with_what_is_wrong(tmp_path: Path, args: list[str], message: str) -> None:
+    (tmp_path / "file").touch()
+    said = call(tmp_path, *args)
+    assert (said.code, said.out) == (2, "")
+    assert message in said.err
+
+
+@pytest.mark.parametrize(
+    ("args", "messages"),
+    [
+        (["evaluate", "greets"], ["experiment 'greets': not found in config/experiments/", 'did you mean "greet"?']),
+        (["evaluate", "none.yaml"], ["none.yaml: there is no such file"]),
+        (["evaluate", "broken.yaml"], ["broken.yaml:3: not valid YAML"]),
+        (["evaluate", "unknown.yaml"], ["unknown.yaml:3: scenarois: unknown key", 'did you mean "scenarios"?']),
+        (["evaluate", "greet", "--only", "x*"], ["--only 'x*' matches none of 2 cells; one is 101-greet--"]),
+        (["prepare", "101-great"], ["scenario '101-great': not found", 'did you mean "101-greet"?']),
+        (["judge", "greet"], ["plan.json: there is no plan; run `scylla-gha plan greet` first"]),
+        (["collect", "greet"], ["plan.json: there is no plan"]),
+        (["aggregate", "greet"], ["plan.json: there is no plan"]),
+        (["report", "greet"], ["report.json: there is no report; run `scylla-gha aggregate greet` first"]),
+    ],
+)
+def test_a_wrong_file_or_name_is_exit_code_3(repo: Path, args: list[str], messages: list[str]) -> None:
+    (repo / "broken.yaml").write_text("id: x\nquestion: [\n")
+    (repo / "unknown.yaml").write_text("id: x\nquestion: y\nscenarois: [a]\nagents: [nop]\nbaseline: nop\n")
+    said = call(repo, *args)
+    assert (said.code, said.out) == (3, "")
+    assert said.err.startswith("scylla-gha: ")
+    assert [message for message in messages if message not in said.err] == []
+    assert not (repo / "runs").exists()
+
+
+def test_a_start_state_that_cannot_be_made_is_exit_code_4(tmp_path: Path) -> None:
+    source = Source(fixture="greeting", hash="1" * 40)
+    said = call(make_repository(tmp_path / "repo", source=source).root, "prepare", SCENARIO)
+    assert said.code == 4
+    assert f"but the scenario pins {'1' * 40}" in said.err
+
+
+def test_a_work_root_inside_a_repository_is_exit_code_4(repo: Path) -> None:
+    (repo / ".git").mkdir()
+    said = call(repo, "evaluate", "greet", SCYLLA_WORK=str(repo / "work"))
+    assert said.code == 4
+    assert "set SCYLLA_WORK to a folder elsewhere" in said.err
+
+
+def test_a_missing_tool_is_exit_code_5(repo: Path) -> None:
+    write_claude_experiment(repo)
+    said = call(repo, "evaluate", "greet", PATH="/nowhere")
+    assert said.code == 5
+    assert "'claude' is not on PATH; install it by" in said.err
+
+
+def test_a_budget_that_the_estimate_exceeds_is_exit_code_6_before_anything_is_written(repo: Path) -> None:
+    write_claude_experiment(repo, budget_usd=0.001)
+    said = call(repo, "plan", "greet", "--dry-run")
+    assert said.code == 6
+    assert "is above the budget of $0.00" in said.err
+    assert not (repo / "runs").exists()
+
+
+def test_a_scenario_that_does_not_hold_is_exit_code_7(tmp_path: Path) -> None:
+    solved = {"wrong/loud.patch": patch_of("echo hello; true")}
+    repo = make_repository(tmp_path / "repo", beside=solved).root
+    said = call(repo, "validate", f"scenarios/core/{SCENARIO}", "--execute")
+    assert said.code == 7
+    assert f"scylla-gha: {SCENARIO}: wrong/loud: passes" in said.err
+
+
+def test_a_run_that_is_not_whole_is_exit_code_8(tmp_path: Path) -> None:
+    source = Source(fixture="greeting", hash="1" * 40)
+    said = call(make_repository(tmp_path / "repo", source=source).root, "evaluate", "greet")
+    assert said.code == 8
+    assert "2 of 2 cells have no judged trial" in said.err
+
+
+def test_a_file_that_cannot_be_written_is_told_as_it_is(repo: Path) -> None:
+    (repo / "runs" / "greet" / "plan.json").mkdir(parents=True)
+    said = call(repo, "evaluate", "greet")
+    assert said.code == 8
+    assert f"{repo}/runs/greet/plan.json" in said.err
+    assert "defect" not in said.err
+
+
+def test_errors_are_plain_text_where_nobody_sees_colours(repo: Path) -> None:
+    assert "\x1b" not in call(repo, "evaluate", "greets").err
+
+
+def test_a_reader_that_has_enough_is_no_defect(repo: Path) -> None:
+    many = f"{COMMAND} plan greet --dry-run --repetitions 999 | head -n 1"
+    env = {**os.environ, **environment(repo.parent)}
+    done = subprocess.run(["sh", "-c", many], cwd=repo, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert "defect" not in done.stderr

@@ -1,0 +1,133 @@
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.cli.planning import Installed, find_agents, make_plan, tell
+from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Cell, Estimate, Plan, Range
+from scylla_gha.model.trial import Outcome
+from scylla_gha.plan import Choice, Known
+from scylla_gha.store import RunFolder, write_lines
+from tests.support.agents import ShellAgent
+from tests.support.records import make_arm, make_cell, make_excluded_result, make_experiment, make_result
+from tests.support.records import make_plan as make_plan_record
+from tests.support.repository import SCENARIO, make_repository
+from tests.support.standin import stand_in
+
+
+def experiment_of(*agents: str) -> Experiment:
+    return make_experiment(agents=agents)
+
+
+@pytest.mark.parametrize("install", [True, False])
+def test_built_in_agents_are_always_there(install: bool) -> None:
+    found = find_agents(experiment_of("oracle", "nop"), install=install)
+    assert {name: (one.program, one.known) for name, one in found.items()} == {
+        "oracle": ("", Known("1", uses_model=False)),
+        "nop": ("", Known("1", uses_model=False)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("named", "hint"),
+    [
+        ("oracel", "there is no agent 'oracel'; did you mean \"oracle\"?; there are: oracle, nop, claude-code"),
+        ("claude-cod@2.1.0", "there is no agent 'claude-cod'; did you mean \"claude-code\"?"),
+        ("x", "there is no agent 'x'; there are: "),
+    ],
+)
+def test_an_unknown_agent_is_named_with_a_hint(named: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        find_agents(experiment_of(named), install=False)
+    assert hint in str(caught.value)
+
+
+def test_another_version_than_the_pinned_one_is_refused() -> None:
+    with pytest.raises(ToolError, match=r"^agents: oracle@9: the version here is 1; correct the pin, or remove it$"):
+        find_agents(experiment_of("oracle@9"), install=True)
+
+
+def test_the_pinned_version_is_taken() -> None:
+    assert find_agents(experiment_of("oracle@1"), install=True)["oracle@1"].version == "1"
+
+
+def test_an_agent_cli_on_path_is_asked_for_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bin_folder = stand_in(tmp_path, "exit 9")
+    monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
+    found = find_agents(experiment_of("claude-code"), install=True)["claude-code"]
+    assert (found.program, found.known) == (f"{bin_folder}/claude", Known("2.1.197", uses_model=True))
+
+
+@pytest.mark.parametrize(("named", "version"), [("claude-code", None), ("claude-code@2.1.197", "2.1.197")])
+def test_without_installing_nothing_is_started(
+    monkeypatch: pytest.MonkeyPatch, named: str, version: str | None
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    found = find_agents(experiment_of(named), install=False)[named]
+    assert (found.program, found.known) == ("", Known(version, uses_model=True))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    make_repository(tmp_path / "repo")
+    return Library((tmp_path / "repo",))
+
+
+def planned(library: Library, folder: RunFolder) -> Plan:
+    installed = {name: Installed(ShellAgent(), "", "1") for name in ("oracle", "nop")}
+    return make_plan("greet", library, installed, Choice(), folder)
+
+
+def test_a_plan_is_of_the_experiment_that_is_named(library: Library, tmp_path: Path) -> None:
+    made = planned(library, RunFolder(tmp_path / "runs"))
+    assert sorted(cell.id for cell in made.cells) == [f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"]
+    assert made.estimate.basis == "history for 0 of 2 cells, priors by size for the others"
+
+
+def test_what_earlier_trials_took_is_its_history(library: Library, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "runs")
+    mine, other = make_cell("nop", scenario=SCENARIO), make_cell("oracle", scenario=SCENARIO)
+    rows = [make_result(mine, seconds=60.0), make_result(mine, seconds=180.0)]
+    excluded = make_excluded_result(other, Outcome.PROVIDER_ERROR, seconds=6000.0)
+    write_lines(folder.results, [*rows, excluded])
+    made = planned(library, folder)
+    assert made.estimate.basis == "history for 1 of 2 cells, priors by size for the others"
+    assert made.estimate.minutes.likely == pytest.approx(2.0 + 0.01)
+
+
+def plan_of(*cells: Cell, estimate: Estimate) -> Plan:
+    return make_plan_record(*cells, arms=(make_arm(), make_arm(id="oracle", agent="oracle")), estimate=estimate)
+
+
+def told(made: Plan, jobs: int, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    tell(made, jobs)
+    said = capsys.readouterr()
+    assert said.out == "", "standard output is for data"
+    return said.err.splitlines()
+
+
+def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    estimate = Estimate(
+        usd=Range(low=1.0, likely=2.5, high=10.0), minutes=Range(low=4.0, likely=8.0, high=40.0), basis="a guess"
+    )
+    made = plan_of(make_cell("nop"), make_cell("oracle"), estimate=estimate)
+    assert told(made, 4, capsys) == [
+        "demo: Which is better?",
+        "2 cells: 1 scenarios, 2 arms",
+        "estimate: $2.50 ($1.00 to $10.00); 2.0 (1.0 to 10.0) minutes with 4 at once (a guess)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("usd", "expected"),
+    [
+        pytest.param(Range(low=0.0, likely=0.0, high=0.0), "estimate: $0.00; ", id="one number where all are equal"),
+        pytest.param(Range(low=None, likely=None, high=None), "estimate: $unknown; ", id="unknown is not 0"),
+    ],
+)
+def test_the_cost_is_told_as_it_is_known(capsys: pytest.CaptureFixture[str], usd: Range, expected: str) -> None:
+    estimate = Estimate(usd=usd, minutes=Range(low=None, likely=None, high=None), basis="none")
+    line = told(plan_of(make_cell(), estimate=estimate), 1, capsys)[-1]
+    assert line == f"{expected}unknown minutes with 1 at once (none)"

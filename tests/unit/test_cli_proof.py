@@ -1,0 +1,157 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.cli.proof import Proof, prove
+from scylla_gha.config.library import Library
+from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.model.scenario import Source
+from tests.support.records import make_category, make_checkpoint, make_item, make_rubric
+from tests.support.repository import CHECKPOINTS, FILES, SCENARIO, Files, make_repository, patch_of
+
+GREETS, KEPT, SCOPE = CHECKPOINTS
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
+    monkeypatch.setenv("SCYLLA_CACHE", str(tmp_path / "cache"))
+
+
+def prove_one(tmp_path: Path, beside: Files | None = None, **given: Any) -> Proof:
+    """The proof of the scenario, made with these differences."""
+    repository = make_repository(tmp_path / "repo", beside=beside, **given)
+    return prove(repository.folder(), Library((repository.root,)))
+
+
+def test_a_good_scenario_is_proved(tmp_path: Path) -> None:
+    proof = prove_one(tmp_path)
+    assert proof.scenario == SCENARIO
+    assert proof.tried == (
+        ("nop", False, None),
+        ("solution", True, None),
+        ("wrong/loud", False, None),
+        ("wrong/silent", False, None),
+    )
+    assert proof.faults == []
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+DONE = make_checkpoint(id="done", run="true")
+
+
+@pytest.mark.parametrize(
+    "checkpoints",
+    [
+        pytest.param((DONE, KEPT, SCOPE), id="all commands"),
+        pytest.param((make_checkpoint(id="done", file="greet.sh"), SCOPE), id="all files"),
+        pytest.param((make_checkpoint(id="done", changes={"only": ("greet.sh",)}), SCOPE), id="any change would do"),
+    ],
+)
+def test_a_task_that_is_solved_in_the_fixture_is_found(tmp_path: Path, checkpoints: Any) -> None:
+    rubric = make_rubric(make_category(make_item(checks=("done",))))
+    proof = prove_one(tmp_path, rubric=rubric, checkpoints=checkpoints, progress=({"step": "x", "checkpoint": "done"},))
+    assert proof.faults[0] == (
+        f"{SCENARIO}: nop: all that is required of a solution holds on the base, "
+        "so the task is solved in the fixture already"
+    )
+    assert proof.tried[0][1], "it is said that the no-op passes"
+
+
+@pytest.mark.parametrize(
+    ("beside", "fault"),
+    [
+        pytest.param({"wrong/loud.patch": patch_of("echo hello # as well")},
+                     "wrong/loud: passes, so the checks do not tell it from a right one", id="passes"),
+        pytest.param({"wrong/loud.patch": patch_of("echo HELLO").replace("echo hi", "echo hey")},
+                     "wrong/loud: fixture_error: exit code 1: error: patch failed: greet.sh:1", id="does not apply"),
+        pytest.param({"solution/solution.patch": patch_of("echo Hello")},
+                     "solution: does not pass whole: greets (printed 'Hello\\n', not 'hello\\n': Hello)", id="fails"),
+        pytest.param({"solution/solution.patch": "no patch\n"},
+                     "solution: fixture_error: exit code 128: error: No valid patches in input", id="no patch"),
+    ],
+)  # fmt: skip
+def test_patches_that_prove_nothing_are_found(tmp_path: Path, beside: Files, fault: str) -> None:
+    (found,) = prove_one(tmp_path, beside).faults
+    assert found.startswith(f"{SCENARIO}: {fault}")
+
+
+def test_a_solution_that_leaves_an_optional_check_unmet_is_found(tmp_path: Path) -> None:
+    more = "diff --git a/more b/more\nnew file mode 100644\n--- /dev/null\n+++ b/more\n@@ -0,0 +1 @@\n+1\n"
+    too_much = patch_of("echo hello") + more
+    (found,) = prove_one(tmp_path, {"solution/solution.patch": too_much}).faults
+    assert found.startswith(f"{SCENARIO}: solution: does not pass whole: scope (changed outside of greet.sh: more)")
+
+
+def test_a_check_that_makes_an_item_apply_may_fail_on_the_solution(tmp_path: Path) -> None:
+    optional = make_checkpoint(id="tested", file="test.sh", required=False)
+    rubric = make_rubric(
+        make_category(
+            make_item(checks=("greets",)), make_item(id="F2", checks=("scope",)),
+            make_item(id="F3", checks=("kept",), applies_if="tested"),
+        ),
+    )  # fmt: skip
+    assert prove_one(tmp_path, rubric=rubric, checkpoints=(*CHECKPOINTS, optional)).faults == []
+
+
+def test_a_rubric_that_no_code_can_score_is_found(tmp_path: Path) -> None:
+    rubric = make_rubric(make_category(make_item(type="subjective", checks=())))
+    assert prove_one(tmp_path, rubric=rubric).faults == [
+        f"{SCENARIO}: solution: does not pass whole: its score is too low"
+    ]
+
+
+def test_an_unstable_check_is_found(tmp_path: Path) -> None:
+    flaky = f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); echo $((n + 1)) >{tmp_path}/n; exit $((n % 2))"
+    checkpoints = (*CHECKPOINTS, make_checkpoint(id="flaky", run=flaky, required=False))
+    faults = prove_one(tmp_path, checkpoints=checkpoints).faults
+    assert f"{SCENARIO}: nop: not the same twice: flaky" in faults
+    assert f"{SCENARIO}: solution: not the same twice: flaky" in faults
+
+
+def test_an_unstable_fraction_is_found(tmp_path: Path) -> None:
+    grows = f"echo 1 >>{tmp_path}/n; echo $(wc -l <{tmp_path}/n)/100"
+    checkpoints = (*CHECKPOINTS, make_checkpoint(id="grows", run=grows, graduated=True, required=False))
+    assert f"{SCENARIO}: wrong/loud: not the same twice: grows" in prove_one(tmp_path, checkpoints=checkpoints).faults
+
+
+def test_a_guard_that_is_broken_on_the_base_is_found_with_its_evidence(tmp_path: Path) -> None:
+    guard = make_checkpoint(id="guard", run="echo expected 3, found 2; exit 1", guard=True)
+    faults = prove_one(tmp_path, checkpoints=(*CHECKPOINTS, guard)).faults
+    assert faults[0] == (
+        f"{SCENARIO}: nop: these guards do not hold on the base: guard (exit code 1, not 0: expected 3, found 2)"
+    )
+    assert faults[1].startswith(f"{SCENARIO}: solution: does not pass whole: guard (exit code 1")
+
+
+@pytest.mark.parametrize(("left", "fault"), [(1, "only 1 wrong solutions are kept"), (0, "only 0 wrong solutions")])
+def test_too_few_wrong_solutions_are_found(tmp_path: Path, left: int, fault: str) -> None:
+    repository = make_repository(tmp_path / "repo")
+    for path in sorted((repository.scenario / "wrong").iterdir())[left:]:
+        path.unlink()
+    proof = prove(repository.folder(), Library((repository.root,)))
+    assert [found.removeprefix(f"{SCENARIO}: wrong: ")[: len(fault)] for found in proof.faults] == [fault]
+
+
+def test_a_missing_solution_is_found(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    (repository.scenario / "solution" / "solution.patch").unlink()
+    (found,) = prove(repository.folder(), Library((repository.root,))).faults
+    assert "solution: fixture_error: exit code 128: error: can't open patch" in found
+
+
+def test_a_hash_that_is_not_the_fixtures_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FixtureError, match="but the scenario pins 1111"):
+        prove_one(tmp_path, source=Source(fixture="greeting", hash="1" * 40))
+
+
+def test_a_tool_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="'no-such-tool'"):
+        prove_one(tmp_path, tools={"system": ("no-such-tool",)})
+
+
+def test_a_fixture_whose_own_rules_ignore_a_file_is_without_it(tmp_path: Path) -> None:
+    files = {**FILES, "build/greet.o": "x"}
+    needs_it = make_checkpoint(id="built", file="build/greet.o", guard=True)
+    assert "guards do not hold" in prove_one(tmp_path, files=files, checkpoints=(*CHECKPOINTS, needs_it)).faults[0]

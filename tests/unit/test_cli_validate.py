@@ -1,0 +1,142 @@
+import signal
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.model.scenario import Source
+from scylla_gha.seeding.start import commit_of
+from tests.support.command import Said, scylla
+from tests.support.processes import ends, number_in
+from tests.support.records import make_checkpoint
+from tests.support.repository import (
+    CHECKPOINTS,
+    FIXTURE,
+    SCENARIO,
+    environment,
+    make_repository,
+    patch_of,
+    write_greet_experiment,
+)
+from tests.support.standin import running
+
+PLACE = f"scenarios/core/{SCENARIO}"
+LARGE = f"{patch_of('echo hello')}@@ -2,0 +3,100 @@\n" + "+:\n" * 100
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "repo").root
+
+
+def validate(repo: Path, *args: str) -> Said:
+    said = scylla("validate", *args, cwd=repo, env=environment(repo.parent))
+    assert "Traceback" not in said.err
+    return said
+
+
+@pytest.mark.parametrize("path", [PLACE, f"{PLACE}/scenario.yaml", "scenarios/core", "scenarios"])
+def test_a_good_scenario_is_valid_by_any_path_to_it(repo: Path, path: str) -> None:
+    said = validate(repo, path)
+    assert (said.code, said.out, said.err) == (0, "1 scenarios: valid\n", "")
+
+
+def test_executed_it_says_what_was_tried(repo: Path) -> None:
+    said = validate(repo, PLACE, "--execute")
+    assert said.code == 0
+    tried = "nop fails, solution passes, wrong/loud fails, wrong/silent fails"
+    assert said.out == f"1 scenarios: valid\nok: {SCENARIO}: {tried}\n"
+    assert sorted(path.name for path in repo.iterdir()) == ["config", "fixtures", "scenarios"], "nothing is written"
+
+
+def test_a_wrong_hash_is_told_with_the_right_one(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo", source=Source(fixture=FIXTURE, hash="1" * 40))
+    said = validate(repository.root, PLACE)
+    right = commit_of(repository.fixture)
+    assert (said.code, said.out) == (3, "")
+    assert said.err == (
+        f"scylla-gha: {repository.scenario}/scenario.yaml: source.hash: "
+        f"the fixture {FIXTURE} is commit {right}, not the pinned one\n"
+    )
+
+
+def test_a_wrong_size_is_told_with_the_right_one(tmp_path: Path) -> None:
+    root = make_repository(tmp_path / "repo", beside={"solution/solution.patch": LARGE}).root
+    said = validate(root, PLACE)
+    assert said.code == 3
+    assert "scenario.yaml: size: the reference solution changes 102 lines, which is medium" in said.err
+
+
+def test_a_missing_solution_is_told(repo: Path) -> None:
+    (repo / PLACE / "solution" / "solution.patch").unlink()
+    said = validate(repo, PLACE)
+    assert said.code == 3
+    assert f"{repo}/{PLACE}/solution/solution.patch is missing; keep the reference solution there" in said.err
+
+
+def test_all_faults_of_all_scenarios_are_told_at_once(tmp_path: Path) -> None:
+    source = Source(fixture=FIXTURE, hash="1" * 40)
+    repository = make_repository(tmp_path / "repo", source=source, beside={"solution/solution.patch": LARGE})
+    other = repository.root / "scenarios" / "core" / "102-broken"
+    other.mkdir()
+    (other / "scenario.yaml").write_text("id: 102-broken\ncategroy: x\n")
+    said = validate(repository.root, "scenarios")
+    assert said.code == 3
+    for part in (f"{SCENARIO}/scenario.yaml: size: ", f"{SCENARIO}/scenario.yaml: source.hash: ",
+                 '102-broken/scenario.yaml:2: categroy: unknown key; did you mean "category"?'):  # fmt: skip
+        assert part in said.err
+
+
+def test_what_is_not_valid_is_not_executed(tmp_path: Path) -> None:
+    source = Source(fixture=FIXTURE, hash="1" * 40)
+    said = validate(make_repository(tmp_path / "repo", source=source).root, PLACE, "--execute")
+    assert (said.code, said.out) == (3, "")
+
+
+def test_a_proof_that_fails_is_exit_code_7_with_what_passes_and_should_not(tmp_path: Path) -> None:
+    right = {"wrong/loud.patch": patch_of("echo hello #")}
+    said = validate(make_repository(tmp_path / "repo", beside=right).root, PLACE, "--execute")
+    assert said.code == 7
+    assert f"NOT OK: {SCENARIO}: nop fails, solution passes, wrong/loud passes, wrong/silent fails\n" in said.out
+    assert said.err == (f"scylla-gha: {SCENARIO}: wrong/loud: passes, so the checks do not tell it from a right one\n")
+
+
+def test_ctrl_c_ends_what_is_being_proved_at_once(tmp_path: Path) -> None:
+    hang = make_checkpoint(id="hang", run=f"echo $$ >{tmp_path}/pid; sleep 600", timeout_seconds=600)
+    repo = make_repository(tmp_path / "repo", checkpoints=(*CHECKPOINTS, hang)).root
+    with running("validate", PLACE, "--execute", cwd=repo, env=environment(tmp_path)) as process:
+        check = number_in(tmp_path / "pid")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert ends(check)
+
+
+def test_an_experiment_file_is_checked_with_all_that_it_names(repo: Path) -> None:
+    said = validate(repo, "config/experiments/greet.yaml")
+    assert (said.code, said.out) == (0, "config/experiments/greet.yaml: valid\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"scenarios": ("101-great",)}, "scenarios: '101-great' matches nothing; did you mean \"101-greet\"?"),
+        ({"agents": ("oracle", "nob"), "baseline": "oracle"}, "there is no agent 'nob'; did you mean \"nop\"?"),
+        ({"baseline": "nob"}, "baseline: 'nob' is no arm; did you mean \"nop\"?"),
+        ({"agents": ("nop", "claude-code")}, "claude-code needs variants and models"),
+        ({"agents": ("claude-code",), "variants": ("T9/*",), "models": ("m",)}, "variants: 'T9/*' matches nothing"),
+    ],
+)
+def test_an_experiment_that_cannot_be_planned_is_told(repo: Path, given: dict[str, object], message: str) -> None:
+    write_greet_experiment(repo, **given)
+    said = validate(repo, "config/experiments/greet.yaml")
+    assert (said.code, said.out) == (3, "")
+    assert message in said.err
+
+
+def test_a_whole_repository_is_its_configuration_first(repo: Path) -> None:
+    write_greet_experiment(repo, baseline="nob")
+    said = validate(repo)
+    assert (said.code, said.out) == (3, "")
+    assert "experiment greet: baseline: 'nob' is no arm" in said.err
