@@ -177,8 +177,9 @@ def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
             return run(_runner(journey, cell), ground, prepare(ground, root), folder)
     except (FixtureError, ToolError) as error:
         now = datetime.datetime.now(datetime.UTC)
+        usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # what an agent did was paid for
         attempt = Attempt(number=folder.number, outcome=Outcome.FIXTURE_ERROR, reason=str(error), retryable=False,
-                          started_at=now, seconds=0.0, usage=NO_USAGE)  # fmt: skip
+                          started_at=now, seconds=0.0, usage=usage)  # fmt: skip
         write_record(folder.file("attempt.json"), attempt)
         return attempt
 

@@ -113,8 +113,8 @@ def _ladder(folder: Path) -> None:
 def main() -> None:
     every: dict[str, Callable[[Path], dict[str, float]]] = {"start": start, "cells": cells, "plan": plan}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", choices=[*every, []], default=list(every))
-    for name in parser.parse_args().what:
+    parser.add_argument("what", nargs="*", metavar="|".join(every))
+    for name in parser.parse_args().what or every:
         with tempfile.TemporaryDirectory() as folder:
             print(json.dumps({name: {key: round(value, 3) for key, value in every[name](Path(folder)).items()}}))
 

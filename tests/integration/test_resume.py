@@ -1,6 +1,7 @@
 """The same command goes on: by keys alone, whatever happened before."""
 
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -100,8 +101,8 @@ def test_a_changed_check_judges_again_and_runs_no_agent(repo: Path) -> None:
 def fresh(repo: Path, answer: str, *args: str, env: dict[str, str] | None = None) -> Said:
     """Run with --fresh, and answer what is asked."""
     argv = [COMMAND, "evaluate", "greet", "--fresh", *args]
-    done = subprocess.run(argv, cwd=repo, env=env or environment(repo.parent), input=answer, capture_output=True,
-                          text=True, check=False)  # fmt: skip
+    whole = {**os.environ, **(env or environment(repo.parent))}
+    done = subprocess.run(argv, cwd=repo, env=whole, input=answer, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     return Said(done.returncode, done.stdout, done.stderr)
 

@@ -14,12 +14,13 @@ from tests.support.agents import ShellAgent
 from tests.support.journeys import set_out
 from tests.support.processes import cancelled_once_there
 from tests.support.records import make_attempt, make_trial
-from tests.support.repository import SCENARIO, Repository, make_repository
+from tests.support.repository import SCENARIO, Repository, cache, make_repository
 from tests.support.trials import SOLVE
 
 
 @pytest.fixture(autouse=True)
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SCYLLA_CACHE", str(cache()))
     monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
     return tmp_path / "work"
 
@@ -187,20 +188,15 @@ def test_a_judgment_is_made_anew_where_what_judges_changed_and_no_agent_is_start
 def test_a_judgment_that_is_gone_or_failed_is_made_again(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE)}
     done = set_out(repository, tmp_path / "runs", agents)
-    judgment = done.told[0][2]
-    assert judgment is not None
+    first = done.told[0][2]
+    assert first is not None
     done.cell().judgment.unlink()
-    assert untimed(set_out(repository, tmp_path / "runs", agents).told[0][2]) == untimed(judgment)
-    failed = Judgment(cell=judgment.cell, key=judgment.key, trial_key=judgment.trial_key, error="disk full")
+    second = set_out(repository, tmp_path / "runs", agents).told[0][2]
+    failed = Judgment(cell=first.cell, key=first.key, trial_key=first.trial_key, error="disk full")
     write_record(done.cell().judgment, failed)
-    assert untimed(set_out(repository, tmp_path / "runs", agents).told[0][2]) == untimed(judgment)
+    third = set_out(repository, tmp_path / "runs", agents).told[0][2]
+    assert [made.result if made else None for made in (second, third)] == [first.result, first.result]
     assert starts(tmp_path) == 1
-
-
-def untimed(judgment: Judgment | None) -> Judgment:
-    """The judgment without how long its checks took, which differs each time."""
-    assert judgment is not None
-    return judgment.model_copy(update={"checks": tuple(c.model_copy(update={"seconds": 0.0}) for c in judgment.checks)})
 
 
 def test_without_judging_nothing_is_judged(repository: Repository, tmp_path: Path) -> None:
@@ -251,10 +247,20 @@ def test_a_cancel_before_the_start_starts_nothing(repository: Repository, tmp_pa
 
 
 def test_a_disk_that_cannot_be_written_stops_the_run_and_says_so(repository: Repository, tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / f"{SCENARIO}--shell--r01").touch()  # a file where the cell's folder must be
+    agents = {"shell": ShellAgent(SOLVE)}
+    set_out(repository, tmp_path / "runs", agents, epoch="a")
+    (tmp_path / "runs" / "old").touch()  # a file where the folder of old records must be
     with pytest.raises(IncompleteError, match=rf"^{SCENARIO}--shell--r01: .*the same command goes on when"):
-        set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)})
+        set_out(repository, tmp_path / "runs", agents, epoch="b")
+
+
+def test_where_an_agents_work_cannot_be_told_its_cost_is_unknown_and_not_0(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCYLLA_CACHE", str(tmp_path / "cache"))
+    spoil = f"{SOLVE}; rm -r {tmp_path}/cache/starts/*/git"
+    ((_, trial, _),) = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(spoil)}).told
+    assert (trial.outcome, trial.last.usage) == (Outcome.FIXTURE_ERROR, Usage())
 
 
 def test_a_broken_record_is_named_and_never_overwritten(repository: Repository, tmp_path: Path) -> None:

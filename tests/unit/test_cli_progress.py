@@ -1,0 +1,37 @@
+import re
+
+import pytest
+
+from scylla_gha.cli.progress import Progress
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    said = capsys.readouterr()
+    assert said.out == "", "standard output is for data"
+    return re.sub(r"[0-9]+ s\b", "N s", said.err).splitlines()
+
+
+def test_at_the_end_it_says_how_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(3, None) as progress:
+        for usd, passed in ((0.5, True), (0.25, False), (0.0, True)):
+            progress.advance(usd, passed=passed)
+    assert lines(capsys) == ["3/3 cells, 2 passed, $0.75, N s"]
+
+
+def test_where_it_stops_early_the_time_that_is_left_is_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(4, 5.0) as progress:
+        progress.advance(1.0, passed=False)
+    assert lines(capsys) == ["1/4 cells, 0 passed, $1.00 of $5.00, N s, about N s left"]
+
+
+def test_a_cost_that_is_unknown_once_stays_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(2, 5.0) as progress:
+        progress.advance(None, passed=True)
+        progress.advance(1.0, passed=True)
+    assert lines(capsys) == ["2/2 cells, 2 passed, unknown USD of $5.00, N s"]
+
+
+def test_nothing_done_has_no_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), Progress(2, None):
+        raise KeyboardInterrupt
+    assert lines(capsys) == ["0/2 cells, 0 passed, $0.00, N s"]
