@@ -194,12 +194,13 @@ def test_each_step_by_itself_comes_to_the_same_report(repo: Path) -> None:
 
 def test_a_prepared_workspace_is_what_a_trial_gets(repo: Path) -> None:
     env = environment(repo.parent, TMPDIR=str(repo.parent))
-    said = scylla("prepare", SCENARIO, "--json", cwd=repo, env=env)
-    facts = json.loads(said.out)
-    assert (Path(facts["workspace"]) / "greet.sh").read_text() == "#!/bin/sh\necho hi\n"
+    facts = json.loads(scylla("prepare", SCENARIO, "--json", cwd=repo, env=env).out)
     evaluate(repo, "greet", "--only", "*nop*")
     row = rows(repo)[NOP]
     assert (row["base_commit"], row["workspace_digest"]) == (facts["commit"], facts["workspace_digest"])
+    place = Path(scylla("prepare", SCENARIO, cwd=repo, env=env).out.rstrip("\n"))
+    assert place != Path(facts["workspace"]), "each call makes another"
+    assert (place / "greet.sh").read_text() == (Path(facts["workspace"]) / "greet.sh").read_text()
 
 
 def test_a_repository_with_a_broken_scenario_of_another_experiment_can_be_used(repo: Path) -> None:

@@ -96,19 +96,19 @@ def test_a_child_left_behind_neither_blocks_nor_lives_on(tmp_path: Path) -> None
 
 
 def test_a_file_that_grows_beyond_its_limit_ends_the_writer(tmp_path: Path) -> None:
-    ended = run(tmp_path, "exec cat /dev/zero >big", limits=Limits(FOREVER, file_bytes=1024 * 1024))
+    ended = run(tmp_path, "exec head -c 8M /dev/zero >big", limits=Limits(FOREVER, file_bytes=1024 * 1024))
     assert ended.code == -25  # SIGXFSZ
     assert (tmp_path / "big").stat().st_size == 1024 * 1024
 
 
 def test_endless_output_stays_within_the_limit(tmp_path: Path) -> None:
-    ended = run(tmp_path, "exec yes", limits=Limits(FOREVER, file_bytes=64 * 1024))
+    ended = run(tmp_path, "exec head -c 8M /dev/zero", limits=Limits(FOREVER, file_bytes=64 * 1024))
     assert ended.code == -25
     assert (tmp_path / "out").stat().st_size == 64 * 1024
 
 
 def test_a_writer_that_ignores_the_signal_gets_an_error_and_the_file_stays_small(tmp_path: Path) -> None:
-    ended = run(tmp_path, "trap '' XFSZ; cat /dev/zero >big", limits=Limits(FOREVER, file_bytes=4096))
+    ended = run(tmp_path, "trap '' XFSZ; head -c 8M /dev/zero >big", limits=Limits(FOREVER, file_bytes=4096))
     assert ended.code == 1
     assert (tmp_path / "big").stat().st_size == 4096
 

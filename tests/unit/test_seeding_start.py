@@ -13,7 +13,7 @@ from scylla_gha.seeding.start import Start, commit_of, start_of
 from tests.support.git import shell
 from tests.support.repository import FILES, make_start, write_tree
 
-# Made with git alone. It must stay what scenarios have pinned, in every later version of the toolkit.
+# As git alone has it. It must stay what scenarios have pinned, in every later version of the toolkit.
 PINNED = "d32ec45844f7cd5ed37446316dde0fab968cee48"
 NEVER = "1" * 40
 

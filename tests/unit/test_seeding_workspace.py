@@ -249,16 +249,14 @@ def test_a_folder_without_rights_is_removed(tmp_path: Path, place: str, mode: in
 
 
 def test_removing_takes_no_rights_to_what_links_lead_to(tmp_path: Path) -> None:
-    write_tree(tmp_path, {"elsewhere/file": ""})
-    (tmp_path / "elsewhere").chmod(0o750)
     with without_special_rights(tmp_path):
-        top = write_tree(Path("top"), {"closed/file": ""})
-        (top / "link").symlink_to(tmp_path / "elsewhere")
-        (top / "closed").chmod(0)
+        elsewhere, top = write_tree(Path("elsewhere"), {"file": ""}), write_tree(Path("top"), {"closed/file": ""})
+        elsewhere.chmod(0o750)
+        (top / "closed" / "link").symlink_to("../../elsewhere")
+        (top / "closed").chmod(0o500)  # so that the link is still there when rights are taken
         remove(top)
         assert not top.exists()
-    assert (tmp_path / "elsewhere").stat().st_mode & 0o777 == 0o750
-    assert (tmp_path / "elsewhere" / "file").exists()
+        assert (elsewhere.stat().st_mode & 0o777, (elsewhere / "file").exists()) == (0o750, True)
 
 
 def test_folders_nested_beyond_measure_are_removed(tmp_path: Path) -> None:
