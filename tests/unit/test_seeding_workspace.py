@@ -2,6 +2,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -259,11 +260,18 @@ def test_removing_takes_no_rights_to_what_links_lead_to(tmp_path: Path) -> None:
         assert (elsewhere.stat().st_mode & 0o777, (elsewhere / "file").exists()) == (0o750, True)
 
 
-def test_folders_nested_beyond_measure_are_removed(tmp_path: Path) -> None:
-    deep = "import os\nos.mkdir('top'); os.chdir('top')\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
-    subprocess.run([sys.executable, "-c", deep], cwd=tmp_path, check=True)
-    remove(tmp_path / "top")
-    assert not (tmp_path / "top").exists()
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """3000 folders in one another, which is too deep for pytest to remove."""
+    nest = "import os\nos.mkdir('top'); os.chdir('top')\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
+    subprocess.run([sys.executable, "-c", nest], cwd=tmp_path, check=True)
+    yield tmp_path / "top"
+    subprocess.run(["rm", "-rf", "top"], cwd=tmp_path, check=True)
+
+
+def test_folders_nested_beyond_measure_are_removed(deep: Path) -> None:
+    remove(deep)
+    assert not deep.exists()
 
 
 def test_the_default_work_root_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
