@@ -40,6 +40,7 @@ def aggregate(plan: Plan, rows: Iterable[Result]) -> Report:
         scenarios=tuple(_scenarios(mine, sorted(expected))),
         comparisons=tuple(_comparisons(plan, arms)),
         excluded=tuple(_excluded(plan, mine)),
+        judge_usd=_total(row.judge_usd for row in mine),
         warnings=tuple(_warnings(arms, mine, strangers)),
         estimate=plan.estimate,
     )
@@ -133,7 +134,7 @@ def _warnings(arms: Sequence[ArmSummary], rows: Sequence[Result], strangers: int
         yield ("The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
                "not about scenarios like these.")  # fmt: skip
     if any(row.sandbox == "host" and row.model for row in rows):
-        yield "Trials ran on the host itself: the network was open, and the agent could read its key."
+        yield "Trials ran on the host itself: the network was open, and files of this user could be read."
     if strangers:
         yield f"{strangers} rows belong to no planned cell (another plan, other keys, or given twice) and are left out."
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from scylla_gha.config.library import Library
+from scylla_gha.judges.court import court_digest
 from scylla_gha.model.judgment import Judgment, judgment_key
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
@@ -17,22 +18,22 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
     Raises:
         ConfigError: a stored record is not what it must be.
     """
-    write_lines(folder.results, _rows(plan, folder, library))
+    write_lines(folder.results, _rows(plan, folder, library, court_digest(plan.experiment.judges, library.roots)))
 
 
-def _rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
+def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterator[Result]:
     for cell in plan.cells:
         place = folder.cell(cell.id)
         trial = read_record(place.trial, Trial)
         if trial is not None and trial.key == cell.key:
             scenario = library.scenario(cell.scenario)
-            yield _row(plan, cell, trial, _judgment(place, trial, scenario.judging_digest), scenario.scenario)
+            yield _row(plan, cell, trial, _judgment(place, trial, scenario.judging_digest, court), scenario.scenario)
 
 
-def _judgment(place: CellFolder, trial: Trial, judging_digest: str) -> Judgment | None:
-    """The judgment of this trial by the checks and the rubric of today; an older one is none."""
+def _judgment(place: CellFolder, trial: Trial, judging_digest: str, court: str) -> Judgment | None:
+    """The judgment of this trial by the checks, the rubric and the judges of today; an older one is none."""
     judgment = read_record(place.judgment, Judgment)
-    return judgment if judgment and judgment.key == judgment_key(trial, judging_digest) else None
+    return judgment if judgment and judgment.key == judgment_key(trial, judging_digest, court) else None
 
 
 def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenario: Scenario) -> Result:
@@ -57,7 +58,7 @@ def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenar
         broken_guards=len(score.broken) if score else 0,
         attempts=len(trial.attempts), seconds=last.seconds, turns=last.turns,
         tool_calls=sum(last.tool_calls.values()), failed_tool_calls=last.failed_tool_calls,
-        **usage.model_dump(),
+        **usage.model_dump(), judge_usd=judgment.usage.usd if judgment else 0.0,
         files_changed=len(last.diff.files) if last.diff else None,
         lines_changed=last.diff.added + last.diff.deleted if last.diff else None,
         base_commit=last.base_commit, workspace_digest=last.workspace_digest, sandbox=trial.sandbox,

@@ -13,7 +13,7 @@ from scylla_gha.model.experiment import Limits
 from scylla_gha.model.plan import Arm, Estimate, Range
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.scenario import Size
-from scylla_gha.model.trial import Usage
+from scylla_gha.model.traffic import Tokens
 
 _TURNS: Final[dict[Size, tuple[float, float, float]]] = {
     "small": (3, 10, 30),
@@ -62,8 +62,7 @@ def _usd(folder: ScenarioFolder, arm: Arm, models: Mapping[str, Model], past: Se
     model = models.get(arm.model)
     if model is None or model.price is None:
         return None
-    turn = Usage(input_tokens=0, output_tokens=400, cache_read_tokens=25_000, cache_write_tokens=1_500)
-    price = model.price.usd(turn) or 0.0
+    price = model.price.usd(Tokens(output=400, cache_read=25_000, cache_write_5m=1_500))
     low, likely, high = _TURNS[folder.scenario.size]
     return low * price, likely * price, high * price
 

@@ -9,18 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from scylla_gha.errors import FixtureError
+from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.gateway.journal import Account
+from scylla_gha.judges.blind import Evidence, blind_input, list_tree
 from scylla_gha.judges.checks import Ran, verify
+from scylla_gha.judges.consensus import Consensus
+from scylla_gha.judges.court import Court, Heard
 from scylla_gha.judges.score import score_categories, score_items, score_trial
 from scylla_gha.model.experiment import Limits
-from scylla_gha.model.judgment import Judgment, Score, judgment_key
-from scylla_gha.model.trial import Attempt, Outcome, Trial
+from scylla_gha.model.judgment import CheckResult, Judgment, Score, judgment_key
+from scylla_gha.model.trial import Attempt, Outcome, Trajectory, Trial
 from scylla_gha.proc import Cancel, Streams
 from scylla_gha.proc import Limits as ProcessLimits
 from scylla_gha.sandboxes.base import Box, Sandbox
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import materialise, scratch
-from scylla_gha.store import CellFolder
+from scylla_gha.store import CellFolder, read_record
 
 _MEGA: Final = 1_000_000
 _READ_BYTES: Final = 1_000_000  # of a check's output; what is beyond cannot be as expected
@@ -28,16 +32,18 @@ _READ_BYTES: Final = 1_000_000  # of a check's output; what is beyond cannot be 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where checks run."""
+    """Where checks run, and who judges what no code can decide; `court_digest` stands in the judgment's key."""
 
     sandbox: Sandbox
     limits: Limits
     cancel: Cancel
+    court: Court | None = None
+    court_digest: str = ""
 
 
 def judge(trial: Trial, ground: Ground, folder: CellFolder, bench: Bench) -> Judgment:
     """Judge the attempt that stands. A fault of the harness is a judgment without a result, never a made-up score."""
-    key = judgment_key(trial, ground.folder.judging_digest)
+    key = judgment_key(trial, ground.folder.judging_digest, bench.court_digest)
     last = trial.last
     if last.diff is None:
         return Judgment(cell=trial.cell, key=key, trial_key=trial.key, result=_unscored(last))
@@ -45,8 +51,9 @@ def judge(trial: Trial, ground: Ground, folder: CellFolder, bench: Bench) -> Jud
     try:
         content = patch.read_bytes() if last.diff.files else b""
         with scratch() as root:
-            return _judged(trial, key, ground, bench, _apply(ground, content, root))
-    except (FixtureError, OSError) as error:
+            case = _Case(trial, key, ground, folder, content, _apply(ground, content, root))
+            return _judged(case, bench)
+    except (FixtureError, ToolError, OSError) as error:
         return Judgment(cell=trial.cell, key=key, trial_key=trial.key, error=str(error)[:1000])
 
 
@@ -56,28 +63,59 @@ def _apply(ground: Ground, patch: bytes, root: Path) -> Path:
     return tree
 
 
-def _judged(trial: Trial, key: str, ground: Ground, bench: Bench, tree: Path) -> Judgment:
-    scenario, rubric = ground.folder.scenario, ground.folder.rubric
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A trial that is judged: what it left, as a patch and as a tree of base plus patch."""
+
+    trial: Trial
+    key: str
+    ground: Ground
+    folder: CellFolder
+    patch: bytes
+    tree: Path
+
+    @property
+    def changed(self) -> bool:
+        """Whether the agent changed anything."""
+        return bool(self.trial.last.diff and self.trial.last.diff.files)
+
+
+def _judged(case: _Case, bench: Bench) -> Judgment:
+    trial, scenario, rubric = case.trial, case.ground.folder.scenario, case.ground.folder.rubric
     assert trial.last.diff is not None  # noqa: S101 the caller looked
     results = verify(
         scenario.checkpoints,
-        tree=tree,
+        tree=case.tree,
         diff=trial.last.diff,
-        run=lambda command, seconds: _run_check(command, seconds, ground, bench, tree),
+        run=lambda command, seconds: _run_check(command, seconds, case.ground, bench, case.tree),
         seconds=scenario.validation.timeout_seconds,
     )
     checks = {result.id: result for result in results}
-    changed = bool(trial.last.diff.files)
-    items = score_items(rubric, checks, changed=changed)
-    return Judgment(
-        cell=trial.cell,
-        key=key,
-        trial_key=trial.key,
-        checks=results,
-        items=items,
-        categories=score_categories(rubric, items),
-        result=_by_outcome(score_trial(scenario, rubric, checks, items, changed=changed), trial.last),
-    )
+    heard = _hear(case, bench, results)
+    items = score_items(rubric, checks, changed=case.changed, panel=heard.agreed if heard else None)
+    judgment = Judgment(cell=trial.cell, key=case.key, trial_key=trial.key, checks=results, items=items)
+    if heard:
+        judgment = judgment.model_copy(update={"answers": heard.answers, "usage": heard.account.usage})
+    if heard and heard.agreed.error:
+        return judgment.model_copy(update={"error": heard.agreed.error})
+    panel = heard.agreed if heard else None
+    result = score_trial(scenario, rubric, checks, items, changed=case.changed, panel=panel)
+    update = {"categories": score_categories(rubric, items), "result": _by_outcome(result, trial.last)}
+    return judgment.model_copy(update=update)
+
+
+def _hear(case: _Case, bench: Bench, results: tuple[CheckResult, ...]) -> Heard | None:
+    """Ask the panel, where there is one and something for it to judge; None where there is none."""
+    if bench.court is None:
+        return None
+    folder = case.ground.folder
+    attempt = case.folder.attempt(case.trial.last.number)
+    said = read_record(attempt.file("trajectory.json"), Trajectory)
+    evidence = Evidence(case.patch, list_tree(case.tree), results, said.final_message if said else None)
+    blind = blind_input(folder.prompt, folder.scenario, folder.rubric, evidence)
+    if not blind.items or not case.changed:
+        return Heard((), Consensus({}), Account())  # who changed nothing earns nothing, and nobody is paid to say so
+    return bench.court.hear(case.trial.cell, attempt.file("judge-traffic.jsonl"), blind)
 
 
 def _by_outcome(score: Score, attempt: Attempt) -> Score:

@@ -1,8 +1,9 @@
 """The only place that starts processes.
 
-Two ways: `capture` for the harness's own short tools (git, uv), `run` for what is not trusted (agents, and checks that
-execute what an agent wrote): own session, output to files with a size limit set by the kernel, a time limit that ends
-the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set.
+Three ways: `capture` for the harness's own short tools (git, uv); `run` for what is not trusted (agents, and checks
+that execute what an agent wrote): own session, output to files with a size limit set by the kernel, a time limit that
+ends the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set; `start` for the harness's
+own servers, which end when their standard input does, so also when the harness is killed.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import os
 import select
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -139,6 +141,75 @@ def run(
         except OSError as error:
             raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
     return _wait(process, started, limits.seconds, cancel)
+
+
+class Service:
+    """A process that `start` started. It is told one line, answers with one line, and then runs until it is stopped."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
+        self._process = process
+        self._stderr = stderr
+        self._said = b""
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    @property
+    def message(self) -> str:
+        """The end of what it said on standard error."""
+        if not self._stderr.closed:
+            self._stderr.seek(0)
+            self._said = self._stderr.read()
+        return self._said.decode(errors="replace").strip()[-2000:]
+
+    def converse(self, line: bytes, seconds: float) -> str:
+        """Tell it a line and return its answer; empty where it ends, or says nothing within `seconds`."""
+        told, answers = self._process.stdin, self._process.stdout
+        if told is None or answers is None:
+            return ""
+        with contextlib.suppress(BrokenPipeError):
+            told.write(line + b"\n")
+            told.flush()
+        ready = select.select([answers], [], [], seconds)[0]
+        return answers.readline().decode(errors="replace").strip() if ready else ""
+
+    def stop(self, grace_seconds: float) -> None:
+        """End its whole group: TERM, and KILL after the grace. May be called more than once, from any thread."""
+        if self.alive:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace_seconds)
+        if self.alive:
+            _signal_group(self.pid, signal.SIGKILL)
+            self._process.wait()
+        self.message  # noqa: B018 kept before its file is closed
+        for pipe in (self._process.stdin, self._process.stdout, self._stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def start(argv: Sequence[str], *, env: Mapping[str, str]) -> Service:
+    """Start a server of the harness in a session of its own; it has to end when its standard input ends.
+
+    Raises:
+        ToolError: the program cannot be started.
+    """
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as the process
+    try:
+        process = subprocess.Popen(
+            argv, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
+        )
+    except OSError as error:
+        stderr.close()
+        raise ToolError(f"{argv[0]}: cannot be started: {error}") from None
+    return Service(process, stderr)
 
 
 def _open(path: Path | None) -> IO[bytes]:

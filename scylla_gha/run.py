@@ -1,17 +1,19 @@
 """run: the agent works on a cell, once; what it did becomes an Attempt, a transcript, a trajectory and a diff."""
 
 import datetime
+import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.base import Agent, Command, Ended, Reading, Task
+from scylla_gha.agents.base import Access, Agent, Command, Ended, Reading, Task
+from scylla_gha.gateway.client import Door, Gateway
+from scylla_gha.gateway.journal import Account
+from scylla_gha.gateway.settings import Lane
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.pricing import Model
-from scylla_gha.model.trial import NO_USAGE, Attempt, DiffStat, Outcome, Step, Trajectory, Usage
+from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Step, Trajectory
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Cancel, Finished, Streams
 from scylla_gha.proc import Limits as ProcessLimits
@@ -31,11 +33,31 @@ class Runner:
     arm: Arm
     agent: Agent
     program: str
-    models: Mapping[str, Model]
+    gateway: Gateway | None
     sandbox: Sandbox
     limits: Limits
     cancel: Cancel
     patch: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Traffic:
+    """What the gateway saw of an attempt; `lost` where it died in between."""
+
+    account: Account
+    lost: bool
+
+    def overrule(self, reading: Reading) -> tuple[Outcome, str, bool]:
+        """The outcome; what the gateway knows better than the transcript comes first."""
+        account = self.account
+        if self.lost:
+            return Outcome.PROVIDER_ERROR, "the model gateway died in the middle of it", True
+        if account.unmatched:
+            return Outcome.PROVIDER_ERROR, f"{account.unmatched} requests are not in the recording", False
+        spent = [error for error in account.errors if error.startswith("budget_exceeded")]
+        if spent:
+            return Outcome.BUDGET_EXCEEDED, f"refused before the request: {', '.join(spent)}", False
+        return reading.outcome, reading.reason, reading.retryable
 
 
 def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFolder) -> Attempt:
@@ -44,25 +66,29 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     Raises:
         ToolError: the agent cannot be started at all.
     """
-    command = runner.agent.command(_task(runner, ground, workspace), runner.program)
+    door = _open(runner, workspace, folder)
+    command = runner.agent.command(_task(runner, ground, workspace, door), runner.program)
     prompt = folder.file("prompt.md")
     write_text(prompt, ground.folder.prompt)
     streams = Streams(folder.file("transcript.jsonl"), folder.file("stderr.txt"), prompt)
     seconds = time_limit(runner.limits, ground)
     started = datetime.datetime.now(datetime.UTC)
-    finished = runner.sandbox.run(
-        command.argv,
-        Box(workspace.repo, workspace.home, ground.path, command.env),
-        streams,
-        ProcessLimits(seconds, runner.limits.file_mb * _MEGA),
-        runner.cancel,
-    )
+    try:
+        finished = runner.sandbox.run(
+            command.argv,
+            Box(workspace.repo, workspace.home, ground.path, command.env),
+            streams,
+            ProcessLimits(seconds, runner.limits.file_mb * _MEGA),
+            runner.cancel,
+        )
+    finally:
+        traffic = _settle(runner, door)
     for path in (streams.stdout, streams.stderr):
         _redact(path, command)
     reading = runner.agent.read(
         Ended(finished, started.timestamp(), seconds, streams.stdout, streams.stderr, workspace.home)
     )
-    attempt = _attempt(folder.number, started, finished, reading, runner.models)
+    attempt = _attempt(folder.number, started, finished, reading, traffic)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, command)
     _keep_trajectory(reading.trajectory, ground, folder)
     attempt = attempt.model_copy(update={"base_commit": ground.start.commit,
@@ -71,29 +97,51 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     return attempt
 
 
+def _open(runner: Runner, workspace: Workspace, folder: AttemptFolder) -> Door | None:
+    """Open a lane of the gateway for this attempt, where the agent uses a model."""
+    if runner.gateway is None or runner.agent.package is None:
+        return None
+    repo = str(workspace.repo)
+    # Claude Code names a folder of its own after the workspace, with a dash for whatever is no letter or digit.
+    paths = {repo: "/scylla-workspace", re.sub(r"[^A-Za-z0-9]", "-", repo): "-scylla-workspace",
+             str(workspace.home): "/scylla-home"}  # fmt: skip
+    lane = Lane(cell=folder.root.parent.name, role="agent", journal=folder.file("traffic.jsonl"),
+                budget_usd=runner.limits.usd, paths=paths)  # fmt: skip
+    return runner.gateway.open(lane)
+
+
+def _settle(runner: Runner, door: Door | None) -> _Traffic:
+    if runner.gateway is None or door is None:
+        return _Traffic(Account(), lost=False)
+    lost = runner.gateway.lost(door)
+    return _Traffic(runner.gateway.close(door), lost)
+
+
 def time_limit(limits: Limits, ground: Ground) -> float:
     """Seconds that a trial may take: the experiment's, or else the scenario's."""
     return float(limits.timeout_seconds or ground.folder.scenario.task.timeout_seconds)
 
 
-def _task(runner: Runner, ground: Ground, workspace: Workspace) -> Task:
+def _task(runner: Runner, ground: Ground, workspace: Workspace, door: Door | None) -> Task:
     return Task(
         prompt=ground.folder.prompt,
         home=workspace.home,
         patch=runner.patch or ground.folder.solution,
         limits=runner.limits,
+        access=Access(door.url, door.token) if door else None,
         model=runner.arm.model,
         treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
     )
 
 
 def _attempt(
-    number: int, started: datetime.datetime, finished: Finished, reading: Reading, models: Mapping[str, Model]
+    number: int, started: datetime.datetime, finished: Finished, reading: Reading, traffic: _Traffic
 ) -> Attempt:
-    outcome, reason, retryable = reading.outcome, reading.reason, reading.retryable
+    outcome, reason, retryable = traffic.overrule(reading)
     if finished.cancelled:
         outcome, reason, retryable = Outcome.CANCELLED, "interrupted by the user", False
     calls = [call for step in reading.trajectory.steps for call in step.tool_calls]
+    account = traffic.account
     return Attempt(
         number=number,
         outcome=outcome,
@@ -101,24 +149,18 @@ def _attempt(
         retryable=retryable,
         started_at=started,
         seconds=round(finished.seconds, 3),
-        usage=_priced(reading.by_model, models),
+        usage=account.usage,
+        requests=account.requests,
+        repeated_requests=account.retries,
+        first_byte_seconds=account.first_byte_seconds,
+        generation_seconds=account.generation_seconds,
+        characters={str(part): count for part, count in account.characters.items()},
         turns=reading.turns,
         tool_calls=dict(Counter(call.name for call in calls)),
         failed_tool_calls=sum(1 for call in calls if call.failed),
         agent_version=reading.version,
         exit_code=finished.code,
     )
-
-
-def _priced(by_model: Mapping[str, Usage] | None, models: Mapping[str, Model]) -> Usage:
-    """All models together; unknown tokens are unknown, and so is a cost with one price unknown."""
-    if by_model is None:
-        return Usage()
-    total = NO_USAGE
-    for model, used in by_model.items():
-        price = models[model].price if model in models else None
-        total = total.plus(used.model_copy(update={"usd": price.usd(used) if price else None}))
-    return total
 
 
 def _keep_diff(

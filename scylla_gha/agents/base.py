@@ -6,9 +6,17 @@ from pathlib import Path
 from typing import Protocol
 
 from scylla_gha.model.experiment import Limits
-from scylla_gha.model.trial import Outcome, Trajectory, Usage
+from scylla_gha.model.trial import Outcome, Trajectory
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How an agent reaches its model: the gateway's address, and the dummy key that names the trial there."""
+
+    url: str
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +27,7 @@ class Task:
     home: Path
     patch: Path
     limits: Limits
+    access: Access | None = None
     model: str | None = None
     treatment: Treatment = Treatment()
 
@@ -54,16 +63,14 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An attempt as the transcript tells it.
+    """An attempt as the transcript tells it. `retryable`: the same cell may end otherwise if it is run again.
 
-    `retryable`: the same cell may end otherwise if it is run again. `by_model`: tokens per model id, None where they
-    are unknown. An agent CLI's own cost is never taken: for a model it does not know, Claude Code invents one.
+    What it cost is not the agent's to tell: for a model it does not know, Claude Code invents a price.
     """
 
     outcome: Outcome
     reason: str
     retryable: bool = False
-    by_model: Mapping[str, Usage] | None = None
     trajectory: Trajectory = Trajectory()
     turns: int | None = None
     version: str | None = None
@@ -88,9 +95,6 @@ class Agent(Protocol):
     def version(self, program: str) -> str:
         """The version of the program, or of the built-in agent. ToolError where it is too old or not known."""
 
-    def require_access(self) -> None:
-        """ToolError where the agent has no way to reach a model."""
-
     def command(self, task: Task, program: str) -> Command:
         """How to start it on a task; may lay files into the task's HOME."""
 
@@ -106,4 +110,4 @@ def read_plain(ended: Ended) -> Reading:
         outcome, reason = Outcome.FIXTURE_ERROR, f"exit code {ended.finished.code}: {ended.complaint()}"
     else:
         outcome, reason = Outcome.COMPLETED, "done"
-    return Reading(outcome, reason, by_model={}, turns=0)
+    return Reading(outcome, reason, turns=0)

@@ -14,9 +14,6 @@ class BuiltIn:
         """Raised when what the built-in agents do changes."""
         return "1"
 
-    def require_access(self) -> None:
-        """There is nothing to reach."""
-
     def command(self, task: Task, program: str) -> Command:  # noqa: ARG002 the Protocol's signature
         """Do nothing, successfully."""
         return Command(("true",))

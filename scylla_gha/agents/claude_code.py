@@ -4,7 +4,6 @@ Flags and environment as of version 2.1.197 (`claude --help`, 2026-11-21).
 """
 
 import json
-import os
 import re
 from typing import Final
 
@@ -14,9 +13,6 @@ from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
 from scylla_gha.errors import ToolError
 from scylla_gha.model.variant import Treatment
 
-_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-# All that reaches the CLI from the harness's environment: how to get to the model, and nothing else.
-_PASSED_ON: Final = (*_KEYS, "ANTHROPIC_BASE_URL", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE")
 _VERSION_SECONDS: Final = 60.0
 
 
@@ -42,15 +38,6 @@ class ClaudeCode:
                             "or pin a version in the experiment: agents: [claude-code@VERSION]")  # fmt: skip
         return found[0]
 
-    def require_access(self) -> None:
-        """Look for a key.
-
-        Raises:
-            ToolError: there is none in the environment.
-        """
-        if not any(os.environ.get(name) for name in _KEYS):
-            raise ToolError("claude-code needs a key to reach a model; set ANTHROPIC_API_KEY and run again")
-
     def command(self, task: Task, program: str) -> Command:
         """Start with the variant's flags; every setting that the variant does not name is the CLI's default."""
         config = task.home / ".claude"
@@ -59,23 +46,22 @@ class ClaudeCode:
                 "--permission-mode", "bypassPermissions", "--strict-mcp-config"]  # fmt: skip
         argv += ["--model", task.model] if task.model else []
         argv += ["--max-turns", str(task.limits.turns)] if task.limits.turns else []
-        argv += ["--max-budget-usd", str(task.limits.usd)] if task.limits.usd else []
         env = {
-            **{name: os.environ[name] for name in _PASSED_ON if os.environ.get(name)},
             "CLAUDE_CONFIG_DIR": str(config),
             "CLAUDE_CODE_MAX_RETRIES": str(task.limits.api_retries),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "IS_SANDBOX": "1",  # without it the CLI refuses to work unattended as root
         }
-        secrets = tuple(env[name] for name in _KEYS if name in env)
-        return Command((*argv, *_flags(task.treatment)), env=env, secrets=secrets)
+        if task.access:
+            env |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
+        return Command((*argv, *_flags(task.treatment)), env=env)
 
     def read(self, ended: Ended) -> Reading:
         """Read the transcript, then decide by rule."""
         session = claude_session.read(ended.transcript, ended.home / ".claude" / "projects")
         outcome, reason, retryable = claude_outcome.decide(session, ended)
-        return Reading(outcome, reason, retryable, session.by_model, session.trajectory, session.turns, session.version)
+        return Reading(outcome, reason, retryable, session.trajectory, session.turns, session.version)
 
 
 def _flags(treatment: Treatment) -> list[str]:

@@ -1,32 +1,20 @@
-"""Claude Code's stream-json transcript as a session: conversation, tool calls, usage, and how it ended.
+"""Claude Code's stream-json transcript as a session: conversation, tool calls, and how it ended.
 
-One event a line. `stream_event` carries the provider's own events, with the tokens of each message; `status:
-requesting` says that a request went out. The CLI's own session files add the time of each tool call.
+One event a line. `stream_event` carries the provider's own events; `status: requesting` says that a request went out.
+The CLI's own session files add the time of each tool call.
 """
 
 import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
-from scylla_gha.model.trial import NO_USAGE, Step, ToolCall, Trajectory, Usage
+from scylla_gha.model.trial import Step, ToolCall, Trajectory
 
 Event = dict[str, Any]
-_KINDS: Final = {
-    "input_tokens": "input_tokens",
-    "output_tokens": "output_tokens",
-    "cache_read_input_tokens": "cache_read_tokens",
-    "cache_creation_input_tokens": "cache_write_tokens",
-}  # the provider's names, and ours
-_TOTALS: Final = {
-    "input_tokens": "inputTokens",
-    "output_tokens": "outputTokens",
-    "cache_read_input_tokens": "cacheReadInputTokens",
-    "cache_creation_input_tokens": "cacheCreationInputTokens",
-}  # the provider's names, and those of the CLI's totals
 
 
 @dataclass
@@ -51,19 +39,6 @@ class Session:
         return sum(1 for message in self.messages.values() if not message.synthetic)
 
     @property
-    def by_model(self) -> dict[str, Usage] | None:
-        """Tokens per model: the CLI's totals where it ended by itself, else those of the messages, if all are whole."""
-        if self.result is not None:
-            return _of_result(self.result)
-        found: dict[str, Usage] = {}
-        for message in self.messages.values():
-            if not message.synthetic:
-                if not message.complete:
-                    return None
-                found[message.model] = _add(found.get(message.model, NO_USAGE), message.tokens)
-        return found
-
-    @property
     def trajectory(self) -> Trajectory:
         """The conversation after the prompt."""
         steps = tuple(
@@ -78,12 +53,9 @@ class Session:
 class Message:
     """One message of the model."""
 
-    model: str = ""
     synthetic: bool = False
-    complete: bool = False
     texts: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
-    tokens: dict[str, int] = field(default_factory=dict)
 
 
 def read(transcript: Path, projects: Path) -> Session:
@@ -147,12 +119,7 @@ def _streamed(session: Session, event: Event, current: str) -> str:
     if event.get("type") == "message_start":
         started = _mapping(event.get("message"))
         current = _unique(session, str(started.get("id")))
-        session.messages[current] = Message(str(started.get("model")), tokens=_tokens(started.get("usage")))
-    elif current in session.messages:
-        message = session.messages[current]
-        if event.get("type") == "message_delta":
-            message.tokens.update(_tokens(event.get("usage")))
-        message.complete = message.complete or event.get("type") == "message_stop"
+        session.messages[current] = Message()
     return current
 
 
@@ -167,9 +134,7 @@ def _assistant(session: Session, event: Event) -> None:
         session.error = str(event["error"])
     name = str(said.get("id"))
     newest = next((key for key in reversed(session.messages) if key.partition("#")[0] == name), name)
-    message = session.messages.setdefault(
-        newest, Message(str(said.get("model")), synthetic=said.get("model") == "<synthetic>")
-    )
+    message = session.messages.setdefault(newest, Message(synthetic=said.get("model") == "<synthetic>"))
     for block in _blocks(said):
         if block.get("type") == "text":
             message.texts.append(str(block.get("text")))
@@ -193,11 +158,6 @@ def _plain(content: object) -> str:
     return "" if content is None else str(content)
 
 
-def _tokens(usage: object) -> dict[str, int]:
-    given = _mapping(usage)
-    return {kind: given[kind] for kind in _KINDS if isinstance(given.get(kind), int)}
-
-
 def _mapping(value: object) -> Event:
     """The value, or nothing where it is of a form that we do not know."""
     return value if isinstance(value, dict) else {}
@@ -207,23 +167,6 @@ def _blocks(message: Event) -> list[Event]:
     """The parts of a message's content."""
     content = message.get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _of_result(result: Event) -> dict[str, Usage] | None:
-    """Totals per model, sub-agents included; the sums of `usage` leave these out."""
-    per_model = result.get("modelUsage")
-    if not isinstance(per_model, dict):
-        return None
-    totals = {str(model): {kind: _mapping(used).get(name) for kind, name in _TOTALS.items()}
-              for model, used in per_model.items()}  # fmt: skip
-    if not all(isinstance(count, int) for used in totals.values() for count in used.values()):
-        return None
-    return {model: _add(NO_USAGE, _tokens(used)) for model, used in totals.items()}
-
-
-def _add(sums: Usage, tokens: dict[str, int]) -> Usage:
-    parts = ((ours, getattr(sums, ours) + tokens.get(theirs, 0)) for theirs, ours in _KINDS.items())
-    return Usage.model_validate({**dict(parts), "usd": None})
 
 
 def _time(session: Session, projects: Path) -> None:

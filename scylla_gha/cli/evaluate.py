@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.cli.access import reach, require_access
 from scylla_gha.cli.conclude import conclude, show
 from scylla_gha.cli.journey import Journey, stored_trial, travel
 from scylla_gha.cli.planning import find_agents, make_plan, tell
@@ -28,6 +29,8 @@ from scylla_gha.store import RunFolder, write_record
 @options.fresh
 @options.yes
 @options.as_json
+@options.record
+@options.replay
 @click.option("--dry-run", is_flag=True, help="Plan and estimate only; nothing is started or written.")
 def command(
     experiment: str,
@@ -39,6 +42,8 @@ def command(
     yes: bool,
     as_json: bool,
     dry_run: bool,
+    record: Path | None,
+    replay: bool,
 ) -> None:
     """Plan, prepare, run, judge and report EXPERIMENT (an id, or a YAML file).
 
@@ -52,12 +57,14 @@ def command(
     if dry_run:
         _dry_run(experiment, choice, folder, jobs)
         return
-    journey = open_journey(experiment, choice, folder, fresh=fresh, yes=yes)
+    tape = options.tape(experiment, record, replay=replay)
+    journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)
     refuse_above_budget(journey.plan)
     write_record(folder.plan, journey.plan)
     try:
-        work(journey, jobs)
+        with reach(journey, tape):
+            work(journey, jobs)
     finally:
         made = conclude(journey.plan, folder, journey.library)
     show(made, folder, as_json=as_json)
@@ -78,7 +85,9 @@ def _dry_run(experiment: str, choice: Choice, folder: RunFolder, jobs: int) -> N
     refuse_above_budget(made)
 
 
-def open_journey(experiment: str, choice: Choice, folder: RunFolder, *, fresh: bool, yes: bool) -> Journey:
+def open_journey(
+    experiment: str, choice: Choice, folder: RunFolder, tape: options.Tape, *, fresh: bool, yes: bool
+) -> Journey:
     """Plan with the agents that are here, once all that is needed before a first cell is there.
 
     Raises:
@@ -88,8 +97,7 @@ def open_journey(experiment: str, choice: Choice, folder: RunFolder, *, fresh: b
     reap()
     library = options.library()
     agents = find_agents(library.experiment(experiment), install=True)
-    for installed in agents.values():
-        installed.agent.require_access()
+    require_access(agents, library.experiment(experiment).judges, tape)
     made = make_plan(experiment, library, agents, choice, folder)
     stored = [trial for cell in made.cells if (trial := stored_trial(cell, folder.cell(cell.id)))]
     if fresh:

@@ -16,10 +16,11 @@ from scylla_gha import __version__
 from scylla_gha.cli.planning import Installed
 from scylla_gha.config.library import Library
 from scylla_gha.errors import FixtureError, IncompleteError, ToolError
+from scylla_gha.gateway.client import Gateway
 from scylla_gha.judge import Bench, judge
+from scylla_gha.judges.court import Court, court, court_digest
 from scylla_gha.model.judgment import Judgment, judgment_key
 from scylla_gha.model.plan import Cell, Plan
-from scylla_gha.model.pricing import Model
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.prepare import lay_ground, prepare
 from scylla_gha.proc import Cancel
@@ -42,6 +43,7 @@ class Journey:
     library: Library
     agents: dict[str, Installed]
     cancel: Cancel
+    gateway: Gateway | None = None
     fresh: bool = False
     judging: bool = True
     stopped: dict[str, str] = field(default_factory=dict)  # arms of which no further cell is started, and why
@@ -49,9 +51,15 @@ class Journey:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @functools.cached_property
-    def models(self) -> dict[str, Model]:
-        """All models that have a file, by id."""
-        return self.library.models()
+    def court_digest(self) -> str:
+        """What the judges put into a judgment's key."""
+        return court_digest(self.plan.experiment.judges, self.library.roots)
+
+    @functools.cached_property
+    def court(self) -> Court | None:
+        """The judge panel, where the experiment has one."""
+        judges = self.plan.experiment.judges
+        return court(self.gateway, judges, self.library.roots) if judges and self.gateway else None
 
     def ground(self, scenario: str) -> Ground:
         """The scenario's ground, laid once."""
@@ -193,7 +201,7 @@ def _runner(journey: Journey, cell: Cell) -> Runner:
         arm=arm,
         agent=installed.agent,
         program=installed.program,
-        models=journey.models,
+        gateway=journey.gateway,
         sandbox=SANDBOXES["host"],
         limits=experiment.limits,
         cancel=journey.cancel,
@@ -206,14 +214,11 @@ def _judgment(journey: Journey, cell: Cell, trial: Trial, place: CellFolder) -> 
         return None
     ground = journey.ground(cell.scenario)
     stored = read_record(place.judgment, Judgment)
-    if (
-        stored
-        and stored.key == judgment_key(trial, ground.folder.judging_digest)
-        and stored.error is None
-        and not journey.fresh
-    ):
+    key = judgment_key(trial, ground.folder.judging_digest, journey.court_digest)
+    if stored and stored.key == key and stored.error is None and not journey.fresh:
         return stored
-    bench = Bench(SANDBOXES["host"], journey.plan.experiment.limits, journey.cancel)
+    limits = journey.plan.experiment.limits
+    bench = Bench(SANDBOXES["host"], limits, journey.cancel, journey.court, journey.court_digest)
     made = judge(trial, ground, place, bench)
     write_record(place.judgment, made)
     return made

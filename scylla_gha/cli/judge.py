@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.cli.access import reach, require_access
 from scylla_gha.cli.evaluate import work
 from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.proc import Cancel
@@ -24,4 +25,7 @@ def command(experiment: str, runs: Path, jobs: int) -> None:
     plan = options.stored_plan(folder)
     stored = tuple(cell for cell in plan.cells if stored_trial(cell, folder.cell(cell.id)))
     part = plan.model_copy(update={"cells": stored})
-    work(Journey(part, folder, options.library(), {}, Cancel()), jobs)
+    journey = Journey(part, folder, options.library(), {}, Cancel())
+    require_access({}, plan.experiment.judges, options.Tape())
+    with reach(journey, options.Tape()):
+        work(journey, jobs)

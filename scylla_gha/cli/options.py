@@ -3,6 +3,7 @@
 import functools
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -20,7 +21,18 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on st
 jobs = click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1, show_default="number of cores",
                     help="Trials at once.")  # fmt: skip
 yes = click.option("--yes", is_flag=True, help="Do not ask.")
+record = click.option("--record", type=click.Path(path_type=Path, file_okay=False),
+                      help="A folder to record all model traffic into.")  # fmt: skip
+replay = click.option("--replay", is_flag=True, help="Answer from the experiment's recording; no key, nothing is paid.")
 fresh = click.option("--fresh", is_flag=True, help="Run again what is stored; says what that is, and asks.")
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """Folders of recordings: one to write, or one to answer from instead of a provider."""
+
+    record: Path | None = None
+    replay: Path | None = None
 
 
 def selection(command: Callable[..., None]) -> Callable[..., None]:
@@ -42,6 +54,17 @@ def selection(command: Callable[..., None]) -> Callable[..., None]:
 def library() -> Library:
     """The library of the current folder."""
     return Library.here(Path.cwd())
+
+
+def tape(experiment: str, record: Path | None, *, replay: bool) -> Tape:
+    """The recording to write or to answer from: `config/recordings/<experiment>` of the library.
+
+    Raises:
+        ConfigError: there is no recording of the experiment.
+    """
+    if not replay:
+        return Tape(record.resolve() if record else None)
+    return Tape(record.resolve() if record else None, library().recording(Path(experiment).stem))
 
 
 def run_folder(base: Path, name: str) -> RunFolder:

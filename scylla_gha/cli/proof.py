@@ -121,7 +121,7 @@ def _twice(ground: Ground, agent: str, patch: Path) -> tuple[bool, Judgment | No
 
 def _try(ground: Ground, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
     arm = Arm(id=agent, agent=agent, version="1")
-    runner = Runner(arm, AGENTS[agent], "", {}, _BENCH.sandbox, _BENCH.limits, _BENCH.cancel, patch)
+    runner = Runner(arm, AGENTS[agent], "", None, _BENCH.sandbox, _BENCH.limits, _BENCH.cancel, patch)
     with scratch() as root:
         cell = CellFolder(root / "cell")
         attempt = run(runner, ground, prepare(ground, root / "ground"), cell.attempt(1))

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.cli.access import reach
 from scylla_gha.cli.evaluate import open_journey, work
 from scylla_gha.cli.planning import tell
 from scylla_gha.plan import Choice, refuse_above_budget
@@ -18,14 +19,10 @@ from scylla_gha.store import write_record
 @options.jobs
 @options.fresh
 @options.yes
+@options.record
+@options.replay
 def command(
-    experiment: str,
-    choice: Choice,
-    runs: Path,
-    jobs: int,
-    *,
-    fresh: bool,
-    yes: bool,
+    experiment: str, choice: Choice, runs: Path, jobs: int, *, fresh: bool, yes: bool, record: Path | None, replay: bool
 ) -> None:
     """Let the agents of EXPERIMENT work on its cells; nothing is judged.
 
@@ -33,9 +30,11 @@ def command(
     scylla-gha run quickstart --only '001-*'
     """  # noqa: D301
     folder = options.run_folder(runs, experiment)
-    journey = open_journey(experiment, choice, folder, fresh=fresh, yes=yes)
+    tape = options.tape(experiment, record, replay=replay)
+    journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)
     refuse_above_budget(journey.plan)
     write_record(folder.plan, journey.plan)
     journey.judging = False
-    work(journey, jobs)
+    with reach(journey, tape):
+        work(journey, jobs)

@@ -146,6 +146,11 @@ class Library:
             found.update(here)
         return found
 
+    def recording(self, experiment: str) -> Path:
+        """The folder of an experiment's recorded traffic."""
+        found = {p.name: p for root in reversed(self.roots) for p in (root / "config" / "recordings").glob("*/")}
+        return _pick(found, experiment, "recording", "config/recordings/")
+
     def experiment_names(self) -> list[str]:
         """All experiments' ids."""
         return sorted(self._by_stem("experiments"))

@@ -8,6 +8,7 @@ required checkpoint holds.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from scylla_gha.judges.consensus import Agreed, Consensus
 from scylla_gha.model.judgment import CategoryScore, CheckResult, Grade, ItemScore, Score
 from scylla_gha.model.rubric import Item, Rubric
 from scylla_gha.model.scenario import ProgressStep, Scenario
@@ -15,39 +16,59 @@ from scylla_gha.model.scenario import ProgressStep, Scenario
 _THRESHOLDS: Final[tuple[tuple[float, Grade], ...]] = ((0.8, "A"), (0.6, "B"), (0.4, "C"), (0.2, "D"))
 _DIGITS: Final = 9  # of rounding before a comparison, so that .6 from a sum of floats is .6
 NO_PANEL: Final = "for the judge panel, and none is configured"
+NOT_ASKED: Final = "the judge panel was not asked"
 
 Checks = Mapping[str, CheckResult]
 
 
-def score_items(rubric: Rubric, checks: Checks, *, changed: bool = True) -> tuple[ItemScore, ...]:
-    """Every item of the rubric, scored by code or N/A with its reason.
+def score_items(
+    rubric: Rubric, checks: Checks, *, changed: bool = True, panel: Consensus | None = None
+) -> tuple[ItemScore, ...]:
+    """Every item of the rubric, scored by code or by the panel, or N/A with its reason.
 
-    Where nothing was `changed`, nothing is earned: what holds on the base already is not the agent's doing.
+    Where nothing was `changed`, nothing is earned: what holds on the base already is not the agent's doing. A panel
+    need not be asked then; an empty consensus says that there is one. An item that the panel left unjudged is None
+    here, and `panel.error` says so: such a trial must not be scored.
     """
-    items = tuple(_item(category.id, item, checks) for category in rubric.categories for item in category.items)
+    pairs = [(category.id, item) for category in rubric.categories for item in category.items]
+    items = tuple(_item(category, item, checks, panel) for category, item in pairs)
     if changed:
         return items
-    nothing = {"value": 0.0, "reason": "nothing was changed"}
-    return tuple(item if item.value is None else item.model_copy(update=nothing) for item in items)
+    return tuple(_unearned(item, panel) for item in items)
 
 
-def _item(category: str, item: Item, checks: Checks) -> ItemScore:
-    value, reason = _value(item, checks)
-    by = "check" if item.checks else "judge"
-    return ItemScore(id=item.id, category=category, points=item.points, value=value, by=by, reason=reason)  # type: ignore[arg-type]
+def _unearned(item: ItemScore, panel: Consensus | None) -> ItemScore:
+    """Nothing for an item that applies; without a panel, the items for it do not."""
+    unasked = panel is not None and item.reason == NOT_ASKED
+    if item.value is None and not unasked:
+        return item
+    return item.model_copy(update={"value": 0.0, "reason": "nothing was changed"})
 
 
-def _value(item: Item, checks: Checks) -> tuple[float | None, str]:
+def _item(category: str, item: Item, checks: Checks, panel: Consensus | None) -> ItemScore:
+    agreed = _agreed(item, checks, panel)
+    return ItemScore(
+        id=item.id,
+        category=category,
+        points=item.points,
+        value=agreed.value,
+        by="check" if item.checks else "judge",
+        reason=agreed.reason,
+        flags=agreed.flags,
+    )
+
+
+def _agreed(item: Item, checks: Checks, panel: Consensus | None) -> Agreed:
     if item.applies_if and not checks[item.applies_if].holds:
-        return None, f"does not apply: {item.applies_if} does not hold"
+        return Agreed(None, f"does not apply: {item.applies_if} does not hold")
     if not item.checks:
-        return None, NO_PANEL
+        return (panel.items.get(item.id) or Agreed(None, NOT_ASKED)) if panel else Agreed(None, NO_PANEL)
     found = [checks[name] for name in item.checks]
     failed = [check.id for check in found if not check.holds]
     reason = f"fails: {', '.join(failed)}" if failed else f"holds: {', '.join(item.checks)}"
     if item.type == "binary":
-        return float(not failed), reason
-    return min(1.0, sum(check.value for check in found) / len(found)), reason
+        return Agreed(float(not failed), reason)
+    return Agreed(min(1.0, sum(check.value for check in found) / len(found)), reason)
 
 
 def score_categories(rubric: Rubric, items: Iterable[ItemScore]) -> tuple[CategoryScore, ...]:
@@ -80,12 +101,20 @@ def grade(score: float, *, excess_cited: bool = False) -> Grade:
     return next((letter for threshold, letter in _THRESHOLDS if rounded >= threshold), "F")
 
 
-def progress(steps: Iterable[ProgressStep], checks: Checks, items: Iterable[ItemScore]) -> float | None:
-    """Weight of the achieved steps over that of all that could be decided; None where none could."""
-    values = {item.id: item.value for item in items}
+def progress(
+    steps: Iterable[ProgressStep], checks: Checks, items: Iterable[ItemScore], panel: Consensus | None = None
+) -> float | None:
+    """Weight of the achieved steps over that of all that could be decided; None where none could.
+
+    What code verified, code decides. A step that hangs on an item of the panel is achieved where the panel says so.
+    """
+    by_id = {item.id: item for item in items}
     expected = achieved = 0.0
     for step in steps:
-        value = checks[step.checkpoint].value if step.checkpoint else values[step.item or ""]
+        item = by_id.get(step.item or "")
+        value = checks[step.checkpoint].value if step.checkpoint else item.value if item else None
+        if panel is not None and item is not None and item.by == "judge" and value is not None:
+            value = float(step.step in panel.steps)
         if value is not None:
             expected += step.weight
             achieved += step.weight * value
@@ -93,9 +122,15 @@ def progress(steps: Iterable[ProgressStep], checks: Checks, items: Iterable[Item
 
 
 def score_trial(
-    scenario: Scenario, rubric: Rubric, checks: Checks, items: tuple[ItemScore, ...], *, changed: bool = True
+    scenario: Scenario,
+    rubric: Rubric,
+    checks: Checks,
+    items: tuple[ItemScore, ...],
+    *,
+    changed: bool = True,
+    panel: Consensus | None = None,
 ) -> Score:
-    """The verdict on a trial that the agent completed."""
+    """The verdict on a trial that the agent completed; nobody calls it where the panel left an item unjudged."""
     number = total(score_categories(rubric, items))
     failed = [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
     broken = tuple(point.id for point in scenario.checkpoints if point.guard and not checks[point.id].holds)
@@ -104,9 +139,9 @@ def score_trial(
     why = f"{failed[0]} does not hold" if failed else f"{shown}, threshold {rubric.pass_threshold:g}"
     return Score(
         score=number,
-        grade=None if number is None else grade(number),
+        grade=None if number is None else grade(number, excess_cited=panel is not None and panel.excess is not None),
         passed=enough and not failed,
         why=why,
-        progress=progress(scenario.progress, checks, items) if changed else 0.0,
+        progress=progress(scenario.progress, checks, items, panel) if changed else 0.0,
         broken=broken,
     )

@@ -16,6 +16,7 @@ class Limits(Record):
     usd: Annotated[float | None, Field(gt=0, description="model cost, as the agent CLI counts it")] = None
     file_mb: Annotated[int, Field(gt=0, description="size of any one file that agent or check writes")] = 256
     diff_mb: Annotated[int, Field(gt=0, description="size of all files that the agent changed")] = 64
+    rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     api_retries: Annotated[int, Field(ge=0, description="how often the agent CLI repeats a failed request")] = 4
 
 
@@ -37,6 +38,9 @@ class Experiment(Record):
     ]
     variants: Annotated[tuple[Text, ...], Field(description="globs over tier/sub-test, e.g. T0/*")] = ()
     models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()
+    judges: Annotated[
+        tuple[Text, ...], Field(description="models of the judge panel, at least two; none: their items are N/A")
+    ] = ()
     repetitions: Annotated[int | None, Field(ge=1, le=9999, description="none: each scenario's runs_per_tier")] = None
     baseline: Annotated[Text, Field(description="the arm that the others are compared with")]
     seed: Annotated[int, Field(description="of the order in which arms are interleaved")] = 0

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from scylla_gha.model.panel import Flag, JudgeAnswer
 from scylla_gha.model.record import Record, digest
-from scylla_gha.model.trial import Trial
+from scylla_gha.model.trial import NO_USAGE, Trial, Usage
 
 Grade = Literal["S", "A", "B", "C", "D", "F"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -22,7 +23,7 @@ class CheckResult(Record):
 
 
 class ItemScore(Record):
-    """An item's value in 0..1, or None with the reason why it is N/A."""
+    """An item's value in 0..1, or None with the reason why it is N/A; of the panel, the consensus."""
 
     id: str
     category: str
@@ -30,6 +31,7 @@ class ItemScore(Record):
     value: Fraction | None
     by: Literal["check", "judge"]
     reason: str
+    flags: tuple[Flag, ...] = ()
 
 
 class CategoryScore(Record):
@@ -52,21 +54,23 @@ class Score(Record):
     broken: Annotated[tuple[str, ...], Field(description="guards that held on the base and no longer do")] = ()
 
 
-def judgment_key(trial: Trial, judging_digest: str) -> str:
-    """Covers the trial, what it left, and all that judges it."""
+def judgment_key(trial: Trial, judging_digest: str, court_digest: str) -> str:
+    """Covers the trial, what it left, and all that judges it: by code, and by a panel."""
     diff = trial.last.diff
-    return digest([trial.key, diff.sha256 if diff else None, judging_digest])
+    return digest([trial.key, diff.sha256 if diff else None, judging_digest, court_digest])
 
 
 class Judgment(Record):
     """One judgment of a trial; `key` covers the trial's key, checks, rubric and judges."""
 
-    schema_version: int = 1
+    schema_version: int = 2
     cell: str
     key: str
     trial_key: str
     error: Annotated[str | None, Field(description="why it could not be judged; never the agent's doing")] = None
     checks: tuple[CheckResult, ...] = ()
     items: tuple[ItemScore, ...] = ()
+    answers: Annotated[tuple[JudgeAnswer, ...], Field(description="each judge's own; empty: no panel was asked")] = ()
+    usage: Annotated[Usage, Field(description="of the panel; what an agent cost stands in its trial")] = NO_USAGE
     categories: tuple[CategoryScore, ...] = ()
     result: Score | None = None

@@ -1,12 +1,12 @@
 """A model's facts: what it is called and what it costs."""
 
 import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from scylla_gha.model.record import Record, Text
-from scylla_gha.model.trial import Usage
+from scylla_gha.model.traffic import Tokens
 
 _MILLION = 1_000_000
 
@@ -17,20 +17,14 @@ class Price(Record):
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
     cache_read: Annotated[float, Field(ge=0)]
-    cache_write: Annotated[float, Field(ge=0, description="for the lifetime of five minutes, the CLI's default")]
+    cache_write_5m: Annotated[float, Field(ge=0, description="for a lifetime of five minutes")]
+    cache_write_1h: Annotated[float, Field(ge=0, description="for a lifetime of an hour")]
     date: datetime.date
     source: Text
 
-    def usd(self, usage: Usage) -> float | None:
-        """What the tokens cost; None where one of the four kinds is unknown."""
-        parts = (
-            (usage.input_tokens, self.input),
-            (usage.output_tokens, self.output),
-            (usage.cache_read_tokens, self.cache_read),
-            (usage.cache_write_tokens, self.cache_write),
-        )
-        known = [tokens * price for tokens, price in parts if tokens is not None]
-        return sum(known) / _MILLION if len(known) == len(parts) else None
+    def usd(self, tokens: Tokens) -> float:
+        """What the tokens cost."""
+        return float(sum(getattr(tokens, kind) * getattr(self, kind) for kind in Tokens.model_fields)) / _MILLION
 
 
 class Model(Record):
@@ -40,3 +34,6 @@ class Model(Record):
     provider: Text
     context_tokens: Annotated[int, Field(gt=0)]
     price: Price | None = None
+    accepts: Annotated[
+        tuple[Literal["temperature", "max_tokens"], ...], Field(description="settings that its requests may carry")
+    ] = ("temperature", "max_tokens")

@@ -74,5 +74,6 @@ class Report(Record):
     scenarios: tuple[ScenarioRow, ...]
     comparisons: tuple[Comparison, ...]
     excluded: tuple[Excluded, ...]
+    judge_usd: Annotated[float | None, Field(description="of all panels; null when one is unknown")]
     warnings: tuple[str, ...]
     estimate: Estimate

@@ -103,6 +103,11 @@ class Attempt(Record):
     started_at: datetime.datetime
     seconds: float
     usage: Usage
+    requests: Annotated[int, Field(description="that reached the gateway")] = 0
+    repeated_requests: Annotated[int, Field(description="those of them that followed a failed one")] = 0
+    first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
+    generation_seconds: Annotated[float, Field(description="from an answer's first byte to its last, summed")] = 0.0
+    characters: Annotated[dict[str, int], Field(description="of all requests, by component")] = {}
     turns: int | None = None
     tool_calls: dict[str, int] = {}
     failed_tool_calls: int = 0

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scylla_gha.model.report import Report
-from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain, short_names
+from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain, short_names, usd
 
 
 def show(report: Report, console: Console) -> None:
@@ -26,7 +26,7 @@ def _parts(report: Report) -> list[RenderableType]:
     said = f"{counts.planned} planned, {counts.ran} ran, {counts.judged} judged, {counts.scored} scored"
     parts: list[RenderableType] = [table, _line(COUNTS_NOTE)]
     parts += [_line(f"all arms: {shared}")] if shared else []
-    parts.append(_line(said))
+    parts.append(_line(f"{said}; judges {usd(report.judge_usd)}"))
     parts += [
         _line(f"{names[one.arm]} against {names.get(one.baseline, one.baseline)}: {one.verdict} ({one.why})")
         for one in report.comparisons

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.support.command import Said, scylla
+from tests.support.hello import WRITE, diligent, hello
 from tests.support.provider import Body, Fail, Hang, Provider, Say, Script, serve, tool_results, user_texts
 
 KEY = "sk-ant-canary-0123456789"
-WRITE = Say("I write it.", "Bash", {"command": "printf 'print(\"Hello, World!\")\\n' > hello.py && python3 hello.py"})
 EXPERIMENT = """\
 id: probe
 question: What becomes of this?
@@ -20,17 +20,9 @@ variants: [T0/00-empty]
 models: [claude-sonnet-5]
 repetitions: 1
 baseline: t0-00-empty.claude-code.claude-sonnet-5
-limits: {timeout_seconds: SECONDS, api_retries: 0TURNS}
+limits: {timeout_seconds: SECONDS, api_retries: 0, rate_limit_seconds: 1TURNS}
 retry: {attempts: 2, backoff_seconds: 0}
 """
-
-
-def diligent(body: Body) -> Say:
-    """Write the file, and say that it is done only where the tool really printed the greeting."""
-    results = tool_results(body)
-    if not results:
-        return WRITE
-    return Say("Done." if results[-1] == "Hello, World!" else f"That failed: {results[-1]}")
 
 
 def evaluate(tmp_path: Path, provider: Provider, seconds: int = 60, turns: str = "") -> Said:
@@ -53,7 +45,7 @@ def trial(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_hello_claude_goes_the_whole_way(tmp_path: Path) -> None:
-    with serve(diligent) as provider:
+    with serve(hello) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
         said = scylla("evaluate", "hello-claude", "--json", cwd=tmp_path, env=env)
         asked = len(provider.requests)
@@ -74,7 +66,7 @@ def test_hello_claude_goes_the_whole_way(tmp_path: Path) -> None:
 def assert_prompt_and_treatment_arrived(provider: Provider) -> None:
     prompt = (Path(__file__).parents[2] / "scenarios/core/001-hello-world/prompt.md").read_text()
     systems = set()
-    for body in provider.requests:
+    for body in (body for body in provider.requests if body.get("tools")):
         assert user_texts(body)[-1].strip() == prompt.strip()
         # what identifies the request, and the CLI's one line about itself, stay whatever the system prompt is
         systems.add("".join(block["text"] for block in body["system"][2:])[:20])
@@ -97,6 +89,28 @@ def assert_stored_whole(run: Path) -> None:
     assert call["seconds"] > 0
 
 
+def test_the_agent_has_a_dummy_key_and_nothing_of_the_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY_OF_THE_HARNESS", "tweet")
+    look = Say("I look around.", "Bash", {"command": "env; cat /proc/$PPID/environ"})
+    with serve(lambda body: Say("Done.") if tool_results(body) else look) as provider:
+        evaluate(tmp_path, provider)
+    (seen,) = tool_results(provider.requests[-1])
+    assert "ANTHROPIC_API_KEY=sk-scylla-" in seen
+    assert KEY not in seen
+    assert "tweet" not in seen
+    assert set(provider.keys) == {KEY}
+
+
+def test_a_trials_budget_ends_it_before_the_request(tmp_path: Path) -> None:
+    with serve(lambda _: Say("On.", "Bash", {"command": "true"})) as provider:
+        evaluate(tmp_path, provider, turns=", usd: 0.001")
+    row = only_row(tmp_path)
+    # $0.00045 a request: the third is refused
+    assert (row["outcome"], len(provider.requests)) == ("budget_exceeded", 3), row["reason"]
+    assert "budget_exceeded:trial" in row["reason"]
+    assert row["usd"] == pytest.approx(len(provider.requests) * 0.00045)
+
+
 def test_an_agent_that_only_says_it_is_done_fails(tmp_path: Path) -> None:
     with serve(lambda _: Say("Done: hello.py prints the greeting.")) as provider:
         said = evaluate(tmp_path, provider)
@@ -115,6 +129,11 @@ def fails_once(status: int) -> Script:
     return script
 
 
+def cuts_each_stream(body: Body) -> Say | Fail:
+    """The CLI asks again without a stream, which fails as well."""
+    return Say("I write", cut=True) if body.get("stream") else Fail(500)
+
+
 def works_and_then(answer: Say | Fail | Hang) -> Script:
     return lambda body: answer if tool_results(body) else WRITE
 
@@ -127,7 +146,7 @@ def works_and_then(answer: Say | Fail | Hang) -> Script:
         pytest.param(lambda _: Fail(429), "provider_error", 2, id="429"),
         pytest.param(lambda _: Fail(500), "provider_error", 2, id="500"),
         pytest.param(lambda _: Fail(529), "provider_error", 2, id="529"),
-        pytest.param(lambda _: Say("I write", cut=True), "provider_error", 2, id="a stream cut in the middle"),
+        pytest.param(cuts_each_stream, "provider_error", 2, id="a stream cut in the middle"),
         pytest.param(works_and_then(Fail(529)), "provider_error", 2, id="529 after work was done"),
         pytest.param(fails_once(529), "completed", 2, id="529 once, then well"),
         pytest.param(lambda _: Say("No.", stop_reason="refusal"), "refused", 1, id="refusal"),

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from tests.support.command import scylla
-from tests.support.provider import Say, serve, tool_results
+from tests.support.hello import hello
+from tests.support.provider import serve
 from tests.support.readme import README, blocks, shell_lines
 
 ROOT = README.parent
@@ -33,6 +34,7 @@ def test_the_two_commands_and_the_others_are_tested_here() -> None:
         "./scylla evaluate",  # below, in a checkout without the toolkit's own runs
         "./scylla test",  # what .ci/run calls
         "./scylla evaluate hello-claude",  # below, with a scripted provider
+        "./scylla evaluate hello-claude --replay",  # below
         "scylla-gha validate scenarios/mine/101-greet-nobody --execute",  # below
     }
     assert "./scylla test" in (ROOT / ".ci/run").read_text()
@@ -48,13 +50,18 @@ def test_the_quickstart_ends_as_shown(tmp_path: Path) -> None:
 
 
 def test_hello_claude_runs_with_a_key(tmp_path: Path) -> None:
-    write = {"command": "printf 'print(\"Hello, World!\")\\n' > hello.py"}
-    with serve(lambda body: Say("Done.") if tool_results(body) else Say("So.", "Bash", write)) as provider:
+    with serve(hello) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-test"}
         done = entry("evaluate", "hello-claude", cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
-    assert "6 planned, 6 ran, 6 judged, 6 scored" in done.stdout
+    assert "6 planned, 6 ran, 6 judged, 6 scored; judges $0.0108" in done.stdout
     assert "estimate: $" in done.stderr
+
+
+def test_hello_claude_runs_from_its_recording(tmp_path: Path) -> None:
+    done = entry("evaluate", "hello-claude", "--replay", cwd=tmp_path, env={"ANTHROPIC_API_KEY": ""})
+    assert done.returncode == 0, done.stderr
+    assert "6 planned, 6 ran, 6 judged, 6 scored; judges $0.0108" in done.stdout
 
 
 def test_a_scenario_of_ones_own(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.ask import ASK
 from tests.support.command import COMMAND, Said, scylla
 from tests.support.library import write_model
 from tests.support.processes import ends, number_in
+from tests.support.provider import Say, serve
 from tests.support.records import make_checkpoint, make_model
 from tests.support.repository import CHECKPOINTS, SCENARIO, cache, environment, make_repository
 from tests.support.standin import ARM, claude_environment, running, say, write_claude_experiment
@@ -135,12 +137,13 @@ def test_fresh_asks_nothing_where_nothing_is_stored(repo: Path) -> None:
 def test_fresh_says_what_was_paid_and_what_is_unknown(repo: Path) -> None:
     write_claude_experiment(repo, repetitions=2)
     write_model(repo, make_model(id="claude-sonnet-5"))  # a million tokens in cost $1
-    priced = 'sed \'s/claude-sonnet-4-5-20250929/claude-sonnet-5/; s/"input_tokens":100/"input_tokens":1000000/\''
-    script = f"if mkdir {repo}/started; then {say('hang')} | {priced}; else {say('in-a-message')}; fi"
-    env = claude_environment(repo.parent, script)
-    assert evaluate(repo, "--jobs", "1", env=env).code == 0
-    said = fresh(repo, "n\n", env=env)
+    script = f"if mkdir {repo}/started; then {ASK} claude-sonnet-5 x; else {ASK} new x; fi >answer; {say('ok')}"
+    with serve(lambda _: Say("Hi.", usage={"input_tokens": 1_000_000})) as provider:
+        env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
+        assert evaluate(repo, "--jobs", "1", env=env).code == 0
+        said = fresh(repo, "n\n", env=env)
     assert "--fresh runs 2 stored trials again; they cost $1.00, and 1 attempts of unknown cost" in said.err
+    assert len(provider.requests) == 2
 
 
 SLOW = "echo 1 >work; echo $$ >PID; exec sleep 600"

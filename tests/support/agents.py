@@ -6,7 +6,7 @@ from typing import Any
 
 from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
 from scylla_gha.model.experiment import Limits
-from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory, Usage
+from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from scylla_gha.proc import Cancel
 from scylla_gha.run import Runner
 from scylla_gha.sandboxes.host import HostSandbox
@@ -21,17 +21,15 @@ class ShellAgent:
     script: str = "true"
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
-    by_model: Mapping[str, Usage] | None = None
     package: Package | None = None
 
     def version(self, program: str) -> str:
         return program or "1"
 
-    def require_access(self) -> None:
-        """It reaches for nothing."""
-
     def command(self, task: Task, program: str) -> Command:
         told = {"MODEL": str(task.model), "PROGRAM": program, "PATCH": str(task.patch), "TURNS": str(task.limits.turns)}
+        if task.access:
+            told |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
         return Command(("/bin/sh", "-c", self.script), {**told, **self.env}, self.secrets)
 
     def read(self, ended: Ended) -> Reading:
@@ -46,11 +44,11 @@ class ShellAgent:
             outcome, reason = Outcome.AGENT_ERROR, ended.complaint()
         said = Step(source="agent", text=text, tool_calls=made)
         again = bool(ends) and "again" in ends[-1]
-        return Reading(outcome, reason, again, self.by_model, Trajectory(steps=(said,)), len(calls), "7.0")
+        return Reading(outcome, reason, again, Trajectory(steps=(said,)), len(calls), "7.0")
 
 
 def make_runner(agent: Any, **given: Any) -> Runner:
-    """The agent on the host, with no model known."""
-    fields = {"arm": make_model_arm(), "program": "", "models": {}, "sandbox": HostSandbox(), "limits": Limits(),
+    """The agent on the host, without a gateway."""
+    fields = {"arm": make_model_arm(), "program": "", "gateway": None, "sandbox": HostSandbox(), "limits": Limits(),
               "cancel": Cancel()}  # fmt: skip
     return Runner(agent=agent, **{**fields, **given})

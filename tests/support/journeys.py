@@ -32,10 +32,8 @@ class Travelled:
         return [trial for _, trial, _ in self.told]
 
 
-def set_out(
-    repository: Repository, runs: Path, agents: dict[str, ShellAgent], jobs: int = 1, **given: Any
-) -> Travelled:
-    """Plan and travel with the agents, by name; `given` are fields of the experiment, or `cancel` and `fresh`."""
+def make_journey(repository: Repository, runs: Path, agents: dict[str, ShellAgent], **given: Any) -> Journey:
+    """Plan with the agents, by name; `given` are fields of the experiment, or `cancel` and `fresh`."""
     how = {name: given.pop(name) for name in ("cancel", "fresh", "judging", "epoch") if name in given}
     fields = {"id": "greet", "scenarios": (SCENARIO,), "agents": tuple(agents), "baseline": next(iter(agents)),
               "retry": {"attempts": 3, "backoff_seconds": 0.0}, **given}  # fmt: skip
@@ -44,6 +42,13 @@ def set_out(
     made = plan(make_experiment(**fields), library, known, Choice(epoch=how.pop("epoch", "")))
     installed = {name: Installed(agent, "", "1") for name, agent in agents.items()}
     cancel = how.pop("cancel", None) or Cancel()
-    travelled = Travelled(Journey(made, RunFolder(runs), library, installed, cancel, **how))
-    travel(travelled.journey, made.cells, jobs, lambda *told: travelled.told.append(told))
+    return Journey(made, RunFolder(runs), library, installed, cancel, **how)
+
+
+def set_out(
+    repository: Repository, runs: Path, agents: dict[str, ShellAgent], jobs: int = 1, **given: Any
+) -> Travelled:
+    """Plan and travel with the agents; `given` as above."""
+    travelled = Travelled(make_journey(repository, runs, agents, **given))
+    travel(travelled.journey, travelled.journey.plan.cells, jobs, lambda *told: travelled.told.append(told))
     return travelled

@@ -6,7 +6,7 @@ really gave the result that it expects.
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +24,12 @@ class Say:
     arguments: Body = field(default_factory=dict)
     stop_reason: str | None = None
     cut: bool = False  # end the stream in the middle
+    wait: float = 0.0  # seconds before the first byte
+    pause: float = 0.0  # seconds in the middle
+    pieces: int = 1  # events that each block's content comes in
+    garbage: bytes = b""  # raw bytes between two events
+    usage: Body = field(default_factory=dict)  # beside the usual counts
+    output_tokens: int | None = 25  # None: the answer never says
 
     @property
     def reason(self) -> str:
@@ -35,6 +41,8 @@ class Fail:
     """An error status instead of an answer."""
 
     status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    message: str = "scripted"
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,12 @@ class Hang:
     """No answer at all until the server ends."""
 
 
-Script = Callable[[Body], Say | Fail | Hang]
+@dataclass(frozen=True)
+class Hangup:
+    """The connection ends without an answer."""
+
+
+Script = Callable[[Body], Say | Fail | Hang | Hangup]
 
 
 @dataclass
@@ -52,6 +65,9 @@ class Provider:
     url: str
     requests: list[Body] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    raw: list[bytes] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
 
@@ -85,7 +101,10 @@ def serve(script: Script) -> Iterator[Provider]:
         served = provider
         follow = staticmethod(script)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 512
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     provider.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -111,50 +130,79 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(200, {})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        raw = self.rfile.read(int(self.headers["content-length"]))
+        body = json.loads(raw)
+        if self.path.startswith("/v1/messages/count_tokens"):
+            self._json(200, {"input_tokens": 42})
+            return
         if not self.path.startswith("/v1/messages?") and self.path != "/v1/messages":
             self._json(404, _error("not_found_error", self.path))
             return
         self.served.requests.append(body)
         self.served.keys.append(self.headers.get("x-api-key"))
+        self.served.paths.append(self.path)
+        self.served.headers.append({name.lower(): value for name, value in self.headers.items()})
+        self.served.raw.append(raw)
         answer = type(self).follow(body)
         if isinstance(answer, Fail):
-            self._json(answer.status, _error("scripted_error", f"scripted {answer.status}"))
+            content = _error("scripted_error", f"{answer.message} {answer.status}")
+            self._json(answer.status, content, answer.headers)
+        elif isinstance(answer, Hangup):
+            self.close_connection = True
         elif isinstance(answer, Hang):
             self.served.ended.wait(600)
             self.close_connection = True
-        else:
+        elif body.get("stream"):
             self._stream(body["model"], answer)
+        else:
+            self._json(200, self._whole(body["model"], answer))
 
-    def _json(self, status: int, content: Body) -> None:
+    def _json(self, status: int, content: Body, headers: Mapping[str, str] | None = None) -> None:
         data = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
 
+    def _message(self, model: str, answer: Say) -> Body:
+        usage = {"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+                 "output_tokens": 1, **answer.usage}  # fmt: skip
+        return {"id": f"msg_{len(self.served.requests)}", "type": "message", "role": "assistant", "model": model,
+                "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
+
+    def _whole(self, model: str, answer: Say) -> Body:
+        message = self._message(model, answer)
+        message["content"] = [{"type": "text", "text": answer.text}]
+        if answer.tool:
+            tool = {"type": "tool_use", "id": "toolu_01", "name": answer.tool, "input": answer.arguments}
+            message["content"].append(tool)
+        message["usage"]["output_tokens"] = answer.output_tokens
+        return {**message, "stop_reason": answer.reason}
+
     def _stream(self, model: str, answer: Say) -> None:
+        self.served.ended.wait(answer.wait)
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
         self.close_connection = True
-        usage = {"input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
-                 "output_tokens": 1}  # fmt: skip
-        number = len(self.served.requests)
-        message: Body = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": [],
-                   "stop_reason": None, "stop_sequence": None, "usage": usage}  # fmt: skip
-        self._event("message_start", message=message)
-        for index, (block, delta) in enumerate(_blocks(answer, number)):
+        self._event("message_start", message=self._message(model, answer))
+        for index, (block, deltas) in enumerate(_blocks(answer, len(self.served.requests))):
             self._event("content_block_start", index=index, content_block=block)
-            self._event("content_block_delta", index=index, delta=delta)
+            for delta in deltas:
+                self._event("content_block_delta", index=index, delta=delta)
             if answer.cut:
                 return
+            self.served.ended.wait(answer.pause)
             self._event("content_block_stop", index=index)
+        self.wfile.write(answer.garbage)
         end = {"stop_reason": answer.reason, "stop_sequence": None}
-        self._event("message_delta", delta=end, usage={"output_tokens": 25})
+        usage = {} if answer.output_tokens is None else {"usage": {"output_tokens": answer.output_tokens}}
+        self._event("message_delta", delta=end, **usage)
         self._event("message_stop")
 
     def _event(self, kind: str, **content: Any) -> None:
@@ -162,11 +210,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def _blocks(answer: Say, number: int) -> Iterator[tuple[Body, Body]]:
-    yield {"type": "text", "text": ""}, {"type": "text_delta", "text": answer.text}
+def _blocks(answer: Say, number: int) -> Iterator[tuple[Body, list[Body]]]:
+    yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in _cut(answer.text, answer)]
     if answer.tool:
         block = {"type": "tool_use", "id": f"toolu_{number:02d}", "name": answer.tool, "input": {}}
-        yield block, {"type": "input_json_delta", "partial_json": json.dumps(answer.arguments)}
+        pieces = _cut(json.dumps(answer.arguments), answer)
+        yield block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+
+
+def _cut(text: str, answer: Say) -> list[str]:
+    size = max(1, -(-len(text) // answer.pieces))
+    return [text[at : at + size] for at in range(0, len(text), size)] or [""]
 
 
 def _error(kind: str, message: str) -> Body:

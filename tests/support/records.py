@@ -145,8 +145,9 @@ def make_result(cell: Cell | None = None, **given: Any) -> Result:
         "outcome": Outcome.COMPLETED, "reason": "ended by itself", "measures_agent": True, "judged": True,
         "passed": True, "score": 1.0, "grade": "A", "progress": 1.0,
         "items_na": 0, "items_unjudged": 0, "broken_guards": 0,
-        "attempts": 1, "seconds": 2.0, "usd": 0.0, "input_tokens": 0, "output_tokens": 0, "cache_read_tokens": 0,
-        "cache_write_tokens": 0, "turns": None, "tool_calls": 0, "failed_tool_calls": 0, "files_changed": 1,
+        "attempts": 1, "seconds": 2.0, "usd": 0.0, "judge_usd": 0.0, "input_tokens": 0, "output_tokens": 0,
+        "cache_read_tokens": 0, "cache_write_tokens": 0, "turns": None, "tool_calls": 0,
+        "failed_tool_calls": 0, "files_changed": 1,
         "lines_changed": 1, "base_commit": "0" * 40, "workspace_digest": "start", "sandbox": "host",
     }  # fmt: skip
     return Result.model_validate({**defaults, **given})
@@ -173,12 +174,13 @@ def make_report(**given: Any) -> Report:
     defaults = {
         "experiment": "demo", "question": "Which is better?", "toolkit_version": "0.1.0",
         "counts": Counts(planned=0, ran=0, judged=0, scored=0), "arms": (), "scenarios": (), "comparisons": (),
-        "excluded": (), "warnings": (), "estimate": FREE,
+        "excluded": (), "judge_usd": 0.0, "warnings": (), "estimate": FREE,
     }  # fmt: skip
     return Report.model_validate({**defaults, **given})
 
 
 def make_model(**given: Any) -> Model:
-    """A model whose four prices, in USD per million tokens, are 1, 10, 0.1 and 2."""
-    price = Price(input=1.0, output=10.0, cache_read=0.1, cache_write=2.0, date=DAY, source="a price list")
+    """A model whose five prices, in USD per million tokens, are 1, 10, 0.1, 2 and 4."""
+    price = Price(input=1.0, output=10.0, cache_read=0.1, cache_write_5m=2.0, cache_write_1h=4.0, date=DAY,
+                  source="a price list")  # fmt: skip
     return Model.model_validate({"id": "m", "provider": "p", "context_tokens": 1000, "price": price, **given})

@@ -12,6 +12,7 @@ from tests.support.claude import DATA
 from tests.support.command import COMMAND
 from tests.support.repository import environment, write_greet_experiment
 
+CANARY = "sk-canary-0123456789"
 ARM = "t0-00-empty.claude-code.claude-sonnet-5"
 
 
@@ -29,9 +30,9 @@ def say(name: str) -> str:
     return f"cat {DATA}/{name}.jsonl"
 
 
-def claude_environment(root: Path, script: str) -> dict[str, str]:
-    """The environment of the command line with the stand-in first on PATH, and a key."""
-    found = environment(root, ANTHROPIC_API_KEY="sk-canary-0123456789")
+def claude_environment(root: Path, script: str, **given: str) -> dict[str, str]:
+    """The environment of the command line with the stand-in first on PATH, a key, and a provider that nobody is at."""
+    found = environment(root, ANTHROPIC_API_KEY=CANARY, ANTHROPIC_BASE_URL="http://127.0.0.1:9", **given)
     return {**found, "PATH": f"{stand_in(root, script)}:{found['PATH']}"}
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.judge import Bench
+from scylla_gha.judges.court import Court
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.trial import Trial
 from scylla_gha.proc import Cancel
@@ -19,9 +20,9 @@ CELL = make_cell(scenario="101-greet")
 SOLVE = "printf '#!/bin/sh\\necho hello\\n' >greet.sh"
 
 
-def make_bench(cancel: Cancel | None = None, **limits: Any) -> Bench:
-    """The host, with an experiment's limits."""
-    return Bench(HostSandbox(), Limits.model_validate(limits), cancel or Cancel())
+def make_bench(cancel: Cancel | None = None, court: Court | None = None, digest: str = "", **limits: Any) -> Bench:
+    """The host, with an experiment's limits, and perhaps a court of that digest."""
+    return Bench(HostSandbox(), Limits.model_validate(limits), cancel or Cancel(), court, digest)
 
 
 def leave_trial(ground: Ground, folder: CellFolder, do: str = SOLVE, **attempt: Any) -> Trial:

@@ -3,29 +3,31 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import Command, Task
+from scylla_gha.agents.base import Access, Command, Task
 from scylla_gha.agents.claude_code import ClaudeCode
 from scylla_gha.errors import ToolError
 from scylla_gha.model.experiment import Limits
-from scylla_gha.model.trial import Outcome, Usage
+from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import SystemPrompt, Treatment
 from tests.support.claude import DATA, ended_with
 from tests.support.repository import write_tree
 
-KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+ACCESS = Access(url="http://127.0.0.1:1", token="sk-scylla-of-this-trial")
+OF_THE_HARNESS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL",
+                  "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SCYLLA_CANARY")  # fmt: skip
 ALWAYS = ["--print", "--verbose", "--output-format", "stream-json", "--include-partial-messages",
           "--permission-mode", "bypassPermissions", "--strict-mcp-config"]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def no_access(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*KEYS, "ANTHROPIC_BASE_URL", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def command(home: Path, treatment: Treatment = Treatment(), model: str | None = None, **limits: Any) -> Command:
-    task = Task(prompt="Do it.", home=home, patch=home, limits=Limits.model_validate(limits), model=model,
-                treatment=treatment)  # fmt: skip
+def command(
+    home: Path,
+    treatment: Treatment = Treatment(),
+    model: str | None = None,
+    access: Access | None = None,
+    **limits: Any,
+) -> Command:
+    task = Task(prompt="Do it.", home=home, patch=home, limits=Limits.model_validate(limits), access=access,
+                model=model, treatment=treatment)  # fmt: skip
     return ClaudeCode().command(task, "/bin/claude")
 
 
@@ -53,7 +55,7 @@ def test_a_treatment_is_flags(tmp_path: Path, treatment: dict[str, Any], flags: 
     [
         ({"model": "m"}, ["--model", "m"]),
         ({"turns": 7}, ["--max-turns", "7"]),
-        ({"usd": 0.5}, ["--max-budget-usd", "0.5"]),
+        ({"usd": 0.5}, []),  # the gateway keeps it: the CLI counts with prices of its own
     ],
 )
 def test_model_and_limits_are_flags(tmp_path: Path, given: dict[str, Any], flags: list[str]) -> None:
@@ -64,34 +66,35 @@ def test_the_prompt_is_no_argument(tmp_path: Path) -> None:
     assert "Do it." not in command(tmp_path).argv
 
 
-def test_its_environment_is_the_way_to_the_model_and_its_own_switches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-1")
-    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "")
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
-    monkeypatch.setenv("SCYLLA_CANARY", "seen")
-    made = command(tmp_path, api_retries=2)
+def test_its_environment_is_the_way_to_the_gateway_and_its_own_switches(tmp_path: Path) -> None:
+    made = command(tmp_path, access=ACCESS, api_retries=2)
     assert made.env == {
-        "ANTHROPIC_API_KEY": "sk-1",
         "ANTHROPIC_BASE_URL": "http://127.0.0.1:1",
+        "ANTHROPIC_API_KEY": "sk-scylla-of-this-trial",
         "CLAUDE_CONFIG_DIR": f"{tmp_path}/.claude",
         "CLAUDE_CODE_MAX_RETRIES": "2",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
         "IS_SANDBOX": "1",
     }
-    assert made.secrets == ("sk-1",)
     assert (tmp_path / ".claude").is_dir()
+    assert ACCESS.token not in made.argv
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_any_key_is_access_and_a_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    with pytest.raises(ToolError, match="set ANTHROPIC_API_KEY and run again"):
-        ClaudeCode().require_access()
-    monkeypatch.setenv(key, "secret-value")
-    ClaudeCode().require_access()
-    assert command(tmp_path).secrets == ("secret-value",)
+def test_without_access_it_is_given_no_way_to_a_model(tmp_path: Path) -> None:
+    assert {"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"}.isdisjoint(command(tmp_path).env)
+
+
+@pytest.mark.parametrize("access", [ACCESS, None], ids=["with access", "without"])
+@pytest.mark.parametrize("name", OF_THE_HARNESS)
+def test_nothing_of_the_harnesss_environment_reaches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, access: Access | None
+) -> None:
+    before = command(tmp_path, access=access)
+    monkeypatch.setenv(name, "http://canary.example")
+    made = command(tmp_path, access=access)
+    assert "canary" not in repr(made)
+    assert made == before
 
 
 def program(folder: Path, script: str) -> str:
@@ -130,6 +133,4 @@ def test_a_transcript_is_read_and_decided(tmp_path: Path) -> None:
     reading = ClaudeCode().read(ended_with(transcript, 137))
     assert (reading.outcome, reading.turns, reading.version) == (Outcome.AGENT_ERROR, 1, "2.1.197")
     assert reading.reason == "the CLI ended with exit code 137 and no result: killed"
-    used = Usage(input_tokens=100, output_tokens=25, cache_read_tokens=0, cache_write_tokens=0)
-    assert reading.by_model == {"claude-sonnet-4-5-20250929": used}
     assert reading.trajectory.steps[0].tool_calls[0].seconds is None, "this HOME has no session files"

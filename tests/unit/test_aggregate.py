@@ -12,6 +12,7 @@ from tests.support.records import FREE, make_cell, make_excluded_result, make_ex
 
 FAILED: dict[str, Any] = {"passed": False, "score": 0.3, "grade": "D", "progress": 0.5}
 UNJUDGED: dict[str, Any] = {"judged": False, "passed": None, "score": None, "grade": None, "progress": None}
+ON_THE_HOST = "Trials ran on the host itself: the network was open, and files of this user could be read."
 NO_PANEL = (
     "No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
     "scaled up to 1."
@@ -186,6 +187,18 @@ def test_every_arm_but_the_baseline_is_compared_and_no_verdict_is_made_up() -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [(0.25, 0.5, 0.75), (0.0, 0.0, 0.0), (0.25, None, None), (None, None, None)]
+)
+def test_what_the_judges_cost_is_summed_apart_from_the_arms(
+    first: float | None, second: float | None, expected: float | None
+) -> None:
+    planned = [*cells(1), *cells(1, "nop")]
+    rows = [make_result(cell, judge_usd=usd) for cell, usd in zip(planned, (first, second), strict=True)]
+    report = aggregate(plan_of(*planned), rows)
+    assert (report.judge_usd, [arm.usd for arm in report.arms]) == (expected, [0.0, 0.0])
+
+
 def test_enough_trials_of_one_scenario_need_no_warning() -> None:
     assert aggregate(plan_of(*cells(10)), rows_of(10)).warnings == ()
 
@@ -217,7 +230,7 @@ def test_cells_that_are_not_in_the_rates_are_warned_of() -> None:
         ({"workspace_digest": None}, []),
         ({"items_na": 1, "items_unjudged": 1}, [NO_PANEL]),
         ({"items_na": 1}, []),
-        ({"model": "m"}, ["Trials ran on the host itself: the network was open, and the agent could read its key."]),
+        ({"model": "m"}, [ON_THE_HOST]),
         ({"model": "m", "sandbox": "docker"}, []),
     ],
 )  # fmt: skip

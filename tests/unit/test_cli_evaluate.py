@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from scylla_gha.model.scenario import Source
+from tests.support.ask import ASK
 from tests.support.command import Said, scylla
+from tests.support.provider import Fail, Say, serve
 from tests.support.repository import SCENARIO, environment, make_repository, write_greet_experiment, write_tree
-from tests.support.standin import ARM, claude_environment, say, write_claude_experiment
+from tests.support.standin import ARM, CANARY, claude_environment, say, write_claude_experiment
 
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 NOP, ORACLE = f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"
 
 
@@ -26,6 +29,10 @@ def evaluate(repo: Path, *args: str, env: dict[str, str] | None = None) -> Said:
 def rows(repo: Path, run: str = "greet") -> dict[str, dict[str, Any]]:
     lines = (repo / "runs" / run / "results.jsonl").read_text().splitlines()
     return {row["cell"]: row for row in map(json.loads, lines)}
+
+
+def without_time(found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in found.values()]
 
 
 def files(folder: Path) -> set[str]:
@@ -155,15 +162,53 @@ def test_a_provider_that_refuses_stops_the_arm_and_says_why(repo: Path) -> None:
     assert json.loads((repo / "runs/greet/report.json").read_text())["counts"]["planned"] == 3
 
 
-def test_the_keys_of_the_agent_are_in_no_file(repo: Path) -> None:
+def test_the_key_is_in_no_file_and_in_no_environment_of_the_agent(repo: Path) -> None:
     write_claude_experiment(repo)
-    script = f'{say("ok")}; echo "$ANTHROPIC_API_KEY" | tee leaked >&2'
-    said = evaluate(repo, "greet", env=claude_environment(repo.parent, script))
+    script = f'{say("ok")}; env >environment; echo "$ANTHROPIC_API_KEY" | tee leaked >&2; {ASK} claude-sonnet-5 Hello?'
+    with serve(lambda _: Fail(401, message=f"your key {CANARY} is")) as provider:
+        env = claude_environment(repo.parent, f"{script}; true") | {"ANTHROPIC_BASE_URL": provider.url}
+        said = evaluate(repo, "greet", env=env)
     assert said.code == 0, said.err
+    assert provider.keys == [CANARY]
     kept = b"".join(path.read_bytes() for path in (repo / "runs").rglob("*") if path.is_file())
-    assert b"sk-canary" not in kept
-    assert b"[redacted]" in kept
-    assert "sk-canary" not in said.out + said.err
+    assert b"+ANTHROPIC_API_KEY=sk-scylla-" in kept
+    assert CANARY.encode() not in kept
+    assert CANARY not in said.out + said.err
+
+
+def test_without_a_key_nothing_is_started(repo: Path) -> None:
+    write_claude_experiment(repo)
+    env = claude_environment(repo.parent, f"echo 1 >>{repo}/starts") | dict.fromkeys(KEYS, "")
+    for command in ("evaluate", "run"):
+        said = scylla(command, "greet", cwd=repo, env=env)
+        assert said.code == 5
+        assert "claude-code needs a key to reach a model; set ANTHROPIC_API_KEY, or give --replay" in said.err
+    assert not (repo / "starts").exists()
+    assert not (repo / "runs").exists()
+
+
+def test_what_is_recorded_is_replayed_without_a_key_to_the_same_rows(repo: Path) -> None:
+    write_claude_experiment(repo)
+    script = f'{say("ok")}; {ASK} claude-sonnet-5 "I am in $PWD" >said'
+    with serve(lambda body: Say(body["messages"][0]["content"])) as provider:
+        env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
+        first = evaluate(repo, "greet", "--record", "config/recordings/greet", env=env)
+    assert first.code == 0, first.err
+    assert files(repo / "config" / "recordings") == {f"greet/{SCENARIO}--{ARM}--r01--agent.jsonl"}
+    before = rows(repo)
+    (repo / "runs").rename(repo / "before")
+    env = claude_environment(repo.parent, script) | dict.fromkeys(KEYS, "")
+    second = evaluate(repo, "greet", "--replay", env=env)
+    assert second.code == 0, second.err
+    assert [row["usd"] for row in before.values()] == [pytest.approx((100 * 2 + 25 * 10) / 1e6)]
+    assert without_time(rows(repo)) == without_time(before)
+
+
+def test_a_replay_without_a_recording_says_where_it_belongs(repo: Path) -> None:
+    said = evaluate(repo, "greet", "--replay")
+    assert said.code == 3
+    assert "recording 'greet': not found in config/recordings/ of this repository or of the toolkit" in said.err
+    assert not (repo / "runs").exists()
 
 
 def test_what_the_agent_is_given_is_the_prompt_and_its_variants_flags(repo: Path) -> None:

@@ -11,7 +11,7 @@ from tests.support.library import scenario_folder
 from tests.support.records import make_arm, make_model, make_model_arm, make_scenario
 
 MODELS = {"m": make_model()}
-TURN = (400 * 10 + 25_000 * 0.1 + 1_500 * 2) / 1e6  # USD of one turn of the prior at that model's prices
+TURN = (400 * 10 + 25_000 * 0.1 + 1_500 * 2) / 1e6  # USD of one turn of the prior, whose cache lives five minutes
 
 
 def sized(size: str) -> ScenarioFolder:

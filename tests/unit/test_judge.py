@@ -58,7 +58,7 @@ def test_a_right_solution_passes_with_its_score_computed_from_the_items(tmp_path
     assert found.result.model_dump() == {"score": 1.0, "grade": "A", "passed": True, "progress": 1.0, "broken": (),
                                          "why": "score 1, threshold 0.6"}  # fmt: skip
     assert (found.cell, found.trial_key, found.error) == (CELL.id, CELL.key, None)
-    assert found.key == judgment_key(trial, ground.folder.judging_digest)
+    assert found.key == judgment_key(trial, ground.folder.judging_digest, "")
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,7 @@ def full_report() -> Report:
             Excluded(cell=f"001-one--{arms[2]}--r09", outcome="provider_error", reason="429: rate limited"),
             Excluded(cell=f"002-two--{arms[2]}--r01", outcome="missing", reason="planned, and no trial is stored"),
         ),
+        judge_usd=0.0123,
         warnings=(f"{arms[2]}: the cost of at least one trial is unknown, so its sums are.",),
     )  # fmt: skip
 
@@ -86,6 +87,7 @@ def hostile_report() -> Report:
         question="Is `a|b` <better>?\n| than | c |",
         counts=Counts(planned=1, ran=1, judged=0, scored=0),
         excluded=(Excluded(cell="001-one--nop--r01", outcome="judge_error", reason=reason),),
+        judge_usd=None,
         warnings=(reason,),
         comparisons=(Comparison(arm="nop", baseline="nop", verdict="worse", why=reason),),
     )

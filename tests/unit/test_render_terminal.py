@@ -33,7 +33,7 @@ def test_arms_counts_verdicts_exclusions_and_warnings_are_shown() -> None:
     assert rows["oracle"] == "2 100 % [34, 100] 1.00 2A $0.5000 $0.2500 12.35 s 1,234,567"
     assert rows["nop"] == "2 100 % [34, 100] 1.00 2A ? ? 12.35 s 1,234,567"
     assert lines[-4:] == [
-        "3 planned, 2 ran, 2 judged, 2 scored",
+        "3 planned, 2 ran, 2 judged, 2 scored; judges $0.00",
         "oracle against nop: not_enough_data (no interval)",
         "not in the rates: c: missing: planned",
         "warning: few trials",

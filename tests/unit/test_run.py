@@ -7,18 +7,17 @@ import pytest
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.model.experiment import Limits
-from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trajectory, Usage
+from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trajectory
 from scylla_gha.prepare import prepare
 from scylla_gha.run import run, time_limit
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.store import AttemptFolder, read_record
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.processes import cancelled_once_there, ends, number_in
-from tests.support.records import make_arm, make_model
+from tests.support.records import make_arm
 from tests.support.repository import make_repository, patch_of
 
 SECRET = "sk-canary-0123456789"
-USED = Usage(input_tokens=1_000_000, output_tokens=100_000, cache_read_tokens=0, cache_write_tokens=0)
 
 
 @pytest.fixture
@@ -190,30 +189,6 @@ def test_an_agent_that_writes_without_end_is_ended_by_the_files_limit(ground: Gr
     made = run_agent(ground, folder, ShellAgent("exec head -c 8M /dev/zero"), limits=Limits(file_mb=1))
     assert (made.outcome, made.exit_code) == (Outcome.AGENT_ERROR, -25)
     assert folder.file("transcript.jsonl").stat().st_size == 1_000_000 // 512 * 512
-
-
-PRICED = make_model()  # 1 and 10 USD per million tokens in and out
-
-
-@pytest.mark.parametrize(
-    ("by_model", "usd", "tokens"),
-    [
-        pytest.param({"m": USED}, 2.0, 1_000_000, id="tokens times price"),
-        pytest.param({"m": USED, "small": USED}, 22.0, 2_000_000, id="all models together"),
-        pytest.param({"m": USED, "unknown": USED}, None, 2_000_000, id="one price unknown"),
-        pytest.param({"unpriced": USED}, None, 1_000_000, id="a model without a price"),
-        pytest.param(None, None, None, id="tokens unknown"),
-        pytest.param({}, 0.0, 0, id="no model was asked"),
-    ],
-)
-def test_the_cost_is_tokens_times_price_and_unknown_where_one_is(
-    ground: Ground, folder: AttemptFolder, by_model: dict[str, Usage] | None, usd: float | None, tokens: int | None
-) -> None:
-    small = make_model(id="small", price=PRICED.price.model_copy(update={"input": 20.0, "output": 0.0})
-                       if PRICED.price else None)  # fmt: skip
-    models = {"m": PRICED, "small": small, "unpriced": make_model(id="unpriced", price=None)}
-    made = run_agent(ground, folder, ShellAgent(by_model=by_model), models=models)
-    assert (made.usage.usd, made.usage.input_tokens) == (usd, tokens)
 
 
 def test_what_is_written_is_whole_json(ground: Ground, folder: AttemptFolder) -> None:

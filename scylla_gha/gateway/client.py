@@ -1,0 +1,209 @@
+"""The harness's side of the gateway: start it, open and close lanes, start it again after a crash. For threads.
+
+```python
+with Gateway.start(settings) as gateway:
+    door = gateway.open(Lane(cell=cell.id, role="agent", journal=folder / "traffic.jsonl"))
+    ...                                   # ANTHROPIC_BASE_URL=door.url ANTHROPIC_API_KEY=door.token
+    lost = gateway.lost(door)             # it died in between: what failed then was the provider's fault
+    account = gateway.close(door)
+```
+"""
+
+import http.client
+import json
+import os
+import secrets
+import sys
+import threading
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+from scylla_gha import proc
+from scylla_gha.errors import ToolError
+from scylla_gha.gateway.journal import Account, account
+from scylla_gha.gateway.settings import CONTROL, Lane, Opening, Settings, Start
+from scylla_gha.model.traffic import Role
+
+_START_SECONDS: Final = 30.0
+_GRACE_SECONDS: Final = 5.0
+_UNREACHED: Final = 0
+# What reaches the gateway of the harness's environment: the way to the provider, and how to find this package.
+_PASSED_ON: Final = ("PATH", "LANG", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE",
+                     "SSL_CERT_DIR", "PYTHONPATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where a lane's requests go: the base URL, and the dummy key to send along."""
+
+    url: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A lane that is open, and what its journal held before."""
+
+    lane: Lane
+    before_usd: float
+
+    def spent(self, now: Account) -> float:
+        return max(0.0, now.known_usd - self.before_usd)
+
+
+class Gateway:
+    """A running gateway. All methods may be called from any thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._spent: dict[Role, float] = dict(settings.spent_usd)
+        self._lanes: dict[str, _Open] = {}
+        self._lock = threading.Lock()
+        self._service: proc.Service | None = None
+        self._port = 0
+        self._control = secrets.token_urlsafe(32)
+
+    @classmethod
+    def start(cls, settings: Settings) -> Self:
+        """Start the gateway's process and wait until it listens.
+
+        Raises:
+            ToolError: it does not start.
+        """
+        gateway = cls(settings)
+        gateway._launch()
+        return gateway
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        service = self._service
+        return service is not None and service.alive
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs now."""
+        service = self._service
+        return service.pid if service and service.alive else None
+
+    def open(self, lane: Lane) -> Door:
+        """Open a lane; a gateway that has died is started again first, with what is spent taken from the journals.
+
+        Raises:
+            ToolError: the gateway does not start, or does not take the lane.
+            ConfigError: the lane's journal is there and is none.
+        """
+        token = f"sk-scylla-{secrets.token_urlsafe(24)}"
+        opening = Opening(token=token, lane=lane).model_dump_json()
+        before = account(lane.journal).known_usd
+        status, answer = _UNREACHED, ""
+        for _ in range(2):  # it may die just when it is asked
+            door = Door(self._url(), token)
+            status, answer = self._ask("POST", "/control/lanes", opening)
+            if status == http.HTTPStatus.CREATED:
+                self._lanes[token] = _Open(lane, before)
+                return door
+            if status == _UNREACHED:
+                self._give_up(door)
+        raise ToolError(f"{lane.cell}: the gateway does not open a lane ({status}): {answer}")
+
+    def lost(self, door: Door) -> bool:
+        """Whether the process that the lane was opened in has died.
+
+        It is asked, since one that is just being killed closes its connections before it counts as ended.
+        """
+        if not self.alive or door.url != self._address:
+            return True
+        return self._ask("GET", "/", "")[0] == _UNREACHED
+
+    def close(self, door: Door) -> Account:
+        """Close the lane when its answers have ended, or `drain_seconds` later, and account for it.
+
+        A lane of a process that has died is accounted for as well. Closing twice gives an empty account.
+        """
+        known = self._lanes.get(door.token)
+        if known is None:
+            return Account()
+        if not self.lost(door):
+            self._ask("DELETE", f"/control/lanes/{door.token}", "")
+        made = account(known.lane.journal)
+        with self._lock:
+            if self._lanes.pop(door.token, None):
+                role = known.lane.role
+                self._spent[role] = self._spent.get(role, 0.0) + known.spent(made)
+        return made
+
+    def stop(self) -> None:
+        """End the process, after what is in flight or two seconds."""
+        with self._lock:
+            if self._service is not None:
+                self._service.stop(_GRACE_SECONDS)
+
+    def __enter__(self) -> Self:
+        """The gateway itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop it."""
+        self.stop()
+
+    @property
+    def _address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def _url(self) -> str:
+        """The address of a process that runs; a new one where the last has died."""
+        with self._lock:
+            if not self.alive:
+                self._launch()
+            return self._address
+
+    def _give_up(self, door: Door) -> None:
+        """End a process that does not answer, unless another thread has done so."""
+        with self._lock:
+            if self._service is not None and door.url == self._address:
+                self._service.stop(0.0)
+
+    def _launch(self) -> None:
+        if self._service is not None:
+            self._service.stop(0.0)
+        settings = self._settings.model_copy(update={"spent_usd": self._spent_now()})
+        start = Start(settings=settings, control=self._control)
+        env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        self._service = proc.start([sys.executable, "-m", "scylla_gha.gateway"], env=env)
+        said = self._service.converse(start.model_dump_json().encode(), _START_SECONDS)
+        if not said.isdigit():
+            self._service.stop(0.0)
+            raise ToolError(f"the model gateway does not start: {self._service.message or 'it says nothing'}")
+        self._port = int(said)
+
+    def _spent_now(self) -> dict[Role, float]:
+        """What closed lanes and those that were open in a dead process have spent."""
+        spent = dict(self._spent)
+        for known in list(self._lanes.values()):
+            role = known.lane.role
+            spent[role] = spent.get(role, 0.0) + known.spent(account(known.lane.journal))
+        return spent
+
+    def _ask(self, method: str, path: str, body: str) -> tuple[int, str]:
+        """Ask the gateway itself; one that cannot be reached answers with status 0."""
+        seconds = self._settings.drain_seconds + _START_SECONDS
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=seconds)
+        try:
+            connection.request(method, path, body, {CONTROL: self._control, "content-type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, _message(answer.read())
+        except (OSError, http.client.HTTPException) as error:
+            return _UNREACHED, str(error)
+        finally:
+            connection.close()
+
+
+def _message(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return body.decode(errors="replace")[:500]

@@ -1,0 +1,111 @@
+"""What becomes a request's two lines in the journal: noted as it goes on, written once when it is over."""
+
+import datetime
+import time
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Literal
+
+from scylla_gha.gateway.lanes import Channel
+from scylla_gha.gateway.ledger import Reservation
+from scylla_gha.gateway.meter import Meter
+from scylla_gha.gateway.request import Question
+from scylla_gha.model.pricing import Price
+from scylla_gha.model.traffic import Answered, Asked, Tokens
+
+
+@dataclass
+class Entry:
+    """One request's entry. `is_free` says that nobody can have charged for it."""
+
+    channel: Channel
+    number: int
+    price: Price | None
+    source: Literal["live", "replay", "refused"]
+    counting: bool
+    is_free: bool = False
+    status: int | None = None
+    error: str | None = None
+    retries: int = 0
+    waited: float = 0.0
+    reservation: Reservation | None = None
+    meter: Meter = field(default_factory=lambda: Meter(streamed=False))
+    is_over: bool = False
+    _sent_at: float = field(default_factory=time.monotonic)
+    _first_byte: float | None = None
+
+    @classmethod
+    def opened(cls, channel: Channel, question: Question, price: Price | None) -> "Entry":
+        """The entry of a new request, with its first line written."""
+        number = channel.next_number()
+        asked = Asked(
+            number=number,
+            at=datetime.datetime.now(datetime.UTC),
+            role=channel.lane.role,
+            model=question.model,
+            digest=question.digest,
+            characters=question.characters,
+            adjusted=question.adjusted,
+            unadjusted=question.unadjusted,
+            counting=question.counting,
+        )
+        channel.journal.write(asked)
+        return cls(channel, number, price, "replay" if channel.tape else "live", question.counting)
+
+    def sent(self) -> None:
+        """It is asked (again) now; times count from here."""
+        self._sent_at = time.monotonic()
+        self._first_byte = None
+
+    def answered(self, status: int, *, streamed: bool) -> None:
+        """The head of an answer is there."""
+        self.status = status
+        self.is_free = status >= HTTPStatus.BAD_REQUEST
+        self.meter = Meter(streamed=streamed)
+
+    def feed(self, chunk: bytes) -> None:
+        """The next bytes of the answer are there; after the last event of a stream the entry is over."""
+        if self._first_byte is None:
+            self._first_byte = time.monotonic() - self._sent_at
+        self.meter.feed(chunk)
+        if self.meter.complete:
+            self.close()
+
+    def refuse(self, status: int, error: str) -> None:
+        """The gateway itself says no."""
+        self.source = "refused"
+        self.fail(status, error, is_free=True)
+
+    def fail(self, status: int | None, error: str, *, is_free: bool) -> None:
+        """There is no answer of the provider."""
+        self.status, self.error, self.is_free = status, error, is_free
+
+    def close(self) -> None:
+        """Write the second line and settle what was reserved; once, however often it is called."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self.meter.end()
+        tokens, usd = self._cost()
+        answered = Answered(
+            number=self.number,
+            source=self.source,
+            status=self.status,
+            error=self.error or self.meter.error,
+            complete=self.meter.complete,
+            tokens=tokens,
+            usd=usd,
+            retries=self.retries,
+            waited_seconds=round(self.waited, 6),
+            first_byte_seconds=None if self._first_byte is None else round(self._first_byte, 6),
+            seconds=round(time.monotonic() - self._sent_at, 6),
+        )
+        self.channel.journal.write(answered)
+        if self.reservation is not None:
+            self.reservation.settle(usd)
+
+    def _cost(self) -> tuple[Tokens | None, float | None]:
+        if self.counting or self.is_free:
+            return Tokens(), 0.0
+        tokens = self.meter.tokens
+        return tokens, self.price.usd(tokens) if self.price and tokens else None

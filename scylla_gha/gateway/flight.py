@@ -1,0 +1,185 @@
+"""One request on its way: refused, answered from a recording, or asked of the provider; journalled in every case.
+
+The journal has the answer before the client has its end, so nobody can read an account that lacks what is over. When
+the client goes away, the answer is read to its end all the same: it is paid for, and only its end tells how much.
+"""
+
+import contextlib
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from scylla_gha.gateway.cassette import Take, Tape, events, is_stream, neutral
+from scylla_gha.gateway.entry import Entry
+from scylla_gha.gateway.journal import UNMATCHED
+from scylla_gha.gateway.lanes import Channel
+from scylla_gha.gateway.ledger import Ledger, Refusal
+from scylla_gha.gateway.limiter import Limiter
+from scylla_gha.gateway.request import Question
+from scylla_gha.gateway.settings import Settings
+from scylla_gha.gateway.wire import Answer, downward, failure, upward
+
+_LONGEST_ERROR: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all requests share."""
+
+    settings: Settings
+    session: aiohttp.ClientSession
+    ledger: Ledger
+    limiter: Limiter
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """One request of one lane."""
+
+    desk: Desk
+    channel: Channel
+    question: Question
+    request: web.Request
+    entry: Entry
+
+    async def land(self) -> web.StreamResponse:
+        """Bring the request to its end. Whatever happens, its entry is closed."""
+        try:
+            refusal = self._refusal()
+            if refusal is not None:
+                self.entry.refuse(HTTPStatus.FORBIDDEN, refusal.error)
+                return failure(HTTPStatus.FORBIDDEN, "permission_error", refusal.message)
+            if self.channel.tape is not None:
+                return await self._replay(self.channel.tape)
+            return await self._ask()
+        finally:
+            self.entry.close()
+
+    def _refusal(self) -> Refusal | None:
+        """Reserve what the request may cost; a recording costs nothing again, and counts all the same."""
+        if self.question.counting:
+            return None
+        lane, size = self.channel.lane, self.question.size
+        reserved = self.desk.ledger.reserve(self.channel.purse, lane.role, self.entry.price, size)
+        if isinstance(reserved, Refusal):
+            return reserved
+        self.entry.reservation = reserved
+        return None
+
+    async def _replay(self, tape: Tape) -> web.StreamResponse:
+        take = tape.take(self.question.digest)
+        if take is None:
+            self.entry.fail(HTTPStatus.NOT_FOUND, UNMATCHED, is_free=True)
+            lane = self.channel.lane
+            message = (f"scylla-gha: request {self.entry.number} of {lane.cell} ({lane.role}) is not in the recording: "
+                       f"{tape.missing(self.question.digest)}; record the cell again")  # fmt: skip
+            return failure(HTTPStatus.NOT_FOUND, UNMATCHED, message)
+        body = self.channel.names.show(take.body.encode())
+        self.entry.answered(take.status, streamed=take.streamed)
+        answer = Answer(self.request, take.status, {"content-type": take.content_type})
+        for part in events(body) if take.streamed else [body]:
+            self.entry.feed(part)
+            await answer.write(part)
+        return await self._finish(answer, is_whole=True)
+
+    async def _ask(self) -> web.StreamResponse:
+        """Ask until the answer is no rate limit, or the patience is at its end."""
+        last: web.Response | None = None
+        while await self._enter():
+            self.entry.sent()
+            try:
+                upstream = await self._send()
+            except aiohttp.ClientError as error:
+                return self._unreached(error)
+            async with upstream:
+                again = await self.desk.limiter.leave(upstream.status, upstream.headers)
+                if upstream.status < HTTPStatus.BAD_REQUEST:
+                    return await self._pass_on(upstream)
+                last = await self._failed(upstream)
+            if not again or _is_gone(self.request):
+                break
+            self.entry.retries += 1
+        if last is None:
+            return self._too_long()
+        self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
+        return last
+
+    async def _enter(self) -> bool:
+        began = time.monotonic()
+        allowed = await self.desk.limiter.enter(self.desk.settings.rate_limit_seconds - self.entry.waited)
+        self.entry.waited += time.monotonic() - began
+        return allowed
+
+    async def _send(self) -> aiohttp.ClientResponse:
+        url = URL(self.desk.settings.upstream.rstrip("/") + self.request.raw_path, encoded=True)
+        headers = upward(self.request.headers, self.desk.settings)
+        try:
+            return await self.desk.session.post(url, data=self.question.body, headers=headers, allow_redirects=False)
+        except BaseException:
+            await self.desk.limiter.leave(None, {})
+            raise
+
+    async def _pass_on(self, upstream: aiohttp.ClientResponse) -> web.StreamResponse:
+        """The answer's bytes as they come. A stream that the provider cuts is cut for the client too."""
+        content_type = upstream.headers.get("content-type", "")
+        self.entry.answered(upstream.status, streamed=is_stream(content_type))
+        answer = Answer(self.request, upstream.status, downward(upstream.headers))
+        kept: list[bytes] = []
+        is_whole = False
+        with contextlib.suppress(aiohttp.ClientError):
+            async for chunk in upstream.content.iter_any():
+                self.entry.feed(chunk)
+                if self.channel.recorder is not None:
+                    kept.append(chunk)  # only a recording needs an answer in one piece
+                await answer.write(chunk)
+            is_whole = True
+        if is_whole or self.entry.meter.streamed:
+            self._record(upstream.status, content_type, b"".join(kept))
+        return await self._finish(answer, is_whole=is_whole)
+
+    async def _finish(self, answer: Answer, *, is_whole: bool) -> web.StreamResponse:
+        meter = self.entry.meter
+        self.entry.close()
+        if meter.streamed:
+            is_whole = is_whole and (meter.complete or meter.error is not None)
+        if not is_whole:
+            return answer.cut()
+        return await answer.end()
+
+    async def _failed(self, upstream: aiohttp.ClientResponse) -> web.Response:
+        """An error of the provider, which might quote the key."""
+        body = b""
+        with contextlib.suppress(aiohttp.ClientError):
+            body = await upstream.content.read(_LONGEST_ERROR)
+        for secret in self.desk.settings.secrets:
+            body = body.replace(secret.encode(), b"[key]")
+        self.entry.answered(upstream.status, streamed=False)
+        self.entry.feed(body)
+        return web.Response(status=upstream.status, headers=downward(upstream.headers), body=body)
+
+    def _unreached(self, error: aiohttp.ClientError) -> web.Response:
+        """No answer at all: nothing was sent where the connection failed; else nobody knows what it cost."""
+        self.entry.fail(None, "unreachable", is_free=isinstance(error, aiohttp.ClientConnectorError))
+        message = f"scylla-gha: {self.desk.settings.upstream} cannot be reached: {error}"
+        return failure(HTTPStatus.BAD_GATEWAY, "api_error", message)
+
+    def _too_long(self) -> web.Response:
+        self.entry.refuse(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error")
+        seconds = self.desk.settings.rate_limit_seconds
+        message = f"scylla-gha: the provider's rate limit lasts longer than {seconds:g} s (rate_limit_seconds)"
+        return failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", message)
+
+    def _record(self, status: int, content_type: str, body: bytes) -> None:
+        if self.channel.recorder is not None:
+            text = neutral(body, self.channel.names, streamed=is_stream(content_type))
+            digest = self.question.digest
+            self.channel.recorder.keep(Take(digest=digest, status=status, content_type=content_type, body=text))
+
+
+def _is_gone(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()

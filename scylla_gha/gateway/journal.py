@@ -1,0 +1,154 @@
+"""A lane's `traffic.jsonl`: written as requests come and end, and read back as an account of what they cost.
+
+A line is flushed before anything is done that it tells of, so a killed gateway leaves at worst a request without an
+answer, or the torn beginning of a line, which tells of nothing that was done.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.record import Record
+from scylla_gha.model.traffic import Answered, Asked, Component, Tokens
+from scylla_gha.model.trial import NO_USAGE, Usage
+
+UNMATCHED: Final = "unmatched_request"
+_LINE: Final[TypeAdapter[Asked | Answered]] = TypeAdapter(Annotated[Asked | Answered, Field(discriminator="kind")])
+
+
+class Account(Record):
+    """What the requests of one or several lanes were and cost; counts of tokens leave out `count_tokens` requests.
+
+    `usage` is unknown where one answer's cost is unknown or a request has no answer; `known_usd` is the sum of those
+    that are known, so the least that was spent.
+    """
+
+    requests: int = 0
+    last_number: Annotated[int, Field(description="of all requests, counts of tokens among them")] = 0
+    unanswered: Annotated[int, Field(description="in flight when the gateway died")] = 0
+    retries: Annotated[int, Field(description="asked again after a failure, by the client or by the gateway")] = 0
+    refused: Annotated[int, Field(description="by the gateway: a budget, or a rate limit that lasts too long")] = 0
+    unmatched: Annotated[int, Field(description="not in the recording that is replayed")] = 0
+    usage: Usage = NO_USAGE
+    known_usd: float = 0.0
+    first_byte_seconds: Annotated[float | None, Field(description="mean over the answers that began")] = None
+    generation_seconds: Annotated[float, Field(description="from the first byte of an answer to its last")] = 0.0
+    waited_seconds: Annotated[float, Field(description="for rate limits")] = 0.0
+    characters: dict[Component, int] = Field(default_factory=dict, description="of all requests, by component")
+    errors: dict[str, int] = Field(default_factory=dict, description="by type")
+
+
+class Journal:
+    """The open file of a lane; several lanes must not share one."""
+
+    def __init__(self, path: Path) -> None:
+        """Open for appending; a torn last line goes."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab", buffering=0)
+        content = path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            self._file.truncate(content.rfind(b"\n") + 1)
+
+    def write(self, record: Asked | Answered) -> None:
+        """Append one line; when this returns, the death of this process cannot lose it."""
+        self._file.write(record.model_dump_json().encode() + b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read(path: Path) -> list[Asked | Answered]:
+    """All records of a journal in order of time; none where there is no file.
+
+    Raises:
+        ConfigError: a line other than a torn last one is no such record.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    records = []
+    for number, line in enumerate(lines[:-1], start=1):  # what follows the last line's end is torn or empty
+        try:
+            records.append(_LINE.validate_json(line))
+        except ValidationError as error:
+            message = f"{path}:{number}: no record of traffic: {error.errors()[0]['msg']}; move the file away to go on"
+            raise ConfigError(message) from None
+    return records
+
+
+def account(path: Path) -> Account:
+    """The account of one journal, a function of the file alone; all zero where there is no file.
+
+    Raises:
+        ConfigError: the file is no journal.
+    """
+    return account_of(read(path))
+
+
+def account_of(records: Iterable[Asked | Answered]) -> Account:
+    """The account of one lane's records."""
+    records = list(records)
+    asked = {each.number: each for each in records if isinstance(each, Asked)}
+    answers = {each.number: each for each in records if isinstance(each, Answered)}
+    paid = [each for each in asked.values() if not each.counting]
+    began = [each for each in answers.values() if each.first_byte_seconds is not None]
+    first = [each.first_byte_seconds or 0.0 for each in began]
+    return Account(
+        requests=len(paid),
+        last_number=max(asked, default=0),
+        unanswered=sum(1 for number in asked if number not in answers),
+        retries=_asked_again(list(asked.values()), answers) + sum(each.retries for each in answers.values()),
+        refused=sum(1 for each in answers.values() if each.source == "refused"),
+        unmatched=sum(1 for each in answers.values() if each.error == UNMATCHED),
+        usage=_usage([answers.get(each.number) for each in paid]),
+        known_usd=sum(each.usd or 0.0 for each in answers.values()),
+        first_byte_seconds=sum(first) / len(first) if first else None,
+        generation_seconds=sum(each.seconds for each in began) - sum(first),
+        waited_seconds=sum(each.waited_seconds for each in answers.values()),
+        characters=_characters(paid),
+        errors=dict(Counter(each.error for each in answers.values() if each.error)),
+    )
+
+
+def _asked_again(asked: list[Asked], answers: dict[int, Answered]) -> int:
+    """Requests that repeat an earlier one which failed."""
+    failed: set[str] = set()
+    again = 0
+    for each in asked:
+        again += each.digest in failed
+        answer = answers.get(each.number)
+        fine = answer is not None and answer.complete and answer.error is None
+        (failed.discard if fine else failed.add)(each.digest)
+    return again
+
+
+def _usage(answers: list[Answered | None]) -> Usage:
+    total = NO_USAGE
+    for answer in answers:
+        total = total.plus(_usage_of(answer.tokens, answer.usd) if answer else Usage())
+    return total
+
+
+def _usage_of(tokens: Tokens | None, usd: float | None) -> Usage:
+    if tokens is None:
+        return Usage(usd=usd)
+    return Usage(
+        input_tokens=tokens.input,
+        output_tokens=tokens.output,
+        cache_read_tokens=tokens.cache_read,
+        cache_write_tokens=tokens.cache_write_5m + tokens.cache_write_1h,
+        usd=usd,
+    )
+
+
+def _characters(asked: list[Asked]) -> dict[Component, int]:
+    total: Counter[Component] = Counter()
+    for each in asked:
+        total.update(each.characters)
+    return dict(total)

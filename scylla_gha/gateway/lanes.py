@@ -1,0 +1,102 @@
+"""The open lanes: whose request it is, and what goes with its lane."""
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scylla_gha.gateway.cassette import Recorder, Tape
+from scylla_gha.gateway.journal import Journal, account
+from scylla_gha.gateway.ledger import Purse
+from scylla_gha.gateway.paths import Names
+from scylla_gha.gateway.settings import Lane, Settings
+
+
+@dataclass
+class Channel:
+    """An open lane. `flights` are the tasks of its requests that have not ended."""
+
+    lane: Lane
+    names: Names
+    journal: Journal
+    purse: Purse
+    recorder: Recorder | None = None
+    tape: Tape | None = None
+    asked: int = 0
+    flights: set[asyncio.Task[object]] = field(default_factory=set)
+
+    def next_number(self) -> int:
+        """The number of the next request."""
+        self.asked += 1
+        return self.asked
+
+    async def close(self, seconds: float) -> None:
+        """Wait so long for the requests in flight, end what is left of them, and close the files."""
+        await land(self.flights, seconds)
+        self.journal.close()
+        if self.recorder is not None:
+            self.recorder.close()
+
+
+async def land(flights: set[asyncio.Task[object]], seconds: float) -> None:
+    """Let requests end by themselves within `seconds`, then end them; each of them is journalled."""
+    if flights:
+        _, late = await asyncio.wait(flights, timeout=seconds)
+        for flight in late:
+            flight.cancel()
+        if late:
+            await asyncio.wait(late)
+
+
+class Lanes:
+    """The open lanes by their token."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open: dict[str, Channel] = {}
+        self._tapes: dict[Path, Tape] = {}  # a cell's second attempt goes on where the first one stopped
+
+    def find(self, token: str) -> Channel | None:
+        """The lane of this token."""
+        return self._open.get(token)
+
+    def open(self, token: str, lane: Lane) -> None:
+        """Open a lane.
+
+        Raises:
+            ConfigError: its journal or its recording cannot be read.
+            OSError: a file cannot be opened.
+        """
+        earlier = account(lane.journal)
+        tape = self._tape(lane)
+        self._open[token] = Channel(
+            lane=lane,
+            names=Names(lane.paths),
+            journal=Journal(lane.journal),
+            purse=Purse("trial", lane.budget_usd, earlier.known_usd),
+            recorder=self._recorder(lane),
+            tape=tape,
+            asked=earlier.last_number,
+        )
+
+    async def close(self, token: str, seconds: float) -> None:
+        """Close a lane; what is in flight may take so long to end. From now on its token is unknown."""
+        channel = self._open.pop(token, None)
+        if channel is not None:
+            await channel.close(seconds)
+
+    async def close_all(self, seconds: float) -> None:
+        """Close all lanes at once."""
+        await asyncio.gather(*(self.close(token, seconds) for token in list(self._open)))
+
+    def _tape(self, lane: Lane) -> Tape | None:
+        if self._settings.replay is None:
+            return None
+        path = self._settings.replay / f"{lane.tape}.jsonl"
+        if path not in self._tapes:
+            self._tapes[path] = Tape(path)
+        return self._tapes[path]
+
+    def _recorder(self, lane: Lane) -> Recorder | None:
+        if self._settings.record is None:
+            return None
+        return Recorder(self._settings.record / f"{lane.tape}.jsonl", self._settings.secrets)

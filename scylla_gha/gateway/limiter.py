@@ -1,0 +1,103 @@
+"""The provider's rate limit, shared by all lanes and roles of a key: who is told to wait makes all wait.
+
+After a refusal half as many requests are let out at a time, one more after each that is let through, so the lanes that
+waited do not all come back at once.
+"""
+
+import asyncio
+import datetime
+import random
+from collections.abc import Mapping
+from typing import Final
+
+_FIRST_SECONDS: Final = 1.0
+_LONGEST_SECONDS: Final = 60.0
+_TOO_MANY: Final = 429
+_OVERLOADED: Final = 529
+
+
+class Limiter:
+    """One key's limit. Not for threads: one event loop."""
+
+    def __init__(self) -> None:
+        self._hold_until = 0.0
+        self._backoff = _FIRST_SECONDS
+        self._width: int | None = None  # requests out at a time; None: as many as there are
+        self._out = 0
+        self._changed = asyncio.Condition()
+
+    async def enter(self, patience: float) -> bool:
+        """Wait for leave to ask; False where it would take longer than `patience` seconds."""
+        deadline = _now() + patience
+        while (wait := self._wait()) > 0:
+            if _now() + (wait if wait < float("inf") else 0) > deadline:
+                return False
+            await self._sleep(min(wait, deadline - _now()))
+        self._out += 1
+        return True
+
+    async def leave(self, status: int | None, headers: Mapping[str, str]) -> bool:
+        """The answer's head is there (None: there is none); True where the same should be asked again after a wait."""
+        self._out -= 1
+        told = retry_after(headers)
+        again = status == _TOO_MANY or (status == _OVERLOADED and told is not None)
+        if again:
+            self._step_back(told)
+        elif status is not None:
+            self._backoff = _FIRST_SECONDS
+            self._width = None if self._width is None else self._width + 1
+            self._hold(exhausted_for(headers))
+        async with self._changed:
+            self._changed.notify_all()
+        return again
+
+    def _step_back(self, told: float | None) -> None:
+        """Requests that were out together and are all refused are one step back, not many."""
+        is_first = self._hold_until <= _now()
+        self._hold(told if told is not None else self._backoff * random.uniform(0.75, 1.25))  # noqa: S311 jitter
+        if is_first:
+            self._backoff = min(self._backoff * 2, _LONGEST_SECONDS)
+            self._width = max(1, (self._width or self._out + 1) // 2)
+
+    def _wait(self) -> float:
+        """Seconds until it is worth asking again; infinity: until another request is through."""
+        held = self._hold_until - _now()
+        if held > 0:
+            return held
+        return float("inf") if self._width is not None and self._out >= self._width else 0.0
+
+    def _hold(self, seconds: float) -> None:
+        if seconds > 0:
+            self._hold_until = max(self._hold_until, _now() + seconds)
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(max(seconds, 0.001)), self._changed:
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that `retry-after` names; None where it is missing or no number."""
+    try:
+        return max(0.0, float(headers.get("retry-after", "")))
+    except ValueError:
+        return None
+
+
+def exhausted_for(headers: Mapping[str, str]) -> float:
+    """Seconds until the limit of requests is reset, where none is left; else 0."""
+    if headers.get("anthropic-ratelimit-requests-remaining") != "0":
+        return 0.0
+    try:
+        reset = datetime.datetime.fromisoformat(headers.get("anthropic-ratelimit-requests-reset", ""))
+    except ValueError:
+        return 0.0
+    if reset.tzinfo is None:
+        return 0.0
+    return min(_LONGEST_SECONDS, max(0.0, (reset - datetime.datetime.now(datetime.UTC)).total_seconds()))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,113 @@
+"""What a streamed or whole answer of the Messages API says of itself: tokens by kind, its end, its error.
+
+Bytes go in as they pass by; nothing is held back for it. Server-sent events may be cut at any byte.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from scylla_gha.model.traffic import Tokens
+
+_LONGEST: Final = 4 * 1024 * 1024  # bytes of an event, or of an answer in one piece; a longer one is only passed on
+# Events that are most of a stream and tell nothing that is metered.
+_SKIPPED: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "content_block_delta"', b"data: [")
+
+
+@dataclass
+class Meter:
+    """Reads one answer. `complete` is False where the stream ended before its last event."""
+
+    streamed: bool
+    usage: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    complete: bool = False
+    counted: bool = False
+    _rest: bytearray = field(default_factory=bytearray)
+    _overlong: bool = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take in the next bytes of the answer."""
+        if self._overlong and not self.streamed:
+            return
+        self._rest += chunk
+        if self.streamed:
+            self._lines()
+        if len(self._rest) > _LONGEST:
+            self._rest.clear()
+            self._overlong = True
+
+    def end(self) -> None:
+        """The answer is over."""
+        if not self.streamed and not self._overlong:
+            self._whole(_object(bytes(self._rest)))
+        self._rest.clear()
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """Tokens by kind; None where the answer did not come to its end, or nowhere says what it used."""
+        if not (self.complete and self.counted and isinstance(self.usage.get("input_tokens"), int)):
+            return None
+        split = self.usage.get("cache_creation")
+        hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, dict) else 0
+        written = _count(self.usage.get("cache_creation_input_tokens"))
+        return Tokens(
+            input=_count(self.usage.get("input_tokens")),
+            output=_count(self.usage.get("output_tokens")),
+            cache_read=_count(self.usage.get("cache_read_input_tokens")),
+            cache_write_5m=max(0, written - hour),
+            cache_write_1h=hour,
+        )
+
+    def _lines(self) -> None:
+        *lines, rest = self._rest.split(b"\n")
+        self._rest = rest
+        for line in lines:
+            if self._overlong:
+                self._overlong = False  # the end of a line whose beginning was dropped
+            elif line.startswith(b"data:") and not line.startswith(_SKIPPED):
+                self._event(_object(bytes(line[5:])))
+
+    def _event(self, event: dict[str, Any]) -> None:
+        match event.get("type"):
+            case "message_start":
+                self._update(_part(event, "message").get("usage"))
+            case "message_delta":
+                self.counted |= "output_tokens" in _part(event, "usage")  # until then it is the count at the start
+                self._update(event.get("usage"))
+            case "message_stop":
+                self.complete = True
+            case "error":
+                self.error = str(_part(event, "error").get("type"))
+            case _:
+                pass
+
+    def _whole(self, answer: dict[str, Any]) -> None:
+        if answer.get("type") == "error":
+            self.error = str(_part(answer, "error").get("type"))
+        else:
+            self._update(answer.get("usage"))
+            self.complete = bool(answer)
+            self.counted = "output_tokens" in self.usage
+
+    def _update(self, usage: object) -> None:
+        if isinstance(usage, dict):
+            self.usage.update({kind: value for kind, value in usage.items() if value is not None})
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _part(event: dict[str, Any], name: str) -> dict[str, Any]:
+    value = event.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,141 @@
+"""A request of the Messages API: what it is recorded by, what it is made of, and the settings that are put into it."""
+
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+import orjson
+from pydantic import JsonValue
+
+from scylla_gha.gateway.paths import Names
+from scylla_gha.model.pricing import Model
+from scylla_gha.model.traffic import Component
+
+Body = dict[str, Any]
+
+# What the CLI puts into its requests of the day and the machine it runs on.
+_CIRCUMSTANCES: Final = (
+    (re.compile(rb"Today's date is \d{4}-\d\d-\d\d"), b"Today's date is DATE"),
+    (re.compile(rb'OS Version: [^\\"]*'), b"OS Version: SYSTEM"),
+)
+_BILLING: Final = "x-anthropic-billing-header:"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that was understood. `body` is what goes to the provider."""
+
+    body: bytes
+    model: str
+    streamed: bool
+    digest: str
+    characters: dict[Component, int]
+    counting: bool
+    adjusted: tuple[str, ...] = ()
+    unadjusted: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Characters of all components."""
+        return sum(self.characters.values())
+
+
+def understand(body: bytes, names: Names, *, counting: bool = False) -> Question | None:
+    """The request in these bytes; None where they are no JSON object with a model."""
+    content = _parsed(names.hide(body))
+    if content is None or not isinstance(content.get("model"), str):
+        return None
+    return Question(
+        body=body,
+        model=content["model"],
+        streamed=content.get("stream") is True,
+        digest=_fingerprint(content, counting=counting),
+        characters=_components(content),
+        counting=counting,
+    )
+
+
+def _fingerprint(content: Body, *, counting: bool) -> str:
+    """SHA-256 of what is asked, without who, when and where: equal for equal questions of two runs."""
+    kept = {key: value for key, value in content.items() if key != "metadata"}  # ids of device, account and session
+    if isinstance(kept.get("system"), list):
+        kept["system"] = [block for block in kept["system"] if not _is_billing(block)]
+    text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
+    for pattern, constant in _CIRCUMSTANCES:
+        text = pattern.sub(constant, text)
+    return hashlib.sha256((b"count_tokens:" if counting else b"") + text).hexdigest()
+
+
+def adjust(question: Question, knobs: dict[str, JsonValue], model: Model | None) -> Question:
+    """The question with configured settings put in, where its model accepts them and its thinking allows them."""
+    if not knobs:
+        return question
+    content = cast("Body", _parsed(question.body))
+    taken = model.accepts if model else ()
+    accepted = {knob: value for knob, value in knobs.items() if knob in taken and _allowed(content, knob, value)}
+    return replace(
+        question,
+        body=orjson.dumps({**content, **accepted}) if accepted else question.body,
+        adjusted=tuple(accepted),
+        unadjusted=tuple(knob for knob in knobs if knob not in accepted),
+    )
+
+
+def _allowed(content: Body, knob: str, value: JsonValue) -> bool:
+    """With thinking on, the API takes no temperature, and no limit of tokens below that of thinking."""
+    thinking = content.get("thinking")
+    if not isinstance(thinking, dict) or thinking.get("type") == "disabled":
+        return True
+    if knob == "temperature":
+        return False
+    budget = thinking.get("budget_tokens")
+    return not isinstance(budget, int) or (isinstance(value, int) and value > budget)
+
+
+def _components(content: Body) -> dict[Component, int]:
+    """Characters of the request's text by component; pictures and documents in base64 count nothing."""
+    found: Counter[Component] = Counter()
+    found["system_prompt"] = _length(content.get("system"))
+    found["tool_schemas"] = len(orjson.dumps(content.get("tools"))) if content.get("tools") else 0
+    for message in _objects(content.get("messages")):
+        blocks = message.get("content")
+        if isinstance(blocks, str):
+            found["conversation"] += len(blocks)
+        for block in _objects(blocks):
+            component, size = _block(block)
+            found[component] += size
+    return {component: size for component, size in found.items() if size}
+
+
+def _block(block: Body) -> tuple[Component, int]:
+    match block.get("type"):
+        case "tool_use" | "server_tool_use" | "mcp_tool_use":
+            return "tool_input", len(orjson.dumps(block.get("input")))
+        case str(kind) if kind.endswith("tool_result"):
+            return "tool_output", _length(block.get("content"))
+        case _:
+            return "conversation", _length(block.get("text") or block.get("thinking"))
+
+
+def _length(content: object) -> int:
+    if isinstance(content, str):
+        return len(content)
+    return sum(_length(block.get("text") or block.get("content")) for block in _objects(content))
+
+
+def _objects(content: object) -> list[Body]:
+    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+
+
+def _is_billing(block: object) -> bool:
+    return isinstance(block, dict) and str(block.get("text", "")).startswith(_BILLING)
+
+
+def _parsed(body: bytes) -> Body | None:
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return content if isinstance(content, dict) else None

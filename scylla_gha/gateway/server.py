@@ -1,0 +1,133 @@
+"""The gateway's HTTP application: the Messages API for clients with a lane's dummy key, and the control of lanes."""
+
+import asyncio
+import gc
+import hmac
+from http import HTTPStatus
+from typing import Final
+
+import aiohttp
+from aiohttp import web
+from pydantic import ValidationError
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.gateway.entry import Entry
+from scylla_gha.gateway.flight import Desk, Flight
+from scylla_gha.gateway.lanes import Channel, Lanes
+from scylla_gha.gateway.ledger import Ledger
+from scylla_gha.gateway.limiter import Limiter
+from scylla_gha.gateway.request import adjust, understand
+from scylla_gha.gateway.settings import CONTROL, Knobs, Opening, Start
+from scylla_gha.gateway.wire import failure, token_of
+
+_LONGEST_REQUEST: Final = 64 * 1024 * 1024  # twice what the provider takes
+_CONNECT_SECONDS: Final = 30.0
+_KEEP_SECONDS: Final = 10.0  # shorter than a provider keeps an idle connection, so that none is used as it closes
+_LAST_SECONDS: Final = 2.0
+
+
+class Server:
+    """All handlers, and what they share."""
+
+    def __init__(self, start: Start, session: aiohttp.ClientSession) -> None:
+        settings = start.settings
+        ledger = Ledger.opened(settings.experiment_usd, settings.role_usd, settings.spent_usd)
+        self._desk = Desk(settings, session, ledger, Limiter())
+        self._control = start.control
+        self._lanes = Lanes(settings)
+        self._models = {model.id: model for model in settings.models}
+
+    def application(self) -> web.Application:
+        """The application with its routes."""
+        application = web.Application(client_max_size=_LONGEST_REQUEST)
+        application.router.add_get("/", _here)
+        application.router.add_post("/v1/messages", self._messages)
+        application.router.add_post("/v1/messages/count_tokens", self._messages)
+        application.router.add_post("/control/lanes", self._open)
+        application.router.add_delete("/control/lanes/{token}", self._close)
+        application.router.add_route("*", "/{path:.*}", _nothing)
+        return application
+
+    async def land(self) -> None:
+        """Let what is in flight end, for a moment."""
+        await self._lanes.close_all(_LAST_SECONDS)
+
+    async def _messages(self, request: web.Request) -> web.StreamResponse:
+        channel = self._lanes.find(token_of(request.headers))
+        if channel is None:
+            message = "scylla-gha: this key belongs to no open lane; use the one that the trial was given"
+            return failure(HTTPStatus.UNAUTHORIZED, "authentication_error", message)
+        flight = self._flight(channel, request, await request.read())
+        if flight is None:
+            message = "scylla-gha: the request is no JSON object with a model"
+            return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", message)
+        task: asyncio.Task[web.StreamResponse] = asyncio.create_task(flight.land())
+        channel.flights.add(task)
+        task.add_done_callback(channel.flights.discard)
+        return await task
+
+    def _flight(self, channel: Channel, request: web.Request, body: bytes) -> Flight | None:
+        question = understand(body, channel.names, counting=request.path.endswith("/count_tokens"))
+        if question is None:
+            return None
+        model = self._models.get(question.model)
+        knobs = self._desk.settings.knobs.get(channel.lane.role, Knobs()).configured()
+        if not question.counting:
+            question = adjust(question, knobs, model)
+        entry = Entry.opened(channel, question, model.price if model else None)
+        return Flight(self._desk, channel, question, request, entry)
+
+    async def _open(self, request: web.Request) -> web.Response:
+        if not self._may_control(request):
+            return _forbidden()
+        try:
+            opening = Opening.model_validate_json(await request.read())
+            self._lanes.open(opening.token, opening.lane)
+        except (ValidationError, ConfigError, OSError) as error:
+            return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", str(error))
+        return web.Response(status=HTTPStatus.CREATED)
+
+    async def _close(self, request: web.Request) -> web.Response:
+        if not self._may_control(request):
+            return _forbidden()
+        await self._lanes.close(request.match_info["token"], self._desk.settings.drain_seconds)
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    def _may_control(self, request: web.Request) -> bool:
+        return hmac.compare_digest(request.headers.get(CONTROL, "").encode(), self._control.encode())
+
+
+async def serve(start: Start, stop: asyncio.Event) -> None:
+    """Serve on a free port of loopback, say which on standard output, and end when told to stop."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS)
+    through_proxy = start.settings.upstream.startswith("https:")
+    session = aiohttp.ClientSession(
+        connector=connector, timeout=timeout, auto_decompress=False, trust_env=through_proxy,
+        cookie_jar=aiohttp.DummyCookieJar(), skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
+    )  # fmt: skip
+    async with session:
+        server = Server(start, session)
+        runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        gc.freeze()  # what is imported lives for ever; to search it for garbage takes longer than a request may
+        print(runner.addresses[0][1], flush=True)  # noqa: T201 what the harness waits for
+        await stop.wait()
+        await site.stop()
+        await server.land()
+        await runner.cleanup()
+
+
+async def _here(_: web.Request) -> web.Response:
+    return web.json_response({"service": "scylla-gha gateway"})
+
+
+async def _nothing(request: web.Request) -> web.Response:
+    message = f"scylla-gha: the gateway has no {request.method} {request.path}; it passes on POST /v1/messages"
+    return failure(HTTPStatus.NOT_FOUND, "not_found_error", message)
+
+
+def _forbidden() -> web.Response:
+    return failure(HTTPStatus.FORBIDDEN, "permission_error", "scylla-gha: only the harness controls lanes")

@@ -1,0 +1,86 @@
+"""What the gateway is told: once at its start, and for every lane; over a pipe and over loopback, never in a file."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field, JsonValue
+
+from scylla_gha.model.pricing import Model
+from scylla_gha.model.record import Record, Text
+from scylla_gha.model.traffic import Role
+
+ANTHROPIC: Final = "https://api.anthropic.com"
+CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes lanes
+
+
+class Knobs(Record):
+    """Settings that are put into a role's requests where their model accepts them; None leaves a request as it is."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+    def configured(self) -> dict[str, JsonValue]:
+        """Those that are set, by the name that they have in a request."""
+        return self.model_dump(exclude_none=True)
+
+
+class Settings(Record):
+    """A gateway: where it asks, with what key, at what prices, within which budgets.
+
+    `record` and `replay` are folders of cassettes; with `replay` nothing is asked of a provider and no key is needed.
+    """
+
+    upstream: Text = ANTHROPIC
+    api_key: Annotated[str | None, Field(repr=False)] = None
+    bearer: Annotated[str | None, Field(repr=False, description="instead of a key: an OAuth or proxy token")] = None
+    models: Annotated[tuple[Model, ...], Field(description="a model that is missing here has no known price")] = ()
+    knobs: dict[Role, Knobs] = Field(default_factory=dict)
+    experiment_usd: Annotated[float | None, Field(ge=0, description="budget of all roles together")] = None
+    role_usd: dict[Role, float] = Field(default_factory=dict, description="budgets by role")
+    spent_usd: dict[Role, float] = Field(default_factory=dict, description="what is spent of the budgets already")
+    record: Path | None = None
+    replay: Path | None = None
+    rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
+    drain_seconds: Annotated[
+        float, Field(ge=0, description="how long an answer whose client is gone may take to tell its cost")
+    ] = 15
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be found nowhere."""
+        return tuple(each for each in (self.api_key, self.bearer) if each)
+
+
+class Lane(Record):
+    """One role's requests in one attempt of a cell.
+
+    `paths` maps folders that differ from run to run to fixed names (also in a derived spelling, such as the CLI's
+    folder name for a project): recordings hold the names, and a replay puts this run's folders in their place. Names
+    should be unlikely in any text, such as `/scylla-workspace`, since a name that was there before is replaced as well.
+    """
+
+    cell: Text
+    role: Role
+    journal: Annotated[Path, Field(description="the attempt's traffic.jsonl; what it holds already counts")]
+    budget_usd: Annotated[float | None, Field(ge=0)] = None
+    paths: dict[str, str] = Field(default_factory=dict)
+    cassette: Annotated[str | None, Field(description="the recording's name; None: <cell>--<role>")] = None
+
+    @property
+    def tape(self) -> str:
+        """The name of the recording's file, without its suffix."""
+        return self.cassette or f"{self.cell}--{self.role}"
+
+
+class Opening(Record):
+    """The request of the control endpoint: a lane, and the dummy key by which its requests are known."""
+
+    token: Annotated[str, Field(repr=False, min_length=16)]
+    lane: Lane
+
+
+class Start(Record):
+    """The one line on the gateway's standard input."""
+
+    settings: Settings
+    control: Annotated[str, Field(repr=False, min_length=16, description="what a control request has to show")]

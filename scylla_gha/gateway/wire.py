@@ -1,0 +1,94 @@
+"""HTTP as the gateway passes it on: which headers go which way, and errors in the form of the Messages API."""
+
+import contextlib
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+from aiohttp import web
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from scylla_gha.gateway.settings import Settings
+
+JSON: Final = "application/json"
+# Of one connection only (RFC 9110, 7.6.1), or made anew for the other side.
+_HOP: Final = frozenset(
+    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+     "transfer-encoding", "upgrade", "host", "content-length", "date", "server"}
+)  # fmt: skip
+# The client's credentials are dummies; what would be compressed could not be metered.
+_REPLACED: Final = frozenset({"x-api-key", "authorization", "cookie", "accept-encoding", "expect"})
+_OAUTH_TOKEN: Final = "sk-ant-oat"  # noqa: S105 how such tokens begin
+_OAUTH_BETA: Final = "oauth-2025-04-20"
+
+
+def token_of(headers: Mapping[str, str]) -> str:
+    """The dummy key of a request, in either of its two places."""
+    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
+
+
+def upward(headers: CIMultiDictProxy[str], settings: Settings) -> CIMultiDict[str]:
+    """A client's headers for the provider, with the real key."""
+    kept = _without(headers, _HOP | _REPLACED)
+    kept["accept-encoding"] = "identity"
+    if settings.api_key:
+        kept["x-api-key"] = settings.api_key
+    elif settings.bearer:
+        kept["authorization"] = f"Bearer {settings.bearer}"
+        if settings.bearer.startswith(_OAUTH_TOKEN):
+            kept["anthropic-beta"] = ",".join([*kept.popall("anthropic-beta", []), _OAUTH_BETA])
+    return kept
+
+
+def downward(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """The provider's headers for the client."""
+    return _without(headers, _HOP | {"set-cookie"})
+
+
+def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:
+    return CIMultiDict([(name, value) for name, value in headers.items() if name.lower() not in names])
+
+
+def error_body(kind: str, message: str) -> bytes:
+    """An error as the Messages API writes it, so that every client shows its message."""
+    return orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
+
+
+def failure(status: HTTPStatus, kind: str, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """An error answer of the gateway's own."""
+    return web.Response(status=status, body=error_body(kind, message), content_type=JSON, headers=headers)
+
+
+class Answer:
+    """An answer on its way to the client, begun with its first bytes. A client that has gone away is no error."""
+
+    def __init__(self, request: web.Request, status: int, headers: Mapping[str, str]) -> None:
+        self._request = request
+        self._response = web.StreamResponse(status=status, headers=headers)
+        self._is_gone = False
+
+    async def write(self, chunk: bytes) -> None:
+        """Pass bytes on, as fast as the client takes them."""
+        if self._is_gone:
+            return
+        try:
+            if not self._response.prepared:
+                await self._response.prepare(self._request)
+            await self._response.write(chunk)
+        except ConnectionError:
+            self._is_gone = True
+
+    async def end(self) -> web.StreamResponse:
+        """End it properly."""
+        await self.write(b"")
+        if not self._is_gone:
+            with contextlib.suppress(ConnectionError):
+                await self._response.write_eof()
+        return self._response
+
+    def cut(self) -> web.StreamResponse:
+        """Close the connection without an end, so that the client knows that something is missing."""
+        if self._request.transport is not None:
+            self._request.transport.close()
+        return self._response

@@ -1,0 +1,61 @@
+"""What passed through the model gateway: one record when a request came, one when its answer had ended.
+
+An attempt's `traffic.jsonl` holds them in the order of time. A request without its answer was in flight when the
+gateway or the machine died: its cost is unknown.
+"""
+
+import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scylla_gha.model.record import Record
+
+Role = Literal["agent", "judge"]
+Component = Literal["system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation"]
+
+
+class Tokens(Record):
+    """Tokens by kind; `input` is what was neither read from the cache nor written to it."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+
+    def plus(self, other: "Tokens") -> "Tokens":
+        """The sum, kind by kind."""
+        return Tokens.model_validate({kind: getattr(self, kind) + getattr(other, kind) for kind in Tokens.model_fields})
+
+
+class Asked(Record):
+    """A request, written before anything is passed on."""
+
+    kind: Literal["asked"] = "asked"
+    number: Annotated[int, Field(ge=1, description="within its lane")]
+    at: datetime.datetime
+    role: Role
+    model: str
+    digest: Annotated[str, Field(description="of the normalised request: what a recording is found by")]
+    characters: Annotated[dict[Component, int], Field(description="of the request's text, by component")]
+    adjusted: Annotated[tuple[str, ...], Field(description="configured settings that were put into the request")] = ()
+    unadjusted: Annotated[tuple[str, ...], Field(description="configured settings that the model does not take")] = ()
+    counting: Annotated[bool, Field(description="asked only how many tokens it has, which costs nothing")] = False
+
+
+class Answered(Record):
+    """The end of a request: what came back, and what it cost."""
+
+    kind: Literal["answered"] = "answered"
+    number: Annotated[int, Field(ge=1)]
+    source: Literal["live", "replay", "refused"]
+    status: Annotated[int | None, Field(description="of HTTP; None: the provider was not reached")]
+    error: Annotated[str | None, Field(description="the provider's error type, or ours")] = None
+    complete: Annotated[bool, Field(description="the answer came to its end")]
+    tokens: Tokens | None = None
+    usd: Annotated[float | None, Field(description="None: unknown, by an unknown price or an answer that was cut")]
+    retries: Annotated[int, Field(description="how often the gateway itself asked again (rate limits)")] = 0
+    waited_seconds: Annotated[float, Field(description="for rate limits, before it was asked for the last time")] = 0.0
+    first_byte_seconds: Annotated[float | None, Field(description="since it was asked for the last time")] = None
+    seconds: Annotated[float, Field(description="since it was asked for the last time")]

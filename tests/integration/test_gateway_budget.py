@@ -1,0 +1,163 @@
+"""Budgets of trials, roles and the experiment, and what a crash of the gateway leaves."""
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.gateway.client import Gateway
+from scylla_gha.gateway.journal import account
+from scylla_gha.gateway.settings import Lane, Settings
+from tests.support.gateway import EACH, KEY, ask, connect, hosted, question, send, until
+from tests.support.provider import Say, serve
+
+ONE_AND_A_HALF = 1.5 * EACH
+
+
+@pytest.mark.parametrize(
+    ("limits", "of_lane", "scope", "said"),
+    [
+        pytest.param({}, {"budget_usd": ONE_AND_A_HALF}, "trial", "for this trial", id="trial"),
+        pytest.param({"role_usd": {"agent": ONE_AND_A_HALF}}, {}, "role", "for the role 'agent'", id="role"),
+        pytest.param({"experiment_usd": ONE_AND_A_HALF}, {}, "experiment", "for this experiment", id="experiment"),
+        pytest.param({"experiment_usd": 1.0, "spent_usd": {"judge": 1.0 - ONE_AND_A_HALF}}, {}, "experiment",
+                     "$1 for this experiment", id="with what was spent before"),
+    ],
+)  # fmt: skip
+def test_a_spent_budget_refuses_before_the_provider_is_asked(
+    tmp_path: Path, limits: dict[str, Any], of_lane: dict[str, Any], scope: str, said: str
+) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, **limits) as host:
+        door, judge = host.lane(**of_lane), host.lane(role="judge", **of_lane)
+        replies = [ask(door, question()) for _ in range(4)]
+        other = ask(judge, question())
+        made = host.gateway.close(door)
+        assert len(provider.requests) == 2 + (other.status == 200)
+    assert [reply.status for reply in replies] == [200, 200, 403, 403]
+    assert replies[2].error["type"] == "permission_error"
+    assert said in replies[2].error["message"]
+    assert "is spent" in replies[2].error["message"]
+    assert other.status == (403 if scope == "experiment" else 200)
+    assert (made.refused, made.errors) == (2, {f"budget_exceeded:{scope}": 2})
+    assert made.usage.usd == pytest.approx(2 * EACH)
+
+
+def test_what_is_in_flight_counts(tmp_path: Path) -> None:
+    long = question("x" * 3 * 1000)  # about 1,000 tokens: $0.002
+    with serve(lambda _: Say("Hi.", pause=600)) as provider, \
+            hosted(tmp_path, provider.url, experiment_usd=0.003, drain_seconds=0) as host:  # fmt: skip
+        doors = [host.lane(cell=f"cell-{number}") for number in range(2)]
+        connections = [connect(door) for door in doors]
+        for door, connection in zip(doors, connections, strict=True):
+            send(connection, door, long)
+            assert connection.getresponse().status == 200
+        assert ask(doors[0], question()).status == 403
+        for connection in connections:
+            connection.close()
+        provider.ended.set()
+
+
+def test_a_model_without_a_price_is_refused_where_there_is_a_budget(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, role_usd={"judge": 1.0}) as host:
+        assert ask(host.lane(), question(model="new")).status == 200
+        refused = ask(host.lane(role="judge"), question(model="new"))
+    assert refused.status == 403
+    assert "no known price" in refused.error["message"]
+    assert [each.error for each in host.answered(role="judge")] == ["unknown_price"]
+
+
+def test_a_killed_gateway_leaves_a_complete_journal_and_starts_again(tmp_path: Path) -> None:
+    with serve(lambda body: Say("Hi.", pause=600 if "long" in str(body) else 0)) as provider, \
+            hosted(tmp_path, provider.url, experiment_usd=ONE_AND_A_HALF) as host:  # fmt: skip
+        door = host.lane()
+        assert ask(door, question()).status == 200
+        connection = connect(door)
+        send(connection, door, question("long"))
+        answer = connection.getresponse()
+        assert answer.readline() == b"event: message_start\n"
+        assert host.gateway.pid is not None
+        os.kill(host.gateway.pid, signal.SIGKILL)
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            answer.read()
+        connection.close()
+        assert host.gateway.lost(door)
+        made = host.gateway.close(door)
+        assert (made.requests, made.unanswered, made.usage.usd, made.known_usd) == (2, 1, None, EACH)
+        again = host.lane(cell="again")
+        assert not host.gateway.lost(again)
+        assert host.gateway.lost(door)
+        assert [ask(again, question()).status for _ in range(2)] == [200, 403], "what was spent before must count"
+        provider.ended.set()
+
+
+def test_a_lane_that_is_opened_again_goes_on_with_its_numbers_and_its_budget(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        for status in (200, 200, 403):
+            door = host.lane(budget_usd=ONE_AND_A_HALF)
+            assert ask(door, question()).status == status
+            host.gateway.close(door)
+    assert [each.number for each in host.asked()] == [1, 2, 3]
+
+
+def test_told_to_end_it_lets_what_is_in_flight_end(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.", pause=0.5)) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane()
+        connection = connect(door)
+        send(connection, door, question())
+        answer = connection.getresponse()
+        assert host.gateway.pid is not None
+        os.kill(host.gateway.pid, signal.SIGTERM)
+        assert b"message_stop" in answer.read()
+        connection.close()
+        until(lambda: not host.gateway.alive)
+    assert account(host.journal()).usage.usd == pytest.approx(EACH)
+
+
+def test_it_ends_when_the_harness_is_killed() -> None:
+    script = ("import sys, time\nfrom scylla_gha.gateway.client import Gateway\n"
+              "from scylla_gha.gateway.settings import Settings\n"
+              "print(Gateway.start(Settings()).pid, flush=True)\ntime.sleep(600)")  # fmt: skip
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        process = Path(f"/proc/{int(harness.stdout.readline())}")
+        assert process.exists()
+        harness.kill()
+    until(lambda: not process.exists() or "Z" in (process / "stat").read_text().split()[2])
+
+
+def test_the_key_is_in_no_file_no_arguments_and_no_environment(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, \
+            hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
+        door = host.lane()
+        ask(door, question())
+        process = Path(f"/proc/{host.gateway.pid}")
+        seen = [(process / name).read_bytes() for name in ("cmdline", "environ")]
+        host.gateway.close(door)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 2
+    assert provider.keys == [KEY]
+    assert not [content for content in [*seen, *(path.read_bytes() for path in files)] if KEY.encode() in content]
+    assert KEY not in repr(Settings(api_key=KEY))
+
+
+def test_closing_twice_counts_once(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane()
+        ask(door, question())
+        assert host.gateway.close(door).requests == 1
+        assert host.gateway.close(door).requests == 0
+
+
+def test_a_gateway_stops_quickly_and_twice(tmp_path: Path) -> None:
+    with Gateway.start(Settings()) as gateway:
+        gateway.open(Lane(cell="cell", role="agent", journal=tmp_path / "traffic.jsonl"))
+        began = time.monotonic()
+        gateway.stop()
+        assert time.monotonic() - began < 5
+        assert not gateway.alive

@@ -1,0 +1,140 @@
+"""What was recorded is answered again without a key, by content."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.errors import ToolError
+from scylla_gha.gateway.client import Door
+from tests.support.gateway import EACH, KEY, Reply, ask, hosted, question
+from tests.support.provider import Body, Fail, Say, Script, serve, tool_results
+
+TAPE = "tapes/cell--agent.jsonl"
+
+
+def conversation(folder: str, day: str = "2026-11-21", session: str = "s1", prompt: str = "Work.") -> list[Body]:
+    """Two requests as the CLI sends them, in this folder."""
+    about = f"You are in {folder}.\nOS Version: Linux {session}\nToday's date is {day}."
+    system = [{"type": "text", "text": f"x-anthropic-billing-header: cc={session};"}, {"type": "text", "text": about}]
+    first = question(prompt, system=system, metadata={"user_id": session})
+    use = {"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": {"command": f"ls {folder}/src"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_01", "content": f"{folder}/src/a.py"}
+    turns = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+    return [first, {**first, "messages": [*first["messages"], *turns]}]
+
+
+def paths(folder: str) -> dict[str, str]:
+    return {folder: "/scylla-workspace", f"{folder}/home": "/scylla-home"}
+
+
+def script(folder: str) -> Script:
+    use = Say(f"In {folder}.", "Bash", {"command": f"ls {folder}/src"}, pieces=7)
+    return lambda body: Say("Done.") if tool_results(body) else use
+
+
+def record(tmp_path: Path, folder: str = "/tmp/first/repo", answers: Script | None = None) -> list[Reply]:
+    with serve(answers or script(folder)) as provider, \
+            hosted(tmp_path / "live", provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
+        door = host.lane(paths=paths(folder))
+        return [ask(door, body) for body in conversation(folder)]
+
+
+def texts(reply: Reply, field: str) -> list[str]:
+    """The pieces of one kind, as a client reads them from a stream."""
+    events = [json.loads(line[5:]) for line in reply.body.splitlines() if line.startswith(b"data:")]
+    return [event["delta"].get(field, "") for event in events if event["type"] == "content_block_delta"]
+
+
+def test_a_recording_is_replayed_to_equal_bytes_and_costs(tmp_path: Path) -> None:
+    live = record(tmp_path, answers=lambda _: Say("Héllo.", pieces=3))
+    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
+        door = host.lane(paths=paths("/tmp/first/repo"))
+        again = [ask(door, body) for body in conversation("/tmp/first/repo")]
+        made = host.gateway.close(door)
+    assert [reply.body for reply in again] == [reply.body for reply in live]
+    assert [reply.headers["content-type"] for reply in again] == ["text/event-stream"] * 2
+    assert made.usage.usd == pytest.approx(2 * EACH)
+    assert {each.source for each in host.answered()} == {"replay"}
+
+
+def test_another_day_folder_and_session_are_the_same_question(tmp_path: Path) -> None:
+    record(tmp_path)
+    folder = "/tmp/quite/another/place"
+    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
+        door = host.lane(paths=paths(folder))
+        first, second = (ask(door, body) for body in conversation(folder, "2027-01-01", "s2"))
+    assert (first.status, second.status) == (200, 200)
+    assert json.loads("".join(texts(first, "partial_json"))) == {"command": f"ls {folder}/src"}, (
+        "a folder split over events must be put back whole"
+    )
+    assert "".join(texts(first, "text")) == f"In {folder}."
+
+
+def test_a_recording_holds_no_folder_no_key_and_no_header(tmp_path: Path) -> None:
+    record(tmp_path, answers=lambda _: Fail(401, {"request-id": "r1"}, f"bad key {KEY}"))
+    record(tmp_path)
+    lines = (tmp_path / TAPE).read_text().splitlines()
+    assert len(lines) == 4
+    assert [set(json.loads(line)) for line in lines] == [{"digest", "status", "content_type", "body"}] * 4
+    for secret in (KEY, "/tmp/first", "r1", "sk-scylla"):
+        assert secret not in "".join(lines)
+
+
+@pytest.mark.parametrize("change", [{"prompt": "work."}, {"prompt": "Work"}, {"folder": "/tmp/first/repo2"}])
+def test_one_changed_byte_is_an_unmatched_request_and_never_live(tmp_path: Path, change: dict[str, str]) -> None:
+    record(tmp_path)
+    with serve(lambda _: Say("Live!")) as provider, \
+            hosted(tmp_path / "again", provider.url, replay=tmp_path / "tapes") as host:  # fmt: skip
+        door = host.lane(paths=paths("/tmp/first/repo"))
+        reply = ask(door, conversation(**{"folder": "/tmp/first/repo", **change})[0])
+        made = host.gateway.close(door)
+        assert provider.requests == []
+    assert (reply.status, reply.error["type"]) == (404, "unmatched_request")
+    assert "request 1 of cell (agent) is not in the recording" in reply.error["message"]
+    assert (made.unmatched, made.usage.usd, made.errors) == (1, 0, {"unmatched_request": 1})
+
+
+def test_each_recorded_answer_is_given_once_in_order(tmp_path: Path) -> None:
+    answers: list[Say | Fail] = [Say("One."), Fail(529), Say("cut", cut=True), Say("Four.")]
+    with serve(lambda _: answers.pop(0)) as provider, \
+            hosted(tmp_path / "live", provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
+        door = host.lane()
+        live = [ask(door, question()) for _ in range(4)]
+    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
+        first, second = host.lane(), None
+        again = [ask(first, question()) for _ in range(2)]
+        host.gateway.close(first)
+        second = host.lane()  # a second attempt of the cell
+        again += [ask(second, question()) for _ in range(3)]
+    assert [(reply.status, reply.whole, reply.body) for reply in again[:4]] == [
+        (reply.status, reply.whole, reply.body) for reply in live]  # fmt: skip
+    assert again[4].status == 404
+    assert "fewer answers" in again[4].error["message"]
+
+
+def test_answers_in_one_piece_and_token_counts_are_recorded_too(tmp_path: Path) -> None:
+    def asked(door: Door) -> list[bytes]:
+        counted = ask(door, question(), "/v1/messages/count_tokens")
+        return [ask(door, question(stream=False)).body, counted.body]
+
+    with serve(lambda _: Say("Hi.")) as provider, \
+            hosted(tmp_path / "live", provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
+        live = asked(host.lane())
+    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
+        assert asked(host.lane()) == live
+
+
+def test_a_torn_recording_is_read_to_its_last_whole_line(tmp_path: Path) -> None:
+    record(tmp_path)
+    path = tmp_path / TAPE
+    path.write_bytes(path.read_bytes()[:-20])
+    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
+        door = host.lane(paths=paths("/tmp/first/repo"))
+        replies = [ask(door, body).status for body in conversation("/tmp/first/repo")]
+    assert replies == [200, 404]
+
+
+def test_a_missing_recording_is_named(tmp_path: Path) -> None:
+    with hosted(tmp_path, replay=tmp_path / "tapes") as host, pytest.raises(ToolError, match="no such recording"):
+        host.lane()

@@ -1,0 +1,123 @@
+"""A client of the gateway as simple as can be, and the settings that the tests start it with."""
+
+import datetime
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scylla_gha.gateway.client import Door, Gateway
+from scylla_gha.gateway.journal import read
+from scylla_gha.gateway.settings import Lane, Settings
+from scylla_gha.model.pricing import Model, Price
+from scylla_gha.model.traffic import Answered, Asked, Role
+from tests.support.provider import Body
+
+KEY = "sk-ant-api03-real-0123456789-canary"
+PRICE = Price(input=2.0, output=10.0, cache_read=0.2, cache_write_5m=2.5, cache_write_1h=4.0,
+              date=datetime.date(2026, 11, 21), source="a test")  # fmt: skip
+MODELS = (
+    Model(id="dear", provider="p", context_tokens=1000, price=PRICE),
+    Model(id="stubborn", provider="p", context_tokens=1000, price=PRICE, accepts=("max_tokens",)),
+)
+EACH = (100 * 2 + 25 * 10) / 1e6  # USD of one scripted answer of `dear`
+
+
+@dataclass(frozen=True)
+class Reply:
+    """`whole` is False where the connection ended before the answer did."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    whole: bool = True
+
+    @property
+    def error(self) -> dict[str, str]:
+        found: dict[str, str] = json.loads(self.body)["error"]
+        return found
+
+
+@dataclass
+class Host:
+    """A running gateway and the folder of its journals."""
+
+    gateway: Gateway
+    folder: Path
+    doors: list[Door] = field(default_factory=list)
+
+    def lane(self, cell: str = "cell", role: Role = "agent", **more: Any) -> Door:
+        lane = Lane(cell=cell, role=role, journal=self.journal(cell, role), **more)
+        self.doors.append(self.gateway.open(lane))
+        return self.doors[-1]
+
+    def journal(self, cell: str = "cell", role: Role = "agent") -> Path:
+        return self.folder / cell / role / "traffic.jsonl"
+
+    def asked(self, cell: str = "cell", role: Role = "agent") -> list[Asked]:
+        return [each for each in read(self.journal(cell, role)) if isinstance(each, Asked)]
+
+    def answered(self, cell: str = "cell", role: Role = "agent") -> list[Answered]:
+        return [each for each in read(self.journal(cell, role)) if isinstance(each, Answered)]
+
+
+@contextmanager
+def hosted(folder: Path, upstream: str = "http://127.0.0.1:9", **more: Any) -> Iterator[Host]:
+    settings = Settings(upstream=upstream, api_key=KEY, models=MODELS, **more)
+    with Gateway.start(settings) as gateway:
+        yield Host(gateway, folder)
+
+
+def question(text: str = "Hello?", model: str = "dear", **more: Any) -> Body:
+    return {"model": model, "max_tokens": 100, "stream": True, "messages": [{"role": "user", "content": text}], **more}
+
+
+def ask(door: Door, body: Body | bytes, path: str = "/v1/messages?beta=true", **headers: str) -> Reply:
+    connection = connect(door)
+    try:
+        send(connection, door, body, path, **headers)
+        answer = connection.getresponse()
+        try:
+            content, whole = answer.read(), True
+        except http.client.IncompleteRead as error:
+            content, whole = error.partial, False
+        return Reply(answer.status, {name.lower(): value for name, value in answer.headers.items()}, content, whole)
+    finally:
+        connection.close()
+
+
+def connect(door: Door) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(door.url.removeprefix("http://"), timeout=60)
+
+
+def send(connection: http.client.HTTPConnection, door: Door, body: Body | bytes,
+         path: str = "/v1/messages", **headers: str) -> None:  # fmt: skip
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request("POST", path, data, {"x-api-key": door.token, "content-type": "application/json", **named})
+
+
+def at_once(calls: Sequence[Callable[[], Reply]]) -> list[Reply]:
+    """All calls begun together, each in a thread of its own."""
+    together = threading.Barrier(len(calls))
+
+    def call(each: Callable[[], Reply]) -> Reply:
+        together.wait()
+        return each()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(call, calls))
+
+
+def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to hold"
+        time.sleep(0.01)

@@ -1,0 +1,222 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.agents.base import Package
+from scylla_gha.cli.access import reach, require_access
+from scylla_gha.cli.journey import Journey, travel
+from scylla_gha.cli.options import Tape
+from scylla_gha.cli.planning import Installed
+from scylla_gha.errors import ToolError
+from scylla_gha.gateway.client import Gateway
+from scylla_gha.gateway.settings import Lane
+from tests.support.agents import ShellAgent
+from tests.support.ask import ASK
+from tests.support.gateway import Reply, ask, question
+from tests.support.journeys import make_journey, set_out
+from tests.support.library import write_model
+from tests.support.provider import Fail, Provider, Say, serve
+from tests.support.records import make_model
+from tests.support.repository import Repository, cache, make_repository
+
+PACKAGE = Package(npm="@example/shell", program="sh", oldest=(1,))
+BUILT_IN, CLI = ShellAgent(), ShellAgent(f"{ASK} dear x", package=PACKAGE)
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+EACH = (100 * 1 + 25 * 10) / 1e6  # USD of one scripted answer at the prices of `make_model`
+JUDGES = ("opus", "sonnet", "haiku")
+
+
+@pytest.fixture(autouse=True)
+def no_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, and an address where nobody answers."""
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("SCYLLA_CACHE", str(cache()))
+    monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
+
+
+@pytest.fixture
+def journey_of(tmp_path: Path) -> Any:
+    """Makes a journey of one agent in a repository that knows the price of `dear`."""
+    repository = repository_in(tmp_path)
+    return lambda agent, **given: make_journey(repository, tmp_path / "runs", {"shell": agent}, **given)
+
+
+def repository_in(tmp_path: Path) -> Repository:
+    repository = make_repository(tmp_path / "repo")
+    write_model(repository.root, make_model(id="dear"))
+    return repository
+
+
+def point_to(provider: Provider, monkeypatch: pytest.MonkeyPatch, key: str = "ANTHROPIC_API_KEY") -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+    monkeypatch.setenv(key, "sk-canary-0123456789")
+
+
+def installed(**agents: ShellAgent) -> dict[str, Installed]:
+    return {name: Installed(agent, "", "1") for name, agent in agents.items()}
+
+
+@pytest.mark.parametrize(
+    ("agents", "judges", "tape", "missing"),
+    [
+        pytest.param({"nop": BUILT_IN}, (), Tape(), None, id="nobody uses a model"),
+        pytest.param({"cli": CLI, "nop": BUILT_IN}, (), Tape(), "cli", id="an agent does"),
+        pytest.param({"cli": CLI, "other": CLI}, JUDGES, Tape(), "cli, other, the judge panel", id="several do"),
+        pytest.param({"nop": BUILT_IN}, JUDGES, Tape(), "the judge panel", id="only judges do"),
+        pytest.param({"cli": CLI}, JUDGES, Tape(replay=Path("tapes")), None, id="a recording answers"),
+        pytest.param({"cli": CLI}, (), Tape(record=Path("tapes")), "cli", id="to record, it must be asked"),
+    ],
+)
+def test_a_key_is_asked_for_where_it_is_needed(
+    monkeypatch: pytest.MonkeyPatch, agents: dict[str, ShellAgent], judges: tuple[str, ...], tape: Tape, missing: str
+) -> None:
+    if missing:
+        with pytest.raises(ToolError, match=rf"^{missing} needs a key to reach a model; set ANTHROPIC_API_KEY, or"):
+            require_access(installed(**agents), judges, tape)
+    for key in KEYS:
+        monkeypatch.setenv(key, "")
+    if not missing:
+        require_access(installed(**agents), judges, tape)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_any_key_is_access_unless_it_is_empty(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv(key, "")
+    with pytest.raises(ToolError, match="needs a key"):
+        require_access(installed(cli=CLI), (), Tape())
+    monkeypatch.setenv(key, "sk-1")
+    require_access(installed(cli=CLI), (), Tape())
+
+
+def ask_through(journey: Journey, folder: Path, **body: Any) -> Reply:
+    """What a lane of the journey's gateway answers."""
+    assert journey.gateway is not None
+    door = journey.gateway.open(Lane(cell="cell", role="agent", journal=folder / "probe.jsonl"))
+    return ask(door, question(**body))
+
+
+def test_nobody_who_needs_it_no_gateway(journey_of: Any) -> None:
+    journey = journey_of(BUILT_IN)
+    with reach(journey, Tape()):
+        assert (journey.gateway, journey.court) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("agent", "judges"), [(CLI, ()), (BUILT_IN, JUDGES), (CLI, JUDGES)], ids=["an agent", "judges", "both"]
+)
+def test_the_gateway_runs_as_long_as_it_is_needed(journey_of: Any, agent: ShellAgent, judges: tuple[str, ...]) -> None:
+    journey = journey_of(agent, judges=judges)
+    journey.library = journey.library.here(journey.library.roots[0])  # the judges' wording is the toolkit's
+    with reach(journey, Tape()):
+        assert journey.gateway.alive
+        assert bool(journey.court) == bool(judges)
+    assert not journey.gateway.alive
+
+
+def test_the_gateway_ends_with_a_run_that_fails(journey_of: Any) -> None:
+    journey = journey_of(CLI)
+    running: list[Gateway] = []
+
+    def fail() -> None:
+        with reach(journey, Tape()):
+            running.append(journey.gateway)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert [gateway.alive for gateway in running] == [False]
+
+
+@pytest.mark.parametrize(
+    ("key", "header", "value"),
+    [
+        ("ANTHROPIC_API_KEY", "x-api-key", "sk-canary-0123456789"),
+        ("ANTHROPIC_AUTH_TOKEN", "authorization", "Bearer sk-canary-0123456789"),
+    ],
+)
+def test_the_environments_address_and_key_are_the_gateways(
+    journey_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, header: str, value: str
+) -> None:
+    journey = journey_of(CLI)
+    with serve(lambda _: Say("Hi.")) as provider:
+        point_to(provider, monkeypatch, key)
+        with reach(journey, Tape()):
+            assert ask_through(journey, tmp_path).status == 200
+    assert [headers.get(header) for headers in provider.headers] == [value]
+
+
+def test_agents_of_a_journey_are_paid_for_at_the_librarys_prices(
+    journey_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journey = journey_of(CLI)
+    told: list[float | None] = []
+    with serve(lambda _: Say("Hi.")) as provider:
+        point_to(provider, monkeypatch)
+        with reach(journey, Tape()):
+            travel(journey, journey.plan.cells, 1, lambda _, trial, __: told.append(trial.usage.usd))
+    assert told == [pytest.approx(EACH)]
+
+
+@pytest.mark.parametrize(
+    ("role", "budget", "status"),
+    [
+        pytest.param("agent", 1.0, 403, id="what agents cost before is spent"),
+        pytest.param("judge", 1.0, 403, id="and what judges cost"),
+        pytest.param("agent", 1.5, 200, id="what is left may be spent"),
+        pytest.param("agent", None, 200, id="no budget"),
+    ],
+)
+def test_what_earlier_attempts_cost_is_spent_of_the_experiments_budget(
+    journey_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str, budget: float | None, status: int
+) -> None:
+    before = journey_of(CLI)
+    journal = {"agent": "traffic.jsonl", "judge": "judge-traffic.jsonl"}[role]
+    with serve(lambda _: Say("Hi.")) as provider:
+        point_to(provider, monkeypatch)
+        with reach(before, Tape()):
+            place = before.folder.cell(before.plan.cells[0].id).attempt(1).file(journal)
+            door = before.gateway.open(Lane(cell="cell", role=role, journal=place))  # type: ignore[arg-type]
+            ask(door, question())
+        journey = journey_of(CLI, budget_usd=None if budget is None else budget * EACH)
+        with reach(journey, Tape()):
+            reply = ask_through(journey, tmp_path)
+    assert reply.status == status
+    assert (b"for this experiment is spent" in reply.body) == (status == 403)
+
+
+def test_the_experiments_patience_with_rate_limits_is_the_gateways(
+    journey_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journey = journey_of(CLI, limits={"rate_limit_seconds": 7.0})
+    with serve(lambda _: Fail(429, {"retry-after": "3600"})) as provider:
+        point_to(provider, monkeypatch)
+        with reach(journey, Tape()):
+            replies = [ask_through(journey, tmp_path / name) for name in "ab"]
+    assert [reply.status for reply in replies] == [429, 429]
+    assert "lasts longer than 7 s" in replies[1].error["message"]
+
+
+def test_what_is_recorded_is_answered_again_without_key_or_provider(
+    journey_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tapes = tmp_path / "tapes"
+    with serve(lambda _: Say("Hi.")) as provider, monkeypatch.context() as patch:
+        point_to(provider, patch)
+        journey = journey_of(CLI)
+        with reach(journey, Tape(record=tapes)):
+            first = ask_through(journey, tmp_path / "a")
+    journey = journey_of(CLI)
+    with reach(journey, Tape(replay=tapes)):
+        again, other = ask_through(journey, tmp_path / "b"), ask_through(journey, tmp_path / "c", text="Else?")
+    assert (again.status, again.body) == (first.status, first.body)
+    assert (other.status, other.error["type"]) == (404, "unmatched_request")
+
+
+def test_without_a_gateway_an_agent_gets_no_way_to_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
+    agent = ShellAgent("env | grep -i anthropic; true", package=PACKAGE)
+    done = set_out(repository_in(tmp_path), tmp_path / "runs", {"shell": agent})
+    assert done.cell().attempt(1).file("transcript.jsonl").read_text() == ""

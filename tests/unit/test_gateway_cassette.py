@@ -1,0 +1,91 @@
+"""Recordings hold names, answer once each, and survive a kill."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.gateway.cassette import Recorder, Take, Tape, events, is_stream, neutral
+from scylla_gha.gateway.paths import Names
+
+FOLDER = "/tmp/scratch/repo"
+NAMES = Names({FOLDER: "/N", f"{FOLDER}/home": "/H"})
+
+
+def stream(pieces: list[str], field: str, index: int = 0) -> bytes:
+    deltas = [{"type": "content_block_delta", "index": index, "delta": {"type": "x", field: piece}} for piece in pieces]
+    made = "".join(f"event: content_block_delta\ndata: {json.dumps(delta)}\n\n" for delta in deltas)
+    return b'event: ping\ndata: {"type":  "ping"}\n\n' + made.encode() + b"data: {half\n\n: comment\n\n"
+
+
+def pieces_of(text: str, field: str) -> list[str]:
+    lines = [json.loads(line[6:]) for line in text.splitlines() if line.startswith('data: {"') and "delta" in line]
+    return [line["delta"][field] for line in lines]
+
+
+@pytest.mark.parametrize("field", ["text", "partial_json", "thinking"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 11, 17, 200])
+def test_a_folder_split_over_events_is_found(field: str, size: int) -> None:
+    text = f'{{"a": "ls {FOLDER}/src {FOLDER}/home/x {FOLDER}{FOLDER}", "b": "{FOLDER}"}}'
+    body = stream([text[at : at + size] for at in range(0, len(text), size)], field)
+    recorded = neutral(body, NAMES, streamed=True)
+    assert FOLDER not in recorded
+    assert "".join(pieces_of(recorded, field)) == text.replace(f"{FOLDER}/home", "/H").replace(FOLDER, "/N")
+    shown = NAMES.show(recorded.encode())
+    assert "".join(pieces_of(shown.decode(), field)) == text
+    assert len(events(shown)) == len(events(body))
+
+
+def test_what_is_not_split_keeps_every_byte() -> None:
+    body = stream([f"in {FOLDER}, ", "é", "", "more"], "text")
+    assert NAMES.show(neutral(body, NAMES, streamed=True).encode()) == body
+    assert neutral(b'{"x":   "/tmp/scratch/repo"}', NAMES, streamed=False) == '{"x":   "/N"}'
+
+
+def test_blocks_are_not_mixed() -> None:
+    """The end of one block and the start of the next are no folder together."""
+    body = stream(["ends in /tmp/scratch"], "text", 0) + stream(["/repo begins"], "text", 1)
+    assert neutral(body, NAMES, streamed=True).encode() == body
+
+
+def test_events_give_the_same_bytes() -> None:
+    body = stream(["a", "b"], "text") + b"data: cut in the mid"
+    assert b"".join(events(body)) == body
+    assert events(b"") == []
+
+
+def take(digest: str, body: str) -> Take:
+    return Take(digest=digest, status=200, content_type="text/event-stream; charset=utf-8", body=body)
+
+
+def test_each_answer_once_in_order_and_none_after_a_tear(tmp_path: Path) -> None:
+    path = tmp_path / "tapes" / "c.jsonl"
+    recorder = Recorder(path, ("sk-secret",))
+    for body in ("one", "two with sk-secret"):
+        recorder.keep(take("d", body))
+    recorder.close()
+    with path.open("a") as file:
+        file.write('{"digest": "torn')
+    recorder = Recorder(path, ())
+    recorder.keep(take("e", "three"))
+    recorder.close()
+    tape = Tape(path)
+    assert [tape.take("d"), tape.take("e"), tape.take("d"), tape.take("d")] == [
+        take("d", "one"), take("e", "three"), take("d", "two with [key]"), None]  # fmt: skip
+    assert "fewer answers" in tape.missing("d")
+    assert "no question" in tape.missing("x")
+
+
+def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such recording"):
+        Tape(tmp_path / "c.jsonl")
+    (tmp_path / "c.jsonl").write_text("{}\n")
+    with pytest.raises(ConfigError, match="not a recording"):
+        Tape(tmp_path / "c.jsonl")
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("text/event-stream", True), ("text/event-stream; charset=utf-8", True),
+                                                ("application/json", False), ("", False)])  # fmt: skip
+def test_streams_are_known_by_their_type(kind: str, expected: bool) -> None:
+    assert is_stream(kind) is expected

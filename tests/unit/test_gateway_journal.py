@@ -1,0 +1,99 @@
+"""An account is a function of the journal's lines."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.gateway.journal import UNMATCHED, Account, Journal, account, account_of, read
+from scylla_gha.model.traffic import Answered, Asked, Tokens
+from scylla_gha.model.trial import NO_USAGE, Usage
+
+NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
+
+
+def asked(number: int, digest: str = "d", **more: Any) -> Asked:
+    return Asked(number=number, at=NOW, role="agent", model="m", digest=digest, characters={"conversation": 5}, **more)
+
+
+def answered(number: int, **more: Any) -> Answered:
+    usual: dict[str, Any] = {"source": "live", "status": 200, "complete": True, "usd": 0.5, "seconds": 3.0,
+                             "tokens": Tokens(input=1, output=2, cache_read=3, cache_write_5m=4, cache_write_1h=5),
+                             "first_byte_seconds": 1.0}  # fmt: skip
+    return Answered(number=number, **{**usual, **more})
+
+
+FAILED: dict[str, Any] = {"status": 529, "complete": False, "error": "overloaded_error", "usd": 0.0,
+                          "tokens": Tokens(), "first_byte_seconds": None}  # fmt: skip
+
+
+def test_nothing_is_zero() -> None:
+    assert account_of([]) == Account()
+    assert Account().usage == NO_USAGE
+
+
+def test_sums() -> None:
+    made = account_of([asked(1), asked(2, "e"), answered(2, first_byte_seconds=2.0), answered(1, waited_seconds=4.0)])
+    assert made.usage == Usage(input_tokens=2, output_tokens=4, cache_read_tokens=6, cache_write_tokens=18, usd=1.0)
+    assert (made.requests, made.retries, made.unanswered, made.last_number) == (2, 0, 0, 2)
+    assert (made.first_byte_seconds, made.generation_seconds, made.waited_seconds) == (1.5, 3.0, 4.0)
+    assert made.characters == {"conversation": 10}
+
+
+@pytest.mark.parametrize("last", [[], [answered(2, usd=None)], [answered(2, usd=None, tokens=None, complete=False)]])
+def test_one_unknown_cost_makes_the_sum_unknown(last: list[Answered]) -> None:
+    made = account_of([asked(1), answered(1), asked(2, "e"), *last])
+    assert (made.usage.usd, made.known_usd, made.unanswered) == (None, 0.5, 0 if last else 1)
+
+
+@pytest.mark.parametrize(
+    ("records", "retries"),
+    [
+        ([asked(1), answered(1), asked(2), answered(2)], 0),  # the same twice is no retry
+        ([asked(1), answered(1, **FAILED), asked(2), answered(2)], 1),
+        ([asked(1), answered(1, **FAILED), asked(2), answered(2, **FAILED), asked(3), answered(3)], 2),
+        ([asked(1), answered(1, **FAILED), asked(2, "e"), answered(2)], 0),
+        ([asked(1), answered(1, **FAILED), asked(2), answered(2), asked(3), answered(3)], 1),
+        ([asked(1), asked(2), answered(2)], 1),  # the first was cut off
+        ([asked(1), answered(1, retries=3)], 3),
+    ],
+)
+def test_retries_are_questions_that_failed_before(records: list[Asked | Answered], retries: int) -> None:
+    assert account_of(records).retries == retries
+
+
+def test_refusals_unmatched_ones_and_errors_are_counted() -> None:
+    refused = answered(1, **{**FAILED, "source": "refused", "error": "budget_exceeded:trial"})
+    unmatched = answered(2, **{**FAILED, "source": "replay", "error": UNMATCHED})
+    made = account_of([asked(1), refused, asked(2, "e"), unmatched])
+    assert (made.refused, made.unmatched, made.usage) == (1, 1, NO_USAGE)
+    assert made.errors == {"budget_exceeded:trial": 1, UNMATCHED: 1}
+
+
+def test_counts_of_tokens_are_no_requests() -> None:
+    made = account_of([asked(1, counting=True)])
+    assert (made.requests, made.unanswered, made.last_number, made.usage, made.characters) == (0, 1, 1, NO_USAGE, {})
+
+
+def test_a_torn_line_is_left_out_and_goes(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "traffic.jsonl"
+    journal = Journal(path)
+    journal.write(asked(1))
+    journal.close()
+    with path.open("a") as file:
+        file.write('{"kind":"answ')
+    assert account(path).unanswered == 1
+    journal = Journal(path)
+    journal.write(answered(1))
+    journal.close()
+    assert read(path) == [asked(1), answered(1)]
+
+
+def test_what_is_no_journal_is_named(tmp_path: Path) -> None:
+    assert account(tmp_path / "none") == Account()
+    path = tmp_path / "traffic.jsonl"
+    path.write_text('{"kind":"asked"}\n')
+    with pytest.raises(ConfigError, match=r"traffic\.jsonl:1: no record of traffic"):
+        account(path)

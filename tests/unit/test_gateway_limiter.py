@@ -1,0 +1,106 @@
+"""All wait together, and come back one after the other."""
+
+import asyncio
+import datetime
+import time
+
+import pytest
+
+from scylla_gha.gateway.limiter import Limiter, exhausted_for, retry_after
+
+
+def run_seconds(work: object) -> float:
+    began = time.monotonic()
+    asyncio.run(work)  # type: ignore[arg-type]
+    return time.monotonic() - began
+
+
+def test_without_a_limit_nobody_waits() -> None:
+    async def work() -> None:
+        limiter = Limiter()
+        assert all([await limiter.enter(0) for _ in range(300)])
+        assert not await limiter.leave(200, {})
+        assert not await limiter.leave(None, {})
+        assert not await limiter.leave(529, {})
+
+    assert run_seconds(work()) < 1
+
+
+def test_one_refusal_makes_all_wait() -> None:
+    async def work() -> None:
+        limiter = Limiter()
+        await limiter.enter(9)
+        assert await limiter.leave(429, {"retry-after": "0.3"})
+        assert await limiter.enter(9)
+
+    assert run_seconds(work()) >= 0.3
+
+
+def test_beyond_its_patience_nobody_waits() -> None:
+    async def work() -> None:
+        limiter = Limiter()
+        await limiter.enter(9)
+        assert await limiter.leave(529, {"retry-after": "60"})
+        assert not await limiter.enter(5)
+
+    assert run_seconds(work()) < 1
+
+
+def test_a_storm_passes_at_the_width_that_the_provider_takes() -> None:
+    most = 0
+
+    async def work() -> None:
+        limiter, out = Limiter(), 0
+
+        async def ask() -> None:
+            nonlocal out, most
+            while True:
+                assert await limiter.enter(30)
+                out += 1
+                refuse = out > 3
+                await asyncio.sleep(0.01)
+                out -= 1
+                if not await limiter.leave(429 if refuse else 200, {"retry-after": "0.05"}):
+                    return
+                most = max(most, limiter._width or 0)
+
+        await asyncio.gather(*(ask() for _ in range(16)))
+
+    assert run_seconds(work()) < 15
+    assert 1 <= most <= 16
+
+
+def test_a_limit_that_is_used_up_is_waited_for() -> None:
+    reset = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=0.5)
+
+    async def work() -> None:
+        limiter = Limiter()
+        await limiter.enter(9)
+        headers = {"anthropic-ratelimit-requests-remaining": "0",
+                   "anthropic-ratelimit-requests-reset": reset.isoformat()}  # fmt: skip
+        assert not await limiter.leave(200, headers)
+        assert await limiter.enter(9)
+        assert datetime.datetime.now(datetime.UTC) >= reset
+
+    run_seconds(work())
+
+
+@pytest.mark.parametrize(
+    ("remaining", "reset"),
+    [("1", "2099-01-01T00:00:00Z"), ("0", "soon"), ("0", ""), ("0", "2099-01-01T00:00:00"), ("0", "2001-01-01T00:00Z")],
+)
+def test_what_says_nothing_holds_nobody(remaining: str, reset: str) -> None:
+    headers = {"anthropic-ratelimit-requests-remaining": remaining, "anthropic-ratelimit-requests-reset": reset}
+    assert exhausted_for(headers) == 0
+
+
+def test_a_far_reset_is_waited_for_a_minute_at_most() -> None:
+    headers = {"anthropic-ratelimit-requests-remaining": "0",
+               "anthropic-ratelimit-requests-reset": "2099-01-01T00:00:00Z"}  # fmt: skip
+    assert exhausted_for(headers) == 60
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("2", 2.0), ("0.5", 0.5), ("-1", 0.0), ("soon", None), ("", None)])
+def test_retry_after(value: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": value}) == seconds
+    assert retry_after({}) is None

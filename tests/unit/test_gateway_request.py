@@ -1,0 +1,123 @@
+"""What a request is, and what makes it another one."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scylla_gha.gateway.paths import Names
+from scylla_gha.gateway.request import Question, adjust, understand
+from scylla_gha.model.pricing import Model
+
+BODY: dict[str, Any] = {
+    "model": "m", "stream": True, "max_tokens": 5, "metadata": {"user_id": "u1"},
+    "system": [{"type": "text", "text": "x-anthropic-billing-header: cc_version=2;"},
+               {"type": "text", "text": "Be.\n - OS Version: Linux 6.1\nToday's date is 2026-11-21."}],
+    "tools": [{"name": "Bash", "input_schema": {}}],
+    "messages": [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "1234"}, {"type": "text", "text": "12"},
+                                          {"type": "tool_use", "id": "t", "name": "Bash", "input": {"a": "/w/x"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "123"},
+                                     {"type": "tool_result", "content": [{"type": "text", "text": "45"}]},
+                                     {"type": "image", "source": {"type": "base64", "data": "A" * 999}}]},
+    ],
+}  # fmt: skip
+NAMES = Names({"/w": "/name"})
+
+
+def understood(body: dict[str, Any], names: Names = NAMES, *, counting: bool = False) -> Question:
+    question = understand(json.dumps(body).encode(), names, counting=counting)
+    assert question is not None
+    return question
+
+
+def test_characters_by_component() -> None:
+    system = sum(len(block["text"]) for block in BODY["system"])
+    assert understood(BODY).characters == {
+        "system_prompt": system, "tool_schemas": len('[{"name":"Bash","input_schema":{}}]'), "conversation": 11,
+        "tool_input": len('{"a":"/name/x"}'), "tool_output": 5}  # fmt: skip
+    assert understood({"model": "m", "messages": []}).characters == {}
+    assert understood({"model": "m", "system": "abc", "messages": 3, "tools": None}).size == 3
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> Question:
+    body = copy.deepcopy(BODY)
+    change(body)
+    return understood(body)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda b: b["metadata"].update(user_id="u2"),
+        lambda b: b.pop("metadata"),
+        lambda b: b["system"].pop(0),
+        lambda b: b["system"][0].update(text="x-anthropic-billing-header: cc_version=3;"),
+        lambda b: b["system"][1].update(text="Be.\n - OS Version: Other 7\nToday's date is 2027-01-31."),
+        lambda b: b.update({"messages": b.pop("messages")}),
+    ],
+)
+def test_who_when_and_where_make_no_other_question(change: Callable[[dict[str, Any]], object]) -> None:
+    assert changed(change).digest == understood(BODY).digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda b: b.update(max_tokens=6),
+        lambda b: b.update(stream=False),
+        lambda b: b["system"][1].update(text=b["system"][1]["text"].replace("Be.", "be.")),
+        lambda b: b["messages"][0].update(content="Hello "),
+        lambda b: b["messages"][1]["content"][2]["input"].update(a="/v/x"),
+        lambda b: b["messages"].pop(),
+        lambda b: b["tools"].append({}),
+    ],
+)
+def test_each_byte_of_the_prompt_makes_another(change: Callable[[dict[str, Any]], object]) -> None:
+    assert changed(change).digest != understood(BODY).digest
+
+
+def test_folders_count_by_their_names_and_kinds_apart() -> None:
+    moved = json.loads(json.dumps(BODY).replace("/w/", "/elsewhere/"))
+    assert understood(moved, Names({"/elsewhere": "/name"})).digest == understood(BODY).digest
+    assert understood(BODY, counting=True).digest != understood(BODY).digest
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"model": null}', b"\xff", b'"model"'])
+def test_what_is_no_request_is_none(body: bytes) -> None:
+    assert understand(body, NAMES) is None
+
+
+def model(*accepts: Any) -> Model:
+    return Model(id="m", provider="p", context_tokens=1, accepts=accepts)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "more", "adjusted"),
+    [
+        (model("temperature", "max_tokens"), {}, {"temperature", "max_tokens"}),
+        (model("max_tokens"), {}, {"max_tokens"}),
+        (model(), {}, set()),
+        (None, {}, set()),
+        (model("temperature", "max_tokens"), {"thinking": {"type": "disabled"}}, {"temperature", "max_tokens"}),
+        (model("temperature", "max_tokens"), {"thinking": {"type": "enabled", "budget_tokens": 8}}, {"max_tokens"}),
+        (model("temperature", "max_tokens"), {"thinking": {"type": "enabled", "budget_tokens": 9}}, set()),
+    ],
+)
+def test_settings_are_put_in_where_they_are_taken(accepted: Model | None, more: Any, adjusted: set[str]) -> None:
+    before = understood({**BODY, **more})
+    after = adjust(before, {"temperature": 0.5, "max_tokens": 9}, accepted)
+    assert (set(after.adjusted), set(after.unadjusted)) == (adjusted, {"temperature", "max_tokens"} - adjusted)
+    sent = json.loads(after.body)
+    assert (sent.get("temperature"), sent["max_tokens"]) == (
+        0.5 if "temperature" in adjusted else None, 9 if "max_tokens" in adjusted else 5)  # fmt: skip
+    assert after.digest == before.digest
+    assert (after.body == before.body) is (not adjusted)
+
+
+def test_without_settings_the_bytes_stay() -> None:
+    question = understood(BODY)
+    assert adjust(question, {}, None) is question

@@ -1,0 +1,54 @@
+"""Which headers go which way."""
+
+import json
+from http import HTTPStatus
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from scylla_gha.gateway.settings import Settings
+from scylla_gha.gateway.wire import downward, failure, token_of, upward
+
+SENT = CIMultiDictProxy(CIMultiDict([
+    ("X-Api-Key", "dummy"), ("Authorization", "Bearer dummy"), ("Host", "127.0.0.1"), ("Content-Length", "3"),
+    ("Accept-Encoding", "gzip"), ("Connection", "keep-alive"), ("Cookie", "a=b"), ("Content-Type", "application/json"),
+    ("anthropic-version", "2023-06-01"), ("anthropic-beta", "a"), ("anthropic-beta", "b"), ("X-App", "cli"),
+]))  # fmt: skip
+KEPT = {"content-type": "application/json", "anthropic-version": "2023-06-01", "x-app": "cli",
+        "accept-encoding": "identity"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "added"),
+    [
+        (Settings(api_key="real"), {"x-api-key": "real", "anthropic-beta": "a"}),
+        (Settings(bearer="real"), {"authorization": "Bearer real", "anthropic-beta": "a"}),
+        (Settings(bearer="sk-ant-oat01-real"),
+         {"authorization": "Bearer sk-ant-oat01-real", "anthropic-beta": "a,b,oauth-2025-04-20"}),
+        (Settings(), {"anthropic-beta": "a"}),
+    ],
+)  # fmt: skip
+def test_the_real_key_takes_the_dummys_place(settings: Settings, added: dict[str, str]) -> None:
+    sent = upward(SENT, settings)
+    assert {name.lower(): sent[name] for name in sent} == {**KEPT, **added}
+    assert "dummy" not in str(sent)
+
+
+def test_the_providers_headers_come_back_but_for_those_of_its_connection() -> None:
+    headers = CIMultiDictProxy(CIMultiDict({"request-id": "r", "retry-after": "3", "transfer-encoding": "chunked",
+                                            "set-cookie": "a=b", "content-length": "5"}))  # fmt: skip
+    assert dict(downward(headers)) == {"request-id": "r", "retry-after": "3"}
+
+
+@pytest.mark.parametrize("headers", [{"x-api-key": "t"}, {"authorization": "Bearer t"},
+                                     {"x-api-key": "", "authorization": "Bearer t"}])  # fmt: skip
+def test_a_token_stands_in_two_places(headers: dict[str, str]) -> None:
+    assert token_of(headers) == "t"
+    assert token_of({}) == ""
+
+
+def test_errors_have_the_providers_form() -> None:
+    made = failure(HTTPStatus.FORBIDDEN, "permission_error", "no")
+    assert isinstance(made.body, bytes)
+    assert json.loads(made.body) == {"type": "error", "error": {"type": "permission_error", "message": "no"}}
+    assert (made.status, made.content_type) == (403, "application/json")

@@ -1,0 +1,131 @@
+"""The step `judge` with a court: code decides what it can, the panel the rest, and nobody makes up a score."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.judge import judge
+from scylla_gha.judges.court import Court, court
+from scylla_gha.judges.score import NO_PANEL
+from scylla_gha.model.judgment import Judgment, judgment_key
+from scylla_gha.model.trial import NO_USAGE, Outcome, Trajectory, Trial
+from scylla_gha.seeding.ground import Ground
+from scylla_gha.store import CellFolder, write_record
+from tests.support.gateway import EACH, hosted
+from tests.support.panel import asked_for, fault, raw, reply
+from tests.support.provider import Body, Fail, Provider, Say, serve
+from tests.support.records import make_category, make_item, make_rubric
+from tests.support.repository import make_repository
+from tests.support.trials import SOLVE, leave_trial, make_bench
+
+JUDGES = ("dear", "stubborn", "dear")
+RUBRIC = make_rubric(
+    make_category(make_item(id="F1", checks=("greets",)), id="functional", weight=0.5),
+    make_category(make_item(id="Q1", type="subjective", checks=()), id="quality", weight=0.5),
+)
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return make_repository(tmp_path / "repo", rubric=RUBRIC).ground()
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> CellFolder:
+    return CellFolder(tmp_path / "cell")
+
+
+def near(usd: float) -> Any:
+    return pytest.approx(usd)
+
+
+def says(**item: Any) -> Callable[[Body], Say]:
+    return lambda body: Say(reply(*(raw(name, **item) for name in asked_for(body))))
+
+
+@contextmanager
+def seated(script: Callable[[Body], Say | Fail], folder: Path) -> Iterator[tuple[Court, Provider]]:
+    with serve(script) as provider, hosted(folder, provider.url) as host:
+        yield court(host.gateway, JUDGES, [Path(__file__).parents[2]]), provider
+
+
+def judged(
+    ground: Ground, cell: CellFolder, script: Callable[[Body], Say | Fail], do: str = SOLVE, **attempt: Any
+) -> tuple[Judgment, Trial, list[Body]]:
+    """The judgment of a trial, the trial, and what the judges were sent."""
+    trial = leave_trial(ground, cell, do, **attempt)
+    with seated(script, cell.root) as (judges, provider):
+        made = judge(trial, ground, cell, make_bench(court=judges, digest="court"))
+    return made, trial, provider.requests
+
+
+def test_the_panels_items_stand_beside_those_of_code(ground: Ground, cell: CellFolder) -> None:
+    made, trial, _ = judged(ground, cell, says(deductions=[fault("minor", 0.2)]))
+    assert [(item.id, item.value, item.by) for item in made.items] == [("F1", 1.0, "check"), ("Q1", 0.8, "judge")]
+    assert made.result is not None
+    assert (made.result.score, made.result.passed, made.error) == (0.9, True, None)
+    assert [(one.judge, one.score("Q1") is not None) for one in made.answers] == [(name, True) for name in JUDGES]
+    assert made.usage.usd == near(3 * EACH)
+    assert made.key == judgment_key(trial, ground.folder.judging_digest, "court")
+    assert cell.attempt(1).file("judge-traffic.jsonl").read_text().count('"kind":"answered"') == 3
+
+
+def test_without_a_court_the_panels_items_do_not_apply(ground: Ground, cell: CellFolder) -> None:
+    made = judge(leave_trial(ground, cell), ground, cell, make_bench())
+    assert [(item.value, item.reason) for item in made.items if item.by == "judge"] == [(None, NO_PANEL)]
+    assert (made.answers, made.usage) == ((), NO_USAGE)
+    assert made.result is not None
+    assert made.result.score == 1.0
+
+
+def test_judges_see_the_work_and_the_last_word_and_nothing_of_the_arm(ground: Ground, cell: CellFolder) -> None:
+    last = Trajectory(final_message="All is done, says canary.")
+    write_record(cell.attempt(1).file("trajectory.json"), last)
+    _, trial, sent = judged(ground, cell, says())
+    text = sent[0]["messages"][0]["content"]
+    assert "All is done, says canary." in text
+    assert "+echo hello" in text
+    assert "notes/kept.txt" in text
+    assert not [word for word in (trial.cell, trial.key, str(cell.root)) if word in str(sent)]
+
+
+@pytest.mark.parametrize("outcome", ["completed", "timeout"])
+def test_who_changed_nothing_earns_nothing_and_nobody_is_paid_to_say_so(
+    ground: Ground, cell: CellFolder, outcome: str
+) -> None:
+    made, _, sent = judged(ground, cell, says(), "true", outcome=Outcome(outcome))
+    assert sent == []
+    assert [(item.id, item.value) for item in made.items] == [("F1", 0.0), ("Q1", 0.0)]
+    assert made.result is not None
+    assert (made.result.score, made.result.passed, made.usage, made.answers) == (0.0, False, NO_USAGE, ())
+
+
+def test_where_all_items_are_for_code_nobody_is_asked(tmp_path: Path, cell: CellFolder) -> None:
+    ground = make_repository(tmp_path / "repo").ground()
+    made, _, sent = judged(ground, cell, says())
+    assert (sent, made.answers, made.usage) == ([], (), NO_USAGE)
+    assert made.result is not None
+    assert made.result.score == 1.0
+
+
+def test_a_panel_that_cannot_be_asked_leaves_no_score_but_what_it_cost(ground: Ground, cell: CellFolder) -> None:
+    made, _, _ = judged(ground, cell, lambda body: Fail(400) if body["model"] == "dear" else says()(body))
+    assert made.error is not None
+    assert made.error.startswith("unjudged: Q1: 1 of 3 judges answered, 1 with a value; 2 must agree")
+    assert (made.result, made.categories) == (None, ())
+    assert [check.id for check in made.checks] == ["greets", "kept", "scope"]
+    assert (made.usage.usd, len(made.answers)) == (near(EACH), 3)
+
+
+def test_what_the_panel_likes_does_not_pass_where_a_required_check_fails(ground: Ground, cell: CellFolder) -> None:
+    made, _, _ = judged(ground, cell, says(), "echo 'echo no' >greet.sh")
+    assert made.result is not None
+    assert (made.result.score, made.result.passed, made.result.why) == (0.5, False, "greets does not hold")
