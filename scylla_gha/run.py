@@ -56,7 +56,9 @@ class _Traffic:
             return Outcome.PROVIDER_ERROR, f"{account.unmatched} requests are not in the recording", False
         spent = [error for error in account.errors if error.startswith("budget_exceeded")]
         if spent:
-            return Outcome.BUDGET_EXCEEDED, f"refused before the request: {', '.join(spent)}", False
+            # A trial's own budget measures the agent; that others have spent the experiment's does not.
+            outcome = Outcome.BUDGET_EXCEEDED if "budget_exceeded:trial" in spent else Outcome.CANCELLED
+            return outcome, f"refused before the request: {', '.join(spent)}", False
         return reading.outcome, reading.reason, reading.retryable
 
 

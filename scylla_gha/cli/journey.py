@@ -9,7 +9,7 @@ import functools
 import platform
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from scylla_gha import __version__
@@ -85,8 +85,11 @@ def travel(journey: Journey, cells: Iterable[Cell], jobs: int, told: Told) -> No
     with ThreadPoolExecutor(jobs, thread_name_prefix="lane") as lanes:
         futures = [lanes.submit(_lane, journey, waiting, told) for _ in range(jobs)]
         try:
-            for future in futures:
-                future.result()
+            left = set(futures)
+            while left:  # with an end: a signal may come to another thread, and does not wake one that waits for ever
+                ended, left = wait(left, 0.5, FIRST_COMPLETED)
+                for future in ended:
+                    future.result()
         except BaseException:
             journey.cancel.set()
             raise

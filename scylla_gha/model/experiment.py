@@ -13,7 +13,7 @@ class Limits(Record):
 
     timeout_seconds: Annotated[Seconds | None, Field(description="instead of the scenario's own limit")] = None
     turns: Annotated[int | None, Field(gt=0, description="model turns")] = None
-    usd: Annotated[float | None, Field(gt=0, description="model cost, as the agent CLI counts it")] = None
+    usd: Annotated[float | None, Field(gt=0, description="model cost of a trial; a request above it is refused")] = None
     file_mb: Annotated[int, Field(gt=0, description="size of any one file that agent or check writes")] = 256
     diff_mb: Annotated[int, Field(gt=0, description="size of all files that the agent changed")] = 64
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
