@@ -41,7 +41,7 @@ def aggregate(plan: Plan, rows: Iterable[Result]) -> Report:
         comparisons=tuple(_comparisons(plan, arms)),
         excluded=tuple(_excluded(plan, mine)),
         judge_usd=_total(row.judge_usd for row in mine),
-        warnings=tuple(_warnings(arms, mine, strangers)),
+        warnings=tuple(_warnings(plan, arms, mine, strangers)),
         estimate=plan.estimate,
     )
 
@@ -123,11 +123,11 @@ def _excluded(plan: Plan, rows: Sequence[Result]) -> Iterator[Excluded]:
             yield Excluded(cell=cell.id, outcome="unjudged", reason="it ran, and is not judged; run `scylla-gha judge`")
 
 
-def _warnings(arms: Sequence[ArmSummary], rows: Sequence[Result], strangers: int) -> Iterator[str]:
+def _warnings(plan: Plan, arms: Sequence[ArmSummary], rows: Sequence[Result], strangers: int) -> Iterator[str]:
     for arm in arms:
         yield from _arm_warnings(arm)
     yield from _mixed(rows)
-    if any(row.items_unjudged for row in rows):
+    if not plan.experiment.judges and any(row.items_unjudged for row in rows):
         yield ("No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
                "scaled up to 1.")  # fmt: skip
     if len({row.scenario for row in rows}) > 1:
