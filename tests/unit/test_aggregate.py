@@ -240,6 +240,14 @@ def test_what_makes_a_number_doubtful_is_warned_of(given: dict[str, Any], expect
     assert list(aggregate(plan_of(*planned), rows).warnings) == expected
 
 
+def test_items_that_a_panel_found_not_to_apply_are_no_reason_to_miss_one() -> None:
+    planned = cells(10)
+    plan = plan_of(*planned)
+    judged = plan.model_copy(update={"experiment": plan.experiment.model_copy(update={"judges": ("a", "b")})})
+    rows = [make_result(cell, items_na=1, items_unjudged=1) for cell in planned]
+    assert aggregate(judged, rows).warnings == ()
+
+
 def test_several_scenarios_are_pooled_with_a_warning() -> None:
     planned = [*cells(5), *cells(5, scenario="002-two")]
     report = aggregate(plan_of(*planned), [make_result(cell) for cell in planned])
