@@ -40,6 +40,7 @@ def aggregate(plan: Plan, rows: Iterable[Result]) -> Report:
         scenarios=tuple(_scenarios(mine, sorted(expected))),
         comparisons=tuple(_comparisons(plan, arms)),
         excluded=tuple(_excluded(plan, mine)),
+        delivery=_delivery(mine),
         judge_usd=_total(row.judge_usd for row in mine),
         warnings=tuple(_warnings(plan, arms, mine, strangers)),
         estimate=plan.estimate,
@@ -53,6 +54,12 @@ def _counts(planned: int, rows: Sequence[Result]) -> Counts:
         judged=sum(1 for row in rows if row.judged),
         scored=sum(1 for row in rows if row.score is not None),
     )
+
+
+def _delivery(rows: Sequence[Result]) -> tuple[int, int] | None:
+    """Trials whose treatment was proved, of those that had one."""
+    told = [row.delivered for row in rows if row.delivered is not None]
+    return (sum(told), len(told)) if told else None
 
 
 def _summary(arm: str, planned: int, rows: Sequence[Result]) -> ArmSummary:
@@ -135,6 +142,8 @@ def _warnings(plan: Plan, arms: Sequence[ArmSummary], rows: Sequence[Result], st
                "not about scenarios like these.")  # fmt: skip
     if any(row.sandbox == "host" and row.model for row in rows):
         yield "Trials ran on the host itself: the network was open, and files of this user could be read."
+    for name, unverified in sorted({(r.arm, r.delivery_unverified) for r in rows if r.delivery_unverified}):
+        yield f"{name}: not all of its treatment could be verified: {unverified}."
     if strangers:
         yield f"{strangers} rows belong to no planned cell (another plan, other keys, or given twice) and are left out."
 

@@ -59,6 +59,8 @@ def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenar
         attempts=len(trial.attempts), seconds=last.seconds, turns=last.turns,
         tool_calls=sum(last.tool_calls.values()), failed_tool_calls=last.failed_tool_calls,
         **usage.model_dump(), judge_usd=judgment.usage.usd if judgment else 0.0,
+        delivered=last.delivery.proved if last.delivery else None,
+        delivery_unverified="; ".join(last.delivery.unverified) or None if last.delivery else None,
         files_changed=len(last.diff.files) if last.diff else None,
         lines_changed=last.diff.added + last.diff.deleted if last.diff else None,
         base_commit=last.base_commit, workspace_digest=last.workspace_digest, sandbox=trial.sandbox,

@@ -173,7 +173,7 @@ def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm) -> str:
         arm.agent,
         arm.version,
         arm.model,
-        arm.variant.treatment.digest if arm.variant else None,
+        arm.variant.digest if arm.variant else None,
         experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
         experiment.limits.model_dump(mode="json"),
         _SANDBOX,

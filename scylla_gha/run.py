@@ -5,13 +5,15 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from scylla_gha.agents.base import Access, Agent, Command, Ended, Reading, Task
 from scylla_gha.gateway.client import Door, Gateway
 from scylla_gha.gateway.journal import Account
 from scylla_gha.gateway.settings import Lane
+from scylla_gha.model.delivery import Declared, Delivery, Inventory, Source
 from scylla_gha.model.experiment import Limits
+from scylla_gha.model.outfit import Outfit
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Step, Trajectory
 from scylla_gha.model.variant import Treatment
@@ -22,6 +24,7 @@ from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.manifest import TooLargeError
 from scylla_gha.seeding.workspace import Workspace, snapshot
 from scylla_gha.store import AttemptFolder, write_bytes, write_record, write_text
+from scylla_gha.variants.delivery import prove
 
 _MEGA: Final = 1_000_000
 
@@ -38,6 +41,8 @@ class Runner:
     limits: Limits
     cancel: Cancel
     patch: Path | None = None
+    outfit: Outfit = Outfit()
+    inventory: Inventory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,11 @@ class _Traffic:
     account: Account
     lost: bool
 
-    def overrule(self, reading: Reading) -> tuple[Outcome, str, bool]:
-        """The outcome; what the gateway knows better than the transcript comes first."""
+    def overrule(self, reading: Reading, delivery: Delivery | None) -> tuple[Outcome, str, bool]:
+        """The outcome; another treatment than the declared one, and what the gateway knows better, come first."""
         account = self.account
+        if delivery is not None and (fault := _fault(delivery, reading)):
+            return Outcome.DELIVERY_ERROR, fault, False
         if self.lost:
             return Outcome.PROVIDER_ERROR, "the model gateway died in the middle of it", True
         if account.unmatched:
@@ -62,6 +69,15 @@ class _Traffic:
         return reading.outcome, reading.reason, reading.retryable
 
 
+def _fault(delivery: Delivery, reading: Reading) -> str | None:
+    """Why the trial does not measure its variant; one that ended early may have had no time to show it."""
+    if not delivery.proved:
+        return delivery.reason
+    if reading.outcome is Outcome.COMPLETED and len(delivery.seen) < len(get_args(Source)):
+        return f"what the agent had is not proved: {'; '.join(delivery.unverified)}"
+    return None
+
+
 def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFolder) -> Attempt:
     """Run the agent in a fresh workspace and keep what it did; the agent's failures are outcomes, not errors.
 
@@ -69,7 +85,9 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
         ToolError: the agent cannot be started at all.
     """
     door = _open(runner, workspace, folder)
-    command = runner.agent.command(_task(runner, ground, workspace, door), runner.program)
+    task = _task(runner, ground, workspace, door)
+    command = runner.agent.command(task, runner.program)
+    declared = runner.agent.declare(task, workspace.repo)
     prompt = folder.file("prompt.md")
     write_text(prompt, ground.folder.prompt)
     streams = Streams(folder.file("transcript.jsonl"), folder.file("stderr.txt"), prompt)
@@ -90,7 +108,8 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     reading = runner.agent.read(
         Ended(finished, started.timestamp(), seconds, streams.stdout, streams.stderr, workspace.home)
     )
-    attempt = _attempt(folder.number, started, finished, reading, traffic)
+    delivery = _delivery(runner, declared, folder)
+    attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, command)
     _keep_trajectory(reading.trajectory, ground, folder)
     attempt = attempt.model_copy(update={"base_commit": ground.start.commit,
@@ -108,7 +127,7 @@ def _open(runner: Runner, workspace: Workspace, folder: AttemptFolder) -> Door |
     paths = {repo: "/scylla-workspace", re.sub(r"[^A-Za-z0-9]", "-", repo): "-scylla-workspace",
              str(workspace.home): "/scylla-home"}  # fmt: skip
     lane = Lane(cell=folder.root.parent.name, role="agent", journal=folder.file("traffic.jsonl"),
-                budget_usd=runner.limits.usd, paths=paths)  # fmt: skip
+                first_request=folder.file("first-request.json"), budget_usd=runner.limits.usd, paths=paths)  # fmt: skip
     return runner.gateway.open(lane)
 
 
@@ -117,6 +136,14 @@ def _settle(runner: Runner, door: Door | None) -> _Traffic:
         return _Traffic(Account(), lost=False)
     lost = runner.gateway.lost(door)
     return _Traffic(runner.gateway.close(door), lost)
+
+
+def _delivery(runner: Runner, declared: Declared | None, folder: AttemptFolder) -> Delivery | None:
+    """The proof, of an agent that reached for a model through the gateway."""
+    if declared is None or runner.gateway is None:
+        return None
+    seen = runner.agent.observe(folder.file("transcript.jsonl"), folder.file("first-request.json"))
+    return prove(declared, seen, runner.inventory)
 
 
 def time_limit(limits: Limits, ground: Ground) -> float:
@@ -133,13 +160,19 @@ def _task(runner: Runner, ground: Ground, workspace: Workspace, door: Door | Non
         access=Access(door.url, door.token) if door else None,
         model=runner.arm.model,
         treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
+        outfit=runner.outfit,
     )
 
 
 def _attempt(
-    number: int, started: datetime.datetime, finished: Finished, reading: Reading, traffic: _Traffic
+    number: int,
+    started: datetime.datetime,
+    finished: Finished,
+    reading: Reading,
+    traffic: _Traffic,
+    delivery: Delivery | None,
 ) -> Attempt:
-    outcome, reason, retryable = traffic.overrule(reading)
+    outcome, reason, retryable = traffic.overrule(reading, delivery)
     if finished.cancelled:
         outcome, reason, retryable = Outcome.CANCELLED, "interrupted by the user", False
     calls = [call for step in reading.trajectory.steps for call in step.tool_calls]
@@ -162,6 +195,7 @@ def _attempt(
         failed_tool_calls=sum(1 for call in calls if call.failed),
         agent_version=reading.version,
         exit_code=finished.code,
+        delivery=delivery,
     )
 
 

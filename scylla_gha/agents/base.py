@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import Limits
+from scylla_gha.model.outfit import Outfit
 from scylla_gha.model.trial import Outcome, Trajectory
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Finished
@@ -30,6 +32,7 @@ class Task:
     access: Access | None = None
     model: str | None = None
     treatment: Treatment = Treatment()
+    outfit: Outfit = Outfit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,12 @@ class Agent(Protocol):
 
     def read(self, ended: Ended) -> Reading:
         """What happened, by rule."""
+
+    def declare(self, task: Task, workspace: Path) -> Declared | None:
+        """What the treatment gives it, in its own names, before it starts; None: there is nothing to prove."""
+
+    def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
+        """What it really had, as its transcript and its first request to the model say."""
 
 
 def read_plain(ended: Ended) -> Reading:

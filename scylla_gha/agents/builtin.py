@@ -1,5 +1,6 @@
 """The agents that prove a scenario: `oracle` applies the reference solution, `nop` does nothing."""
 
+from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents.base import Command, Ended, Reading, Task, read_plain
@@ -21,6 +22,13 @@ class BuiltIn:
     def read(self, ended: Ended) -> Reading:
         """Completed, unless the process itself failed."""
         return read_plain(ended)
+
+    def declare(self, task: Task, workspace: Path) -> None:
+        """It has no treatment."""
+
+    def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
+        """It asks no model."""
+        return ()
 
 
 class Oracle(BuiltIn):

@@ -5,15 +5,21 @@ Flags and environment as of version 2.1.197 (`claude --help`, 2026-11-21).
 
 import json
 import re
+import shutil
+from pathlib import Path
 from typing import Final
 
 from scylla_gha import proc
-from scylla_gha.agents import claude_outcome, claude_session
+from scylla_gha.agents import claude_delivery, claude_outcome, claude_session
 from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
 from scylla_gha.errors import ToolError
+from scylla_gha.model.delivery import Declared, Observed
+from scylla_gha.model.outfit import FOLDER, McpServer, Outfit
 from scylla_gha.model.variant import Treatment
+from scylla_gha.store import write_text
 
 _VERSION_SECONDS: Final = 60.0
+_LAID: Final = "team/{}"  # in HOME
 
 
 class ClaudeCode:
@@ -55,13 +61,21 @@ class ClaudeCode:
         }
         if task.access:
             env |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
-        return Command((*argv, *_flags(task.treatment)), env=env)
+        return Command((*argv, *_flags(task.treatment), *_outfit_flags(task.outfit, task.home)), env=env)
 
     def read(self, ended: Ended) -> Reading:
         """Read the transcript, then decide by rule."""
         session = claude_session.read(ended.transcript, ended.home / ".claude" / "projects")
         outcome, reason, retryable = claude_outcome.decide(session, ended)
         return Reading(outcome, reason, retryable, session.trajectory, session.turns, session.version)
+
+    def declare(self, task: Task, workspace: Path) -> Declared:
+        """The treatment in the CLI's names."""
+        return claude_delivery.declare(task, workspace)
+
+    def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
+        """What the start event and the first request say."""
+        return claude_delivery.observe(transcript, request)
 
 
 def _flags(treatment: Treatment) -> list[str]:
@@ -77,3 +91,29 @@ def _flags(treatment: Treatment) -> list[str]:
     if treatment.settings is not None:
         flags += ["--settings", json.dumps(treatment.settings)]
     return flags
+
+
+def _outfit_flags(outfit: Outfit, home: Path) -> list[str]:
+    """Lay what the treatment names into HOME, outside of what settings sources govern, and name it."""
+    flags: list[str] = []
+    for name, folder in outfit.folders.items():
+        shutil.copytree(folder, home / _LAID.format(name), ignore=shutil.ignore_patterns("__pycache__"))
+    if any(name.startswith("skills/") for name in outfit.folders):
+        plugin = home / _LAID.format("")
+        manifest = {"name": claude_delivery.PLUGIN, "version": "1.0.0", "description": "Skills of this team"}
+        write_text(plugin / ".claude-plugin" / "plugin.json", json.dumps(manifest))
+        flags += ["--plugin-dir", str(plugin)]
+    if outfit.mcp_servers:
+        servers = {name: _server(server, home / _LAID.format(f"mcp/{name}"))
+                   for name, server in outfit.mcp_servers.items()}  # fmt: skip
+        write_text(home / "mcp.json", json.dumps({"mcpServers": servers}))
+        flags += ["--mcp-config", str(home / "mcp.json")]
+    if outfit.agents:
+        agents = {name: agent.model_dump(exclude={"name"}, exclude_none=True) for name, agent in outfit.agents.items()}
+        flags += ["--agents", json.dumps(agents)]
+    return flags
+
+
+def _server(server: McpServer, folder: Path) -> dict[str, object]:
+    args = [arg.replace(FOLDER, str(folder)) for arg in server.args]
+    return {"command": server.command.replace(FOLDER, str(folder)), "args": args, "env": server.env}

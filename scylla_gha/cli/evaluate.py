@@ -69,7 +69,7 @@ def command(
         made = conclude(journey.plan, folder, journey.library)
     show(made, folder, as_json=as_json)
     if made.counts.judged < made.counts.planned:
-        refused = "; ".join(f"{arm}: the provider refuses: {reason}" for arm, reason in journey.stopped.items())
+        refused = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in journey.stopped.items())
         why = refused or "the report lists them, with reasons"
         raise IncompleteError(f"{made.counts.planned - made.counts.judged} of {made.counts.planned} cells have no "
                               f"judged trial: {why}; run the same command again to fill them")  # fmt: skip

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from typing import Final
 
 from scylla_gha import __version__
 from scylla_gha.cli.planning import Installed
@@ -30,7 +31,9 @@ from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import scratch
 from scylla_gha.store import AttemptFolder, CellFolder, RunFolder, read_record, write_record
+from scylla_gha.variants.outfit import outfit
 
+_LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)
 Told = Callable[[Cell, Trial, Judgment | None], None]
 
 
@@ -165,7 +168,7 @@ def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt
     for turn in range(retry.attempts):
         attempt = _attempt(journey, cell, place.attempt(len(attempts) + 1))
         attempts = [*attempts, attempt]
-        if attempt.outcome is Outcome.PROVIDER_ERROR and not attempt.retryable:
+        if attempt.outcome in _LASTING and not attempt.retryable:
             journey.stopped[cell.arm] = attempt.reason  # the next cell would fare alike
         last = turn == retry.attempts - 1
         if last or not attempt.retryable or journey.cancel.wait(retry.backoff_seconds * 2**turn):
@@ -208,6 +211,8 @@ def _runner(journey: Journey, cell: Cell) -> Runner:
         sandbox=SANDBOXES["host"],
         limits=experiment.limits,
         cancel=journey.cancel,
+        outfit=outfit(arm.variant, journey.library.roots),
+        inventory=journey.library.inventory(arm.agent, arm.version),
     )
 
 

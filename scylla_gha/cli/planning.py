@@ -46,10 +46,11 @@ def find_agents(experiment: Experiment, *, install: bool) -> dict[str, Installed
         ConfigError: there is no such agent.
         ToolError: an agent CLI is missing, too old, or of another version than pinned.
     """
-    return {named: _find(named, install=install) for named in experiment.agents}
+    return {named: find_agent(named, install=install) for named in experiment.agents}
 
 
-def _find(named: str, *, install: bool) -> Installed:
+def find_agent(named: str, *, install: bool) -> Installed:
+    """One agent by `name` or `name@version`; as above."""
     name, pinned = agent_name(named)
     if name not in AGENTS:
         raise ConfigError(f"agents: there is no agent {name!r}{did_you_mean(name, list(AGENTS))}; "

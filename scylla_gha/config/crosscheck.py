@@ -35,11 +35,11 @@ def check_variants(variants: Iterable[Variant]) -> None:
     """
     seen: dict[str, str] = {}
     for variant in variants:
-        twin = seen.setdefault(variant.treatment.digest, variant.id)
+        twin = seen.setdefault(variant.digest, variant.id)
         if twin != variant.id:
             raise ConfigError(
                 f"variants {twin} and {variant.id} are one configuration under two names "
-                f"(digest {variant.treatment.digest[:12]}); change or remove one in config/tiers/"
+                f"(digest {variant.digest[:12]}); change or remove one in config/tiers/"
             )
 
 

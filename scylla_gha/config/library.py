@@ -15,7 +15,9 @@ from typing import Final
 
 from scylla_gha.config.crosscheck import check_scenario
 from scylla_gha.config.load import did_you_mean, load
+from scylla_gha.config.materials import materials
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.record import digest
@@ -127,7 +129,11 @@ class Library:
         for path in self._by_stem("tiers").values():
             tier = load(path, Tier)
             for sub_test in tier.sub_tests:
-                variant = Variant(id=f"{tier.id}/{sub_test.id}", treatment=sub_test.treatment)
+                variant = Variant(
+                    id=f"{tier.id}/{sub_test.id}",
+                    treatment=sub_test.treatment,
+                    materials=materials(sub_test.treatment, self.roots),
+                )
                 if variant.id in found:
                     raise ConfigError(f"{path}: sub-test {variant.id} is given twice; rename one")
                 found[variant.id] = variant
@@ -145,6 +151,11 @@ class Library:
                 here[model.id] = model
             found.update(here)
         return found
+
+    def inventory(self, agent: str, version: str | None) -> Inventory | None:
+        """What the agent CLI brings by itself at this version, where that was measured."""
+        path = self._by_stem("inventories").get(f"{agent}-{version}")
+        return load(path, Inventory) if path else None
 
     def recording(self, experiment: str) -> Path:
         """The folder of an experiment's recorded traffic."""

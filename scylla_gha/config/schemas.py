@@ -3,7 +3,9 @@
 import json
 from typing import Final
 
+from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.outfit import McpServer
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.record import Record
 from scylla_gha.model.result import Result
@@ -13,6 +15,8 @@ from scylla_gha.model.variant import Tier
 
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,
+    "inventory": Inventory,
+    "mcp-server": McpServer,
     "model": Model,
     "result": Result,
     "rubric": Rubric,

@@ -8,7 +8,9 @@ from scylla_gha.gateway.cassette import Recorder, Tape
 from scylla_gha.gateway.journal import Journal, account
 from scylla_gha.gateway.ledger import Purse
 from scylla_gha.gateway.paths import Names
+from scylla_gha.gateway.request import Question
 from scylla_gha.gateway.settings import Lane, Settings
+from scylla_gha.store import write_bytes
 
 
 @dataclass
@@ -28,6 +30,12 @@ class Channel:
         """The number of the next request."""
         self.asked += 1
         return self.asked
+
+    def keep_first(self, question: Question) -> None:
+        """Keep the body of the lane's first request for an answer, before it is passed on."""
+        place = self.lane.first_request
+        if place is not None and not (question.counting or question.probing or place.exists()):
+            write_bytes(place, question.body)
 
     async def close(self, seconds: float) -> None:
         """Wait so long for the requests in flight, end what is left of them, and close the files."""

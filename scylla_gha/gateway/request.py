@@ -33,6 +33,7 @@ class Question:
     digest: str
     characters: dict[Component, int]
     counting: bool
+    probing: bool = False  # asks for no answer to speak of, only whether it would get one
     adjusted: tuple[str, ...] = ()
     unadjusted: tuple[str, ...] = ()
 
@@ -54,6 +55,7 @@ def understand(body: bytes, names: Names, *, counting: bool = False) -> Question
         digest=_fingerprint(content, counting=counting),
         characters=_components(content),
         counting=counting,
+        probing=content.get("max_tokens") == 1,
     )
 
 

@@ -74,6 +74,7 @@ class Server:
         knobs = self._desk.settings.knobs.get(channel.lane.role, Knobs()).configured()
         if not question.counting:
             question = adjust(question, knobs, model)
+        channel.keep_first(question)
         entry = Entry.opened(channel, question, model.price if model else None)
         return Flight(self._desk, channel, question, request, entry)
 

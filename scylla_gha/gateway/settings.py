@@ -63,6 +63,7 @@ class Lane(Record):
     role: Role
     journal: Annotated[Path, Field(description="the attempt's traffic.jsonl; what it holds already counts")]
     budget_usd: Annotated[float | None, Field(ge=0)] = None
+    first_request: Annotated[Path | None, Field(description="where the body of the first one is kept")] = None
     paths: dict[str, str] = Field(default_factory=dict)
     cassette: Annotated[str | None, Field(description="the recording's name; None: <cell>--<role>")] = None
 

@@ -74,6 +74,9 @@ class Report(Record):
     scenarios: tuple[ScenarioRow, ...]
     comparisons: tuple[Comparison, ...]
     excluded: tuple[Excluded, ...]
+    delivery: Annotated[
+        tuple[int, int] | None, Field(description="trials whose treatment was proved, of those that had one")
+    ] = None
     judge_usd: Annotated[float | None, Field(description="of all panels; null when one is unknown")]
     warnings: tuple[str, ...]
     estimate: Estimate

@@ -49,6 +49,8 @@ class Result(Record):
     turns: int | None
     tool_calls: int
     failed_tool_calls: int
+    delivered: Annotated[bool | None, Field(description="its treatment was proved; null: there was none to prove")]
+    delivery_unverified: Annotated[str | None, Field(description="what of it no source tells")]
     files_changed: int | None
     lines_changed: int | None
     base_commit: str | None

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.record import Record
 
 
@@ -113,6 +114,7 @@ class Attempt(Record):
     failed_tool_calls: int = 0
     agent_version: str | None = None
     exit_code: int | None = None
+    delivery: Annotated[Delivery | None, Field(description="None: nothing was to be delivered, or none started")] = None
     base_commit: str | None = None
     workspace_digest: str | None = None
     diff: DiffStat | None = None

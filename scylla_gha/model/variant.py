@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from scylla_gha.model.record import Record, Slug, Text, digest
 from scylla_gha.model.scenario import TierName
 
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=60)]
 SettingSource = Literal["user", "project", "local"]
 
 
@@ -32,11 +33,9 @@ class Treatment(Record):
     ] = None
     tools: Annotated[tuple[Text, ...] | None, Field(description="the CLI's built-in tools; [] is none")] = None
     settings: Annotated[dict[str, JsonValue] | None, Field(description="settings given to the CLI")] = None
-
-    @property
-    def digest(self) -> str:
-        """Equal for equal configurations, whatever they are called."""
-        return digest(self.model_dump(mode="json"))
+    mcp_servers: Annotated[tuple[Name, ...], Field(description="folders of config/mcp/")] = ()
+    skills: Annotated[tuple[Name, ...], Field(description="folders of config/skills/")] = ()
+    agents: Annotated[tuple[Name, ...], Field(description="sub-agents, files of config/agents/")] = ()
 
 
 class SubTest(Record):
@@ -61,3 +60,9 @@ class Variant(Record):
 
     id: str
     treatment: Treatment
+    materials: Annotated[dict[str, str], Field(description="digests of what it names, as skills/<name>")] = {}
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal configurations, whatever they are called."""
+        return digest([self.treatment.model_dump(mode="json"), self.materials])

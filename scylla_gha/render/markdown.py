@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.model.report import Report
-from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain, usd
+from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain, totals
 
 _MOST_EXCLUDED: Final = 50
 # GitHub turns these into mentions and links after Markdown, so a backslash does not help: github/cmark-gfm issue 181.
@@ -25,11 +25,9 @@ def markdown(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    counts = report.counts
     yield f"# {escape(report.experiment)}"
     yield f"\n{escape(report.question)}\n"
-    yield (f"**{counts.planned} planned, {counts.ran} ran, {counts.judged} judged, {counts.scored} scored**, "
-           f"judges {usd(report.judge_usd)} (scylla-gha {report.toolkit_version})\n")  # fmt: skip
+    yield f"**{totals(report)}** (scylla-gha {report.toolkit_version})\n"
     yield from _verdicts(report)
     yield from _table(HEADINGS, (arm_row(arm) for arm in report.arms))
     yield f"\n{COUNTS_NOTE}"

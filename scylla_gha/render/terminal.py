@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scylla_gha.model.report import Report
-from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain, short_names, usd
+from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain, short_names, totals
 
 
 def show(report: Report, console: Console) -> None:
@@ -15,7 +15,6 @@ def show(report: Report, console: Console) -> None:
 
 
 def _parts(report: Report) -> list[RenderableType]:
-    counts = report.counts
     names, shared = short_names([arm.arm for arm in report.arms])
     table = Table(title=_line(f"{report.experiment}: {report.question}"), title_justify="left", box=SIMPLE_HEAD,
                   pad_edge=False, collapse_padding=True)  # fmt: skip
@@ -23,10 +22,9 @@ def _parts(report: Report) -> list[RenderableType]:
         table.add_column(_line(heading), overflow="fold", no_wrap=heading != "arm")
     for arm in report.arms:
         table.add_row(_line(names[arm.arm]), *(_line(value) for value in arm_row(arm)[1:]))
-    said = f"{counts.planned} planned, {counts.ran} ran, {counts.judged} judged, {counts.scored} scored"
     parts: list[RenderableType] = [table, _line(COUNTS_NOTE)]
     parts += [_line(f"all arms: {shared}")] if shared else []
-    parts.append(_line(f"{said}; judges {usd(report.judge_usd)}"))
+    parts.append(_line(totals(report)))
     parts += [
         _line(f"{names[one.arm]} against {names.get(one.baseline, one.baseline)}: {one.verdict} ({one.why})")
         for one in report.comparisons

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scylla_gha.model.report import ArmSummary, Counts
+from scylla_gha.model.report import ArmSummary, Counts, Report
 
 UNKNOWN = "?"
 UNDEFINED = "-"
@@ -68,6 +68,14 @@ def counts(each: Counts) -> str:
     """The four denominators, or one number where they are equal."""
     four = (each.planned, each.ran, each.judged, each.scored)
     return str(four[0]) if len(set(four)) == 1 else "/".join(str(one) for one in four)
+
+
+def totals(report: Report) -> str:
+    """The four denominators of the whole report, what is proved of the treatments, and what the judges cost."""
+    each = report.counts
+    said = f"{each.planned} planned, {each.ran} ran, {each.judged} judged, {each.scored} scored"
+    proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
+    return f"{said}{proved}; judges {usd(report.judge_usd)}"
 
 
 HEADINGS = ("arm", "n", "pass", "95 %", "score", "grades", "USD", "USD/pass", "time", "tokens")

@@ -16,7 +16,7 @@ from tests.support.processes import ends, number_in
 from tests.support.provider import Say, serve
 from tests.support.records import make_checkpoint, make_model
 from tests.support.repository import CHECKPOINTS, SCENARIO, cache, environment, make_repository
-from tests.support.standin import ARM, claude_environment, running, say, write_claude_experiment
+from tests.support.standin import ARM, ask, claude_environment, running, say, tell, write_claude_experiment
 
 NOP, ORACLE = f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"
 CLAUDE = f"{SCENARIO}--{ARM}--r01"
@@ -137,7 +137,7 @@ def test_fresh_asks_nothing_where_nothing_is_stored(repo: Path) -> None:
 def test_fresh_says_what_was_paid_and_what_is_unknown(repo: Path) -> None:
     write_claude_experiment(repo, repetitions=2)
     write_model(repo, make_model(id="claude-sonnet-5"))  # a million tokens in cost $1
-    script = f"if mkdir {repo}/started; then {ASK} claude-sonnet-5 x; else {ASK} new x; fi >answer; {say('ok')}"
+    script = f"{ask('x')} >answer; mkdir {repo}/started || {ASK} new x >answer; {tell('ok')}"
     with serve(lambda _: Say("Hi.", usage={"input_tokens": 1_000_000})) as provider:
         env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
         assert evaluate(repo, "--jobs", "1", env=env).code == 0

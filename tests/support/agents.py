@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
@@ -31,6 +32,12 @@ class ShellAgent:
         if task.access:
             told |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
         return Command(("/bin/sh", "-c", self.script), {**told, **self.env}, self.secrets)
+
+    def declare(self, task: Task, workspace: Path) -> None:
+        """A shell has no treatment."""
+
+    def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
+        return ()
 
     def read(self, ended: Ended) -> Reading:
         text = ended.transcript.read_text(errors="replace")

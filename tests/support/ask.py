@@ -1,6 +1,7 @@
 """A program: ask a model as any client does, by the address and the key in the environment; prints what it says.
 
-`python ask.py MODEL TEXT`; without an answer it says why on standard error and ends with exit code 1.
+`python ask.py MODEL TEXT [TOOLS]`, with the names of tools between commas; without an answer it says why on standard
+error and ends with exit code 1.
 """
 
 import json
@@ -13,9 +14,11 @@ from pathlib import Path
 ASK = f"{sys.executable} {Path(__file__).resolve()}"  # as a shell script starts it
 
 
-def main(model: str, text: str) -> int:
+def main(model: str, text: str, tools: str = "") -> int:
     """Ask one question."""
     body = {"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": text}]}
+    if tools:
+        body["tools"] = [{"name": name} for name in tools.split(",")]
     request = urllib.request.Request(
         f"{os.environ['ANTHROPIC_BASE_URL']}/v1/messages",
         json.dumps(body).encode(),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.support.ask import ASK
 from tests.support.claude import DATA
 from tests.support.command import COMMAND
 from tests.support.repository import environment, write_greet_experiment
@@ -25,9 +26,19 @@ def stand_in(folder: Path, script: str) -> Path:
     return program.parent
 
 
-def say(name: str) -> str:
+def ask(text: str) -> str:
+    """The shell command that asks the model as the CLI does: with the tools that it has."""
+    return f'{ASK} claude-sonnet-5 "{text}" Agent,Bash,Edit,Read,Skill,Write'
+
+
+def tell(name: str) -> str:
     """The shell command that prints a recorded transcript."""
-    return f"cat {DATA}/{name}.jsonl"
+    return f"sed s/claude-sonnet-4-5-20250929/claude-sonnet-5/ {DATA}/{name}.jsonl"
+
+
+def say(name: str) -> str:
+    """The shell command that asks the model in vain, and prints a recorded transcript."""
+    return f"{ask('Hello?')} 2>/dev/null; {tell(name)}"
 
 
 def claude_environment(root: Path, script: str, **given: str) -> dict[str, str]:

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from scylla_gha.model.scenario import Source
-from tests.support.ask import ASK
 from tests.support.command import Said, scylla
 from tests.support.provider import Fail, Say, serve
 from tests.support.repository import SCENARIO, environment, make_repository, write_greet_experiment, write_tree
-from tests.support.standin import ARM, CANARY, claude_environment, say, write_claude_experiment
+from tests.support.standin import ARM, CANARY, ask, claude_environment, say, tell, write_claude_experiment
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 NOP, ORACLE = f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"
@@ -164,7 +163,7 @@ def test_a_provider_that_refuses_stops_the_arm_and_says_why(repo: Path) -> None:
 
 def test_the_key_is_in_no_file_and_in_no_environment_of_the_agent(repo: Path) -> None:
     write_claude_experiment(repo)
-    script = f'{say("ok")}; env >environment; echo "$ANTHROPIC_API_KEY" | tee leaked >&2; {ASK} claude-sonnet-5 Hello?'
+    script = f'{tell("ok")}; env >environment; echo "$ANTHROPIC_API_KEY" | tee leaked >&2; {ask("Hello?")}'
     with serve(lambda _: Fail(401, message=f"your key {CANARY} is")) as provider:
         env = claude_environment(repo.parent, f"{script}; true") | {"ANTHROPIC_BASE_URL": provider.url}
         said = evaluate(repo, "greet", env=env)
@@ -189,7 +188,7 @@ def test_without_a_key_nothing_is_started(repo: Path) -> None:
 
 def test_what_is_recorded_is_replayed_without_a_key_to_the_same_rows(repo: Path) -> None:
     write_claude_experiment(repo)
-    script = f'{say("ok")}; {ASK} claude-sonnet-5 "I am in $PWD" >said'
+    script = f"{tell('ok')}; {ask('I am in $PWD')} >said"
     with serve(lambda body: Say(body["messages"][0]["content"])) as provider:
         env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
         first = evaluate(repo, "greet", "--record", "config/recordings/greet", env=env)

@@ -158,7 +158,8 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "grade": "B", "progress": 0.5, "items_na": 0, "items_unjudged": 0, "broken_guards": 1,
         "attempts": 1, "seconds": 2.0, "usd": 0.5, "judge_usd": 0.25,
         "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
-        "tool_calls": 3, "failed_tool_calls": 1, "files_changed": 2, "lines_changed": 7, "base_commit": "b",
+        "tool_calls": 3, "failed_tool_calls": 1, "delivered": None,
+        "delivery_unverified": None, "files_changed": 2, "lines_changed": 7, "base_commit": "b",
         "workspace_digest": "w", "sandbox": "host",
     }  # fmt: skip
 

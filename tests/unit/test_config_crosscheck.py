@@ -151,6 +151,6 @@ def test_two_names_for_one_configuration_are_refused_but_not_one_name_twice() ->
     with pytest.raises(ConfigError) as caught:
         check_variants([one, other, one, same])
     assert str(caught.value) == (
-        f"variants T0/00-empty and T1/05-bare are one configuration under two names (digest {bare.digest[:12]}); "
+        f"variants T0/00-empty and T1/05-bare are one configuration under two names (digest {one.digest[:12]}); "
         "change or remove one in config/tiers/"
     )

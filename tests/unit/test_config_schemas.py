@@ -13,7 +13,7 @@ from scylla_gha.config.schemas import schemas
 ROOT = toolkit_root()
 FILES = sorted([*ROOT.glob("config/*/*.yaml"), *ROOT.glob("scenarios/*/*/*.yaml")])
 COMMENT = re.compile(r"# yaml-language-server: \$schema=(\S+)")
-KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model"}
+KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model", "inventories": "inventory"}
 
 
 def plain(file: Path) -> Any:
@@ -26,7 +26,7 @@ def kind_of(file: Path) -> str:
 
 
 def test_there_is_something_to_check() -> None:
-    assert {kind_of(file) for file in FILES} == {"experiment", "tier", "model", "scenario", "rubric"}
+    assert {kind_of(file) for file in FILES} == {"experiment", "tier", "model", "inventory", "scenario", "rubric"}
 
 
 def test_schemas_on_disk_are_those_of_the_records() -> None:

@@ -1,0 +1,78 @@
+"""Whether an agent had what its variant declares: the declaration, what was seen, and the proof."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scylla_gha.model.record import Record
+from scylla_gha.model.variant import SystemPrompt
+
+Source = Literal["start event", "first request"]
+
+
+class Inventory(Record):
+    """What an agent CLI brings by itself, at one version (`config/inventories/<agent>-<version>.yaml`)."""
+
+    agent: str
+    version: str
+    models: Annotated[tuple[str, ...], Field(description="for which it was measured: the CLI's prompt differs")]
+    tools: tuple[str, ...]
+    skills: tuple[str, ...]
+    agents: tuple[str, ...]
+    prompt_lines: Annotated[
+        tuple[str, ...], Field(description="of its system prompt: the first 8 hex digits of each line's SHA-256")
+    ]
+
+
+class Declared(Record):
+    """What the variant says the agent has, in the CLI's own names. None: the CLI's default."""
+
+    model: str | None
+    system_prompt: SystemPrompt | None
+    tools: tuple[str, ...] | None
+    least_tools: Annotated[tuple[str, ...], Field(description="of the default, what no version lacks")] = ()
+    mcp_servers: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    own_skills: Annotated[tuple[str, ...], Field(description="of the start state: neither treatment nor fault")] = ()
+    own_agents: Annotated[tuple[str, ...], Field(description="of the start state")] = ()
+    plugins: tuple[str, ...] = ()
+    usual_prompt: Annotated[bool, Field(description="the CLI's own prompt is as without any treatment")] = True
+    places: Annotated[tuple[str, ...], Field(description="folders whose instruction files may be read")] = ()
+
+
+class Observed(Record):
+    """What one source says that the agent had. None: this source does not say."""
+
+    source: Source
+    model: str | None = None
+    system_prompt: Annotated[str | None, Field(description="without the CLI's line about itself")] = None
+    prompt_lines: Annotated[
+        tuple[str, ...] | None, Field(description="of that, without what differs from place to place")
+    ] = None
+    tools: Annotated[tuple[str, ...] | None, Field(description="without those of MCP servers")] = None
+    offered: Annotated[int | None, Field(description="number of all tools")] = None
+    mcp_servers: Annotated[tuple[str, ...] | None, Field(description="those that work")] = None
+    skills: tuple[str, ...] | None = None
+    agents: tuple[str, ...] | None = None
+    plugins: tuple[str, ...] | None = None
+    instructions: Annotated[tuple[str, ...] | None, Field(description="instruction files that were put in")] = None
+    remarks: Annotated[tuple[str, ...], Field(description="what it says of a thing that is not there")] = ()
+
+
+class Delivery(Record):
+    """The proof of one attempt. `proved`: nothing declared is missing, and nothing else was there."""
+
+    proved: bool
+    seen: Annotated[tuple[Source, ...], Field(description="the sources that there were")] = ()
+    missing: tuple[str, ...] = ()
+    undeclared: tuple[str, ...] = ()
+    unverified: Annotated[tuple[str, ...], Field(description="what no source tells, and why")] = ()
+    system_prompt_bytes: Annotated[int | None, Field(description="as the model was sent it; None: not seen")] = None
+    tools: Annotated[int | None, Field(description="that the model was offered, of MCP servers included")] = None
+
+    @property
+    def reason(self) -> str:
+        """The faults in a sentence."""
+        parts = [("missing", self.missing), ("not declared", self.undeclared)]
+        return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)

@@ -1,0 +1,130 @@
+"""The proof that an agent had what its variant declares, and nothing else.
+
+What was declared is looked for in each source that tells of it: the CLI's own start event, and the first request to
+the model. What the CLI brings by itself is known from an inventory, which is measured once per version. Without one,
+what was not declared can be told of MCP servers, plugins, explicit tools and replaced system prompts only; the rest is
+`unverified`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed
+
+_SHOWN: Final = 60
+_HASH_DIGITS: Final = 8
+
+
+def prove(declared: Declared, seen: Sequence[Observed], inventory: Inventory | None) -> Delivery:
+    """Compare what was declared with what was seen.
+
+    Args:
+        declared: what the variant says.
+        seen: what each source says.
+        inventory: what the CLI brings by itself; None where it is not known for this version.
+    """
+    missing = dict.fromkeys(each for one in seen for each in _missing(declared, one, inventory))
+    undeclared = dict.fromkeys(each for one in seen for each in _undeclared(declared, one, inventory))
+    prompts = [one.system_prompt for one in seen if one.system_prompt is not None]
+    tools = [one for one in seen if one.source == "first request" and one.offered is not None]
+    return Delivery(
+        proved=not missing and not undeclared,
+        seen=tuple(one.source for one in seen),
+        missing=tuple(missing),
+        undeclared=tuple(undeclared),
+        unverified=tuple(_unverified(declared, seen, inventory)),
+        system_prompt_bytes=len(prompts[0].encode()) if prompts else None,
+        tools=tools[0].offered if tools else None,
+    )
+
+
+def line_hash(line: str) -> str:
+    """How an inventory knows a line of a system prompt."""
+    return hashlib.sha256(line.strip().encode()).hexdigest()[:_HASH_DIGITS]
+
+
+def _missing(declared: Declared, one: Observed, inventory: Inventory | None) -> Iterator[str]:
+    pairs = (
+        ("tool", declared.least_tools if declared.tools is None else declared.tools, one.tools),
+        ("MCP server", declared.mcp_servers, one.mcp_servers),
+        ("plugin", declared.plugins, one.plugins),
+        ("skill", declared.skills, one.skills),
+        ("sub-agent", declared.agents, one.agents),
+    )
+    for kind, wanted, found in pairs:
+        if found is not None:
+            yield from (f"{kind} {name} ({one.source}{_remark(one, name)})" for name in wanted if name not in found)
+    if one.system_prompt is not None:
+        yield from _prompt_missing(declared, one.system_prompt, one.prompt_lines or (), inventory)
+
+
+def _remark(one: Observed, name: str) -> str:
+    said = [remark for remark in one.remarks if remark.startswith(f"{name}: ")]
+    return f": {said[0].removeprefix(f'{name}: ')}" if said else ""
+
+
+def _prompt_missing(declared: Declared, text: str, lines: Sequence[str], inventory: Inventory | None) -> Iterator[str]:
+    wanted = declared.system_prompt
+    if wanted is not None and wanted.replace is not None:
+        if text != wanted.replace:
+            yield (f"the declared system prompt of {len(wanted.replace.encode())} bytes "
+                   f"(seen: {len(text.encode())} bytes)")  # fmt: skip
+        return
+    if wanted is not None and wanted.append is not None and wanted.append not in text:
+        yield f"the appended system prompt of {len(wanted.append.encode())} bytes"
+    own = set(map(line_hash, lines)) - _appended(declared)
+    if not own or (inventory is not None and not own & set(inventory.prompt_lines)):
+        yield "the CLI's own system prompt"
+
+
+def _undeclared(declared: Declared, one: Observed, inventory: Inventory | None) -> Iterator[str]:
+    own = inventory or Inventory(agent="", version="", models=(), tools=(), skills=(), agents=(), prompt_lines=())
+    if declared.tools is not None:
+        yield from _beyond("tool", one.tools, declared.tools)
+    elif inventory is not None:
+        yield from _beyond("tool", one.tools, own.tools)
+    yield from _beyond("MCP server", one.mcp_servers, declared.mcp_servers)
+    yield from _beyond("plugin", one.plugins, declared.plugins)
+    if inventory is not None and one.source == "start event":  # in the request they are words among others
+        yield from _beyond("skill", one.skills, (*declared.skills, *declared.own_skills, *own.skills))
+        yield from _beyond("sub-agent", one.agents, (*declared.agents, *declared.own_agents, *own.agents))
+    for path in one.instructions or ():
+        if not any(path.startswith(f"{place}/") for place in declared.places):
+            yield f"instructions of {path}"
+    if one.model is not None and declared.model is not None and one.model != declared.model:
+        yield f"model {one.model} instead of {declared.model}"
+    if inventory is not None and _is_own(declared) and _has_lines(declared, inventory):
+        known = {*inventory.prompt_lines, *_appended(declared)}
+        strange = [line for line in one.prompt_lines or () if line_hash(line) not in known]
+        yield from (f"system prompt line {line.strip()[:_SHOWN]!r}" for line in strange)
+
+
+def _beyond(kind: str, found: Iterable[str] | None, allowed: Iterable[str]) -> Iterator[str]:
+    known = set(allowed)
+    return (f"{kind} {name}" for name in found or () if name not in known)
+
+
+def _is_own(declared: Declared) -> bool:
+    return declared.system_prompt is None or declared.system_prompt.replace is None
+
+
+def _has_lines(declared: Declared, inventory: Inventory) -> bool:
+    return declared.model in inventory.models and declared.usual_prompt
+
+
+def _appended(declared: Declared) -> set[str]:
+    text = declared.system_prompt.append if declared.system_prompt else None
+    return {line_hash(line) for line in text.splitlines()} if text else set()
+
+
+def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Inventory | None) -> Iterator[str]:
+    sources = {one.source for one in seen}
+    if "start event" not in sources:
+        yield "the CLI wrote no start event"
+    if "first request" not in sources:
+        yield "no request to the model was seen"
+    if inventory is None:
+        yield "what the CLI brings by itself: there is no inventory of this version"
+    elif _is_own(declared) and not _has_lines(declared, inventory):
+        yield f"lines of the CLI's own system prompt: the inventory has none for {declared.model} with these settings"

@@ -1,0 +1,33 @@
+"""A variant's names become what an agent is started with."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from scylla_gha.config.load import load
+from scylla_gha.config.materials import materials, place, read_agent
+from scylla_gha.errors import FixtureError
+from scylla_gha.model.outfit import McpServer, Outfit
+from scylla_gha.model.variant import Variant
+
+
+def outfit(variant: Variant | None, roots: Sequence[Path]) -> Outfit:
+    """Read what the variant names, as it was when it was planned.
+
+    Raises:
+        FixtureError: something has changed since.
+        ConfigError: something is missing.
+    """
+    if variant is None or not variant.materials:
+        return Outfit()
+    named = variant.treatment
+    now = materials(named, roots)
+    changed = [name for name, digest in variant.materials.items() if now.get(name) != digest]
+    if changed:
+        raise FixtureError(f"{variant.id}: {', '.join(changed)} changed since it was planned; plan again")
+    folders = {f"mcp/{name}": place(roots, "mcp", name) for name in named.mcp_servers}
+    folders |= {f"skills/{name}": place(roots, "skills", name) for name in named.skills}
+    return Outfit(
+        mcp_servers={name: load(folders[f"mcp/{name}"] / "server.yaml", McpServer) for name in named.mcp_servers},
+        agents={name: read_agent(place(roots, "agents", name)) for name in named.agents},
+        folders=folders,
+    )
