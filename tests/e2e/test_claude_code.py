@@ -55,6 +55,7 @@ def test_hello_claude_goes_the_whole_way(tmp_path: Path) -> None:
     report = json.loads(said.out)
     assert json.loads(again.out)["arms"] == report["arms"]
     assert report["counts"] == {"planned": 6, "ran": 6, "judged": 6, "scored": 6}
+    assert report["delivery"] == [6, 6]
     assert [arm["passed"] for arm in report["arms"]] == [3, 3]
     # 2 requests a trial, each 100 tokens in and 25 out, at $2 and $10 a million
     assert report["arms"][0]["usd"] == pytest.approx(3 * (200 * 2 + 50 * 10) / 1e6)
