@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 from tests.support.command import scylla
-from tests.support.hello import hello
-from tests.support.provider import serve
+from tests.support.hello import content_judge, hello
+from tests.support.provider import Body, Say, serve, tool_results
 from tests.support.readme import README, blocks, shell_lines
+from tests.support.repository import write_tree
 
 ROOT = README.parent
 SOLVED = "def greet(name='World'):\n    return \"Hello, \" + name\n"
@@ -36,6 +37,7 @@ def test_the_two_commands_and_the_others_are_tested_here() -> None:
         "./scylla evaluate hello-claude",  # below, with a scripted provider
         "./scylla evaluate hello-claude --replay",  # below
         "scylla-gha validate scenarios/mine/101-greet-nobody --execute",  # below
+        "scylla-gha evaluate house-style",  # below, with a scripted provider
     }
     assert "./scylla test" in (ROOT / ".ci/run").read_text()
 
@@ -54,24 +56,45 @@ def test_hello_claude_runs_with_a_key(tmp_path: Path) -> None:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-test"}
         done = entry("evaluate", "hello-claude", cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
-    assert "6 planned, 6 ran, 6 judged, 6 scored; judges $0.0108" in done.stdout
+    assert "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $0.0108" in done.stdout
     assert "estimate: $" in done.stderr
 
 
 def test_hello_claude_runs_from_its_recording(tmp_path: Path) -> None:
     done = entry("evaluate", "hello-claude", "--replay", cwd=tmp_path, env={"ANTHROPIC_API_KEY": ""})
     assert done.returncode == 0, done.stderr
-    assert "6 planned, 6 ran, 6 judged, 6 scored; judges $0.0108" in done.stdout
+    assert "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $0.0108" in done.stdout
+
+
+def write_shown_files(root: Path) -> Path:
+    """All files that the README shows, and the patches that it tells of; the scenario's folder."""
+    write_tree(root, blocks("file"))
+    scenario = root / "scenarios/mine/101-greet-nobody"
+    write_patches(root / "fixtures/greeter/greet.py", scenario)
+    return scenario
+
+
+def test_a_treatment_of_ones_own(tmp_path: Path) -> None:
+    write_shown_files(tmp_path)
+    work = Say("I write it.", "Bash", {"command": f"cat >greet.py <<'EOF'\n{SOLVED}EOF"})
+
+    def script(body: Body) -> Say:
+        if not body.get("tools"):
+            return content_judge(body)
+        return Say("Done.") if tool_results(body) else work
+
+    with serve(script) as provider:
+        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-test"}
+        said = scylla(*blocks("run")["own treatment"].split()[1:], cwd=tmp_path, env=env)
+    assert said.code == 0, said.err
+    assert "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $" in said.out
+    with_skill = [body for body in provider.requests if "team:house-style: How functions are" in str(body)]
+    assert len(with_skill) == 3 * 2, "three trials of two requests each"
 
 
 def test_a_scenario_of_ones_own(tmp_path: Path) -> None:
-    for name, text in blocks("file").items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    scenario = tmp_path / "scenarios/mine/101-greet-nobody"
-    write_patches(tmp_path / "fixtures/greeter/greet.py", scenario)
-    (command,) = blocks("run").values()
+    scenario = write_shown_files(tmp_path)
+    command = blocks("run")["own scenario"]
     said = scylla(*command.split()[1:], cwd=tmp_path)
     assert said.code == 0, said.err
     assert "ok: 101-greet-nobody: nop fails, solution passes" in said.out
@@ -98,7 +121,7 @@ def write_patches(base: Path, scenario: Path) -> None:
 def test_what_the_readme_names_exists() -> None:
     text = README.read_text(encoding="utf-8")
     for path in re.findall(r"`((?:config|scenarios|scylla_gha)/[\w./-]*)`", text):
-        if "mine" not in path:
+        if "mine" not in path and path not in blocks("file"):
             assert (ROOT / path).exists(), path
 
 
