@@ -88,9 +88,9 @@ class CellFolder:
         return AttemptFolder(self.root / f"attempt-{number}")
 
     def attempts(self) -> list["AttemptFolder"]:
-        """The attempts that were started, in order."""
-        found = sorted(self.root.glob("attempt-*"), key=lambda path: int(path.name.removeprefix("attempt-")))
-        return [AttemptFolder(path) for path in found]
+        """The attempts that were started, in order; a folder that a person copied beside them is none."""
+        found = [AttemptFolder(path) for path in self.root.glob("attempt-*") if path.name[8:].isdecimal()]
+        return sorted(found, key=lambda attempt: attempt.number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "collect": ("collect", "Turn a run's records into rows, results.jsonl."),
     "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
     "report": ("report", "Render the report: a table here, and report.md."),
+    "show": ("show", "Show why a cell's trial passed or failed."),
     "validate": ("validate", "Check configuration and scenarios; --execute proves each scenario."),
     "inventory": ("inventory", "Measure what an agent CLI brings by itself, for the proof of delivery."),
     "schemas": ("schemas", "Write the JSON Schemas of the YAML files."),

@@ -91,6 +91,7 @@ class Flight:
         """Ask until the answer is no rate limit, or the patience is at its end."""
         last: web.Response | None = None
         while await self._enter():
+            self.entry.retries += last is not None
             self.entry.sent()
             try:
                 upstream = await self._send()
@@ -103,7 +104,6 @@ class Flight:
                 last = await self._failed(upstream)
             if not again or _is_gone(self.request):
                 break
-            self.entry.retries += 1
         if last is None:
             return self._too_long()
         self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")

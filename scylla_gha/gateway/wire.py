@@ -19,6 +19,8 @@ _HOP: Final = frozenset(
 )  # fmt: skip
 # The client's credentials are dummies; what would be compressed could not be metered.
 _REPLACED: Final = frozenset({"x-api-key", "authorization", "cookie", "accept-encoding", "expect"})
+# The gateway has waited as long as it may; the SDK would obey any number and wait again, for hours if it is told so.
+_WAITS: Final = frozenset({"retry-after", "retry-after-ms"})
 _OAUTH_TOKEN: Final = "sk-ant-oat"  # noqa: S105 how such tokens begin
 _OAUTH_BETA: Final = "oauth-2025-04-20"
 
@@ -43,7 +45,7 @@ def upward(headers: CIMultiDictProxy[str], settings: Settings) -> CIMultiDict[st
 
 def downward(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """The provider's headers for the client."""
-    return _without(headers, _HOP | {"set-cookie"})
+    return _without(headers, _HOP | _WAITS | {"set-cookie"})
 
 
 def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:

@@ -13,12 +13,13 @@ from string import Template
 from typing import Final
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.judges.excerpt import excerpt, head_and_tail
-from scylla_gha.judges.fence import fenced, tag_of, visible
+from scylla_gha.judges.excerpt import excerpt
+from scylla_gha.judges.fence import fenced, tag_of
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.record import digest
 from scylla_gha.model.rubric import Item, Rubric
 from scylla_gha.model.scenario import Scenario
+from scylla_gha.model.visible import head_and_tail, visible
 
 _FIELDS: Final = ("task", "items", "steps", "checks", "told", "evidence", "again", "tag")
 _MESSAGE_CHARS: Final = 10_000

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.judges.fence import visible
+from scylla_gha.model.visible import head_and_tail, visible
 
 DIFF_CHARS: Final = 200_000  # about 60,000 tokens: all judges have room for it beside the rest
 _LEAST: Final = 200  # characters, below which a piece is not worth its marker
@@ -73,19 +73,6 @@ def share(sizes: Sequence[int], budget: int) -> list[int]:
         rooms[index] = min(sizes[index], budget // (len(sizes) - done))
         budget -= rooms[index]
     return rooms
-
-
-def head_and_tail(text: str, room: int) -> str:
-    """The text, or its head and tail with a line between them that says what is missing."""
-    if len(text) <= room:
-        return text
-    half = max(0, room) // 2
-    head, tail = text[:half], text[len(text) - half :]
-    # On whole lines where there are any, so that nobody reads half a line as a whole one.
-    head = head[: head.rfind("\n") + 1] or head
-    tail = tail[tail.find("\n") + 1 :] or tail
-    lost = text[len(head) : len(text) - len(tail)]
-    return f"{head.rstrip(chr(10))}\n[cut here: {lost.count(chr(10)) or 1} lines, {len(lost)} characters]\n{tail}"
 
 
 def _file(part: str) -> _File:

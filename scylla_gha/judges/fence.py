@@ -10,18 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-# Whatever a person would not see or a terminal would obey: controls, bidirectional overrides, zero-width characters,
-# tag characters, lone surrogates, and the line ends that are not a newline.
-_HIDDEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
-)
 _TAG_DIGITS: Final = 16
-
-
-def visible(text: str) -> str:
-    """The text with every hidden character written out by its code; tabs and newlines stay."""
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def tag_of(pieces: Iterable[str]) -> str:

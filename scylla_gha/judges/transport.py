@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
 
 _ENDS: Final = ("end_turn", "stop_sequence")
+_CUT: Final = "the stream ended in the middle of the answer"
+_ERROR_CHARS: Final = 300
 
 
 @contextmanager
@@ -50,21 +52,28 @@ def _send(client: "Anthropic", judge: Judge, prompt: Prompt) -> Reply:
     # Not an argument of the SDK's, whose newest models refuse it; the caller knows what a model accepts.
     extra = {} if judge.temperature is None else {"temperature": judge.temperature}
     try:
-        with client.messages.create(
+        stream = client.messages.create(
             model=judge.model,
             max_tokens=judge.max_tokens,
             system=prompt.system,
             messages=[{"role": "user", "content": prompt.user}],
             stream=True,
             extra_body=extra,
-        ) as events:
-            return _read(events)
+        )
     except anthropic.APIStatusError as error:
         raise JudgeFault(f"{judge.model}: the provider answered {error.status_code}: {error.message}") from error
     except (anthropic.AnthropicError, httpx2.HTTPError) as error:
         raise JudgeFault(f"{judge.model}: {error}") from error
+    # From here on an answer has begun: what breaks is a fault of this answer, and the judge may be asked again.
+    try:
+        with stream as events:
+            return _read(events)
+    except httpx2.HTTPError:
+        return Reply("", _CUT)
+    except anthropic.APIError as error:
+        return Reply("", f"the answer ended by an error: {error.message}"[:_ERROR_CHARS])
     except json.JSONDecodeError as error:
-        raise JudgeFault(f"{judge.model}: the provider sent a malformed event: {error}") from error
+        return Reply("", f"the provider sent a malformed event: {error}")
 
 
 def _read(events: "Iterable[RawMessageStreamEvent]") -> Reply:
@@ -84,5 +93,5 @@ def _read(events: "Iterable[RawMessageStreamEvent]") -> Reply:
 
 def _fault(stop: str | None) -> str | None:
     if stop is None:
-        return "the stream ended in the middle of the answer"
+        return _CUT
     return None if stop in _ENDS else f"the answer ended by {stop}"

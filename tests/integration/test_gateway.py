@@ -163,7 +163,7 @@ def test_streams_arrive_as_they_are(tmp_path: Path, answer: Say, whole: bool, us
     assert made.usage.usd == (None if usd is None else pytest.approx(usd))
     assert entry.first_byte_seconds is not None
     assert entry.first_byte_seconds >= answer.wait
-    assert made.generation_seconds >= answer.pause
+    assert made.generation_seconds >= 0.9 * answer.pause, "but for what its first byte was late"
 
 
 def test_a_first_event_does_not_wait_for_the_rest(tmp_path: Path) -> None:
@@ -258,11 +258,12 @@ def test_a_rate_limit_beyond_all_patience_reaches_the_client(tmp_path: Path) -> 
         door = host.lane()
         first, second = ask(door, question()), ask(door, question())
         made = host.gateway.close(door)
-    assert (first.status, first.headers["retry-after"], first.error["type"]) == (429, "3600", "scripted_error")
+    assert (first.status, first.error["type"]) == (429, "scripted_error")
+    assert "retry-after" not in first.headers, "a client would wait for an hour more"
     assert (second.status, second.error["type"]) == (429, "rate_limit_error")
     assert "lasts longer than 5 s" in second.error["message"]
     assert len(provider.requests) == 1
-    assert (made.refused, made.usage.usd) == (1, 0)
+    assert (made.refused, made.usage.usd, [each.retries for each in host.answered()]) == (1, 0, [0, 0])
 
 
 def test_an_overloaded_provider_is_asked_again_only_where_it_says_when(tmp_path: Path) -> None:

@@ -196,6 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
             for delta in deltas:
                 self._event("content_block_delta", index=index, delta=delta)
             if answer.cut:
+                self.wfile.write(answer.garbage)
                 return
             self.served.ended.wait(answer.pause)
             self._event("content_block_stop", index=index)

@@ -10,7 +10,7 @@ from tests.support.command import COMMAND, Said, scylla
 from tests.support.repository import SCENARIO, environment, make_repository, patch_of
 from tests.support.standin import write_claude_experiment
 
-COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "collect", "aggregate", "report", "validate",
+COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "collect", "aggregate", "report", "show", "validate",
             "inventory", "schemas"]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from scylla_gha.judges.excerpt import excerpt, head_and_tail, share
+from scylla_gha.judges.excerpt import excerpt, share
 from tests.support.panel import patch
 
 LONG = [f"line {number:05} of a very ordinary file" for number in range(10_000)]
@@ -110,16 +110,3 @@ def test_binary_content_is_not_shown_and_that_is_told() -> None:
 def test_bytes_that_are_no_text_and_hidden_characters_are_shown_as_such() -> None:
     text = excerpt(patch("a.py", ["x"]).replace(b"+x", b"+\xff\x1b[2K\xe2\x80\xae")).text
     assert text.endswith("+�\\u001b[2K\\u202e")
-
-
-@pytest.mark.parametrize(
-    ("text", "room", "cut"),
-    [
-        ("short", 5, "short"),
-        ("aaaa\nbbbb\ncccc\ndddd", 12, "aaaa\n[cut here: 2 lines, 10 characters]\ndddd"),
-        ("x" * 30, 10, "xxxxx\n[cut here: 1 lines, 20 characters]\nxxxxx"),
-        ("xy", 0, "\n[cut here: 1 lines, 2 characters]\n"),
-    ],
-)
-def test_head_and_tail_are_kept(text: str, room: int, cut: str) -> None:
-    assert head_and_tail(text, room) == cut

@@ -2,26 +2,7 @@ import re
 
 import pytest
 
-from scylla_gha.judges.fence import fenced, tag_of, visible
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("tab\tand\nline", "tab\tand\nline"),
-        ("naïve ✓ 漢字 🙂", "naïve ✓ 漢字 🙂"),
-        ("\x1b[2Kgone", "\\u001b[2Kgone"),
-        ("a\rb", "a\\u000db"),
-        ("if \u202elevel\u202c:", "if \\u202elevel\\u202c:"),  # right-to-left override
-        ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
-        ("\U000e0041", "\\ue0041"),  # a tag character: invisible, and readable by models
-        ("line\u2028end\x85", "line\\u2028end\\u0085"),
-        ("\udc80", "\\udc80"),
-    ],
-)
-def test_what_a_person_would_not_see_is_written_out(text: str, shown: str) -> None:
-    assert visible(text) == shown
-    assert visible(text).encode()
+from scylla_gha.judges.fence import fenced, tag_of
 
 
 def test_the_tag_follows_the_content() -> None:

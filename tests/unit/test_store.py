@@ -157,5 +157,6 @@ def test_attempts_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     cell = RunFolder(tmp_path).cell("c")
     for number in (10, 1, 2):
         cell.attempt(number).root.mkdir(parents=True)
+    (cell.root / "attempt-1-copy").mkdir()
     assert [attempt.number for attempt in cell.attempts()] == [1, 2, 10]
     assert RunFolder(tmp_path).cell("other").attempts() == []

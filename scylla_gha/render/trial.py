@@ -1,0 +1,146 @@
+"""One cell for a person who wants to know why its trial passed or failed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scylla_gha.gateway.journal import Account, account_of
+from scylla_gha.model.trial import Attempt, Trial
+from scylla_gha.render.conversation import change, trajectory
+from scylla_gha.render.dossier import Dossier, Work
+from scylla_gha.render.passage import STEP, Passage, field, heading, line
+from scylla_gha.render.text import number, percent, seconds, tokens, usd
+from scylla_gha.render.verdict import judged
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is to be seen: nothing cut, the patch, and of which attempt (None: the last)."""
+
+    full: bool = False
+    diff: bool = False
+    attempt: int | None = None
+
+
+def story(dossier: Dossier, view: View) -> Iterator[Passage]:
+    """All parts in order, each for `Console.print`.
+
+    Raises:
+        KeyError: there is no such attempt.
+    """
+    yield line(f"{dossier.id} of {dossier.experiment}", 0, "bold")
+    yield from _head(dossier)
+    work = _seen(dossier, view.attempt)
+    if work is not None:
+        yield from trajectory(work, full=view.full)
+        yield from change(work, full=view.full, diff=view.diff)
+    if dossier.judgment is not None:
+        yield from judged(dossier.judgment, full=view.full)
+    if work is not None:
+        yield from _traffic(work)
+
+
+def _seen(dossier: Dossier, number_of: int | None) -> Work | None:
+    if number_of is None:
+        return dossier.works[-1] if dossier.works else None
+    return {work.number: work for work in dossier.works}[number_of]
+
+
+def _head(dossier: Dossier) -> Iterator[Passage]:
+    trial = dossier.trial
+    if trial is None:
+        yield field("trial", "none yet; the cell is planned, "
+                    f"and `scylla-gha evaluate {dossier.experiment}` works on it", "yellow")  # fmt: skip
+    else:
+        yield _verdict(dossier, trial)
+        yield field(
+            "outcome", f"{trial.outcome}: {trial.last.reason}", "" if trial.outcome == "completed" else "yellow"
+        )
+        yield field("agent", _agent(dossier, trial))
+        judges = dossier.judgment.usage.usd if dossier.judgment else 0.0
+        yield field("cost", f"agent {usd(trial.usage.usd)}, judges {usd(judges)}")
+        yield field("tokens", _tokens(trial))
+        yield field("time", _time(trial.last))
+    if dossier.works:
+        yield field("attempts", str(len(dossier.works)))
+        for work in dossier.works:
+            yield _attempt(work)
+
+
+def _verdict(dossier: Dossier, trial: Trial) -> Passage:
+    judgment = dossier.judgment
+    if not trial.outcome.measures_agent:
+        return field("verdict", f"none: {trial.outcome} does not measure the agent; excluded from rates, and counted",
+                     "yellow")  # fmt: skip
+    if judgment is None:
+        return field("verdict", f"none yet; `scylla-gha judge {dossier.experiment}` judges it", "yellow")
+    if judgment.trial_key != trial.key:
+        return field("verdict", f"none: the stored judgment is of another trial; `scylla-gha judge "
+                     f"{dossier.experiment}` judges this one", "yellow")  # fmt: skip
+    if judgment.result is None:
+        return field("verdict", f"none: it could not be judged: {judgment.error}", "yellow")
+    result = judgment.result
+    word, style = ("passed", "bold green") if result.passed else ("failed", "bold red")
+    broken = f"; broken guards: {', '.join(result.broken)}" if result.broken else ""
+    progress = f", progress {percent(result.progress)}" if result.progress is not None else ""
+    worth = f"score {number(result.score)}, grade {result.grade or '-'}{progress}"
+    return field("verdict", f"{word}: {result.why} ({worth}{broken})", style)
+
+
+def _agent(dossier: Dossier, trial: Trial) -> str:
+    arm = dossier.arm
+    parts = [f"{arm.agent if arm else 'unknown'} {trial.last.agent_version or (arm.version if arm else None) or '?'}"]
+    parts += [f"model {arm.model}"] if arm and arm.model else []
+    parts += [f"variant {arm.variant.id}"] if arm and arm.variant else []
+    return ", ".join([*parts, f"sandbox {trial.sandbox}"])
+
+
+def _tokens(trial: Trial) -> str:
+    usage = trial.usage
+    cache = f"{tokens(usage.cache_read_tokens)} read from the cache, {tokens(usage.cache_write_tokens)} written to it"
+    return f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, {cache}"
+
+
+def _time(last: Attempt) -> str:
+    parts = [f"{seconds(last.seconds)} from {last.started_at:%Y-%m-%d %H:%M:%S} UTC"]
+    if last.first_byte_seconds is not None:
+        parts += [f"{seconds(last.first_byte_seconds)} to an answer's first byte",
+                  f"{seconds(last.generation_seconds)} of answers"]  # fmt: skip
+    parts += [f"{last.turns} turns"] if last.turns is not None else []
+    if last.tool_calls:
+        named = ", ".join(f"{name} {count}" for name, count in last.tool_calls.items())
+        parts.append(f"{sum(last.tool_calls.values())} tool calls ({named}; {last.failed_tool_calls} failed)")
+    return ", ".join(parts)
+
+
+def _attempt(work: Work) -> Passage:
+    one = work.attempt
+    if one is None:
+        words = "no record: it goes on, or the harness was killed in the middle of it; its cost is unknown"
+        return line(f"{work.number}  {words}", 2 * STEP, "yellow")
+    again = ", may be repeated" if one.retryable else ""
+    words = f"{one.outcome}: {one.reason} ({usd(one.usage.usd)}, {seconds(one.seconds)}{again})"
+    return line(f"{work.number}  {words}", 2 * STEP)
+
+
+def _traffic(work: Work) -> Iterator[Passage]:
+    yield heading(f"Traffic of attempt {work.number}")
+    if not work.traffic and not work.judge_traffic:
+        yield line("none: no model was asked")
+    if work.traffic:
+        yield from _account("agent", account_of(work.traffic))
+    if work.judge_traffic:
+        yield from _account("judges", account_of(work.judge_traffic))
+
+
+def _account(who: str, account: Account) -> Iterator[Passage]:
+    errors = ", ".join(f"{name} {count}" for name, count in account.errors.items())
+    parts = [f"{account.requests} requests", f"{account.retries} repeated", f"errors: {errors or 'none'}"]
+    parts += [f"{account.unanswered} without an answer"] if account.unanswered else []
+    parts += [f"{account.refused} refused by the gateway"] if account.refused else []
+    parts += [f"waited {seconds(account.waited_seconds)} for rate limits"] if account.retries else []
+    least = f", at least {usd(account.known_usd)}" if account.usage.usd is None else ""
+    yield field(who, "; ".join([*parts, f"{usd(account.usage.usd)}{least}"]))
+    total = sum(account.characters.values())
+    if total:
+        shares = sorted(account.characters.items(), key=lambda pair: -pair[1])
+        yield field("", "of what was sent: " + ", ".join(f"{part} {percent(count / total)}" for part, count in shares))
