@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import scylla_gha
+from scylla_gha.judges.probes import control_warnings
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Report, ScenarioRow
 from scylla_gha.model.result import Result
 from scylla_gha.stats.proportion import cost_per_success, wilson
@@ -15,8 +17,15 @@ _EXCLUDED_SHARE: Final = 0.05
 _GRADES: Final = ("S", "A", "B", "C", "D", "F")
 
 
-def aggregate(plan: Plan, rows: Iterable[Result]) -> Report:
-    """Summarise the rows of a plan; rows of other cells or keys, and second ones, are left out and warned of."""
+def aggregate(plan: Plan, rows: Iterable[Result], probes: Iterable[Probe] = ()) -> Report:
+    """Summarise the rows of a plan; rows of other cells or keys, and second ones, are left out and warned of.
+
+    Args:
+        plan: what was to be run.
+        rows: of its trials.
+        probes: what the controls of judges found.
+    """
+    controls = list(probes)
     planned = {cell.id: cell for cell in plan.cells}
     found: dict[str, Result] = {}
     strangers = 0
@@ -41,8 +50,8 @@ def aggregate(plan: Plan, rows: Iterable[Result]) -> Report:
         comparisons=tuple(_comparisons(plan, arms)),
         excluded=tuple(_excluded(plan, mine)),
         delivery=_delivery(mine),
-        judge_usd=_total(row.judge_usd for row in mine),
-        warnings=tuple(_warnings(plan, arms, mine, strangers)),
+        judge_usd=_total([*(row.judge_usd for row in mine), *(probe.usage.usd for probe in controls)]),
+        warnings=(*_warnings(plan, arms, mine, strangers), *control_warnings(controls)),
         estimate=plan.estimate,
     )
 

@@ -1,24 +1,33 @@
 """collect: the records of a run's cells become rows, and what is missing is named."""
 
+import functools
 from collections.abc import Iterator
 
 from scylla_gha.config.library import Library
+from scylla_gha.gateway.journal import account
+from scylla_gha.judges.blind import read_wording
 from scylla_gha.judges.court import court_digest
+from scylla_gha.judges.panel import Judge
+from scylla_gha.judges.probes import again_key, has_known_answers, known_key
 from scylla_gha.model.judgment import Judgment, judgment_key
 from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.probe import Probe
 from scylla_gha.model.result import Result
 from scylla_gha.model.scenario import Scenario
-from scylla_gha.model.trial import Outcome, Trial
-from scylla_gha.store import CellFolder, RunFolder, read_record, write_lines
+from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
+from scylla_gha.store import CellFolder, RunFolder, find_judgment, read_record, traffic_of, write_lines
 
 
 def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
-    """Write `results.jsonl`: one row for every planned cell with a trial under the planned key.
+    """Write `results.jsonl`: one row for every planned cell with a trial under the planned key; and `controls.jsonl`.
 
     Raises:
         ConfigError: a stored record is not what it must be.
     """
     write_lines(folder.results, _rows(plan, folder, library, court_digest(plan.experiment.judges, library.roots)))
+    probes = list(_probes(plan, folder, library))
+    if probes or folder.controls.exists():
+        write_lines(folder.controls, probes)
 
 
 def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterator[Result]:
@@ -27,16 +36,19 @@ def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterat
         trial = read_record(place.trial, Trial)
         if trial is not None and trial.key == cell.key:
             scenario = library.scenario(cell.scenario)
-            yield _row(plan, cell, trial, _judgment(place, trial, scenario.judging_digest, court), scenario.scenario)
+            judged = find_judgment(place, judgment_key(trial, scenario.judging_digest, court))
+            yield _row(plan, cell, trial, judged, scenario.scenario, _judging_usd(place))
 
 
-def _judgment(place: CellFolder, trial: Trial, judging_digest: str, court: str) -> Judgment | None:
-    """The judgment of this trial by the checks, the rubric and the judges of today; an older one is none."""
-    judgment = read_record(place.judgment, Judgment)
-    return judgment if judgment and judgment.key == judgment_key(trial, judging_digest, court) else None
+def _judging_usd(place: CellFolder) -> float | None:
+    """What all judging of the cell ever cost, by the traffic: also judgments that count no longer, or never did."""
+    journals = (attempt.file("judge-traffic.jsonl") for attempt in place.attempts())
+    return functools.reduce(Usage.plus, (account(path).usage for path in journals), NO_USAGE).usd
 
 
-def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenario: Scenario) -> Result:
+def _row(
+    plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenario: Scenario, judge_usd: float | None
+) -> Result:
     arm = plan.arm(cell.arm)
     last = trial.last
     outcome, reason = _outcome(trial, judgment)
@@ -58,7 +70,7 @@ def _row(plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenar
         broken_guards=len(score.broken) if score else 0,
         attempts=len(trial.attempts), seconds=last.seconds, turns=last.turns,
         tool_calls=sum(last.tool_calls.values()), failed_tool_calls=last.failed_tool_calls,
-        **usage.model_dump(), judge_usd=judgment.usage.usd if judgment else 0.0,
+        **usage.model_dump(), judge_usd=judge_usd,
         delivered=last.delivery.proved if last.delivery else None,
         delivery_unverified="; ".join(last.delivery.unverified) or None if last.delivery else None,
         files_changed=len(last.diff.files) if last.diff else None,
@@ -71,3 +83,27 @@ def _outcome(trial: Trial, judgment: Judgment | None) -> tuple[Outcome, str]:
     if trial.outcome.measures_agent and judgment and judgment.error:
         return Outcome.JUDGE_ERROR, judgment.error
     return trial.outcome, trial.last.reason
+
+
+def _probes(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Probe]:
+    """All controls, with what they cost by their traffic, whether or not the report is by what they controlled."""
+    for path in folder.probes():
+        probe = read_record(path, Probe)
+        if probe is not None:
+            stands = probe.judge in plan.experiment.judges and probe.key == _key_today(probe, plan, folder, library)
+            yield probe.model_copy(update={"usage": account(traffic_of(path)).usage, "stands": stands})
+
+
+def _key_today(probe: Probe, plan: Plan, folder: RunFolder, library: Library) -> str | None:
+    """The key that the same control has by the judges' words, the rubric and the trials of today."""
+    judge, wording = Judge(probe.judge), read_wording(library.roots)
+    planned = [cell for cell in plan.cells if probe.subject in {cell.id, cell.scenario}]
+    if not planned:
+        return None
+    scenario = library.scenario(probe.scenario)
+    if probe.cell is None:
+        return known_key(judge, wording, scenario) if has_known_answers(scenario) else None
+    trial = read_record(folder.cell(probe.cell).trial, Trial)
+    if trial is None or trial.key != planned[0].key:
+        return None
+    return again_key(judge, wording, scenario, trial, probe.times)

@@ -11,14 +11,14 @@ from typing import BinaryIO, Final
 
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.journal import Account
-from scylla_gha.judges.blind import Evidence, blind_input, list_tree
+from scylla_gha.judges.blind import BlindInput, Evidence, blind_input, list_tree
 from scylla_gha.judges.checks import Ran, verify
 from scylla_gha.judges.consensus import Consensus
 from scylla_gha.judges.court import Court, Heard
 from scylla_gha.judges.score import score_categories, score_items, score_trial
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.judgment import CheckResult, Judgment, Score, judgment_key
-from scylla_gha.model.trial import Attempt, Outcome, Trajectory, Trial
+from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
 from scylla_gha.proc import Cancel, Streams
 from scylla_gha.proc import Limits as ProcessLimits
 from scylla_gha.sandboxes.base import Box, Sandbox
@@ -57,6 +57,36 @@ def judge(trial: Trial, ground: Ground, folder: CellFolder, bench: Bench) -> Jud
         return Judgment(cell=trial.cell, key=key, trial_key=trial.key, error=str(error)[:1000])
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is judged: a change of the start state, in numbers and as a patch, and the last words about it."""
+
+    diff: DiffStat
+    patch: bytes
+    said: str | None
+
+
+def answer_of(trial: Trial, folder: CellFolder) -> Answer | None:
+    """What the attempt that stands left; None where it left nothing that judges are asked about."""
+    attempt = folder.attempt(trial.last.number)
+    if trial.last.diff is None or not trial.last.diff.files:
+        return None
+    said = read_record(attempt.file("trajectory.json"), Trajectory)
+    return Answer(trial.last.diff, attempt.file("diff.patch").read_bytes(), said.final_message if said else None)
+
+
+def exhibit(answer: Answer, ground: Ground, bench: Bench, checks: tuple[CheckResult, ...] = ()) -> BlindInput:
+    """What the judges are shown of an answer. Its checks are run, unless an earlier judgment has them.
+
+    Raises:
+        FixtureError: the patch does not apply to the start state.
+        ToolError: a check cannot be run.
+    """
+    with scratch() as root:
+        tree = _apply(ground, answer.patch, root)
+        return _blind(answer, tree, ground, checks or _verify(answer.diff, tree, ground, bench))
+
+
 def _apply(ground: Ground, patch: bytes, root: Path) -> Path:
     tree = root / "tree"
     materialise(ground.start, patch, tree)
@@ -83,13 +113,7 @@ class _Case:
 def _judged(case: _Case, bench: Bench) -> Judgment:
     trial, scenario, rubric = case.trial, case.ground.folder.scenario, case.ground.folder.rubric
     assert trial.last.diff is not None  # noqa: S101 the caller looked
-    results = verify(
-        scenario.checkpoints,
-        tree=case.tree,
-        diff=trial.last.diff,
-        run=lambda command, seconds: _run_check(command, seconds, case.ground, bench, case.tree),
-        seconds=scenario.validation.timeout_seconds,
-    )
+    results = _verify(trial.last.diff, case.tree, case.ground, bench)
     checks = {result.id: result for result in results}
     heard = _hear(case, bench, results)
     items = score_items(rubric, checks, changed=case.changed, panel=heard.agreed if heard else None)
@@ -104,18 +128,34 @@ def _judged(case: _Case, bench: Bench) -> Judgment:
     return judgment.model_copy(update=update)
 
 
+def _verify(diff: DiffStat, tree: Path, ground: Ground, bench: Bench) -> tuple[CheckResult, ...]:
+    scenario = ground.folder.scenario
+    return verify(
+        scenario.checkpoints,
+        tree=tree,
+        diff=diff,
+        run=lambda command, seconds: _run_check(command, seconds, ground, bench, tree),
+        seconds=scenario.validation.timeout_seconds,
+    )
+
+
 def _hear(case: _Case, bench: Bench, results: tuple[CheckResult, ...]) -> Heard | None:
     """Ask the panel, where there is one and something for it to judge; None where there is none."""
     if bench.court is None:
         return None
-    folder = case.ground.folder
-    attempt = case.folder.attempt(case.trial.last.number)
-    said = read_record(attempt.file("trajectory.json"), Trajectory)
-    evidence = Evidence(case.patch, list_tree(case.tree), results, said.final_message if said else None)
-    blind = blind_input(folder.prompt, folder.scenario, folder.rubric, evidence)
-    if not blind.items or not case.changed:
-        return Heard((), Consensus({}), Account())  # who changed nothing earns nothing, and nobody is paid to say so
-    return bench.court.hear(case.trial.cell, attempt.file("judge-traffic.jsonl"), blind)
+    nobody = Heard((), Consensus({}), Account())
+    answer = answer_of(case.trial, case.folder)
+    if answer is None:
+        return nobody  # who changed nothing earns nothing, and nobody is paid to say so
+    blind = _blind(answer, case.tree, case.ground, results)
+    journal = case.folder.attempt(case.trial.last.number).file("judge-traffic.jsonl")
+    return bench.court.hear(case.trial.cell, journal, blind) if blind.items else nobody
+
+
+def _blind(answer: Answer, tree: Path, ground: Ground, results: tuple[CheckResult, ...]) -> BlindInput:
+    folder = ground.folder
+    evidence = Evidence(answer.patch, list_tree(tree), results, answer.said)
+    return blind_input(folder.prompt, folder.scenario, folder.rubric, evidence)
 
 
 def _by_outcome(score: Score, attempt: Attempt) -> Score:

@@ -7,8 +7,11 @@ runs/<experiment>/
     cell.json              which cell this is, under which key
     trial.json             the outcome, with all attempts
     judgment.json          checks, items, score
+    judgments/             judgments under other keys: by other judges, in other words, by another rubric
     attempt-1/             attempt.json, prompt.md, transcript.jsonl, stderr.txt, trajectory.json, diff.patch
+  controls/<scenario or cell>/   what each judge's controls found, and their traffic
   results.jsonl            one row per trial
+  controls.jsonl           one row per judge and scenario or trial that was controlled
   report.json  report.md
   old/                     cells under keys that are no longer planned
 ```
@@ -26,7 +29,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.record import Record
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.record import Record, slug
 
 R = TypeVar("R", bound=Record)
 
@@ -46,6 +50,19 @@ class RunFolder:
     def results(self) -> Path:
         """The rows' file."""
         return self.root / "results.jsonl"
+
+    @property
+    def controls(self) -> Path:
+        """The file of the controls' rows."""
+        return self.root / "controls.jsonl"
+
+    def probe(self, subject: str, judge: str, key: str) -> Path:
+        """The file of one judge's controls on a scenario or a cell."""
+        return self.root / "controls" / subject / f"{slug(judge)}--{key[:8]}.json"
+
+    def probes(self) -> list[Path]:
+        """The files of all controls, in order."""
+        return sorted(self.root.glob("controls/*/*.json"))
 
     def report(self, suffix: str) -> Path:
         """The report as `json` or `md`."""
@@ -83,6 +100,10 @@ class CellFolder:
         """The judgment's file."""
         return self.root / "judgment.json"
 
+    def judgment_aside(self, key: str) -> Path:
+        """The file of a judgment that is not, or no longer, as the experiment says."""
+        return self.root / "judgments" / f"{key[:8]}.json"
+
     def attempt(self, number: int) -> "AttemptFolder":
         """The folder of an attempt, counted from 1."""
         return AttemptFolder(self.root / f"attempt-{number}")
@@ -107,6 +128,38 @@ class AttemptFolder:
     def file(self, name: str) -> Path:
         """One of the files named in the module's docstring."""
         return self.root / name
+
+
+def find_judgment(place: CellFolder, key: str) -> Judgment | None:
+    """The cell's judgment under this key, wherever it lies.
+
+    Raises:
+        ConfigError: a stored record is not what it must be.
+    """
+    found = (read_record(path, Judgment) for path in (place.judgment, place.judgment_aside(key)))
+    return next((judgment for judgment in found if judgment and judgment.key == key), None)
+
+
+def keep_judgment(place: CellFolder, made: Judgment, *, stands: bool) -> None:
+    """Keep a judgment: the one that stands in `judgment.json`, and every other beside it; all were paid for.
+
+    Raises:
+        ConfigError: a stored record is not what it must be.
+    """
+    aside = place.judgment_aside(made.key)
+    target = place.judgment if stands else aside
+    earlier = read_record(target, Judgment)
+    if earlier is not None and earlier.key != made.key:
+        write_record(place.judgment_aside(earlier.key), earlier)
+    if earlier != made:
+        write_record(target, made)
+    if stands:
+        aside.unlink(missing_ok=True)
+
+
+def traffic_of(probe: Path) -> Path:
+    """The journal of what the controls in a file asked."""
+    return probe.with_suffix(".traffic.jsonl")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.journal import account
 from scylla_gha.gateway.settings import ANTHROPIC, Settings
+from scylla_gha.store import traffic_of
 
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
@@ -35,7 +36,7 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
     The gateway keeps the experiment's budget; what earlier attempts of the planned cells cost is spent of it already.
     """
     agents = any(installed.agent.package for installed in journey.agents.values())
-    if not agents and not journey.plan.experiment.judges:
+    if not agents and not journey.judges:
         yield
         return
     settings = Settings(
@@ -44,7 +45,10 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
         bearer=os.environ.get("ANTHROPIC_AUTH_TOKEN") or None,
         models=tuple(journey.library.models().values()),
         experiment_usd=journey.plan.experiment.budget_usd,
-        spent_usd={"agent": _spent(journey, "traffic.jsonl"), "judge": _spent(journey, "judge-traffic.jsonl")},
+        spent_usd={
+            "agent": _spent(journey, "traffic.jsonl"),
+            "judge": _spent(journey, "judge-traffic.jsonl") + _spent_on_controls(journey),
+        },
         rate_limit_seconds=journey.plan.experiment.limits.rate_limit_seconds,
         record=tape.record,
         replay=tape.replay,
@@ -57,3 +61,7 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
 def _spent(journey: Journey, name: str) -> float:
     attempts = (attempt for cell in journey.plan.cells for attempt in journey.folder.cell(cell.id).attempts())
     return sum(account(attempt.file(name)).known_usd for attempt in attempts)
+
+
+def _spent_on_controls(journey: Journey) -> float:
+    return sum(account(traffic_of(path)).known_usd for path in journey.folder.probes())

@@ -6,6 +6,7 @@ import click
 
 from scylla_gha.aggregate import aggregate
 from scylla_gha.cli import options
+from scylla_gha.cli.conclude import stored_probes
 from scylla_gha.model.result import Result
 from scylla_gha.store import read_lines, write_record
 
@@ -20,6 +21,6 @@ def command(experiment: str, runs: Path) -> None:
     scylla-gha aggregate quickstart
     """  # noqa: D301
     folder = options.run_folder(runs, experiment)
-    made = aggregate(options.stored_plan(folder), read_lines(folder.results, Result))
+    made = aggregate(options.stored_plan(folder), read_lines(folder.results, Result), stored_probes(folder))
     write_record(folder.report("json"), made)
     click.echo(str(folder.report("json")))

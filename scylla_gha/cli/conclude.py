@@ -1,21 +1,29 @@
 """From a run's records to its report: collect, aggregate, report."""
 
+from collections.abc import Iterator
+
 import click
 
 from scylla_gha.aggregate import aggregate
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.report import report
 from scylla_gha.store import RunFolder, read_lines, write_record
 
 
+def stored_probes(folder: RunFolder) -> Iterator[Probe]:
+    """The rows of the controls; none where a run has no such file."""
+    return read_lines(folder.controls, Probe) if folder.controls.exists() else iter(())
+
+
 def conclude(plan: Plan, folder: RunFolder, library: Library) -> Report:
     """Collect, aggregate and render what there is, whole or not."""
     collect(plan, folder, library)
-    made = aggregate(plan, read_lines(folder.results, Result))
+    made = aggregate(plan, read_lines(folder.results, Result), stored_probes(folder))
     write_record(folder.report("json"), made)
     report(made, folder)
     return made

@@ -114,23 +114,17 @@ def _ask(stored: Sequence[Trial], *, yes: bool) -> None:
     known = sum(cost for cost in costs if cost is not None)
     unknown = f", and {costs.count(None)} attempts of unknown cost" if None in costs else ""
     click.echo(f"--fresh runs {len(stored)} stored trials again; they cost ${known:.2f}{unknown}", err=True)
-    if stored and not yes and not _confirmed():
+    if stored and not yes and not options.confirmed("Run them again?"):
         raise RefusedError("not confirmed; nothing was run")
 
 
-def _confirmed() -> bool:
-    try:
-        return click.confirm("Run them again?", err=True)
-    except click.Abort:  # nobody is there to answer, or whoever is does not want to
-        return False
-
-
-def work(journey: Journey, jobs: int) -> None:
-    """Travel with all cells, telling the progress."""
-    with Progress(len(journey.plan.cells), journey.plan.experiment.budget_usd) as progress:
+def work(journey: Journey, jobs: int, cells: Sequence[Cell] | None = None) -> None:
+    """Travel with these cells, or all, telling the progress."""
+    cells = journey.plan.cells if cells is None else cells
+    with Progress(len(cells), journey.plan.experiment.budget_usd) as progress:
 
         def told(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:  # noqa: ARG001
             passed = judgment is not None and judgment.result is not None and judgment.result.passed
             progress.advance(trial.usage.usd, passed=passed)
 
-        travel(journey, journey.plan.cells, jobs, told)
+        travel(journey, cells, jobs, told)

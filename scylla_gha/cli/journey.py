@@ -9,13 +9,14 @@ import functools
 import platform
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Final
 
 from scylla_gha import __version__
+from scylla_gha.cli.docket import Docket
 from scylla_gha.cli.planning import Installed
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.errors import FixtureError, IncompleteError, ToolError
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.judge import Bench, judge
@@ -30,7 +31,15 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import scratch
-from scylla_gha.store import AttemptFolder, CellFolder, RunFolder, read_record, write_record
+from scylla_gha.store import (
+    AttemptFolder,
+    CellFolder,
+    RunFolder,
+    find_judgment,
+    keep_judgment,
+    read_record,
+    write_record,
+)
 from scylla_gha.variants.outfit import outfit
 
 _LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)
@@ -49,27 +58,52 @@ class Journey:
     gateway: Gateway | None = None
     fresh: bool = False
     judging: bool = True
+    docket: Docket = field(default_factory=Docket)
     stopped: dict[str, str] = field(default_factory=dict)  # arms of which no further cell is started, and why
     _grounds: dict[str, Ground | Exception] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The models that judge: those that were given, or else the experiment's."""
+        return self.docket.judges or self.plan.experiment.judges
+
     @functools.cached_property
     def court_digest(self) -> str:
         """What the judges put into a judgment's key."""
-        return court_digest(self.plan.experiment.judges, self.library.roots)
+        return court_digest(self.judges, self.library.roots, self.docket.wording)
 
     @functools.cached_property
     def court(self) -> Court | None:
-        """The judge panel, where the experiment has one."""
-        judges = self.plan.experiment.judges
-        return court(self.gateway, judges, self.library.roots) if judges and self.gateway else None
+        """The judge panel, where there is one."""
+        roots, wording = self.library.roots, self.docket.wording
+        return court(self.gateway, self.judges, roots, wording) if self.judges and self.gateway else None
+
+    @property
+    def bench(self) -> Bench:
+        """Where checks run, and who judges."""
+        limits = self.plan.experiment.limits
+        return Bench(SANDBOXES["host"], limits, self.cancel, self.court, self.court_digest)
+
+    def scenario(self, scenario: str) -> ScenarioFolder:
+        """A scenario, with the rubric that it is judged by."""
+        return self.docket.scenarios.get(scenario) or self.library.scenario(scenario)
+
+    def key(self, cell: Cell, trial: Trial) -> str:
+        """The key of the judgment of a trial."""
+        return judgment_key(trial, self.scenario(cell.scenario).judging_digest, self.court_digest)
+
+    def own_key(self, cell: Cell, trial: Trial) -> str:
+        """The key of the judgment that the experiment's report stands on."""
+        court = court_digest(self.plan.experiment.judges, self.library.roots)
+        return judgment_key(trial, self.library.scenario(cell.scenario).judging_digest, court)
 
     def ground(self, scenario: str) -> Ground:
         """The scenario's ground, laid once."""
         with self._lock:
             if scenario not in self._grounds:
                 try:
-                    self._grounds[scenario] = lay_ground(self.library.scenario(scenario), self.library, cache_root())
+                    self._grounds[scenario] = lay_ground(self.scenario(scenario), self.library, cache_root())
                 except (FixtureError, ToolError) as error:
                     self._grounds[scenario] = error
         found = self._grounds[scenario]
@@ -86,16 +120,24 @@ def travel(journey: Journey, cells: Iterable[Cell], jobs: int, told: Told) -> No
     """
     waiting = _Shared(iter(cells))
     with ThreadPoolExecutor(jobs, thread_name_prefix="lane") as lanes:
-        futures = [lanes.submit(_lane, journey, waiting, told) for _ in range(jobs)]
-        try:
-            left = set(futures)
-            while left:  # with an end: a signal may come to another thread, and does not wake one that waits for ever
-                ended, left = wait(left, 0.5, FIRST_COMPLETED)
-                for future in ended:
-                    future.result()
-        except BaseException:
-            journey.cancel.set()
-            raise
+        finish([lanes.submit(_lane, journey, waiting, told) for _ in range(jobs)], journey.cancel)
+
+
+def finish(futures: Iterable[Future[None]], cancel: Cancel) -> None:
+    """Wait until all have ended; where one fails or the user interrupts, cancel the others.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted.
+    """
+    left = set(futures)
+    try:
+        while left:  # with an end: a signal may come to another thread, and does not wake one that waits for ever
+            ended, left = wait(left, 0.5, FIRST_COMPLETED)
+            for future in ended:
+                future.result()
+    except BaseException:
+        cancel.set()
+        raise
 
 
 class _Shared:
@@ -220,13 +262,9 @@ def _judgment(journey: Journey, cell: Cell, trial: Trial, place: CellFolder) -> 
     """The judgment of a trial that measures the agent: the stored one where nothing that judges has changed."""
     if not trial.outcome.measures_agent:
         return None
-    ground = journey.ground(cell.scenario)
-    stored = read_record(place.judgment, Judgment)
-    key = judgment_key(trial, ground.folder.judging_digest, journey.court_digest)
-    if stored and stored.key == key and stored.error is None and not journey.fresh:
-        return stored
-    limits = journey.plan.experiment.limits
-    bench = Bench(SANDBOXES["host"], limits, journey.cancel, journey.court, journey.court_digest)
-    made = judge(trial, ground, place, bench)
-    write_record(place.judgment, made)
+    key = journey.key(cell, trial)
+    made = find_judgment(place, key)
+    if made is None or made.error is not None or journey.fresh:
+        made = judge(trial, journey.ground(cell.scenario), place, journey.bench)
+    keep_judgment(place, made, stands=key == journey.own_key(cell, trial))
     return made

@@ -1,31 +1,159 @@
-"""`scylla-gha judge`."""
+"""`scylla-gha judge`: stored trials are judged, or judged again otherwise; no agent is started."""
 
+import fnmatch
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from scylla_gha.cli import options
 from scylla_gha.cli.access import reach, require_access
+from scylla_gha.cli.docket import make_docket
 from scylla_gha.cli.evaluate import work
 from scylla_gha.cli.journey import Journey, stored_trial
+from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
+from scylla_gha.errors import ConfigError, IncompleteError, RefusedError
+from scylla_gha.judges.compare import summarise
+from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.probe import Judged
+from scylla_gha.model.trial import Trial
 from scylla_gha.proc import Cancel
+from scylla_gha.store import RunFolder, find_judgment
+
+_Trials = Sequence[tuple[Cell, Trial]]
 
 
 @click.command()
 @options.experiment
+@click.option("--only", multiple=True, metavar="GLOB", help="Cells whose id matches, e.g. '001-*--r01'.")
+@click.option("--judge", "judges", multiple=True, metavar="MODEL",
+              help="Instead of the experiment's judges; once for each.")  # fmt: skip
+@click.option("--prompt", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="A folder with another system_prompt.md and user_template.md.")  # fmt: skip
+@click.option("--rubric", type=click.Path(path_type=Path, exists=True),
+              help="Another rubric of the one scenario, or a folder with a <scenario>.yaml for each.")  # fmt: skip
+@click.option("--repeat", type=click.IntRange(2, 100), help="Ask each judge so often about the same trial.")
+@click.option("--controls/--no-controls", default=True, show_default=True,
+              help="Judge a right and a wrong answer of each scenario as well.")  # fmt: skip
 @options.runs
 @options.jobs
-def command(experiment: str, runs: Path, jobs: int) -> None:
-    """Judge the stored trials of EXPERIMENT; no agent is started. Judgments under the same key are kept.
+@options.yes
+@options.as_json
+@options.record
+@options.replay
+def command(
+    experiment: str,
+    only: tuple[str, ...],
+    runs: Path,
+    jobs: int,
+    *,
+    judges: tuple[str, ...],
+    prompt: Path | None,
+    rubric: Path | None,
+    repeat: int | None,
+    controls: bool,
+    record: Path | None,
+    yes: bool,
+    as_json: bool,
+    replay: bool,
+) -> None:
+    """Judge the stored trials of EXPERIMENT; no agent is started. What is stored under the same key is kept.
+
+    By other judges, in other words or by another rubric, a judgment is stored beside the one that the report stands
+    on, and compared with it.
 
     \b
-    scylla-gha judge quickstart
+    scylla-gha judge hello-claude
+    scylla-gha judge hello-claude --judge claude-opus-5 --judge claude-sonnet-5 --repeat 3 --only '*--r01'
     """  # noqa: D301
     folder = options.run_folder(runs, experiment)
-    plan = options.stored_plan(folder)
-    stored = tuple(cell for cell in plan.cells if stored_trial(cell, folder.cell(cell.id)))
-    part = plan.model_copy(update={"cells": stored})
-    journey = Journey(part, folder, options.library(), {}, Cancel())
-    require_access({}, plan.experiment.judges, options.Tape())
-    with reach(journey, options.Tape()):
-        work(journey, jobs)
+    plan, library = options.stored_plan(folder), options.library()
+    tried = _tried(plan, folder, only)
+    docket = make_docket(library, (cell.scenario for cell, _ in tried), judges, prompt, rubric)
+    journey = Journey(plan, folder, library, {}, Cancel(), docket=docket)
+    if repeat and not journey.judges:
+        raise ConfigError(f"{experiment} has no judges to be asked again; name some with --judge")
+    tape = options.tape(experiment, record, replay=replay)
+    if _open(journey, tried, repeat, controls=controls):
+        require_access({}, journey.judges, tape)
+        if not yes and not replay and journey.judges and (docket or repeat):
+            _ask(journey, tried, repeat or 1)
+    with reach(journey, tape):
+        work(journey, jobs, [cell for cell, _ in tried])
+        found = subjects(journey, _judged(journey, tried), repeat, known=controls)
+        control(journey, due(journey, found, tape.replay), jobs)
+    _tell_left_out(due(journey, found, None) if replay else [])
+    made = _summary(journey, tried, found)
+    _show(made, as_json=as_json)
+    _complain(_judged(journey, tried))
+
+
+def _tried(plan: Plan, folder: RunFolder, only: tuple[str, ...]) -> _Trials:
+    chosen = [cell for cell in plan.cells if not only or any(fnmatch.fnmatchcase(cell.id, glob) for glob in only)]
+    if not chosen:
+        raise ConfigError(
+            f"--only {' '.join(only)!r} matches none of {len(plan.cells)} cells; one is {plan.cells[0].id}"
+        )
+    return [(cell, trial) for cell in chosen if (trial := stored_trial(cell, folder.cell(cell.id)))]
+
+
+def _judged(journey: Journey, tried: _Trials) -> list[Tried]:
+    """The trials with the judgments that this journey's judges made."""
+    return [
+        (cell, trial, find_judgment(journey.folder.cell(cell.id), journey.key(cell, trial))) for cell, trial in tried
+    ]
+
+
+def _open(journey: Journey, tried: _Trials, repeat: int | None, *, controls: bool) -> bool:
+    """Whether a judge may have to be asked."""
+    judged = _judged(journey, tried)
+    unjudged = [cell for cell, _, made in judged if made is None or made.error]
+    return bool(unjudged or due(journey, subjects(journey, judged, repeat, known=controls), None))
+
+
+def _ask(journey: Journey, tried: _Trials, times: int) -> None:
+    """Say what is asked, and perhaps paid for, beside or beyond the experiment's own judging.
+
+    Raises:
+        RefusedError: the user does not want that.
+    """
+    unjudged = [cell for cell, _, made in _judged(journey, tried) if made is None or made.error]
+    again = f"; about each trial {times} times" if times > 1 else ""
+    click.echo(f"{len(unjudged)} of {len(tried)} trials are not judged in this way yet; "
+               f"{', '.join(journey.judges)} are asked about what is missing{again}", err=True)  # fmt: skip
+    if not options.confirmed("Ask them?"):
+        raise RefusedError("not confirmed; nobody was asked (with --yes it is not asked first)")
+
+
+def _tell_left_out(left: Sequence[Subject]) -> None:
+    names = [f"{probe.judge} on {probe.subject}" for subject in left for probe in subject.probes]
+    if names:
+        click.echo(f"{len(names)} controls are not in the recording, and are left out: {names[0]}, ...", err=True)
+
+
+def _summary(journey: Journey, tried: _Trials, found: Sequence[Subject]) -> Judged:
+    places = [(cell, trial, journey.folder.cell(cell.id)) for cell, trial in tried]
+    own = {cell.id: find_judgment(place, journey.own_key(cell, trial)) for cell, trial, place in places}
+    panels = [summarise("experiment", journey.plan.experiment.judges, own)]
+    if journey.docket:
+        made = {cell.id: judgment for cell, _, judgment in _judged(journey, tried)}
+        panels.append(summarise(journey.docket.name, journey.judges, made, own))
+    return Judged(experiment=journey.plan.experiment.id, panels=tuple(panels), probes=stored(journey, found))
+
+
+def _show(made: Judged, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(made.model_dump_json())
+        return
+    from rich.console import Console
+
+    from scylla_gha.render.judged import show
+
+    show(made, Console())
+
+
+def _complain(judged: Sequence[Tried]) -> None:
+    lost = [f"{cell.id}: {made.error if made else 'not reached'}" for cell, _, made in judged if not made or made.error]
+    if lost:
+        raise IncompleteError(f"{len(lost)} of {len(judged)} trials could not be judged: {lost[0]}; run the same "
+                              "command again to fill them")  # fmt: skip

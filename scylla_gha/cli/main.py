@@ -16,7 +16,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "plan": ("plan", "Unfold an experiment into cells, with keys and an estimate."),
     "prepare": ("prepare", "Make the workspace of a cell, to look at it."),
     "run": ("run", "Let the agents work on a plan's cells, without judging."),
-    "judge": ("judge", "Judge the trials of a run that are not judged yet."),
+    "judge": ("judge", "Judge a run's trials, or judge them otherwise; control the judges."),
     "collect": ("collect", "Turn a run's records into rows, results.jsonl."),
     "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
     "report": ("report", "Render the report: a table here, and report.md."),

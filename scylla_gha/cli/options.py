@@ -51,6 +51,14 @@ def selection(command: Callable[..., None]) -> Callable[..., None]:
     return with_choice
 
 
+def confirmed(question: str) -> bool:
+    """Whether the user says yes on the terminal."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:  # nobody is there to answer, or whoever is does not want to
+        return False
+
+
 def library() -> Library:
     """The library of the current folder."""
     return Library.here(Path.cwd())

@@ -27,6 +27,17 @@ def check_scenario(path: Path, scenario: Scenario, rubric: Rubric) -> None:
         raise ConfigError("\n".join(faults))
 
 
+def check_rubric(file: Path, scenario: Scenario, rubric: Rubric) -> None:
+    """Check a rubric that takes the place of a scenario's own.
+
+    Raises:
+        ConfigError: one line per fault.
+    """
+    faults = (*_rubric(scenario, rubric), *_references(scenario, rubric))
+    if faults:
+        raise ConfigError("\n".join(f"{file}: for {scenario.id}: {fault}" for fault in faults))
+
+
 def check_variants(variants: Iterable[Variant]) -> None:
     """Refuse two names for one configuration.
 

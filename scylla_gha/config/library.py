@@ -6,6 +6,7 @@
 ```
 """
 
+import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.crosscheck import check_scenario
+from scylla_gha.config.crosscheck import check_rubric, check_scenario
 from scylla_gha.config.load import did_you_mean, load
 from scylla_gha.config.materials import materials
 from scylla_gha.errors import ConfigError
@@ -76,6 +77,16 @@ class ScenarioFolder:
         files = {str(path.relative_to(self.checks)): path.read_bytes().hex() for path in _files(self.checks)}
         judged = self.scenario.model_dump(mode="json", include={"validation", "checkpoints", "progress", "tools"})
         return digest([judged, self.rubric.model_dump(mode="json"), files])
+
+    def with_rubric(self, file: Path) -> "ScenarioFolder":
+        """The same scenario, judged by the rubric in a file.
+
+        Raises:
+            ConfigError: the file is no rubric, or does not fit the scenario.
+        """
+        rubric = load(file, Rubric)
+        check_rubric(file, self.scenario, rubric)
+        return dataclasses.replace(self, rubric=rubric)
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,15 @@ def read_wording(roots: Iterable[Path]) -> Wording:
     folder = next((place for place in tried if place.is_dir()), None)
     if folder is None:
         raise ConfigError(f"{', '.join(map(str, tried))}: no such folder; the judges' prompts belong there")
+    return wording_in(folder)
+
+
+def wording_in(folder: Path) -> Wording:
+    """The wording of `system_prompt.md` and `user_template.md` in a folder.
+
+    Raises:
+        ConfigError: a file is missing, has no version, or has not the places that must be filled.
+    """
     system, template = (_text(folder / name) for name in ("system_prompt.md", "user_template.md"))
     first, _, rest = template.partition("\n")
     found = re.fullmatch(r"version: (\d{1,6})", first.strip())

@@ -1,11 +1,12 @@
 """A panel with its way to a model: each trial's judges have a lane of the gateway, under a budget, on record."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from scylla_gha.gateway.client import Gateway
-from scylla_gha.gateway.journal import Account
+from scylla_gha.gateway.journal import Account, account, account_of, read
 from scylla_gha.gateway.settings import Lane
 from scylla_gha.judges.blind import BlindInput, Wording, read_wording
 from scylla_gha.judges.consensus import Consensus, consensus
@@ -34,24 +35,38 @@ class Court:
     def hear(self, cell: str, journal: Path, blind: BlindInput) -> Heard:
         """Ask all judges about one trial; a judge that cannot be asked is missing, with its reason.
 
+        The account is of this hearing alone: the journal may hold earlier ones of the same trial.
+
         Raises:
             ToolError: the gateway does not start.
         """
-        door = self.gateway.open(Lane(cell=cell, role="judge", journal=journal))
+        before = account(journal).last_number
+        with self.sitting(Lane(cell=cell, role="judge", journal=journal)) as panel:
+            answers = ask_panel(panel, blind)
+        new = account_of(line for line in read(journal) if line.number > before)
+        return Heard(answers, consensus(blind.items, answers), new)
+
+    @contextmanager
+    def sitting(self, lane: Lane) -> Iterator[Panel]:
+        """The panel on a lane of its own, until the block ends.
+
+        Raises:
+            ToolError: the gateway does not start, or does not take the lane.
+        """
+        door = self.gateway.open(lane)
         try:
             with sender(door.url, door.token) as send:
-                answers = ask_panel(Panel(self.judges, self.wording, send), blind)
+                yield Panel(self.judges, self.wording, send)
         finally:
-            account = self.gateway.close(door)
-        return Heard(answers, consensus(blind.items, answers), account)
+            self.gateway.close(door)
 
 
-def court(gateway: Gateway, models: Iterable[str], roots: Iterable[Path]) -> Court:
-    """The court of these model ids, in the wording of the first of `roots` that has one."""
-    return Court(gateway, tuple(Judge(model) for model in models), read_wording(roots))
+def court(gateway: Gateway, models: Iterable[str], roots: Iterable[Path], wording: Wording | None = None) -> Court:
+    """The court of these model ids, in this wording, or else in that of the first of `roots` that has one."""
+    return Court(gateway, tuple(Judge(model) for model in models), wording or read_wording(roots))
 
 
-def court_digest(models: Iterable[str], roots: Iterable[Path]) -> str:
+def court_digest(models: Iterable[str], roots: Iterable[Path], wording: Wording | None = None) -> str:
     """Covers the judges and their wording; empty where there are none."""
     judges = tuple(Judge(model) for model in models)
-    return panel_digest(judges, read_wording(roots)) if judges else ""
+    return panel_digest(judges, wording or read_wording(roots)) if judges else ""

@@ -77,6 +77,6 @@ class Report(Record):
     delivery: Annotated[
         tuple[int, int] | None, Field(description="trials whose treatment was proved, of those that had one")
     ] = None
-    judge_usd: Annotated[float | None, Field(description="of all panels; null when one is unknown")]
+    judge_usd: Annotated[float | None, Field(description="of all judging and all controls; null when one is unknown")]
     warnings: tuple[str, ...]
     estimate: Estimate

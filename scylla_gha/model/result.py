@@ -41,7 +41,7 @@ class Result(Record):
     attempts: int
     seconds: Annotated[float, Field(description="wall time of the attempt that stands")]
     usd: Annotated[float | None, Field(description="model cost of all attempts, the failed ones included")]
-    judge_usd: Annotated[float | None, Field(description="model cost of the panel")]
+    judge_usd: Annotated[float | None, Field(description="model cost of all judging, by any panel, at any time")]
     input_tokens: int | None
     output_tokens: int | None
     cache_read_tokens: int | None

@@ -92,12 +92,16 @@ def test_going_back_to_the_old_prompt_runs_again_and_loses_nothing(repo: Path) -
 def test_a_changed_check_judges_again_and_runs_no_agent(repo: Path) -> None:
     evaluate(repo)
     before = stamps(repo / "runs" / "greet")
+    cells = (NOP, ORACLE)
+    first = {cell: json.loads((repo / "runs/greet" / cell / "judgment.json").read_text()) for cell in cells}
     scenario = repo / "scenarios" / "core" / SCENARIO / "scenario.yaml"
     scenario.write_text(scenario.read_text().replace("sh greet.sh", "sh ./greet.sh"))
     assert evaluate(repo).code == 0
     after = stamps(repo / "runs" / "greet")
     changed = {name for name in after if after[name] != before.get(name)}
-    assert changed == {f"{NOP}/judgment.json", f"{ORACLE}/judgment.json"}
+    kept = {cell: f"{cell}/judgments/{first[cell]['key'][:8]}.json" for cell in cells}
+    assert changed == {*(f"{cell}/judgment.json" for cell in cells), *kept.values()}
+    assert {cell: json.loads((repo / "runs/greet" / kept[cell]).read_text()) for cell in cells} == first
 
 
 def fresh(repo: Path, answer: str, *args: str, env: dict[str, str] | None = None) -> Said:

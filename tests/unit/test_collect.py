@@ -1,31 +1,27 @@
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scylla_gha.collect import collect
-from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
-from scylla_gha.judges.court import court_digest
 from scylla_gha.model.judgment import ItemScore, Judgment, judgment_key
-from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import NO_USAGE, DiffStat, Outcome, Trial, Usage
-from scylla_gha.store import RunFolder, read_lines, write_record
+from scylla_gha.store import RunFolder, read_lines
 from tests.support.library import write, write_scenario
 from tests.support.records import (
     make_attempt,
     make_cell,
-    make_experiment,
     make_judgment,
     make_model_arm,
     make_plan,
     make_score,
     make_trial,
 )
+from tests.support.rows import CELL, collected, row_of, store
+from tests.support.traffic import write_traffic
 
-CELL = make_cell()
 DIFF = DiffStat(files=("a", "b"), added=3, deleted=4, sha256="0")
 
 
@@ -40,27 +36,6 @@ def folder(tmp_path: Path) -> RunFolder:
     return RunFolder(tmp_path / "runs")
 
 
-def store(folder: RunFolder, trial: Trial, judgment: Judgment | None = None) -> None:
-    place = folder.cell(trial.cell)
-    write_record(place.trial, trial)
-    if judgment is not None:
-        write_record(place.judgment, judgment)
-
-
-def collected(folder: RunFolder, library: Library, plan: Plan | None = None) -> list[Result]:
-    collect(plan or make_plan(CELL), folder, library)
-    return list(read_lines(folder.results, Result))
-
-
-def row_of(folder: RunFolder, library: Library, trial: Trial, judgment: Judgment | None = None) -> Result:
-    of_today = library.scenario(CELL.scenario).judging_digest
-    if judgment is not None and judgment.trial_key == trial.key:
-        judgment = judgment.model_copy(update={"key": judgment_key(trial, of_today, "")})
-    store(folder, trial, judgment)
-    (row,) = collected(folder, library)
-    return row
-
-
 def test_a_judgment_by_older_checks_or_rubric_does_not_count(folder: RunFolder, library: Library) -> None:
     trial = make_trial(CELL)
     store(folder, trial, make_judgment(CELL, key=judgment_key(trial, "what judged before the checks were changed", "")))
@@ -68,88 +43,13 @@ def test_a_judgment_by_older_checks_or_rubric_does_not_count(folder: RunFolder, 
     assert (row.judged, row.score) == (False, None)
 
 
-JUDGES = ("claude-opus-5", "claude-sonnet-5", "claude-haiku-4-5")
-Wording = Callable[..., Path]
-
-
-@pytest.fixture
-def wording(library: Library) -> Wording:
-    """Writes the judges' wording into the library."""
-
-    def write_it(system: str = "Judge fairly.\n") -> Path:
-        folder = library.roots[0] / "config" / "judge"
-        write(folder / "user_template.md", (toolkit_root() / "config/judge/user_template.md").read_bytes())
-        return write(folder / "system_prompt.md", system)
-
-    return write_it
-
-
-def judged_by(judges: Sequence[str], library: Library, **given: Any) -> tuple[Trial, Judgment]:
-    """A trial and its judgment by the checks of today and these judges, in the wording of now."""
-    trial = make_trial(CELL)
-    of_today = library.scenario(CELL.scenario).judging_digest
-    key = judgment_key(trial, of_today, court_digest(judges, library.roots))
-    return trial, make_judgment(CELL, key=key, **given)
-
-
-@pytest.mark.parametrize(
-    ("before", "today", "counts"),
-    [
-        pytest.param(JUDGES, JUDGES, True, id="the same court"),
-        pytest.param(JUDGES[:2], JUDGES, False, id="one judge more"),
-        pytest.param(JUDGES, JUDGES[:2], False, id="one judge less"),
-        pytest.param((), JUDGES, False, id="a court where there was none"),
-        pytest.param(JUDGES, (), False, id="no court where there was one"),
-        pytest.param(("claude-opus-4-5", *JUDGES[1:]), JUDGES, False, id="another model"),
-        pytest.param((), (), True, id="none, then and now"),
-    ],
-)
-def test_a_judgment_counts_only_under_the_court_of_today(
-    folder: RunFolder, library: Library, wording: Wording, before: Sequence[str], today: Sequence[str], counts: bool
-) -> None:
-    wording()
-    store(folder, *judged_by(before, library, usage=_usd(0.5)))
-    (row,) = collected(folder, library, make_plan(CELL, experiment=make_experiment(judges=today)))
-    assert (row.judged, row.score) == ((True, 1.0) if counts else (False, None))
-
-
-def test_a_judgment_in_other_words_does_not_count(folder: RunFolder, library: Library, wording: Wording) -> None:
-    wording()
-    store(folder, *judged_by(JUDGES, library))
-    plan = make_plan(CELL, experiment=make_experiment(judges=JUDGES))
-    (before,) = collected(folder, library, plan)
-    wording("Judge fairly!\n")
-    (after,) = collected(folder, library, plan)
-    assert (before.judged, after.judged, after.measures_agent) == (True, False, True)
-
-
-def test_only_a_court_needs_its_wording(folder: RunFolder, library: Library) -> None:
-    store(folder, *judged_by((), library))
-    assert [row.judged for row in collected(folder, library)] == [True]
-    with pytest.raises(ConfigError, match=r"config/judge: no such folder; the judges' prompts belong there"):
-        collected(folder, library, make_plan(CELL, experiment=make_experiment(judges=JUDGES)))
-
-
-@pytest.mark.parametrize("usd", [0.25, 0.0, None])
-def test_what_the_judges_cost_stands_apart_and_unknown_stays_unknown(
-    folder: RunFolder, library: Library, usd: float | None
-) -> None:
-    row = row_of(folder, library, make_trial(CELL), make_judgment(CELL, usage=_usd(usd)))
-    assert (row.judge_usd, row.usd) == (usd, 0.0)
-
-
-def test_what_judges_cost_that_came_to_no_verdict_is_counted(folder: RunFolder, library: Library) -> None:
-    made = make_judgment(CELL, result=None, error="unjudged: Q1", usage=_usd(0.25))
-    row = row_of(folder, library, make_trial(CELL), made)
-    assert (row.outcome, row.judge_usd) == ("judge_error", 0.25)
-
-
 def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library) -> None:
     used = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4, usd=0.5)
     attempt = make_attempt(usage=used, turns=7, tool_calls={"Bash": 2, "Edit": 1}, failed_tool_calls=1, diff=DIFF,
                            base_commit="b", workspace_digest="w", agent_version="9")  # fmt: skip
     score = make_score(score=0.7, grade="B", progress=0.5, broken=("tests",), passed=False)
-    row = row_of(folder, library, make_trial(CELL, attempt), make_judgment(CELL, result=score, usage=_usd(0.25)))
+    write_traffic(folder.cell(CELL.id).attempt(1).file("judge-traffic.jsonl"), 0.25)
+    row = row_of(folder, library, make_trial(CELL, attempt), make_judgment(CELL, result=score))
     assert row.model_dump(mode="json") == {
         "schema_version": 1, "experiment": "demo", "cell": CELL.id, "key": CELL.key, "epoch": "",
         "scenario": "001-one", "category": "new_features", "size": "small", "difficulty": "trivial", "arm": "nop",

@@ -223,3 +223,25 @@ def test_what_judges_is_in_the_judging_digest(other: ScenarioFolder) -> None:
 
 def test_the_prompt_is_not_in_the_judging_digest() -> None:
     assert scenario_folder(prompt="x").judging_digest == scenario_folder().judging_digest
+
+
+def test_another_rubric_judges_the_same_task(tmp_path: Path) -> None:
+    write_scenario(tmp_path)
+    own = Library((tmp_path,)).scenario("001-one")
+    strict = make_rubric(make_category(make_item(id="Q1", type="subjective", checks=())), pass_threshold=0.9)
+    other = own.with_rubric(write_yaml(tmp_path / "strict.yaml", strict))
+    assert (other.rubric, other.scenario, other.prompt) == (strict, own.scenario, own.prompt)
+    assert (other.task_digest, other.judging_digest != own.judging_digest) == (own.task_digest, True)
+
+
+def test_another_rubric_that_does_not_fit_is_refused_with_all_its_faults(tmp_path: Path) -> None:
+    write_scenario(tmp_path)
+    own = Library((tmp_path,)).scenario("001-one")
+    misfit = make_rubric(make_category(make_item(checks=("gone",)), weight=0.5))
+    file = write_yaml(tmp_path / "strict.yaml", misfit)
+    with pytest.raises(ConfigError) as error:
+        own.with_rubric(file)
+    assert str(error.value).splitlines() == [
+        f"{file}: for 001-one: categories: the weights sum to 0.5, not 1",
+        f"{file}: for 001-one: item F1: the checkpoint 'gone' does not exist; did you mean \"done\"?",
+    ]

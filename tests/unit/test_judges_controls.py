@@ -31,6 +31,20 @@ def test_a_judge_that_flips_is_found_out() -> None:
     assert found.why == "1 of 2 items differ"
 
 
+def test_every_later_answer_is_compared_with_the_first() -> None:
+    values = iter([1.0, 0.9, 1.0, 0.8])
+    found = repeat(lambda judge, _: flipping(judge, values), JUDGE, BLIND, times=4)
+    assert (found.compared, [one.second for one in found.differences]) == (6, [0.9, 0.8])
+    assert next(values, None) is None
+
+
+def test_an_answer_that_is_there_already_is_the_first() -> None:
+    values = iter([0.5])
+    there = answer("opus", score(1.0), score(0.5, "Q2"))
+    found = repeat(lambda judge, _: flipping(judge, values), JUDGE, BLIND, first=there)
+    assert found.differences == (Difference(id="Q1", first=1.0, second=0.5),)
+
+
 def test_a_steady_judge_holds() -> None:
     found = repeat(positional, JUDGE, BLIND)
     assert (found.holds, found.differences) == (True, ())
@@ -58,10 +72,11 @@ def test_a_judge_that_never_answers_is_undecided() -> None:
 
 @pytest.mark.parametrize(
     ("good", "bad", "holds"),
-    [((1, 1), (0, 0), True), ((1, 0.2), (0, 1), True), ((0.7, 1), (0, 0), False), ((1, 1), (0.5, 0.5), False),
+    [((1, 1), (0, 0), True), ((1, 0.2), (0, 1), True), ((0.7, 1), (0, 0), False), ((1, 1), (0.5, 0.5), True),
+     ((1, 1), (0.8, 0.8), True), ((1, 1), (0.9, 0.9), False), ((1, 1), (1, 1), False), ((0.9, 0.9), (0.7, 0.7), True),
      ((1, None), (0, None), True)],
 )  # fmt: skip
-def test_good_must_be_high_and_bad_low(
+def test_good_must_be_high_and_bad_lower(
     good: tuple[float, float | None], bad: tuple[float, float | None], holds: bool
 ) -> None:
     def seeing(judge: Judge, blind: BlindInput) -> JudgeAnswer:
@@ -73,7 +88,7 @@ def test_good_must_be_high_and_bad_low(
 
 def test_the_verdict_says_both_values() -> None:
     found = canary(positional, JUDGE, GOOD, BAD)
-    assert found.why == "known-good 0.75 (at least 0.8), known-bad 0.75 (below 0.4)"
+    assert found.why == "known-good 0.75 (at least 0.8), known-bad 0.75 (lower by at least 0.2)"
 
 
 @pytest.mark.parametrize(("silent", "which"), [(GOOD, "known-good"), (BAD, "known-bad")])

@@ -1,5 +1,6 @@
 """The court: the real SDK, a real gateway, a scripted provider."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.client import Gateway
+from scylla_gha.gateway.journal import account
 from scylla_gha.gateway.settings import Settings
 from scylla_gha.judges.court import Court, Heard, court, court_digest
 from scylla_gha.model.pricing import Model
@@ -130,6 +132,22 @@ def test_each_trial_has_an_account_of_its_own(tmp_path: Path) -> None:
             heard = judges.hear(f"cell-{number}", tmp_path / str(number) / "judge-traffic.jsonl", BLIND)
             assert (heard.account.requests, heard.agreed.error) == (3, None)
         assert len(provider.requests) == 6
+
+
+def test_a_second_hearing_of_the_same_trial_costs_what_it_cost(tmp_path: Path) -> None:
+    journal = tmp_path / "judge-traffic.jsonl"
+    with seated() as (judges, _):
+        first, second = (judges.hear("cell", journal, BLIND) for _ in range(2))
+    assert (first.account.usage.usd, second.account.usage.usd) == (near(3 * EACH), near(3 * EACH))
+    assert account(journal).usage.usd == near(6 * EACH)
+
+
+def test_a_court_in_other_words_asks_in_them(tmp_path: Path) -> None:
+    kind = dataclasses.replace(WORDING, system="Judge kindly.")
+    with seated() as (judges, provider):
+        court(judges.gateway, MODELS, ROOTS, kind).hear("cell", tmp_path / "judge-traffic.jsonl", BLIND)
+    assert {body["system"] for body in provider.requests} == {"Judge kindly."}
+    assert court_digest(MODELS, ROOTS, kind) != court_digest(MODELS, ROOTS) == court_digest(MODELS, ROOTS, WORDING)
 
 
 def test_a_court_without_judges_has_no_digest_and_needs_no_wording(tmp_path: Path) -> None:

@@ -5,19 +5,24 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.store import (
+    CellFolder,
     RunFolder,
     atomic,
+    find_judgment,
+    keep_judgment,
     read_lines,
     read_record,
+    traffic_of,
     write_bytes,
     write_lines,
     write_record,
     write_text,
 )
 from tests.support.library import write
-from tests.support.records import make_cell
+from tests.support.records import make_cell, make_judgment
 
 
 def names(folder: Path) -> list[str]:
@@ -160,3 +165,53 @@ def test_attempts_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     (cell.root / "attempt-1-copy").mkdir()
     assert [attempt.number for attempt in cell.attempts()] == [1, 2, 10]
     assert RunFolder(tmp_path).cell("other").attempts() == []
+
+
+OWN, OTHER = (make_judgment(make_cell(), key=letter * 64) for letter in "ab")
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> CellFolder:
+    """A cell with the judgment that stands."""
+    place = CellFolder(tmp_path / "cell")
+    keep_judgment(place, OWN, stands=True)
+    return place
+
+
+def test_another_judgment_lies_beside_the_one_that_stands(judged: CellFolder) -> None:
+    keep_judgment(judged, OTHER, stands=False)
+    assert read_record(judged.judgment, Judgment) == OWN
+    assert read_record(judged.root / "judgments" / "bbbbbbbb.json", Judgment) == OTHER
+    assert [find_judgment(judged, each.key) for each in (OWN, OTHER)] == [OWN, OTHER]
+    assert find_judgment(judged, "c" * 64) is None
+
+
+def test_a_judgment_that_is_superseded_is_kept_and_comes_back(judged: CellFolder) -> None:
+    keep_judgment(judged, OTHER, stands=True)
+    assert (read_record(judged.judgment, Judgment), find_judgment(judged, OWN.key)) == (OTHER, OWN)
+    keep_judgment(judged, OWN, stands=True)
+    assert (read_record(judged.judgment, Judgment), find_judgment(judged, OTHER.key)) == (OWN, OTHER)
+    assert [path.name for path in (judged.root / "judgments").iterdir()] == ["bbbbbbbb.json"]
+
+
+def test_what_is_stored_already_is_not_written_again(judged: CellFolder) -> None:
+    before = judged.judgment.stat().st_mtime_ns, judged.judgment.stat().st_ino
+    keep_judgment(judged, OWN, stands=True)
+    assert (judged.judgment.stat().st_mtime_ns, judged.judgment.stat().st_ino) == before
+
+
+def test_a_judgment_made_anew_under_its_key_takes_its_place(judged: CellFolder) -> None:
+    keep_judgment(judged, OWN.model_copy(update={"error": "unjudged"}), stands=True)
+    found = find_judgment(judged, OWN.key)
+    assert found is not None
+    assert (found.error, (judged.root / "judgments").exists()) == ("unjudged", False)
+
+
+def test_controls_lie_by_subject_and_judge_with_their_traffic_beside_them(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    place = folder.probe("001-one", "Claude Opus 4.5", "0123456789")
+    assert place == tmp_path / "controls" / "001-one" / "claude-opus-4.5--01234567.json"
+    assert traffic_of(place).name == "claude-opus-4.5--01234567.traffic.jsonl"
+    write_text(place, "{}")
+    write_text(traffic_of(place), "")
+    assert folder.probes() == [place]

@@ -1,0 +1,177 @@
+"""Controls of judges in this process: the real SDK, a real gateway, a scripted provider."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.cli.access import reach
+from scylla_gha.cli.journey import Journey, travel
+from scylla_gha.cli.options import Tape
+from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
+from scylla_gha.config.library import Library
+from scylla_gha.model.probe import Probe
+from scylla_gha.store import traffic_of, write_record
+from tests.support.agents import ShellAgent
+from tests.support.bench import RUBRIC, Script, fair, sees
+from tests.support.journeys import make_journey
+from tests.support.library import write_model
+from tests.support.panel import asked_for
+from tests.support.provider import Fail, Provider, serve
+from tests.support.records import make_model
+from tests.support.repository import SCENARIO, Repository, cache, make_repository
+from tests.support.trials import SOLVE
+
+JUDGES = ("opus", "sonnet")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    monkeypatch.setenv("SCYLLA_CACHE", str(cache()))
+    monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
+    made = make_repository(tmp_path / "repo", rubric=RUBRIC)
+    for name in JUDGES:
+        write_model(made.root, make_model(id=name))
+    return made
+
+
+@contextmanager
+def tried(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, script: Script = fair, **given: Any
+) -> Iterator[tuple[Journey, list[Tried], Provider]]:
+    """A journey whose one trial is judged, within its gateway; what the provider was asked so far is forgotten."""
+    fields = {"judges": JUDGES, **given}
+    with serve(script) as provider:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        runs = repository.root.parent / "runs"
+        journey = make_journey(repository, runs, {"shell": ShellAgent(SOLVE)}, **fields)
+        journey.library = Library.here(repository.root)  # the judges' wording is the toolkit's
+        told: list[Tried] = []
+        with reach(journey, Tape()):
+            travel(journey, journey.plan.cells, 1, lambda *one: told.append(one))
+            provider.requests.clear()
+            yield journey, told, provider
+
+
+def wanted(journey: Journey, told: list[Tried], times: int | None = None, *, known: bool = True) -> list[Subject]:
+    return due(journey, subjects(journey, told, times, known=known), None)
+
+
+def names(found: list[Subject]) -> list[tuple[str, str]]:
+    return [(probe.subject, probe.judge) for subject in found for probe in subject.probes]
+
+
+def test_what_is_controlled_is_each_judge_on_each_scenario_and_on_each_trial(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tried(repository, monkeypatch) as (journey, told, _):
+        cell = told[0][0].id
+        assert names(wanted(journey, told)) == [(SCENARIO, judge) for judge in JUDGES]
+        assert names(wanted(journey, told, 2, known=False)) == [(cell, judge) for judge in JUDGES]
+        assert names(wanted(journey, [*told, *told])) == [(SCENARIO, judge) for judge in JUDGES]
+        assert wanted(journey, [(told[0][0], told[0][1], None)], 2, known=False) == []
+
+
+def test_without_judges_there_is_nothing_to_control(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tried(repository, monkeypatch, judges=()) as (journey, told, _):
+        assert wanted(journey, told, 2) == []
+
+
+def test_three_questions_decide_two_controls(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tried(repository, monkeypatch) as (journey, told, provider):
+        found = wanted(journey, told)
+        control(journey, found, 2)
+        probes = stored(journey, found)
+        asked = [(sees(body), asked_for(body)) for body in provider.requests if body["model"] == "opus"]
+        assert asked == [(True, ["Q1", "Q2"]), (False, ["Q1", "Q2"]), (False, ["Q2", "Q1"])]
+        assert [(one.kind, one.holds) for one in probes[0].controls] == [("canary", True), ("order_swap", True)]
+        assert wanted(journey, told) == []
+
+
+def test_the_judgments_own_answer_is_the_first_of_those_that_are_compared(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tried(repository, monkeypatch) as (journey, told, provider):
+        found = wanted(journey, told, 3, known=False)
+        control(journey, found, 1)
+        (first, _) = stored(journey, found)
+        assert [body["model"] for body in provider.requests].count("opus") == 2
+        assert (first.times, first.controls[0].holds, first.controls[0].compared) == (3, True, 4)
+
+
+def test_a_control_that_is_killed_is_on_record_before_anybody_is_asked(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Probe] = []
+    runs = repository.root.parent / "runs"
+
+    def script(body: Any) -> Any:
+        paths = runs.glob("controls/*/*.json")
+        seen.extend(Probe.model_validate_json(path.read_text()) for path in paths)
+        return fair(body)
+
+    with tried(repository, monkeypatch, script, judges=("opus",)) as (journey, told, _):
+        control(journey, wanted(journey, told), 1)
+    assert {probe.error for probe in seen} == {"the harness was killed in the middle of it"}
+
+
+def test_what_was_decided_stands_where_it_cannot_be_decided_again(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tried(repository, monkeypatch, lambda _: Fail(400), judges=("opus",)) as (journey, told, _):
+        (subject,) = due(journey, subjects(journey, told, None, known=True), None)
+        (probe,) = subject.probes
+        decided = {"kind": "canary", "judge": "opus", "holds": True, "why": "before"}
+        earlier = Probe.model_validate({**probe.model_dump(), "controls": (decided,), "error": "half of it"})
+        write_record(journey.folder.probe(SCENARIO, "opus", probe.key), earlier)
+        control(journey, [subject], 1)
+        (found,) = stored(journey, [subject])
+    assert [(one.kind, one.holds) for one in found.controls] == [("canary", True), ("order_swap", None)]
+    assert found.error is not None
+    assert "the provider answered 400" in found.error
+
+
+def test_a_wrong_answer_that_does_not_apply_leaves_the_controls_undecided(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tried(repository, monkeypatch, judges=("opus",)) as (journey, told, provider):
+        journey.scenario(SCENARIO).wrong[0].write_text("no patch at all\n")
+        found = wanted(journey, told)
+        control(journey, found, 1)
+        (probe,) = stored(journey, found)
+        assert provider.requests == []
+    assert probe.error is not None
+    assert "git apply" in probe.error
+    assert names(wanted(journey, told)) == [(SCENARIO, "opus")], "it is tried again"
+
+
+def test_a_run_that_is_stopped_asks_nobody(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tried(repository, monkeypatch) as (journey, told, provider):
+        journey.cancel.set()
+        found = wanted(journey, told)
+        control(journey, found, 1)
+        assert (provider.requests, stored(journey, found)) == ([], ())
+
+
+def test_what_controls_cost_is_spent_of_the_experiments_budget(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tried(repository, monkeypatch) as (journey, told, _):
+        found = wanted(journey, told)
+        control(journey, found, 1)
+        probes = stored(journey, found)
+        journals = [traffic_of(path) for path in journey.folder.probes()]
+    assert all(journal.is_file() for journal in journals)
+    spent = sum(probe.usage.usd or 0 for probe in probes)
+    journey.plan = journey.plan.model_copy(
+        update={"experiment": journey.plan.experiment.model_copy(update={"budget_usd": spent + 1e-9})}
+    )
+    with serve(fair) as provider:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        again = Journey(journey.plan, journey.folder, journey.library, {}, journey.cancel)
+        with reach(again, Tape()):
+            control(again, due(again, subjects(again, told, 2, known=False), None), 1)
+        assert provider.requests == []
