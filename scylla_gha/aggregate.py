@@ -1,12 +1,12 @@
 """aggregate: rows become the report. Nothing is printed that was not computed here from the rows."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import scylla_gha
 from scylla_gha.judges.probes import control_warnings
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Report, ScenarioRow
 from scylla_gha.model.result import Result
@@ -17,13 +17,16 @@ _EXCLUDED_SHARE: Final = 0.05
 _GRADES: Final = ("S", "A", "B", "C", "D", "F")
 
 
-def aggregate(plan: Plan, rows: Iterable[Result], probes: Iterable[Probe] = ()) -> Report:
+def aggregate(
+    plan: Plan, rows: Iterable[Result], probes: Iterable[Probe] = (), unstarted: Unstarted | None = None
+) -> Report:
     """Summarise the rows of a plan; rows of other cells or keys, and second ones, are left out and warned of.
 
     Args:
         plan: what was to be run.
         rows: of its trials.
         probes: what the controls of judges found.
+        unstarted: why cells have no row that a run chose not to start.
     """
     controls = list(probes)
     planned = {cell.id: cell for cell in plan.cells}
@@ -48,7 +51,7 @@ def aggregate(plan: Plan, rows: Iterable[Result], probes: Iterable[Probe] = ()) 
         arms=arms,
         scenarios=tuple(_scenarios(mine, sorted(expected))),
         comparisons=tuple(_comparisons(plan, arms)),
-        excluded=tuple(_excluded(plan, mine)),
+        excluded=tuple(_excluded(plan, mine, unstarted.cells if unstarted else {})),
         delivery=_delivery(mine),
         judge_usd=_total([*(row.judge_usd for row in mine), *(probe.usage.usd for probe in controls)]),
         warnings=(*_warnings(plan, arms, mine, strangers), *control_warnings(controls)),
@@ -127,11 +130,13 @@ def _comparisons(plan: Plan, arms: Sequence[ArmSummary]) -> Iterator[Comparison]
             yield Comparison(arm=arm.arm, baseline=baseline, verdict="not_enough_data", why=why)
 
 
-def _excluded(plan: Plan, rows: Sequence[Result]) -> Iterator[Excluded]:
+def _excluded(plan: Plan, rows: Sequence[Result], unstarted: Mapping[str, str]) -> Iterator[Excluded]:
     found = {row.cell: row for row in rows}
     for cell in plan.cells:
         row = found.get(cell.id)
-        if row is None:
+        if row is None and cell.id in unstarted:
+            yield Excluded(cell=cell.id, outcome="not_started", reason=unstarted[cell.id])
+        elif row is None:
             yield Excluded(cell=cell.id, outcome="missing", reason="planned, and no trial is stored under its key")
         elif not row.measures_agent:
             yield Excluded(cell=cell.id, outcome=row.outcome, reason=row.reason)
@@ -143,6 +148,7 @@ def _warnings(plan: Plan, arms: Sequence[ArmSummary], rows: Sequence[Result], st
     for arm in arms:
         yield from _arm_warnings(arm)
     yield from _mixed(rows)
+    yield from _settings(rows)
     if not plan.experiment.judges and any(row.items_unjudged for row in rows):
         yield ("No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
                "scaled up to 1.")  # fmt: skip
@@ -168,6 +174,17 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
         yield f"{arm.arm}: only {counts.judged} judged trials; the interval is wide for that reason."
     if arm.usd is None and counts.ran:
         yield f"{arm.arm}: the cost of at least one trial is unknown, so its sums are."
+
+
+def _settings(rows: Sequence[Result]) -> Iterator[str]:
+    """Configured settings that did not reach a model, and USD that nobody was charged."""
+    for what, kind in (("the agent", "unadjusted"), ("the panel", "judge_unadjusted")):
+        without = Counter((row.arm, name) for row in rows for name in getattr(row, kind).split())
+        for (arm, name), count in sorted(without.items()):
+            yield (f"{arm}: in {count} trials, requests of {what} went without the configured {name}, which the model "
+                   "does not take, or not while it thinks.")  # fmt: skip
+    if any(row.subscription for row in rows):
+        yield "billing: subscription. USD are list prices of the tokens used, and no bill."
 
 
 def _mixed(rows: Sequence[Result]) -> Iterator[str]:

@@ -24,7 +24,9 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
     Raises:
         ConfigError: a stored record is not what it must be.
     """
-    write_lines(folder.results, _rows(plan, folder, library, court_digest(plan.experiment.judges, library.roots)))
+    experiment = plan.experiment
+    court = court_digest(experiment.judges, library.roots, experiment.model_settings.judge)
+    write_lines(folder.results, _rows(plan, folder, library, court))
     probes = list(_probes(plan, folder, library))
     if probes or folder.controls.exists():
         write_lines(folder.controls, probes)
@@ -71,6 +73,9 @@ def _row(
         attempts=len(trial.attempts), seconds=last.seconds, turns=last.turns,
         tool_calls=sum(last.tool_calls.values()), failed_tool_calls=last.failed_tool_calls,
         **usage.model_dump(), judge_usd=judge_usd,
+        unadjusted=" ".join(last.unadjusted), judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
+        subscription=any(attempt.subscription for attempt in trial.attempts)
+        or bool(judgment and judgment.subscription),
         delivered=last.delivery.proved if last.delivery else None,
         delivery_unverified="; ".join(last.delivery.unverified) or None if last.delivery else None,
         files_changed=len(last.diff.files) if last.diff else None,

@@ -11,6 +11,7 @@
 | 6 | refused: the estimate is above the budget, or nobody confirmed |
 | 7 | `validate --execute` found a scenario that does not hold |
 | 8 | the run ended early; what was done is kept |
+| 9 | the run ended since its budget is spent; what was done is kept and reported |
 | 130 | interrupted; what was done is kept |
 
 A message names the file, key or cell, says what is wrong and what to do. What an agent does wrong is never an
@@ -58,3 +59,9 @@ class IncompleteError(ScyllaError):
     """The run stopped before all planned cells were done; the report says which are missing."""
 
     exit_code = 8
+
+
+class BudgetError(ScyllaError):
+    """The budget of the experiment or of a role was spent before all planned cells were done."""
+
+    exit_code = 9

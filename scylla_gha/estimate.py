@@ -1,90 +1,161 @@
-"""What cells may cost and take: from history where there are trials, else from priors by the scenario's size.
+"""What cells may cost and take, agents and judges apart: from history where there are trials, else from priors.
 
-The priors are turns of conversation; each turn is taken to read 25,000 tokens from the cache, to write 1,500 to it,
-and to produce 400. They are a first guess with a wide range, and no measurement.
+The priors of an agent are turns of conversation by the scenario's size; each turn is taken to read 25,000 tokens from
+the cache, to write 1,500 to it, and to produce 400. The priors of a judge are the tokens of its prompt by that size,
+and of its answer. They are a first guess with a wide range, and no measurement.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.config.library import ScenarioFolder
-from scylla_gha.model.experiment import Limits
-from scylla_gha.model.plan import Arm, Estimate, Range
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Arm, Estimate, Range, Share
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.scenario import Size
 from scylla_gha.model.traffic import Tokens
 
-_TURNS: Final[dict[Size, tuple[float, float, float]]] = {
+Guess = tuple[float, float, float]
+_TURNS: Final[dict[Size, Guess]] = {
     "small": (3, 10, 30),
     "medium": (8, 25, 80),
     "large": (20, 60, 200),
 }
+_PROMPT_TOKENS: Final[dict[Size, tuple[int, int, int]]] = {
+    "small": (3_000, 6_000, 20_000),
+    "medium": (5_000, 12_000, 50_000),
+    "large": (8_000, 25_000, 80_000),
+}
+_ANSWER_TOKENS: Final = (1_000, 3_000, 12_000)  # the last: two more requests for what could not be read
+_TURN: Final = Tokens(output=400, cache_read=25_000, cache_write_5m=1_500)
 _MINUTES_PER_TURN: Final = 0.2
+_MINUTES_PER_JUDGMENT: Final[Guess] = (0.2, 0.7, 3.0)  # the judges of a panel are asked at once
 _BUILT_IN_MINUTES: Final = 0.01
-Guess = tuple[float, float, float]
+_NOTHING: Final[Guess] = (0.0, 0.0, 0.0)
+_Guessed = Callable[["Group"], Guess | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one earlier trial cost, in USD (None: unknown) and seconds."""
+    """What one earlier trial cost, in USD (None: unknown) and seconds, and what its panel cost (None: unknown)."""
 
     usd: float | None
     seconds: float
+    judge_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Cells of one scenario and arm: so many trials to be run, and so many to be judged."""
+
+    folder: ScenarioFolder
+    arm: Arm
+    trials: int
+    judgments: int
 
 
 def estimate(
-    groups: Iterable[tuple[ScenarioFolder, Arm, int]],
-    limits: Limits,
+    groups: Iterable[Group],
+    experiment: Experiment,
     models: Mapping[str, Model],
     history: Mapping[tuple[str, str], Sequence[Spent]],
 ) -> Estimate:
-    """Sum the guesses of all groups and their numbers of cells; USD is unknown where one price is unknown."""
-    usd: list[tuple[Guess | None, int]] = []
-    minutes: list[tuple[Guess | None, int]] = []
-    planned = measured = 0
-    for folder, arm, count in groups:
-        past = history.get((folder.scenario.id, arm.id), ())
-        planned += count
-        measured += count if past else 0
-        usd.append((_usd(folder, arm, models, past), count))
-        minutes.append((_minutes(folder, arm, limits, past), count))
-    basis = f"history for {measured} of {planned} cells, priors by size for the others"
-    return Estimate(usd=_sum(usd), minutes=_sum(minutes), basis=basis)
+    """Sum the guesses of all groups; USD is unknown where one price is unknown.
 
-
-def _usd(folder: ScenarioFolder, arm: Arm, models: Mapping[str, Model], past: Sequence[Spent]) -> Guess | None:
-    if arm.model is None:
-        return 0.0, 0.0, 0.0
-    known = [spent.usd for spent in past if spent.usd is not None]
-    if known:
-        return min(known), sum(known) / len(known), max(known)
-    model = models.get(arm.model)
-    if model is None or model.price is None:
-        return None
-    price = model.price.usd(Tokens(output=400, cache_read=25_000, cache_write_5m=1_500))
-    low, likely, high = _TURNS[folder.scenario.size]
-    return low * price, likely * price, high * price
-
-
-def _minutes(folder: ScenarioFolder, arm: Arm, limits: Limits, past: Sequence[Spent]) -> Guess:
-    if past:
-        seconds = [spent.seconds for spent in past]
-        return min(seconds) / 60, sum(seconds) / len(seconds) / 60, max(seconds) / 60
-    if arm.model is None:
-        return _BUILT_IN_MINUTES, _BUILT_IN_MINUTES, _BUILT_IN_MINUTES
-    limit = (limits.timeout_seconds or folder.scenario.task.timeout_seconds) / 60
-    low, likely, high = _TURNS[folder.scenario.size]
-    return (
-        min(limit, low * _MINUTES_PER_TURN),
-        min(limit, likely * _MINUTES_PER_TURN),
-        min(limit, high * _MINUTES_PER_TURN),
+    Args:
+        groups: what there is to do.
+        experiment: its limits and its judges.
+        models: with the prices that hold for it.
+        history: what earlier trials cost, by scenario and arm.
+    """
+    everything = tuple(groups)
+    work = _Work(experiment, models, history)
+    planned = sum(group.trials for group in everything)
+    measured = sum(group.trials for group in everything if work.past(group))
+    return Estimate(
+        agents=Share(usd=_sum(everything, _trials, work.usd), minutes=_sum(everything, _trials, work.minutes)),
+        judges=Share(
+            usd=_sum(everything, _judgments, work.judge_usd), minutes=_sum(everything, _judgments, work.judge_minutes)
+        ),
+        basis=f"history for {measured} of {planned} cells, priors by size for the others",
     )
 
 
-def _sum(guesses: Sequence[tuple[Guess | None, int]]) -> Range:
-    known = [(guess, count) for guess, count in guesses if guess is not None]
-    if len(known) < len(guesses):
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Guesses for one cell of a group; None is unknown."""
+
+    experiment: Experiment
+    models: Mapping[str, Model]
+    history: Mapping[tuple[str, str], Sequence[Spent]]
+
+    def past(self, group: Group) -> Sequence[Spent]:
+        return self.history.get((group.folder.scenario.id, group.arm.id), ())
+
+    def usd(self, group: Group) -> Guess | None:
+        if group.arm.model is None:
+            return _NOTHING
+        known = [spent.usd for spent in self.past(group) if spent.usd is not None]
+        turn = self._price(group.arm.model, _TURN)
+        if known or turn is None:
+            return _seen(known)
+        low, likely, high = _TURNS[group.folder.scenario.size]
+        return low * turn, likely * turn, high * turn
+
+    def minutes(self, group: Group) -> Guess:
+        seconds = _seen([spent.seconds / 60 for spent in self.past(group)])
+        if seconds is not None:
+            return seconds
+        if group.arm.model is None:
+            return _BUILT_IN_MINUTES, _BUILT_IN_MINUTES, _BUILT_IN_MINUTES
+        limit = (self.experiment.limits.timeout_seconds or group.folder.scenario.task.timeout_seconds) / 60
+        low, likely, high = (min(limit, turns * _MINUTES_PER_TURN) for turns in _TURNS[group.folder.scenario.size])
+        return low, likely, high
+
+    def judge_usd(self, group: Group) -> Guess | None:
+        if not self._is_asked(group):
+            return _NOTHING
+        known = _seen([spent.judge_usd for spent in self.past(group) if spent.judge_usd is not None])
+        if known is not None:
+            return known
+        ends = zip(_PROMPT_TOKENS[group.folder.scenario.size], _ANSWER_TOKENS, strict=True)
+        sums = [self._panel(Tokens(input=prompt, output=answer)) for prompt, answer in ends]
+        low, likely, high = sums
+        return None if low is None or likely is None or high is None else (low, likely, high)
+
+    def judge_minutes(self, group: Group) -> Guess:
+        return _MINUTES_PER_JUDGMENT if self._is_asked(group) else _NOTHING
+
+    def _is_asked(self, group: Group) -> bool:
+        """Whether there is a panel, and something for it to judge."""
+        return bool(self.experiment.judges) and any(not item.checks for item in group.folder.rubric.items)
+
+    def _panel(self, tokens: Tokens) -> float | None:
+        costs = [self._price(judge, tokens) for judge in self.experiment.judges]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    def _price(self, name: str, tokens: Tokens) -> float | None:
+        model = self.models.get(name)
+        return model.price.usd(tokens) if model and model.price else None
+
+
+def _seen(values: Sequence[float]) -> Guess | None:
+    return (min(values), sum(values) / len(values), max(values)) if values else None
+
+
+def _trials(group: Group) -> int:
+    return group.trials
+
+
+def _judgments(group: Group) -> int:
+    return group.judgments
+
+
+def _sum(groups: Sequence[Group], count: Callable[[Group], int], guessed: _Guessed) -> Range:
+    known = [(guessed(group), count(group)) for group in groups if count(group)]
+    if any(guess is None for guess, _ in known):
         return Range(low=None, likely=None, high=None)
-    low, likely, high = (sum(guess[part] * count for guess, count in known) for part in range(3))
+    low, likely, high = (sum(guess[part] * times for guess, times in known if guess is not None) for part in range(3))
     return Range(low=low, likely=likely, high=high)

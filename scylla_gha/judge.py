@@ -119,7 +119,9 @@ def _judged(case: _Case, bench: Bench) -> Judgment:
     items = score_items(rubric, checks, changed=case.changed, panel=heard.agreed if heard else None)
     judgment = Judgment(cell=trial.cell, key=case.key, trial_key=trial.key, checks=results, items=items)
     if heard:
-        judgment = judgment.model_copy(update={"answers": heard.answers, "usage": heard.account.usage})
+        paid = {"usage": heard.account.usage, "unadjusted": heard.account.unadjusted}
+        paid["subscription"] = heard.subscription
+        judgment = judgment.model_copy(update={"answers": heard.answers, **paid})
     if heard and heard.agreed.error:
         return judgment.model_copy(update={"error": heard.agreed.error})
     panel = heard.agreed if heard else None

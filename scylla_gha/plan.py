@@ -12,9 +12,9 @@ from scylla_gha.config.crosscheck import check_variants
 from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.config.load import did_you_mean
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.estimate import Spent, estimate
+from scylla_gha.estimate import Group, Spent, estimate
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.plan import Arm, Cell, Plan
+from scylla_gha.model.plan import Arm, Cell, Estimate, Plan, Range
 from scylla_gha.model.record import KEY_VERSION, digest, slug
 from scylla_gha.model.variant import Variant
 from scylla_gha.seeding.tools import toolbox_digest
@@ -71,28 +71,55 @@ def plan(
     names = select("scenarios", experiment.scenarios, list(library.scenarios))
     folders = [library.scenario(name) for name in names]
     cells = _selected(_cells(experiment, folders, arms, choice.epoch), choice.only)
-    groups = Counter((cell.scenario, cell.arm) for cell in cells)
-    sized = [(folder, arm, n) for folder in folders for arm in arms if (n := groups[folder.scenario.id, arm.id])]
-    guess = estimate(sized, experiment.limits, library.models(), history or {})
+    guess = expect(experiment, library, arms, Work(cells, cells), history or {})
     return Plan(experiment=experiment, epoch=choice.epoch, arms=arms, cells=tuple(cells), estimate=guess)
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Cells whose trials are to be run, and those to be judged."""
+
+    trials: Sequence[Cell]
+    judgments: Sequence[Cell]
+
+
+def expect(
+    experiment: Experiment,
+    library: Library,
+    arms: Sequence[Arm],
+    work: Work,
+    history: Mapping[tuple[str, str], Sequence[Spent]],
+) -> Estimate:
+    """What the work may cost and take."""
+    trials = Counter((cell.scenario, cell.arm) for cell in work.trials)
+    judgments = Counter((cell.scenario, cell.arm) for cell in work.judgments)
+    known = {arm.id: arm for arm in arms}
+    names = sorted({*trials, *judgments})
+    groups = [Group(library.scenario(name), known[arm], trials[name, arm], judgments[name, arm]) for name, arm in names]
+    return estimate(groups, experiment, library.priced_models(experiment.prices), history)
+
+
 def refuse_above_budget(made: Plan) -> None:
-    """Compare the estimate with the experiment's budget.
+    """Compare the estimate with the budgets of the experiment and of its roles.
 
     Raises:
-        RefusedError: the likely cost is above it, or cannot be told.
+        RefusedError: a likely cost is above its budget, or cannot be told.
     """
-    budget = made.experiment.budget_usd
-    likely = made.estimate.usd.likely
+    experiment, guess = made.experiment, made.estimate
+    _refuse_above("budget_usd", experiment.budget_usd, "", guess.usd)
+    _refuse_above("role_budget_usd.agent", experiment.role_budget_usd.agent, " of the agents", guess.agents.usd)
+    _refuse_above("role_budget_usd.judge", experiment.role_budget_usd.judge, " of the judges", guess.judges.usd)
+
+
+def _refuse_above(field: str, budget: float | None, whose: str, usd: Range) -> None:
     if budget is None:
         return
-    if likely is None:
-        raise RefusedError("the cost cannot be estimated (a model's price is unknown), so budget_usd cannot be kept; "
-                           "add the model to config/models/, or remove budget_usd")  # fmt: skip
-    if likely > budget:
-        raise RefusedError(f"the likely cost, ${likely:.2f}, is above the budget of ${budget:.2f}; "
-                           "plan fewer cells (--only, --repetitions), or raise budget_usd")  # fmt: skip
+    if usd.likely is None:
+        raise RefusedError(f"the cost{whose} cannot be estimated (a model's price is unknown), so {field} cannot be "
+                           f"kept; add the price in config/models/, or remove {field}")  # fmt: skip
+    if usd.likely > budget:
+        raise RefusedError(f"the likely cost{whose}, ${usd.likely:.2f}, is above the budget of ${budget:.2f}; "
+                           f"plan fewer cells (--only, --repetitions), or raise {field}")  # fmt: skip
 
 
 def select(kind: str, patterns: Iterable[str], known: Sequence[str]) -> list[str]:
@@ -177,6 +204,8 @@ def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm) -> str:
         experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
         experiment.limits.model_dump(mode="json"),
         _SANDBOX,
+        # Prices too: by them a limit in USD ends a trial, and rows of one table must not be priced by two lists.
+        [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
     ])  # fmt: skip
 
 

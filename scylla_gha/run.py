@@ -51,6 +51,7 @@ class _Traffic:
 
     account: Account
     lost: bool
+    subscription: bool = False
 
     def overrule(self, reading: Reading, delivery: Delivery | None) -> tuple[Outcome, str, bool]:
         """The outcome; another treatment than the declared one, and what the gateway knows better, come first."""
@@ -135,7 +136,7 @@ def _settle(runner: Runner, door: Door | None) -> _Traffic:
     if runner.gateway is None or door is None:
         return _Traffic(Account(), lost=False)
     lost = runner.gateway.lost(door)
-    return _Traffic(runner.gateway.close(door), lost)
+    return _Traffic(runner.gateway.close(door), lost, runner.gateway.is_subscription)
 
 
 def _delivery(runner: Runner, declared: Declared | None, folder: AttemptFolder) -> Delivery | None:
@@ -190,6 +191,9 @@ def _attempt(
         first_byte_seconds=account.first_byte_seconds,
         generation_seconds=account.generation_seconds,
         characters={str(part): count for part, count in account.characters.items()},
+        adjusted=account.adjusted,
+        unadjusted=account.unadjusted,
+        subscription=traffic.subscription,
         turns=reading.turns,
         tool_calls=dict(Counter(call.name for call in calls)),
         failed_tool_calls=sum(1 for call in calls if call.failed),

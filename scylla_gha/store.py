@@ -13,6 +13,7 @@ runs/<experiment>/
   results.jsonl            one row per trial
   controls.jsonl           one row per judge and scenario or trial that was controlled
   report.json  report.md
+  unstarted.json           cells that a run did not start, and why; not there where it started all
   old/                     cells under keys that are no longer planned
 ```
 A file is either whole or absent: it is written beside its place and renamed into it, so a killed process leaves at
@@ -67,6 +68,15 @@ class RunFolder:
     def report(self, suffix: str) -> Path:
         """The report as `json` or `md`."""
         return self.root / f"report.{suffix}"
+
+    @property
+    def unstarted(self) -> Path:
+        """The file of what the last run did not start."""
+        return self.root / "unstarted.json"
+
+    def journals(self, name: str) -> list[Path]:
+        """All `traffic.jsonl` or `judge-traffic.jsonl` of the run, of cells that were put aside as well."""
+        return sorted({*self.root.glob(f"*/attempt-*/{name}"), *self.root.glob(f"old/*/attempt-*/{name}")})
 
     def aside(self, cell: str, key: str) -> Path:
         """A free place for records of a cell under another key."""

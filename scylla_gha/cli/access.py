@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from scylla_gha.cli.allowance import Allowance
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import Installed
@@ -12,9 +13,11 @@ from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.journal import account
 from scylla_gha.gateway.settings import ANTHROPIC, Settings
-from scylla_gha.store import traffic_of
+from scylla_gha.model.traffic import Role
+from scylla_gha.store import RunFolder, traffic_of
 
-_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+_KEY: Final = "ANTHROPIC_API_KEY"
+_BEARERS: Final = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # the second is of a subscription
 
 
 def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Tape) -> None:
@@ -25,7 +28,7 @@ def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Ta
     """
     names = [name for name, installed in agents.items() if installed.agent.package is not None]
     names += ["the judge panel"] if judges else []
-    if names and tape.replay is None and not any(os.environ.get(key) for key in _KEYS):
+    if names and tape.replay is None and not any(os.environ.get(key) for key in (_KEY, *_BEARERS)):
         raise ToolError(f"{', '.join(names)} needs a key to reach a model; set ANTHROPIC_API_KEY, or give --replay")
 
 
@@ -33,35 +36,36 @@ def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Ta
 def reach(journey: Journey, tape: Tape) -> Iterator[None]:
     """Give the journey a running gateway while it needs one.
 
-    The gateway keeps the experiment's budget; what earlier attempts of the planned cells cost is spent of it already.
+    The gateway keeps the budgets; what all traffic in the run's folder cost is spent of them already.
     """
+    experiment = journey.plan.experiment
     agents = any(installed.agent.package for installed in journey.agents.values())
     if not agents and not journey.judges:
         yield
         return
     settings = Settings(
         upstream=os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC,
-        api_key=os.environ.get("ANTHROPIC_API_KEY") or None,
-        bearer=os.environ.get("ANTHROPIC_AUTH_TOKEN") or None,
-        models=tuple(journey.library.models().values()),
-        experiment_usd=journey.plan.experiment.budget_usd,
-        spent_usd={
-            "agent": _spent(journey, "traffic.jsonl"),
-            "judge": _spent(journey, "judge-traffic.jsonl") + _spent_on_controls(journey),
-        },
-        rate_limit_seconds=journey.plan.experiment.limits.rate_limit_seconds,
+        api_key=os.environ.get(_KEY) or None,
+        bearer=next((token for name in _BEARERS if (token := os.environ.get(name))), None),
+        models=tuple(journey.library.priced_models(experiment.prices).values()),
+        knobs={"agent": experiment.model_settings.agent, "judge": experiment.model_settings.judge},
+        experiment_usd=experiment.budget_usd,
+        role_usd=experiment.role_budget_usd.by_role(),
+        spent_usd=spent_usd(journey.folder),
+        rate_limit_seconds=experiment.limits.rate_limit_seconds,
         record=tape.record,
         replay=tape.replay,
     )
     with Gateway.start(settings) as running:
         journey.gateway = running
+        journey.allowance = Allowance(experiment, running)
         yield
 
 
-def _spent(journey: Journey, name: str) -> float:
-    attempts = (attempt for cell in journey.plan.cells for attempt in journey.folder.cell(cell.id).attempts())
-    return sum(account(attempt.file(name)).known_usd for attempt in attempts)
-
-
-def _spent_on_controls(journey: Journey) -> float:
-    return sum(account(traffic_of(path)).known_usd for path in journey.folder.probes())
+def spent_usd(folder: RunFolder) -> dict[Role, float]:
+    """What is known to be spent in a run's folder: its money is gone, also where a trial was put aside since."""
+    controls = [traffic_of(path) for path in folder.probes()]
+    return {
+        "agent": sum(account(path).known_usd for path in folder.journals("traffic.jsonl")),
+        "judge": sum(account(path).known_usd for path in [*folder.journals("judge-traffic.jsonl"), *controls]),
+    }

@@ -7,8 +7,9 @@ import click
 from scylla_gha.aggregate import aggregate
 from scylla_gha.cli import options
 from scylla_gha.cli.conclude import stored_probes
+from scylla_gha.model.plan import Unstarted
 from scylla_gha.model.result import Result
-from scylla_gha.store import read_lines, write_record
+from scylla_gha.store import read_lines, read_record, write_record
 
 
 @click.command()
@@ -21,6 +22,7 @@ def command(experiment: str, runs: Path) -> None:
     scylla-gha aggregate quickstart
     """  # noqa: D301
     folder = options.run_folder(runs, experiment)
-    made = aggregate(options.stored_plan(folder), read_lines(folder.results, Result), stored_probes(folder))
+    rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, Unstarted)
+    made = aggregate(options.stored_plan(folder), rows, stored_probes(folder), unstarted)
     write_record(folder.report("json"), made)
     click.echo(str(folder.report("json")))

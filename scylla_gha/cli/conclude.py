@@ -7,12 +7,12 @@ import click
 from scylla_gha.aggregate import aggregate
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.report import report
-from scylla_gha.store import RunFolder, read_lines, write_record
+from scylla_gha.store import RunFolder, read_lines, read_record, write_record
 
 
 def stored_probes(folder: RunFolder) -> Iterator[Probe]:
@@ -23,7 +23,8 @@ def stored_probes(folder: RunFolder) -> Iterator[Probe]:
 def conclude(plan: Plan, folder: RunFolder, library: Library) -> Report:
     """Collect, aggregate and render what there is, whole or not."""
     collect(plan, folder, library)
-    made = aggregate(plan, read_lines(folder.results, Result), stored_probes(folder))
+    rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, Unstarted)
+    made = aggregate(plan, rows, stored_probes(folder), unstarted)
     write_record(folder.report("json"), made)
     report(made, folder)
     return made

@@ -8,17 +8,19 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.cli.access import reach, require_access
 from scylla_gha.cli.conclude import conclude, show
-from scylla_gha.cli.journey import Journey, stored_trial, travel
+from scylla_gha.cli.consent import ask_to_spend
+from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.cli.planning import find_agents, make_plan, tell
 from scylla_gha.cli.progress import Progress
-from scylla_gha.errors import IncompleteError, RefusedError
+from scylla_gha.cli.travel import travel
+from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Cell
+from scylla_gha.model.plan import Cell, Unstarted
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan import Choice, refuse_above_budget
 from scylla_gha.proc import Cancel
 from scylla_gha.seeding.workspace import reap
-from scylla_gha.store import RunFolder, write_record
+from scylla_gha.store import RunFolder, read_record, write_record
 
 
 @click.command()
@@ -61,6 +63,7 @@ def command(
     journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)
     refuse_above_budget(journey.plan)
+    ask_to_spend(journey, tape, yes=yes)
     write_record(folder.plan, journey.plan)
     try:
         with reach(journey, tape):
@@ -69,10 +72,22 @@ def command(
         made = conclude(journey.plan, folder, journey.library)
     show(made, folder, as_json=as_json)
     if made.counts.judged < made.counts.planned:
+        lack = f"{made.counts.planned - made.counts.judged} of {made.counts.planned} cells have no judged trial"
         refused = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in journey.stopped.items())
-        why = refused or "the report lists them, with reasons"
-        raise IncompleteError(f"{made.counts.planned - made.counts.judged} of {made.counts.planned} cells have no "
-                              f"judged trial: {why}; run the same command again to fill them")  # fmt: skip
+        end_for_budget(journey, lack)
+        raise IncompleteError(f"{lack}: {refused or 'the report lists them, with reasons'}; "
+                              "run the same command again to fill them")  # fmt: skip
+
+
+def end_for_budget(journey: Journey, lack: str) -> None:
+    """Say that the money is at its end, where it is.
+
+    Raises:
+        BudgetError: a budget kept a cell from being started, or cut one.
+    """
+    if journey.is_budget_spent:
+        raise BudgetError(f"{lack}: a budget is spent, and the report lists what was not done; "
+                          "raise it in the experiment, and run the same command again to go on")  # fmt: skip
 
 
 def _dry_run(experiment: str, choice: Choice, folder: RunFolder, jobs: int) -> None:
@@ -118,13 +133,26 @@ def _ask(stored: Sequence[Trial], *, yes: bool) -> None:
         raise RefusedError("not confirmed; nothing was run")
 
 
-def work(journey: Journey, jobs: int, cells: Sequence[Cell] | None = None) -> None:
-    """Travel with these cells, or all, telling the progress."""
-    cells = journey.plan.cells if cells is None else cells
-    with Progress(len(cells), journey.plan.experiment.budget_usd) as progress:
+def work(journey: Journey, jobs: int) -> None:
+    """Travel with all cells, telling the progress, and note which of them were not started."""
+    mine = {cell.id for cell in journey.plan.cells}
+    before = read_record(journey.folder.unstarted, Unstarted) or Unstarted(cells={})
+    try:
+        _work(journey, jobs)
+    finally:
+        others = {name: why for name, why in before.cells.items() if name not in mine}
+        left = {**others, **journey.unstarted}
+        if left:
+            write_record(journey.folder.unstarted, Unstarted(cells=left))
+        else:
+            journey.folder.unstarted.unlink(missing_ok=True)
+
+
+def _work(journey: Journey, jobs: int) -> None:
+    with Progress(len(journey.plan.cells), journey.plan.experiment.budget_usd) as progress:
 
         def told(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:  # noqa: ARG001
             passed = judgment is not None and judgment.result is not None and judgment.result.passed
             progress.advance(trial.usage.usd, passed=passed)
 
-        travel(journey, cells, jobs, told)
+        travel(journey, journey.plan.cells, jobs, told)

@@ -8,11 +8,12 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.cli.access import reach, require_access
+from scylla_gha.cli.consent import ask_to_spend
 from scylla_gha.cli.docket import make_docket
 from scylla_gha.cli.evaluate import work
 from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
-from scylla_gha.errors import ConfigError, IncompleteError, RefusedError
+from scylla_gha.errors import ConfigError, IncompleteError
 from scylla_gha.judges.compare import summarise
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.probe import Judged
@@ -70,16 +71,17 @@ def command(
     plan, library = options.stored_plan(folder), options.library()
     tried = _tried(plan, folder, only)
     docket = make_docket(library, (cell.scenario for cell, _ in tried), judges, prompt, rubric)
-    journey = Journey(plan, folder, library, {}, Cancel(), docket=docket)
+    part = plan.model_copy(update={"cells": tuple(cell for cell, _ in tried)})
+    journey = Journey(part, folder, library, {}, Cancel(), docket=docket)
     if repeat and not journey.judges:
         raise ConfigError(f"{experiment} has no judges to be asked again; name some with --judge")
     tape = options.tape(experiment, record, replay=replay)
-    if _open(journey, tried, repeat, controls=controls):
+    known = due(journey, subjects(journey, _judged(journey, tried), repeat, known=controls), None)
+    if known or any(made is None or made.error for _, _, made in _judged(journey, tried)):
         require_access({}, journey.judges, tape)
-        if not yes and not replay and journey.judges and (docket or repeat):
-            _ask(journey, tried, repeat or 1)
+        ask_to_spend(journey, tape, yes=yes, controls=sum(len(subject.probes) for subject in known))
     with reach(journey, tape):
-        work(journey, jobs, [cell for cell, _ in tried])
+        work(journey, jobs)
         found = subjects(journey, _judged(journey, tried), repeat, known=controls)
         control(journey, due(journey, found, tape.replay), jobs)
     _tell_left_out(due(journey, found, None) if replay else [])
@@ -102,27 +104,6 @@ def _judged(journey: Journey, tried: _Trials) -> list[Tried]:
     return [
         (cell, trial, find_judgment(journey.folder.cell(cell.id), journey.key(cell, trial))) for cell, trial in tried
     ]
-
-
-def _open(journey: Journey, tried: _Trials, repeat: int | None, *, controls: bool) -> bool:
-    """Whether a judge may have to be asked."""
-    judged = _judged(journey, tried)
-    unjudged = [cell for cell, _, made in judged if made is None or made.error]
-    return bool(unjudged or due(journey, subjects(journey, judged, repeat, known=controls), None))
-
-
-def _ask(journey: Journey, tried: _Trials, times: int) -> None:
-    """Say what is asked, and perhaps paid for, beside or beyond the experiment's own judging.
-
-    Raises:
-        RefusedError: the user does not want that.
-    """
-    unjudged = [cell for cell, _, made in _judged(journey, tried) if made is None or made.error]
-    again = f"; about each trial {times} times" if times > 1 else ""
-    click.echo(f"{len(unjudged)} of {len(tried)} trials are not judged in this way yet; "
-               f"{', '.join(journey.judges)} are asked about what is missing{again}", err=True)  # fmt: skip
-    if not options.confirmed("Ask them?"):
-        raise RefusedError("not confirmed; nobody was asked (with --yes it is not asked first)")
 
 
 def _tell_left_out(left: Sequence[Subject]) -> None:

@@ -20,7 +20,7 @@ runs = click.option("--runs", type=click.Path(path_type=Path, file_okay=False), 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
 jobs = click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1, show_default="number of cores",
                     help="Trials at once.")  # fmt: skip
-yes = click.option("--yes", is_flag=True, help="Do not ask.")
+yes = click.option("--yes", is_flag=True, help="Do not ask, neither before paid requests nor for --fresh.")
 record = click.option("--record", type=click.Path(path_type=Path, file_okay=False),
                       help="A folder to record all model traffic into.")  # fmt: skip
 replay = click.option("--replay", is_flag=True, help="Answer from the experiment's recording; no key, nothing is paid.")

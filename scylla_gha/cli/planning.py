@@ -1,5 +1,6 @@
 """A plan from an experiment's name: the agents that are here, what earlier trials cost, and how it is told."""
 
+import datetime
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ import click
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import Agent
+from scylla_gha.cli.models import model_notes
 from scylla_gha.config.library import Library
 from scylla_gha.config.load import did_you_mean
 from scylla_gha.errors import ConfigError, ToolError
@@ -72,15 +74,17 @@ def make_plan(name: str, library: Library, agents: dict[str, Installed], choice:
     """Plan an experiment with what is known here."""
     experiment = library.experiment(name)
     known = {named: installed.known for named, installed in agents.items()}
-    return plan(experiment, library, known, choice, _history(folder.results))
+    made = plan(experiment, library, known, choice, history_of(folder.results))
+    return made.model_copy(update={"notes": model_notes(made, library, datetime.datetime.now(datetime.UTC).date())})
 
 
-def _history(results: Path) -> dict[tuple[str, str], list[Spent]]:
+def history_of(results: Path) -> dict[tuple[str, str], list[Spent]]:
     """What the trials of the last report cost."""
     found: dict[tuple[str, str], list[Spent]] = defaultdict(list)
     for row in read_lines(results, Result) if results.exists() else ():
         if row.measures_agent:
-            found[row.scenario, row.arm].append(Spent(row.usd, row.seconds))
+            judge_usd = row.judge_usd if row.judged and row.judge_usd else None  # 0: perhaps no panel was there
+            found[row.scenario, row.arm].append(Spent(row.usd, row.seconds, judge_usd))
     return found
 
 
@@ -93,6 +97,11 @@ def tell(made: Plan, jobs: int) -> None:
     wall = Range(low=_share(minutes.low, jobs), likely=_share(minutes.likely, jobs), high=_share(minutes.high, jobs))
     click.echo(f"estimate: {_range(made.estimate.usd, '$', 2)}; {_range(wall, '', 1)} minutes with {jobs} at once "
                f"({made.estimate.basis})", err=True)  # fmt: skip
+    if made.experiment.judges:
+        agents, judges = made.estimate.agents, made.estimate.judges
+        click.echo(f"  agents {_range(agents.usd, '$', 2)}; judges {_range(judges.usd, '$', 2)}", err=True)
+    for note in made.notes:
+        click.echo(f"note: {note}", err=True)
 
 
 def _share(minutes: float | None, jobs: int) -> float | None:

@@ -6,7 +6,8 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.cli.access import reach
-from scylla_gha.cli.evaluate import open_journey, work
+from scylla_gha.cli.consent import ask_to_spend
+from scylla_gha.cli.evaluate import end_for_budget, open_journey, work
 from scylla_gha.cli.planning import tell
 from scylla_gha.plan import Choice, refuse_above_budget
 from scylla_gha.store import write_record
@@ -34,7 +35,10 @@ def command(
     journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)
     refuse_above_budget(journey.plan)
-    write_record(folder.plan, journey.plan)
     journey.judging = False
+    ask_to_spend(journey, tape, yes=yes)
+    write_record(folder.plan, journey.plan)
     with reach(journey, tape):
         work(journey, jobs)
+    left = len(journey.unstarted)
+    end_for_budget(journey, f"{left} of {len(journey.plan.cells)} cells were not started" if left else "a cell was cut")

@@ -1,5 +1,6 @@
 """`scylla-gha validate`."""
 
+import datetime
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.cli.models import model_notes
 from scylla_gha.cli.planning import find_agents
 from scylla_gha.cli.proof import Proof, prove, stop
 from scylla_gha.config.crosscheck import check_variants
@@ -48,6 +50,8 @@ def command(path: Path, jobs: int, *, execute: bool) -> None:
 
 def _configuration(library: Library) -> Iterator[Callable[[], object]]:
     yield library.models
+    for prices in library.price_list_names():
+        yield functools.partial(library.price_list, prices)
     yield lambda: check_variants(library.variants().values())
     for name in library.experiment_names():
         yield functools.partial(_experiment, library, name)
@@ -56,7 +60,9 @@ def _configuration(library: Library) -> Iterator[Callable[[], object]]:
 def _experiment(library: Library, name: str) -> None:
     experiment = library.experiment(name)
     known = {named: found.known for named, found in find_agents(experiment, install=False).items()}
-    plan(experiment, library, known)
+    made = plan(experiment, library, known)
+    for note in model_notes(made, library, datetime.datetime.now(datetime.UTC).date()):
+        click.echo(f"note: {name}: {note}", err=True)
 
 
 def _scenario(library: Library, name: str) -> None:

@@ -1,7 +1,7 @@
 """Where configuration is found: a user's repository first, then what travels with the toolkit.
 
 ```
-<root>/config/experiments/<id>.yaml  config/tiers/<tier>.yaml  config/models/<file>.yaml
+<root>/config/experiments/<id>.yaml  config/tiers/<tier>.yaml  config/models/<file>.yaml  config/prices/<name>.yaml
 <root>/scenarios/<suite>/<id>/       fixtures/<name>/
 ```
 """
@@ -20,7 +20,7 @@ from scylla_gha.config.materials import materials
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.pricing import Model
+from scylla_gha.model.pricing import Model, PriceList
 from scylla_gha.model.record import digest
 from scylla_gha.model.rubric import Rubric
 from scylla_gha.model.scenario import Scenario
@@ -168,10 +168,35 @@ class Library:
         path = self._by_stem("inventories").get(f"{agent}-{version}")
         return load(path, Inventory) if path else None
 
+    def price_list(self, name: str) -> PriceList:
+        """The named list of prices; each model that it prices has a file of its own."""
+        path = _pick(self._by_stem("prices"), name, "price list", "config/prices/")
+        found = load(path, PriceList)
+        if found.name != path.stem:
+            raise ConfigError(f"{path}: name: is {found.name!r}, but the file is named {path.stem!r}; make them equal")
+        known = list(self.models())
+        for model in found.prices:
+            if model not in known:
+                hint = did_you_mean(model, known)
+                raise ConfigError(f"{path}: prices: {model!r} is no model of config/models/{hint}; add it there")
+        return found
+
+    def priced_models(self, prices: str | None) -> dict[str, Model]:
+        """All models by id, at the prices of that list; a model that it does not name has no known price then."""
+        models = self.models()
+        if prices is None:
+            return models
+        listed = self.price_list(prices)
+        return {name: model.model_copy(update={"price": listed.of(name)}) for name, model in models.items()}
+
     def recording(self, experiment: str) -> Path:
         """The folder of an experiment's recorded traffic."""
         found = {p.name: p for root in reversed(self.roots) for p in (root / "config" / "recordings").glob("*/")}
         return _pick(found, experiment, "recording", "config/recordings/")
+
+    def price_list_names(self) -> list[str]:
+        """All price lists' names."""
+        return sorted(self._by_stem("prices"))
 
     def experiment_names(self) -> list[str]:
         """All experiments' ids."""

@@ -6,7 +6,7 @@ from typing import Final
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.outfit import McpServer
-from scylla_gha.model.pricing import Model
+from scylla_gha.model.pricing import Model, PriceList
 from scylla_gha.model.record import Record
 from scylla_gha.model.result import Result
 from scylla_gha.model.rubric import Rubric
@@ -18,6 +18,7 @@ _KINDS: Final[dict[str, type[Record]]] = {
     "inventory": Inventory,
     "mcp-server": McpServer,
     "model": Model,
+    "prices": PriceList,
     "result": Result,
     "rubric": Rubric,
     "scenario": Scenario,

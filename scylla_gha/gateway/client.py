@@ -22,6 +22,7 @@ from typing import Final, Self
 from scylla_gha import proc
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.journal import Account, account
+from scylla_gha.gateway.ledger import SHARED_BUDGETS
 from scylla_gha.gateway.settings import CONTROL, Lane, Opening, Settings, Start
 from scylla_gha.model.traffic import Role
 
@@ -63,6 +64,7 @@ class Gateway:
         self._service: proc.Service | None = None
         self._port = 0
         self._control = secrets.token_urlsafe(32)
+        self._overspent = False
 
     @classmethod
     def start(cls, settings: Settings) -> Self:
@@ -132,7 +134,23 @@ class Gateway:
             if self._lanes.pop(door.token, None):
                 role = known.lane.role
                 self._spent[role] = self._spent.get(role, 0.0) + known.spent(made)
+                self._overspent |= not SHARED_BUDGETS.isdisjoint(made.errors)
         return made
+
+    def spent_usd(self, *roles: Role) -> float:
+        """What is known to be spent: before, and in lanes that are closed; of these roles, or of all."""
+        with self._lock:
+            return sum(usd for role, usd in self._spent.items() if not roles or role in roles)
+
+    @property
+    def overspent(self) -> bool:
+        """Whether a request was refused since the budget of the experiment or of a role is spent."""
+        return self._overspent
+
+    @property
+    def is_subscription(self) -> bool:
+        """Whether a subscription pays, so that USD are what the price list would ask."""
+        return self._settings.is_subscription
 
     def stop(self) -> None:
         """End the process, after what is in flight or two seconds."""

@@ -102,7 +102,7 @@ class Entry:
         )
         self.channel.journal.write(answered)
         if self.reservation is not None:
-            self.reservation.settle(usd)
+            self.reservation.settle(self.price.usd_at_most(tokens) if usd is None and tokens and self.price else usd)
 
     def _cost(self) -> tuple[Tokens | None, float | None]:
         if self.counting or self.is_free:

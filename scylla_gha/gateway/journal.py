@@ -40,6 +40,8 @@ class Account(Record):
     waited_seconds: Annotated[float, Field(description="for rate limits")] = 0.0
     characters: dict[Component, int] = Field(default_factory=dict, description="of all requests, by component")
     errors: dict[str, int] = Field(default_factory=dict, description="by type")
+    adjusted: Annotated[tuple[str, ...], Field(description="settings that were put into at least one request")] = ()
+    unadjusted: Annotated[tuple[str, ...], Field(description="settings that at least one request went without")] = ()
 
 
 class Journal:
@@ -113,6 +115,8 @@ def account_of(records: Iterable[Asked | Answered]) -> Account:
         waited_seconds=sum(each.waited_seconds for each in answers.values()),
         characters=_characters(paid),
         errors=dict(Counter(each.error for each in answers.values() if each.error)),
+        adjusted=tuple(sorted({name for each in paid for name in each.adjusted})),
+        unadjusted=tuple(sorted({name for each in paid for name in each.unadjusted})),
     )
 
 

@@ -2,7 +2,7 @@
 
 What is in flight counts with its input alone, since nobody knows an answer's length before it is there: a budget can
 be exceeded by the answers in flight, not by a request that begins later. An answer whose cost is not known counts with
-its estimate here, and stays unknown in the journal.
+a high guess here, and stays unknown in the journal.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from scylla_gha.model.pricing import Price
 from scylla_gha.model.traffic import Role, Tokens
 
 Scope = Literal["trial", "role", "experiment"]
+SHARED_BUDGETS: Final = frozenset({"budget_exceeded:role", "budget_exceeded:experiment"})  # not the agent's doing
 _CHARACTERS_PER_TOKEN: Final = 3  # few enough to estimate code and JSON from above
 
 
@@ -73,7 +74,7 @@ class Ledger:
             if purse.budget is not None and purse.spent + purse.in_flight >= purse.budget:
                 message = _SPENT.format(budget=purse.budget, scope=_said(purse.scope, role), spent=purse.spent)
                 return Refusal(f"budget_exceeded:{purse.scope}", message)
-        estimate = price.usd(Tokens(input=characters // _CHARACTERS_PER_TOKEN)) if price else 0.0
+        estimate = price.usd_at_most(Tokens(input=characters // _CHARACTERS_PER_TOKEN)) if price else 0.0
         for purse in purses:
             purse.in_flight += estimate
         return Reservation(estimate, purses)

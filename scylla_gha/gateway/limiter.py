@@ -1,7 +1,7 @@
 """The provider's rate limit, shared by all lanes and roles of a key: who is told to wait makes all wait.
 
 After a refusal half as many requests are let out at a time, one more after each that is let through, so the lanes that
-waited do not all come back at once.
+waited do not all come back at once. Answers that are no refusals tell as well, in their headers, when nothing is left.
 """
 
 import asyncio
@@ -14,6 +14,9 @@ _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 60.0
 _TOO_MANY: Final = 429
 _OVERLOADED: Final = 529
+_PREFIX: Final = "anthropic-ratelimit-"
+_KINDS: Final = ("requests", "tokens", "input-tokens", "output-tokens")  # each with -remaining and -reset
+_SUBSCRIPTION: Final = "unified"  # a subscription's windows: -status, and -reset in seconds of Unix time
 
 
 class Limiter:
@@ -40,6 +43,8 @@ class Limiter:
         """The answer's head is there (None: there is none); True where the same should be asked again after a wait."""
         self._out -= 1
         told = retry_after(headers)
+        if told is None and status == _TOO_MANY:
+            told = subscription_used_up_for(headers) or None
         again = status == _TOO_MANY or (status == _OVERLOADED and told is not None)
         if again:
             self._step_back(told)
@@ -87,16 +92,35 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def exhausted_for(headers: Mapping[str, str]) -> float:
-    """Seconds until the limit of requests is reset, where none is left; else 0."""
-    if headers.get("anthropic-ratelimit-requests-remaining") != "0":
+    """Seconds until all limits are reset of which nothing is left (requests, or tokens of any kind); else 0.
+
+    A minute at most: a limit is filled up all the time, and something of it is free long before its reset.
+    """
+    used_up = (kind for kind in _KINDS if headers.get(f"{_PREFIX}{kind}-remaining") == "0")
+    longest = max((_until(headers.get(f"{_PREFIX}{kind}-reset", "")) for kind in used_up), default=0.0)
+    return min(_LONGEST_SECONDS, longest)
+
+
+def subscription_used_up_for(headers: Mapping[str, str]) -> float:
+    """Seconds until a subscription takes requests again, where it has refused one; else 0. It may be hours.
+
+    Of refusals only: an answer may come with it, which is then paid for beyond the subscription.
+    """
+    if headers.get(f"{_PREFIX}{_SUBSCRIPTION}-status") != "rejected":
         return 0.0
+    return _until(headers.get(f"{_PREFIX}{_SUBSCRIPTION}-reset", ""))
+
+
+def _until(reset: str) -> float:
+    """Seconds until a time in RFC 3339 or in seconds of Unix time; 0 where it is past or no time."""
+    now = datetime.datetime.now(datetime.UTC)
+    if reset.isdecimal():
+        return max(0.0, float(reset) - now.timestamp())
     try:
-        reset = datetime.datetime.fromisoformat(headers.get("anthropic-ratelimit-requests-reset", ""))
+        at = datetime.datetime.fromisoformat(reset)
     except ValueError:
         return 0.0
-    if reset.tzinfo is None:
-        return 0.0
-    return min(_LONGEST_SECONDS, max(0.0, (reset - datetime.datetime.now(datetime.UTC)).total_seconds()))
+    return 0.0 if at.tzinfo is None else max(0.0, (at - now).total_seconds())
 
 
 def _now() -> float:

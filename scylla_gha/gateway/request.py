@@ -76,7 +76,8 @@ def adjust(question: Question, knobs: dict[str, JsonValue], model: Model | None)
         return question
     content = cast("Body", _parsed(question.body))
     taken = model.accepts if model else ()
-    accepted = {knob: value for knob, value in knobs.items() if knob in taken and _allowed(content, knob, value)}
+    most = model.max_output_tokens if model else None
+    accepted = {knob: value for knob, value in knobs.items() if knob in taken and _allowed(content, knob, value, most)}
     return replace(
         question,
         body=orjson.dumps({**content, **accepted}) if accepted else question.body,
@@ -85,8 +86,10 @@ def adjust(question: Question, knobs: dict[str, JsonValue], model: Model | None)
     )
 
 
-def _allowed(content: Body, knob: str, value: JsonValue) -> bool:
-    """With thinking on, the API takes no temperature, and no limit of tokens below that of thinking."""
+def _allowed(content: Body, knob: str, value: JsonValue, most: int | None) -> bool:
+    """With thinking on, the API takes no temperature, and no limit of tokens below that of thinking or above `most`."""
+    if knob == "max_tokens" and most is not None and isinstance(value, int) and value > most:
+        return False
     thinking = content.get("thinking")
     if not isinstance(thinking, dict) or thinking.get("type") == "disabled":
         return True

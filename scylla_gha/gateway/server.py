@@ -17,8 +17,9 @@ from scylla_gha.gateway.lanes import Channel, Lanes
 from scylla_gha.gateway.ledger import Ledger
 from scylla_gha.gateway.limiter import Limiter
 from scylla_gha.gateway.request import adjust, understand
-from scylla_gha.gateway.settings import CONTROL, Knobs, Opening, Start
+from scylla_gha.gateway.settings import CONTROL, Opening, Start
 from scylla_gha.gateway.wire import failure, token_of
+from scylla_gha.model.experiment import Knobs
 
 _LONGEST_REQUEST: Final = 64 * 1024 * 1024  # twice what the provider takes
 _CONNECT_SECONDS: Final = 30.0

@@ -3,25 +3,16 @@
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
+from scylla_gha.model.experiment import Knobs
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.record import Record, Text
 from scylla_gha.model.traffic import Role
 
+_OAUTH_TOKEN: Final = "sk-ant-oat"  # noqa: S105 how the tokens of a subscription begin
 ANTHROPIC: Final = "https://api.anthropic.com"
 CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes lanes
-
-
-class Knobs(Record):
-    """Settings that are put into a role's requests where their model accepts them; None leaves a request as it is."""
-
-    temperature: float | None = None
-    max_tokens: int | None = None
-
-    def configured(self) -> dict[str, JsonValue]:
-        """Those that are set, by the name that they have in a request."""
-        return self.model_dump(exclude_none=True)
 
 
 class Settings(Record):
@@ -44,6 +35,12 @@ class Settings(Record):
     drain_seconds: Annotated[
         float, Field(ge=0, description="how long an answer whose client is gone may take to tell its cost")
     ] = 15
+
+    @property
+    def is_subscription(self) -> bool:
+        """Whether requests go on a subscription: what they cost in USD is then what the price list would ask."""
+        live = self.replay is None and not self.api_key
+        return live and bool(self.bearer and self.bearer.startswith(_OAUTH_TOKEN))
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ _HOP: Final = frozenset(
 _REPLACED: Final = frozenset({"x-api-key", "authorization", "cookie", "accept-encoding", "expect"})
 # The gateway has waited as long as it may; the SDK would obey any number and wait again, for hours if it is told so.
 _WAITS: Final = frozenset({"retry-after", "retry-after-ms"})
-_OAUTH_TOKEN: Final = "sk-ant-oat"  # noqa: S105 how such tokens begin
 _OAUTH_BETA: Final = "oauth-2025-04-20"
 
 
@@ -38,7 +37,7 @@ def upward(headers: CIMultiDictProxy[str], settings: Settings) -> CIMultiDict[st
         kept["x-api-key"] = settings.api_key
     elif settings.bearer:
         kept["authorization"] = f"Bearer {settings.bearer}"
-        if settings.bearer.startswith(_OAUTH_TOKEN):
+        if settings.is_subscription:
             kept["anthropic-beta"] = ",".join([*kept.popall("anthropic-beta", []), _OAUTH_BETA])
     return kept
 

@@ -12,7 +12,9 @@ from scylla_gha.judges.blind import BlindInput, Wording, read_wording
 from scylla_gha.judges.consensus import Consensus, consensus
 from scylla_gha.judges.panel import Judge, Panel, ask_panel, panel_digest
 from scylla_gha.judges.transport import sender
+from scylla_gha.model.experiment import Knobs
 from scylla_gha.model.panel import JudgeAnswer
+from scylla_gha.model.record import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Heard:
     answers: tuple[JudgeAnswer, ...]
     agreed: Consensus
     account: Account
+    subscription: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Court:
         with self.sitting(Lane(cell=cell, role="judge", journal=journal)) as panel:
             answers = ask_panel(panel, blind)
         new = account_of(line for line in read(journal) if line.number > before)
-        return Heard(answers, consensus(blind.items, answers), new)
+        return Heard(answers, consensus(blind.items, answers), new, self.gateway.is_subscription)
 
     @contextmanager
     def sitting(self, lane: Lane) -> Iterator[Panel]:
@@ -66,7 +69,15 @@ def court(gateway: Gateway, models: Iterable[str], roots: Iterable[Path], wordin
     return Court(gateway, tuple(Judge(model) for model in models), wording or read_wording(roots))
 
 
-def court_digest(models: Iterable[str], roots: Iterable[Path], wording: Wording | None = None) -> str:
-    """Covers the judges and their wording; empty where there are none."""
+def court_digest(
+    models: Iterable[str], roots: Iterable[Path], settings: Knobs = Knobs(), wording: Wording | None = None
+) -> str:
+    """Covers the judges, their wording, and the settings that the gateway puts into their requests; empty without any.
+
+    The gateway does that, and not the panel, since it alone knows what a model accepts.
+    """
     judges = tuple(Judge(model) for model in models)
-    return panel_digest(judges, wording or read_wording(roots)) if judges else ""
+    if not judges:
+        return ""
+    panel = panel_digest(judges, wording or read_wording(roots))
+    return digest([panel, settings.configured()]) if settings.configured() else panel

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue, field_validator
 
 from scylla_gha.model.record import Record, Slug, Text
 from scylla_gha.model.scenario import Seconds
+from scylla_gha.model.traffic import Role
 
 
 class Limits(Record):
@@ -27,6 +28,36 @@ class Retry(Record):
     backoff_seconds: Annotated[float, Field(ge=0, description="the first pause; each later one is doubled")] = 10.0
 
 
+class Knobs(Record):
+    """Settings that are put into a role's requests where their model accepts them; None leaves a request as it is."""
+
+    temperature: Annotated[float | None, Field(ge=0, le=1)] = None
+    max_tokens: Annotated[int | None, Field(gt=0, description="of one answer, its thinking included")] = None
+
+    def configured(self) -> dict[str, JsonValue]:
+        """Those that are set, by the name that they have in a request."""
+        return self.model_dump(exclude_none=True)
+
+
+class ModelSettings(Record):
+    """What the requests of agents and of judges carry; where a model refuses it, they stay as they are."""
+
+    agent: Knobs = Knobs()
+    judge: Knobs = Knobs()
+
+
+class RoleBudgets(Record):
+    """What agents and judges may spend, each by themselves; None: as much as the experiment may."""
+
+    agent: Annotated[float | None, Field(gt=0)] = None
+    judge: Annotated[float | None, Field(gt=0)] = None
+
+    def by_role(self) -> dict[Role, float]:
+        """Those that are set."""
+        both: dict[Role, float | None] = {"agent": self.agent, "judge": self.judge}
+        return {role: usd for role, usd in both.items() if usd is not None}
+
+
 class Experiment(Record):
     """A question (`config/experiments/<id>.yaml`)."""
 
@@ -39,11 +70,26 @@ class Experiment(Record):
     variants: Annotated[tuple[Text, ...], Field(description="globs over tier/sub-test, e.g. T0/*")] = ()
     models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()
     judges: Annotated[
-        tuple[Text, ...], Field(description="models of the judge panel, at least two; none: their items are N/A")
+        tuple[Text, ...], Field(description="models of the judge panel, two at least; none: their items are N/A")
     ] = ()
+    model_settings: ModelSettings = ModelSettings()
+    prices: Annotated[Slug | None, Field(description="a list of config/prices/; none: each model's own price")] = None
     repetitions: Annotated[int | None, Field(ge=1, le=9999, description="none: each scenario's runs_per_tier")] = None
     baseline: Annotated[Text, Field(description="the arm that the others are compared with")]
     seed: Annotated[int, Field(description="of the order in which arms are interleaved")] = 0
     limits: Limits = Limits()
     retry: Retry = Retry()
-    budget_usd: Annotated[float | None, Field(gt=0, description="refused when the estimate is above it")] = None
+    budget_usd: Annotated[
+        float | None, Field(gt=0, description="of the run's folder, for agents and judges together")
+    ] = None
+    role_budget_usd: RoleBudgets = RoleBudgets()
+
+    @field_validator("judges")
+    @classmethod
+    def _panel(cls, judges: tuple[str, ...]) -> tuple[str, ...]:
+        twice = sorted({judge for judge in judges if judges.count(judge) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)} is named twice; a panel is of different models")
+        if len(judges) == 1:
+            raise ValueError("one judge is no panel; name two models at least (better three), or none")
+        return judges

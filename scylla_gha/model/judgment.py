@@ -72,5 +72,7 @@ class Judgment(Record):
     items: tuple[ItemScore, ...] = ()
     answers: Annotated[tuple[JudgeAnswer, ...], Field(description="each judge's own; empty: no panel was asked")] = ()
     usage: Annotated[Usage, Field(description="of the panel; what an agent cost stands in its trial")] = NO_USAGE
+    unadjusted: Annotated[tuple[str, ...], Field(description="settings that some judges' requests went without")] = ()
+    subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
     categories: tuple[CategoryScore, ...] = ()
     result: Score | None = None

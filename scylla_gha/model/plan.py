@@ -36,24 +36,56 @@ class Range(Record):
     likely: float | None
     high: float | None
 
+    def plus(self, other: "Range") -> "Range":
+        """The sum of both; unknown in one is unknown in the sum."""
+        sums = {}
+        for end in Range.model_fields:
+            mine, theirs = getattr(self, end), getattr(other, end)
+            sums[end] = None if mine is None or theirs is None else mine + theirs
+        return Range.model_validate(sums)
+
+
+class Share(Record):
+    """What the agents of a plan, or its judges, may cost and take. Minutes are of one cell after the other."""
+
+    usd: Range
+    minutes: Range
+
 
 class Estimate(Record):
     """What a plan may cost. `basis` says where the numbers come from."""
 
-    usd: Range
-    minutes: Range
+    agents: Share
+    judges: Share
     basis: str
+
+    @property
+    def usd(self) -> Range:
+        """Of agents and judges together."""
+        return self.agents.usd.plus(self.judges.usd)
+
+    @property
+    def minutes(self) -> Range:
+        """Of agents and judges together."""
+        return self.agents.minutes.plus(self.judges.minutes)
+
+
+class Unstarted(Record):
+    """The cells that a run did not start, and why (`unstarted.json`)."""
+
+    cells: dict[str, str]
 
 
 class Plan(Record):
     """An experiment unfolded, in the order in which the cells are to be run."""
 
-    schema_version: int = 1
+    schema_version: int = 2
     experiment: Experiment
     epoch: Annotated[str, Field(description="a run with an epoch of its own samples anew")] = ""
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
     estimate: Estimate
+    notes: Annotated[tuple[str, ...], Field(description="of models: near their end, not known, without a price")] = ()
 
     def arm(self, arm: str) -> Arm:
         """The arm of that id; KeyError where there is none."""

@@ -1,30 +1,70 @@
-"""A model's facts: what it is called and what it costs."""
+"""A model's facts: what it is called, what it takes, and what it costs."""
 
 import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scylla_gha.model.record import Record, Text
+from scylla_gha.model.record import Record, Slug, Text
 from scylla_gha.model.traffic import Tokens
 
 _MILLION = 1_000_000
+# What a budget is charged for a token of the cache whose price is not known, in prices of uncached ones: no less than
+# any provider asks.
+_CACHE_AT_MOST = 2.0
+
+Rate = Annotated[float, Field(ge=0)]
 
 
-class Price(Record):
+class Rates(Record):
+    """USD per million tokens, by kind; null where the source does not say."""
+
+    input: Rate
+    output: Rate
+    cache_read: Rate | None
+    cache_write_5m: Annotated[Rate | None, Field(description="for a lifetime of five minutes")]
+    cache_write_1h: Annotated[Rate | None, Field(description="for a lifetime of an hour")]
+
+    def cost(self, tokens: Tokens) -> float | None:
+        """USD of the tokens; None where a kind of them has no known price."""
+        used = [(count, getattr(self, kind)) for kind in Tokens.model_fields if (count := getattr(tokens, kind))]
+        if any(rate is None for _, rate in used):
+            return None
+        return float(sum(count * rate for count, rate in used)) / _MILLION
+
+    def at_most(self) -> "Rates":
+        """The same with a high guess in place of each unknown price: for budgets, never for a cost that is told."""
+        guess = self.input * _CACHE_AT_MOST
+        return Rates.model_validate(
+            {kind: guess if getattr(self, kind) is None else getattr(self, kind) for kind in Tokens.model_fields}
+        )
+
+
+class LongRates(Rates):
+    """What all of a request costs whose prompt is longer than this."""
+
+    prompt_tokens: Annotated[int, Field(gt=0, description="uncached, read from the cache and written to it together")]
+
+
+class Price(Rates):
     """USD per million tokens, with the day and the place it was read."""
 
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
-    cache_read: Annotated[float, Field(ge=0)]
-    cache_write_5m: Annotated[float, Field(ge=0, description="for a lifetime of five minutes")]
-    cache_write_1h: Annotated[float, Field(ge=0, description="for a lifetime of an hour")]
+    above: Annotated[LongRates | None, Field(description="instead of these, for a request with a longer prompt")] = None
     date: datetime.date
     source: Text
 
-    def usd(self, tokens: Tokens) -> float:
-        """What the tokens cost."""
-        return float(sum(getattr(tokens, kind) * getattr(self, kind) for kind in Tokens.model_fields)) / _MILLION
+    def usd(self, tokens: Tokens) -> float | None:
+        """What one request of so many tokens costs; None where a price that it needs is unknown."""
+        return self._rates(tokens).cost(tokens)
+
+    def usd_at_most(self, tokens: Tokens) -> float:
+        """What one request is charged to budgets: its cost, or a high guess where that is unknown."""
+        return self._rates(tokens).at_most().cost(tokens) or 0.0
+
+    def _rates(self, tokens: Tokens) -> Rates:
+        if self.above is not None and tokens.prompt > self.above.prompt_tokens:
+            return self.above
+        return self
 
 
 class Model(Record):
@@ -33,7 +73,25 @@ class Model(Record):
     id: Text
     provider: Text
     context_tokens: Annotated[int, Field(gt=0)]
+    max_output_tokens: Annotated[int | None, Field(gt=0, description="the most that a request may ask for")] = None
+    retires: Annotated[datetime.date | None, Field(description="the last day that it is served, where it is known")] = (
+        None
+    )
     price: Price | None = None
     accepts: Annotated[
         tuple[Literal["temperature", "max_tokens"], ...], Field(description="settings that its requests may carry")
     ] = ("temperature", "max_tokens")
+
+
+class PriceList(Record):
+    """Prices of one day under a name (`config/prices/<name>.yaml`), instead of the models' own."""
+
+    name: Slug
+    date: datetime.date
+    source: Text
+    prices: Annotated[dict[str, Rates], Field(min_length=1, description="by model id")]
+
+    def of(self, model: str) -> Price | None:
+        """What the list says a model costs; None where it does not name it."""
+        rates = self.prices.get(model)
+        return None if rates is None else Price(**rates.model_dump(), date=self.date, source=self.source)

@@ -58,14 +58,14 @@ class Excluded(Record):
     """A cell that is not in the rates, and why."""
 
     cell: str
-    outcome: Annotated[str, Field(description="an Outcome, or `missing`")]
+    outcome: Annotated[str, Field(description="an Outcome, `unjudged`, `missing`, or `not_started`")]
     reason: str
 
 
 class Report(Record):
     """All that the renderings show."""
 
-    schema_version: int = 1
+    schema_version: int = 2
     experiment: str
     question: str
     toolkit_version: str

@@ -42,6 +42,9 @@ class Result(Record):
     seconds: Annotated[float, Field(description="wall time of the attempt that stands")]
     usd: Annotated[float | None, Field(description="model cost of all attempts, the failed ones included")]
     judge_usd: Annotated[float | None, Field(description="model cost of all judging, by any panel, at any time")]
+    unadjusted: Annotated[str, Field(description="configured settings that requests of the agent went without")] = ""
+    judge_unadjusted: Annotated[str, Field(description="and requests of the panel")] = ""
+    subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
     input_tokens: int | None
     output_tokens: int | None
     cache_read_tokens: int | None

@@ -24,6 +24,11 @@ class Tokens(Record):
     cache_write_5m: int = 0
     cache_write_1h: int = 0
 
+    @property
+    def prompt(self) -> int:
+        """Length of the prompt, cached or not."""
+        return self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
+
     def plus(self, other: "Tokens") -> "Tokens":
         """The sum, kind by kind."""
         return Tokens.model_validate({kind: getattr(self, kind) + getattr(other, kind) for kind in Tokens.model_fields})

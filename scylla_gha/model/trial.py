@@ -109,6 +109,9 @@ class Attempt(Record):
     first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
     generation_seconds: Annotated[float, Field(description="from an answer's first byte to its last, summed")] = 0.0
     characters: Annotated[dict[str, int], Field(description="of all requests, by component")] = {}
+    adjusted: Annotated[tuple[str, ...], Field(description="model settings that requests were given")] = ()
+    unadjusted: Annotated[tuple[str, ...], Field(description="those that some went without: refused by the model")] = ()
+    subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
     turns: int | None = None
     tool_calls: dict[str, int] = {}
     failed_tool_calls: int = 0

@@ -29,7 +29,7 @@ def evaluate(tmp_path: Path, provider: Provider, seconds: int = 60, turns: str =
     text = EXPERIMENT.replace("SECONDS", str(seconds)).replace("TURNS", turns)
     (tmp_path / "probe.yaml").write_text(text)
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
-    return scylla("evaluate", "probe.yaml", "--json", cwd=tmp_path, env=env)
+    return scylla("evaluate", "probe.yaml", "--yes", "--json", cwd=tmp_path, env=env)
 
 
 def only_row(tmp_path: Path) -> dict[str, Any]:
@@ -47,9 +47,9 @@ def trial(tmp_path: Path) -> dict[str, Any]:
 def test_hello_claude_goes_the_whole_way(tmp_path: Path) -> None:
     with serve(hello) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
-        said = scylla("evaluate", "hello-claude", "--json", cwd=tmp_path, env=env)
+        said = scylla("evaluate", "hello-claude", "--yes", "--json", cwd=tmp_path, env=env)
         asked = len(provider.requests)
-        again = scylla("evaluate", "hello-claude", "--json", cwd=tmp_path, env=env)
+        again = scylla("evaluate", "hello-claude", "--yes", "--json", cwd=tmp_path, env=env)
         assert len(provider.requests) == asked, "the second run must take what is stored"
     assert said.code == 0, said.err
     report = json.loads(said.out)
@@ -221,7 +221,7 @@ def stand_in(tmp_path: Path, script: str) -> dict[str, str]:
 def test_a_cli_that_cannot_be_used_is_named(tmp_path: Path, script: str, code: int, message: str) -> None:
     unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "5").replace("TURNS", "")
     (tmp_path / "probe.yaml").write_text(unpinned)
-    said = scylla("evaluate", "probe.yaml", cwd=tmp_path, env=stand_in(tmp_path, script))
+    said = scylla("evaluate", "probe.yaml", "--yes", cwd=tmp_path, env=stand_in(tmp_path, script))
     assert said.code == code
     assert message in said.err
     assert "Traceback" not in said.err
@@ -248,7 +248,7 @@ def test_a_transcript_of_unknown_form_is_no_score(tmp_path: Path) -> None:
     unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "20").replace("TURNS", "")
     (tmp_path / "probe.yaml").write_text(unpinned)
     script = '[ "$1" = --version ] && echo "2.9.0 (Claude Code)" || echo "Hello, I am done."'
-    said = scylla("evaluate", "probe.yaml", cwd=tmp_path, env=stand_in(tmp_path, script))
+    said = scylla("evaluate", "probe.yaml", "--yes", cwd=tmp_path, env=stand_in(tmp_path, script))
     row = only_row(tmp_path)
     assert (row["outcome"], row["judged"], row["score"]) == ("sandbox_error", False, None)
     assert "not stream-json of a known form" in row["reason"]

@@ -54,7 +54,7 @@ def test_the_quickstart_ends_as_shown(tmp_path: Path) -> None:
 def test_hello_claude_runs_with_a_key(tmp_path: Path) -> None:
     with serve(hello) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-test"}
-        done = entry("evaluate", "hello-claude", cwd=tmp_path, env=env)
+        done = entry("evaluate", "hello-claude", "--yes", cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $0.0108" in done.stdout
     assert "estimate: $" in done.stderr

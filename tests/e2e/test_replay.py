@@ -43,7 +43,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     with serve(hello) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
-        said = scylla("evaluate", "hello-claude", "--record", "tape", cwd=folder, env=env)
+        said = scylla("evaluate", "hello-claude", "--yes", "--record", "tape", cwd=folder, env=env)
         assert said.code == 0, said.err
         assert set(provider.keys) == {KEY}
     if os.environ.get("UPDATE_RECORDINGS"):

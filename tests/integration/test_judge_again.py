@@ -144,10 +144,10 @@ def test_another_prompt_is_what_the_judges_read(room: Courtroom, tmp_path: Path)
 def test_to_pay_again_is_asked_first(room: Courtroom) -> None:
     room.judge("--no-controls")
     room.asked()
-    said = room.judge("--judge", "other")
+    said = room.scylla("judge", "greet", "--judge", "other")
     assert (said.code, room.asked()) == (6, [])
-    assert "2 of 2 trials are not judged in this way yet" in said.err
-    assert "nobody was asked" in said.err
+    assert "0 trials to run and 2 to judge with paid models, and 1 controls of judges: spend likely $" in said.err
+    assert "Nobody is at a terminal to say so; give --yes" in said.err
 
 
 def test_what_was_recorded_is_judged_again_without_a_key(room: Courtroom) -> None:

@@ -126,7 +126,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
     with courtroom(tmp_path, script) as room:
         env = environment(tmp_path, ANTHROPIC_API_KEY="sk-canary-0123456789", ANTHROPIC_BASE_URL=room.provider.url)
-        with running("judge", "greet", cwd=room.root, env=env) as process:
+        with running("judge", "greet", "--yes", cwd=room.root, env=env) as process:
             done = room.run / "controls" / SCENARIO
             assert wait_for(
                 lambda: len([one for one in done.glob("*.json") if '"error": null' in one.read_text()]) == 2
@@ -144,12 +144,12 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 def test_a_budget_holds_for_controls_too_and_what_is_decided_is_kept(tmp_path: Path) -> None:
-    with courtroom(tmp_path, judges=("opus",), budget_usd=2.5 * EACH) as room:
-        for asked in (["opus"] * 3, []):  # the trial and both known answers; then what was spent is spent
-            (probe,) = room.json()["probes"]
-            assert [(one["kind"], one["holds"]) for one in probe["controls"]] == [
-                ("canary", True),
-                ("order_swap", None),
-            ]
-            assert "for this experiment is spent" in probe["error"]
-            assert room.asked() == asked
+    with courtroom(tmp_path) as room:
+        room.limit(budget_usd=2.5 * EACH)
+        (probe,) = room.json("--judge", "opus")["probes"]
+        assert [(one["kind"], one["holds"]) for one in probe["controls"]] == [("canary", True), ("order_swap", None)]
+        assert "for this experiment is spent" in probe["error"]
+        assert room.asked() == ["opus"] * 3, "the trial and both known answers"
+        again = room.judge("--judge", "opus")
+        assert (again.code, room.asked()) == (6, [])
+        assert "is spent" in again.err

@@ -28,7 +28,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def evaluate(repo: Path, *args: str, env: dict[str, str] | None = None) -> Said:
-    said = scylla("evaluate", "greet", *args, cwd=repo, env=env or environment(repo.parent))
+    said = scylla("evaluate", "greet", "--yes", *args, cwd=repo, env=env or environment(repo.parent))
     assert "Traceback" not in said.err
     return said
 
@@ -168,7 +168,7 @@ def go_on(repo: Path) -> list[dict[str, Any]]:
 
 def test_after_a_kill_the_same_command_goes_on_and_keeps_the_attempt(repo: Path) -> None:
     env = claude_that_is_slow(repo)
-    with running("evaluate", "greet", cwd=repo, env=env) as process:
+    with running("evaluate", "greet", "--yes", cwd=repo, env=env) as process:
         agent = number_in(repo.parent / "pid")
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -183,7 +183,7 @@ def test_after_a_kill_the_same_command_goes_on_and_keeps_the_attempt(repo: Path)
 
 def test_ctrl_c_exits_with_130_ends_the_agent_and_keeps_everything(repo: Path) -> None:
     env = claude_that_is_slow(repo)
-    with running("evaluate", "greet", cwd=repo, env=env) as process:
+    with running("evaluate", "greet", "--yes", cwd=repo, env=env) as process:
         agent = number_in(repo.parent / "pid")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()

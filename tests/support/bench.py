@@ -58,7 +58,7 @@ class Courtroom:
         return self.root / "runs" / "greet"
 
     def judge(self, *args: str, key: str = "sk-canary-0123456789") -> Said:
-        return self.scylla("judge", "greet", *args, key=key)
+        return self.scylla("judge", "greet", "--yes", *args, key=key)
 
     def scylla(self, *args: str, key: str = "sk-canary-0123456789") -> Said:
         env = environment(self.root.parent, ANTHROPIC_API_KEY=key, ANTHROPIC_AUTH_TOKEN="",
@@ -83,6 +83,12 @@ class Courtroom:
             assert self.scylla(step, "greet").code == 0
         found: dict[str, Any] = json.loads((self.run / "report.json").read_text())
         return found
+
+    def limit(self, **given: Any) -> None:
+        """Change the experiment as it is planned."""
+        plan = json.loads((self.run / "plan.json").read_text())
+        plan["experiment"].update(given)
+        (self.run / "plan.json").write_text(json.dumps(plan))
 
     def asked(self) -> list[str]:
         """The models that were asked since it was last looked at."""

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.cli.access import reach
-from scylla_gha.cli.journey import travel
 from scylla_gha.cli.options import Tape
+from scylla_gha.cli.travel import travel
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from tests.support.agents import ShellAgent

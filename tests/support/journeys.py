@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.cli.journey import Journey, travel
+from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.travel import travel
 from scylla_gha.config.library import Library
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell

@@ -67,3 +67,11 @@ def write_tier(root: Path, **treatments: Treatment) -> Path:
 def write_model(root: Path, model: Model) -> Path:
     """A model under its id."""
     return write_yaml(root / "config" / "models" / f"{model.id}.yaml", model)
+
+
+def write_prices(root: Path, name: str, *models: str, file: str | None = None, cache: str = "null") -> Path:
+    """A list under a name, in which each model costs 7 and 8 USD, and `cache` for all uses of the cache."""
+    rates = f"{{input: 7.0, output: 8.0, cache_read: {cache}, cache_write_5m: {cache}, cache_write_1h: {cache}}}"
+    rows = "".join(f"  {model}: {rates}\n" for model in models)
+    text = f"name: {name}\ndate: 2026-01-02\nsource: a table\nprices:\n{rows}"
+    return write(root / "config" / "prices" / f"{file or name}.yaml", text)

@@ -30,6 +30,7 @@ class Say:
     garbage: bytes = b""  # raw bytes between two events
     usage: Body = field(default_factory=dict)  # beside the usual counts
     output_tokens: int | None = 25  # None: the answer never says
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -155,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif body.get("stream"):
             self._stream(body["model"], answer)
         else:
-            self._json(200, self._whole(body["model"], answer))
+            self._json(200, self._whole(body["model"], answer), answer.headers)
 
     def _json(self, status: int, content: Body, headers: Mapping[str, str] | None = None) -> None:
         data = json.dumps(content).encode()
@@ -188,6 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         self.close_connection = True
         self._event("message_start", message=self._message(model, answer))

@@ -5,7 +5,7 @@ from typing import Any
 
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.judgment import CheckResult, Judgment, Score
-from scylla_gha.model.plan import Arm, Cell, Estimate, Plan, Range
+from scylla_gha.model.plan import Arm, Cell, Estimate, Plan, Range, Share
 from scylla_gha.model.pricing import Model, Price
 from scylla_gha.model.report import ArmSummary, Counts, Report
 from scylla_gha.model.result import Result
@@ -16,7 +16,9 @@ from scylla_gha.model.variant import Treatment, Variant
 
 WHEN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 DAY = datetime.date(2026, 1, 2)
-FREE = Estimate(usd=Range(low=0.0, likely=0.0, high=0.0), minutes=Range(low=1.0, likely=2.0, high=3.0), basis="none")
+NOTHING = Share(usd=Range(low=0.0, likely=0.0, high=0.0), minutes=Range(low=0.0, likely=0.0, high=0.0))
+FREE = Estimate(agents=NOTHING.model_copy(update={"minutes": Range(low=1.0, likely=2.0, high=3.0)}), judges=NOTHING,
+                basis="none")  # fmt: skip
 COUNTS = Counts(planned=2, ran=2, judged=2, scored=2)
 
 

@@ -5,9 +5,10 @@ import pytest
 
 from scylla_gha.agents.base import Package
 from scylla_gha.cli.access import reach, require_access
-from scylla_gha.cli.journey import Journey, travel
+from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.travel import travel
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.settings import Lane
@@ -22,7 +23,7 @@ from tests.support.repository import Repository, cache, make_repository
 
 PACKAGE = Package(npm="@example/shell", program="sh", oldest=(1,))
 BUILT_IN, CLI = ShellAgent(), ShellAgent(f"{ASK} dear x", package=PACKAGE)
-KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 EACH = (100 * 1 + 25 * 10) / 1e6  # USD of one scripted answer at the prices of `make_model`
 JUDGES = ("opus", "sonnet", "haiku")
 
@@ -135,6 +136,7 @@ def test_the_gateway_ends_with_a_run_that_fails(journey_of: Any) -> None:
     [
         ("ANTHROPIC_API_KEY", "x-api-key", "sk-canary-0123456789"),
         ("ANTHROPIC_AUTH_TOKEN", "authorization", "Bearer sk-canary-0123456789"),
+        ("CLAUDE_CODE_OAUTH_TOKEN", "authorization", "Bearer sk-canary-0123456789"),
     ],
 )
 def test_the_environments_address_and_key_are_the_gateways(

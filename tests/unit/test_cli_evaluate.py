@@ -20,7 +20,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def evaluate(repo: Path, *args: str, env: dict[str, str] | None = None) -> Said:
-    said = scylla("evaluate", *args, cwd=repo, env=env or environment(repo.parent))
+    said = scylla("evaluate", "--yes", *args, cwd=repo, env=env or environment(repo.parent))
     assert "Traceback" not in said.err
     return said
 

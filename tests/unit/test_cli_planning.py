@@ -2,16 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.planning import Installed, find_agents, make_plan, tell
+from scylla_gha.cli.planning import Installed, find_agents, history_of, make_plan, tell
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.plan import Cell, Estimate, Plan, Range
+from scylla_gha.model.plan import Cell, Estimate, Plan, Range, Share
 from scylla_gha.model.trial import Outcome
 from scylla_gha.plan import Choice, Known
 from scylla_gha.store import RunFolder, write_lines
 from tests.support.agents import ShellAgent
-from tests.support.records import make_arm, make_cell, make_excluded_result, make_experiment, make_result
+from tests.support.records import NOTHING, make_arm, make_cell, make_excluded_result, make_experiment, make_result
 from tests.support.records import make_plan as make_plan_record
 from tests.support.repository import SCENARIO, make_repository
 from tests.support.standin import stand_in
@@ -109,9 +109,8 @@ def told(made: Plan, jobs: int, capsys: pytest.CaptureFixture[str]) -> list[str]
 
 
 def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    estimate = Estimate(
-        usd=Range(low=1.0, likely=2.5, high=10.0), minutes=Range(low=4.0, likely=8.0, high=40.0), basis="a guess"
-    )
+    agents = Share(usd=Range(low=1.0, likely=2.5, high=10.0), minutes=Range(low=4.0, likely=8.0, high=40.0))
+    estimate = Estimate(agents=agents, judges=NOTHING, basis="a guess")
     made = plan_of(make_cell("nop"), make_cell("oracle"), estimate=estimate)
     assert told(made, 4, capsys) == [
         "demo: Which is better?",
@@ -128,6 +127,26 @@ def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture
     ],
 )
 def test_the_cost_is_told_as_it_is_known(capsys: pytest.CaptureFixture[str], usd: Range, expected: str) -> None:
-    estimate = Estimate(usd=usd, minutes=Range(low=None, likely=None, high=None), basis="none")
+    agents = Share(usd=usd, minutes=Range(low=None, likely=None, high=None))
+    estimate = Estimate(agents=agents, judges=NOTHING, basis="none")
     line = told(plan_of(make_cell(), estimate=estimate), 1, capsys)[-1]
     assert line == f"{expected}unknown minutes with 1 at once (none)"
+
+
+def test_agents_and_judges_are_told_apart_and_the_models_notes_come_last(capsys: pytest.CaptureFixture[str]) -> None:
+    share = [Share(usd=Range(low=usd, likely=usd, high=usd), minutes=NOTHING.minutes) for usd in (1.0, 2.0)]
+    made = plan_of(make_cell(), estimate=Estimate(agents=share[0], judges=share[1], basis="a guess"))
+    made = made.model_copy(update={"experiment": make_experiment(judges=("m", "n")), "notes": ("m: retires",)})
+    assert told(made, 1, capsys)[2:] == [
+        "estimate: $3.00; 0.0 minutes with 1 at once (a guess)",
+        "  agents $1.00; judges $2.00",
+        "note: m: retires",
+    ]
+
+
+def test_what_panels_cost_before_is_history_where_they_were_asked(tmp_path: Path) -> None:
+    rows = [make_result(make_cell("nop"), judge_usd=usd, judged=judged)
+            for usd, judged in ((0.5, True), (0.0, True), (None, True), (0.7, False))]  # fmt: skip
+    write_lines(tmp_path / "results.jsonl", rows)
+    (found,) = history_of(tmp_path / "results.jsonl").values()
+    assert [spent.judge_usd for spent in found] == [0.5, None, None, None]

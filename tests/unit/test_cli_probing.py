@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from scylla_gha.cli.access import reach
-from scylla_gha.cli.journey import Journey, travel
+from scylla_gha.cli.docket import Docket
+from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
+from scylla_gha.cli.travel import travel
 from scylla_gha.config.library import Library
 from scylla_gha.model.probe import Probe
 from scylla_gha.store import traffic_of, write_record
@@ -40,14 +42,16 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 @contextmanager
 def tried(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch, script: Script = fair, **given: Any
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, script: Script = fair, alone: str = "", **given: Any
 ) -> Iterator[tuple[Journey, list[Tried], Provider]]:
     """A journey whose one trial is judged, within its gateway; what the provider was asked so far is forgotten."""
+    docket = Docket(judges=(alone,) if alone else ())
     fields = {"judges": JUDGES, **given}
     with serve(script) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         runs = repository.root.parent / "runs"
         journey = make_journey(repository, runs, {"shell": ShellAgent(SOLVE)}, **fields)
+        journey.docket = docket
         journey.library = Library.here(repository.root)  # the judges' wording is the toolkit's
         told: list[Tried] = []
         with reach(journey, Tape()):
@@ -113,7 +117,7 @@ def test_a_control_that_is_killed_is_on_record_before_anybody_is_asked(
         seen.extend(Probe.model_validate_json(path.read_text()) for path in paths)
         return fair(body)
 
-    with tried(repository, monkeypatch, script, judges=("opus",)) as (journey, told, _):
+    with tried(repository, monkeypatch, script, alone="opus") as (journey, told, _):
         control(journey, wanted(journey, told), 1)
     assert {probe.error for probe in seen} == {"the harness was killed in the middle of it"}
 
@@ -121,7 +125,7 @@ def test_a_control_that_is_killed_is_on_record_before_anybody_is_asked(
 def test_what_was_decided_stands_where_it_cannot_be_decided_again(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with tried(repository, monkeypatch, lambda _: Fail(400), judges=("opus",)) as (journey, told, _):
+    with tried(repository, monkeypatch, lambda _: Fail(400), alone="opus") as (journey, told, _):
         (subject,) = due(journey, subjects(journey, told, None, known=True), None)
         (probe,) = subject.probes
         decided = {"kind": "canary", "judge": "opus", "holds": True, "why": "before"}
@@ -137,7 +141,7 @@ def test_what_was_decided_stands_where_it_cannot_be_decided_again(
 def test_a_wrong_answer_that_does_not_apply_leaves_the_controls_undecided(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with tried(repository, monkeypatch, judges=("opus",)) as (journey, told, provider):
+    with tried(repository, monkeypatch, alone="opus") as (journey, told, provider):
         journey.scenario(SCENARIO).wrong[0].write_text("no patch at all\n")
         found = wanted(journey, told)
         control(journey, found, 1)

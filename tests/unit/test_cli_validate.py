@@ -6,6 +6,7 @@ import pytest
 from scylla_gha.model.scenario import Source
 from scylla_gha.seeding.start import commit_of
 from tests.support.command import Said, scylla
+from tests.support.library import write_prices
 from tests.support.processes import ends, number_in
 from tests.support.records import make_checkpoint
 from tests.support.repository import (
@@ -126,6 +127,8 @@ def test_an_experiment_file_is_checked_with_all_that_it_names(repo: Path) -> Non
         ({"baseline": "nob"}, "baseline: 'nob' is no arm; did you mean \"nop\"?"),
         ({"agents": ("nop", "claude-code")}, "claude-code needs variants and models"),
         ({"agents": ("claude-code",), "variants": ("T9/*",), "models": ("m",)}, "variants: 'T9/*' matches nothing"),
+        ({"judges": ("claude-opus-5", "claude-opuss-5")}, "no model 'claude-opuss-5'; did you mean \"claude-opus-5\"?"),
+        ({"prices": "scylla-2026"}, "price list 'scylla-2026': not found"),
     ],
 )
 def test_an_experiment_that_cannot_be_planned_is_told(repo: Path, given: dict[str, object], message: str) -> None:
@@ -140,3 +143,26 @@ def test_a_whole_repository_is_its_configuration_first(repo: Path) -> None:
     said = validate(repo)
     assert (said.code, said.out) == (3, "")
     assert "experiment greet: baseline: 'nob' is no arm" in said.err
+
+
+def test_what_is_to_be_known_of_models_is_noted_and_no_fault(repo: Path) -> None:
+    write_greet_experiment(repo, judges=("claude-opus-5", "claude-opus-4-5"))
+    said = validate(repo, "config/experiments/greet.yaml")
+    assert said.code == 0
+    assert "claude-opus-4-5: has no file in config/models/, so its cost is unknown" in said.err
+
+
+def test_price_lists_are_checked_with_the_configuration(repo: Path) -> None:
+    write_prices(repo, "then", "claude-none")
+    said = validate(repo)
+    assert said.code == 3
+    assert "config/prices/then.yaml: prices: 'claude-none' is no model of config/models/" in said.err
+
+
+def test_a_panel_of_one_is_refused_at_its_line(repo: Path) -> None:
+    path = write_greet_experiment(repo)
+    path.write_text(path.read_text().replace("judges: []\n", "judges: [claude-opus-5]\n"))
+    line = 1 + path.read_text().splitlines().index("judges: [claude-opus-5]")
+    said = validate(repo, "config/experiments/greet.yaml")
+    assert said.code == 3
+    assert f"greet.yaml:{line}: judges: one judge is no panel; name two models at least (better three)" in said.err

@@ -60,7 +60,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
         "tool_calls": 3, "failed_tool_calls": 1, "delivered": None,
         "delivery_unverified": None, "files_changed": 2, "lines_changed": 7, "base_commit": "b",
-        "workspace_digest": "w", "sandbox": "host",
+        "workspace_digest": "w", "sandbox": "host", "unadjusted": "", "judge_unadjusted": "", "subscription": False,
     }  # fmt: skip
 
 
@@ -181,3 +181,13 @@ def test_collecting_again_is_the_same_file(folder: RunFolder, library: Library) 
     first = folder.results.read_bytes()
     collected(folder, library)
     assert folder.results.read_bytes() == first
+
+
+def test_a_row_says_which_settings_were_left_out_and_who_paid(folder: RunFolder, library: Library) -> None:
+    first = make_attempt(subscription=True)
+    last = make_attempt(number=2, adjusted=("max_tokens",), unadjusted=("max_tokens", "temperature"))
+    judgment = make_judgment(CELL, unadjusted=("temperature",))
+    row = row_of(folder, library, make_trial(CELL, first, last), judgment)
+    assert (row.unadjusted, row.judge_unadjusted, row.subscription) == ("max_tokens temperature", "temperature", True)
+    row = row_of(folder, library, make_trial(CELL, last), make_judgment(CELL, subscription=True))
+    assert row.subscription

@@ -16,7 +16,14 @@ from tests.support.library import (
     write_tier,
     write_yaml,
 )
-from tests.support.records import make_category, make_checkpoint, make_experiment, make_item, make_model, make_rubric
+from tests.support.records import (
+    make_category,
+    make_checkpoint,
+    make_experiment,
+    make_item,
+    make_model,
+    make_rubric,
+)
 from tests.support.records import make_scenario as scenario
 
 

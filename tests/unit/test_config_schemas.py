@@ -13,7 +13,8 @@ from scylla_gha.config.schemas import schemas
 ROOT = toolkit_root()
 FILES = sorted([*ROOT.glob("config/*/*.yaml"), *ROOT.glob("scenarios/*/*/*.yaml")])
 COMMENT = re.compile(r"# yaml-language-server: \$schema=(\S+)")
-KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model", "inventories": "inventory"}
+KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model", "prices": "prices",
+                  "inventories": "inventory"}  # fmt: skip
 
 
 def plain(file: Path) -> Any:
@@ -26,7 +27,15 @@ def kind_of(file: Path) -> str:
 
 
 def test_there_is_something_to_check() -> None:
-    assert {kind_of(file) for file in FILES} == {"experiment", "tier", "model", "inventory", "scenario", "rubric"}
+    assert {kind_of(file) for file in FILES} == {
+        "experiment",
+        "tier",
+        "model",
+        "inventory",
+        "prices",
+        "scenario",
+        "rubric",
+    }
 
 
 def test_schemas_on_disk_are_those_of_the_records() -> None:
@@ -64,6 +73,7 @@ def test_a_yaml_file_is_as_its_schema_says(file: Path) -> None:
         ("rubric", {"categories": [], "extra": 1}, "'extra' was unexpected"),
         ("experiment", {"seed": "x"}, "'x' is not of type 'integer'"),
         ("model", {"context_tokens": 0}, "0 is less than or equal to the minimum of 0"),
+        ("prices", {"prices": {"m": {"input": -1}}}, "-1 is less than the minimum of 0"),
         ("scenario", {"id": "001-A/../b"}, "'001-A/../b' does not match"),
     ],
 )

@@ -1,14 +1,24 @@
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scylla_gha.config.library import ScenarioFolder
-from scylla_gha.estimate import Spent, estimate
+from scylla_gha.estimate import Group, Spent, estimate
 from scylla_gha.model.experiment import Limits
-from scylla_gha.model.plan import Arm, Range
+from scylla_gha.model.plan import Arm, Estimate, Range
 from tests.support.library import scenario_folder
-from tests.support.records import make_arm, make_model, make_model_arm, make_scenario
+from tests.support.records import (
+    make_arm,
+    make_category,
+    make_experiment,
+    make_item,
+    make_model,
+    make_model_arm,
+    make_rubric,
+    make_scenario,
+)
 
 MODELS = {"m": make_model()}
 TURN = (400 * 10 + 25_000 * 0.1 + 1_500 * 2) / 1e6  # USD of one turn of the prior, whose cache lives five minutes
@@ -19,9 +29,13 @@ def sized(size: str) -> ScenarioFolder:
 
 
 def guess(*groups: tuple[ScenarioFolder, Arm, int], **given: Any) -> tuple[Range, Range, str]:
-    defaults: dict[str, Any] = {"limits": Limits(), "models": MODELS, "history": {}}
-    found = estimate(groups, **{**defaults, **given})
+    found = whole(*(Group(folder, arm, count, count) for folder, arm, count in groups), **given)
     return found.usd, found.minutes, found.basis
+
+
+def whole(*groups: Group, limits: Limits | None = None, judges: tuple[str, ...] = (), **given: Any) -> Estimate:
+    defaults: dict[str, Any] = {"models": MODELS, "history": {}}
+    return estimate(groups, make_experiment(limits=limits or Limits(), judges=judges), **{**defaults, **given})
 
 
 def near(low: float, likely: float, high: float) -> object:
@@ -86,3 +100,50 @@ def test_groups_add_up() -> None:
     usd, _, basis = guess((sized("small"), make_model_arm(), 1), (sized("medium"), make_model_arm(), 2))
     assert values(usd) == near(*((one + 2 * two) * TURN for one, two in ((3, 8), (10, 25), (30, 80))))
     assert basis == "history for 0 of 3 cells, priors by size for the others"
+
+
+JUDGED = make_rubric(make_category(make_item(), make_item(id="Q1", type="subjective", checks=())))
+PANEL = ("m", "other")
+DEAR = {**MODELS, "other": make_model(id="other")}
+
+
+def judged_folder(size: str = "small") -> ScenarioFolder:
+    return dataclasses.replace(sized(size), rubric=JUDGED)
+
+
+@pytest.mark.parametrize(
+    ("size", "prompts"),
+    [("small", (3_000, 6_000, 20_000)), ("medium", (5_000, 12_000, 50_000)), ("large", (8_000, 25_000, 80_000))],
+)
+def test_judges_are_estimated_apart_by_prompt_and_answer(size: str, prompts: tuple[int, int, int]) -> None:
+    made = whole(Group(judged_folder(size), make_arm(), 3, 2), judges=PANEL, models=DEAR)
+    ends = zip(prompts, (1_000, 3_000, 12_000), strict=True)
+    assert values(made.judges.usd) == near(*(2 * 2 * (prompt * 1 + answer * 10) / 1e6 for prompt, answer in ends))
+    assert values(made.judges.minutes) == near(2 * 0.2, 2 * 0.7, 2 * 3.0)
+    assert values(made.agents.usd) == [0.0, 0.0, 0.0]
+    assert values(made.usd) == values(made.judges.usd)
+    assert made.minutes.likely == pytest.approx(3 * 0.01 + 2 * 0.7)
+
+
+@pytest.mark.parametrize(
+    ("judges", "folder"),
+    [((), judged_folder()), (PANEL, sized("small"))],
+    ids=["no panel", "code decides all of it"],
+)
+def test_where_nobody_is_asked_judging_is_free(judges: tuple[str, ...], folder: ScenarioFolder) -> None:
+    made = whole(Group(folder, make_arm(), 1, 1), judges=judges, models={})
+    assert values(made.judges.usd) == values(made.judges.minutes) == [0.0, 0.0, 0.0]
+
+
+def test_a_judge_without_a_price_makes_the_judges_unknown_and_not_the_agents() -> None:
+    made = whole(Group(judged_folder(), make_model_arm(), 1, 1), judges=PANEL)
+    assert values(made.judges.usd) == values(made.usd) == [None, None, None]
+    assert made.agents.usd.likely == pytest.approx(10 * TURN)
+
+
+def test_what_panels_cost_before_comes_first() -> None:
+    arm = make_arm()
+    past = {("001-one", arm.id): (Spent(0.0, 1.0, 0.25), Spent(0.0, 1.0, 0.75), Spent(0.0, 1.0))}
+    made = whole(Group(judged_folder(), arm, 0, 2), judges=PANEL, history=past)
+    assert values(made.judges.usd) == near(0.5, 1.0, 1.5)
+    assert values(made.agents.minutes) == [0.0, 0.0, 0.0], "nothing is left to run"

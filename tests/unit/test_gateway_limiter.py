@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scylla_gha.gateway.limiter import Limiter, exhausted_for, retry_after
+from scylla_gha.gateway.limiter import Limiter, exhausted_for, retry_after, subscription_used_up_for
 
 
 def run_seconds(work: object) -> float:
@@ -98,6 +98,58 @@ def test_a_far_reset_is_waited_for_a_minute_at_most() -> None:
     headers = {"anthropic-ratelimit-requests-remaining": "0",
                "anthropic-ratelimit-requests-reset": "2099-01-01T00:00:00Z"}  # fmt: skip
     assert exhausted_for(headers) == 60
+
+
+LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
+
+
+def in_seconds(seconds: float) -> str:
+    return (datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds)).isoformat()
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_any_limit_that_is_used_up_is_waited_for(kind: str) -> None:
+    others = {f"anthropic-ratelimit-{each}-remaining": "1000" for each in LIMITS}
+    resets = {f"anthropic-ratelimit-{each}-reset": in_seconds(50) for each in LIMITS}
+    mine = {f"anthropic-ratelimit-{kind}-remaining": "0", f"anthropic-ratelimit-{kind}-reset": in_seconds(20)}
+    assert 15 < exhausted_for({**others, **resets, **mine}) <= 20
+    assert exhausted_for({**others, **resets}) == 0
+
+
+def test_of_several_the_longest_wait_counts() -> None:
+    headers = {f"anthropic-ratelimit-{kind}-remaining": "0" for kind in LIMITS}
+    headers |= {f"anthropic-ratelimit-{kind}-reset": in_seconds(10 * n) for n, kind in enumerate(LIMITS)}
+    assert 25 < exhausted_for(headers) <= 30
+
+
+@pytest.mark.parametrize(
+    ("status", "reset", "wait"),
+    [
+        ("rejected", "4102444800", True),
+        ("rejected", "2099-01-01T00:00:00Z", True),
+        ("allowed_warning", "4102444800", False),
+        ("rejected", "soon", False),
+        ("rejected", "", False),
+        ("rejected", "1000000000", False),
+    ],
+)
+def test_a_used_up_subscription_tells_when_it_takes_requests_again(status: str, reset: str, wait: bool) -> None:
+    headers = {"anthropic-ratelimit-unified-status": status, "anthropic-ratelimit-unified-reset": reset}
+    assert (subscription_used_up_for(headers) > 3600) is wait
+    assert subscription_used_up_for({}) == 0
+
+
+@pytest.mark.parametrize(("status", "again"), [(429, False), (200, True)])
+def test_a_refused_subscription_is_not_waited_for_where_that_takes_hours(status: int, again: bool) -> None:
+    headers = {"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": "4102444800"}
+
+    async def work() -> None:
+        limiter = Limiter()
+        assert await limiter.enter(9)
+        await limiter.leave(status, headers)
+        assert await limiter.enter(9) is again
+
+    assert run_seconds(work()) < 5
 
 
 @pytest.mark.parametrize(("value", "seconds"), [("2", 2.0), ("0.5", 0.5), ("-1", 0.0), ("soon", None), ("", None)])

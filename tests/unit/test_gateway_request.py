@@ -118,6 +118,14 @@ def test_settings_are_put_in_where_they_are_taken(accepted: Model | None, more: 
     assert (after.body == before.body) is (not adjusted)
 
 
+def test_a_limit_above_what_the_model_writes_stays_out() -> None:
+    limited = model("max_tokens").model_copy(update={"max_output_tokens": 9})
+    before = understood(BODY)
+    assert adjust(before, {"max_tokens": 9}, limited).adjusted == ("max_tokens",)
+    after = adjust(before, {"max_tokens": 10}, limited)
+    assert (after.body, after.unadjusted) == (before.body, ("max_tokens",))
+
+
 def test_without_settings_the_bytes_stay() -> None:
     question = understood(BODY)
     assert adjust(question, {}, None) is question

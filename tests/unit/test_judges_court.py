@@ -1,6 +1,7 @@
 """The court: the real SDK, a real gateway, a scripted provider."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.journal import account
 from scylla_gha.gateway.settings import Settings
 from scylla_gha.judges.court import Court, Heard, court, court_digest
+from scylla_gha.model.experiment import Knobs
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.trial import NO_USAGE
 from tests.support.gateway import EACH, KEY, PRICE
@@ -147,7 +149,11 @@ def test_a_court_in_other_words_asks_in_them(tmp_path: Path) -> None:
     with seated() as (judges, provider):
         court(judges.gateway, MODELS, ROOTS, kind).hear("cell", tmp_path / "judge-traffic.jsonl", BLIND)
     assert {body["system"] for body in provider.requests} == {"Judge kindly."}
-    assert court_digest(MODELS, ROOTS, kind) != court_digest(MODELS, ROOTS) == court_digest(MODELS, ROOTS, WORDING)
+    assert (
+        court_digest(MODELS, ROOTS, wording=kind)
+        != court_digest(MODELS, ROOTS)
+        == court_digest(MODELS, ROOTS, wording=WORDING)
+    )
 
 
 def test_a_court_without_judges_has_no_digest_and_needs_no_wording(tmp_path: Path) -> None:
@@ -168,3 +174,26 @@ def test_the_digest_covers_the_judges_and_the_wording_of_the_first_root_that_has
     ]
     assert len(set(digests)) == 4
     assert court_digest(MODELS, [tmp_path / "empty", *ROOTS]) == digests[0]
+
+
+def test_the_digest_covers_settings_only_where_there_are_some() -> None:
+    settings = [Knobs(), Knobs(temperature=0.0), Knobs(temperature=0.5), Knobs(max_tokens=9)]
+    digests = [court_digest(MODELS, ROOTS, each) for each in settings]
+    assert len(set(digests)) == 4
+    assert digests[0] == court_digest(MODELS, ROOTS)
+    assert court_digest((), ROOTS, Knobs(max_tokens=9)) == ""
+
+
+@pytest.mark.parametrize(("key", "subscription"), [("sk-ant-oat01-x", True), ("proxy", False)])
+def test_what_a_subscription_pays_for_and_what_a_model_refuses_is_told(
+    tmp_path: Path, key: str, subscription: bool
+) -> None:
+    models = [{"id": model, "provider": "p", "context_tokens": 9, "accepts": ["max_tokens"]} for model in MODELS]
+    given = {"models": models, "bearer": key, "knobs": {"judge": {"temperature": 0.0, "max_tokens": 77}}}
+    with serve(lambda _: Say("{}")) as provider:
+        settings = Settings.model_validate_json(json.dumps({"upstream": provider.url, **given}))
+        with Gateway.start(settings) as gateway:
+            heard = court(gateway, MODELS, ROOTS).hear("cell", tmp_path / "judge-traffic.jsonl", BLIND)
+        assert {(sent["max_tokens"], "temperature" in sent) for sent in provider.requests} == {(77, False)}
+    assert heard.subscription is subscription
+    assert (heard.account.adjusted, heard.account.unadjusted) == (("max_tokens",), ("temperature",))

@@ -19,6 +19,13 @@ from tests.support.records import make_experiment
         ({"repetitions": 10_000}, "repetitions"),
         ({"budget_usd": 0.0}, "budget_usd"),
         ({"baseline": ""}, "baseline"),
+        ({"judges": ("m",)}, "(?s)judges\n.*one judge is no panel; name two models at least"),
+        ({"judges": ("m", "n", "m")}, "(?s)judges\n.*m is named twice; a panel is of different models"),
+        ({"role_budget_usd": {"agent": 0.0}}, "role_budget_usd.agent"),
+        ({"role_budget_usd": {"judges": 1.0}}, "role_budget_usd.judges"),
+        ({"model_settings": {"agent": {"temperature": 1.5}}}, "model_settings.agent.temperature"),
+        ({"model_settings": {"judge": {"max_tokens": 0}}}, "model_settings.judge.max_tokens"),
+        ({"model_settings": {"agents": {}}}, "model_settings.agents"),
     ],
 )
 def test_experiment_refuses(given: dict[str, Any], field: str) -> None:
@@ -40,3 +47,17 @@ def test_retry_is_bounded(given: dict[str, Any]) -> None:
 
 def test_one_attempt_without_a_pause_is_possible() -> None:
     assert Retry(attempts=1, backoff_seconds=0.0).attempts == 1
+
+
+@pytest.mark.parametrize("judges", [(), ("m", "n"), ("m", "n", "o")])
+def test_a_panel_is_of_several_or_none(judges: tuple[str, ...]) -> None:
+    assert make_experiment(judges=judges).judges == judges
+
+
+def test_unless_it_is_configured_nothing_is_put_into_requests_and_no_role_has_a_budget() -> None:
+    plain = make_experiment()
+    assert plain.model_settings.agent.configured() == plain.model_settings.judge.configured() == {}
+    assert plain.role_budget_usd.by_role() == {}
+    given = make_experiment(model_settings={"judge": {"temperature": 0.0}}, role_budget_usd={"judge": 1.0})
+    assert given.model_settings.judge.configured() == {"temperature": 0.0}
+    assert given.role_budget_usd.by_role() == {"judge": 1.0}

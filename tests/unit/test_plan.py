@@ -4,15 +4,15 @@ from typing import Any
 import pytest
 
 from scylla_gha.config.library import Library
-from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.errors import ConfigError
 from scylla_gha.estimate import Spent
 from scylla_gha.model.experiment import Limits, Retry
-from scylla_gha.model.plan import Estimate, Plan, Range
+from scylla_gha.model.plan import Plan
 from scylla_gha.model.scenario import Source, Task, Tools, Validation
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import Choice, Known, agent_name, plan, refuse_above_budget, select
+from scylla_gha.plan import Choice, Known, agent_name, plan, select
 from tests.support.library import write_model, write_scenario, write_tier
-from tests.support.records import FREE, make_checkpoint, make_experiment, make_model, make_plan, make_scenario
+from tests.support.records import make_checkpoint, make_experiment, make_model, make_scenario
 
 BUILT_IN = Known("1", uses_model=False)
 CLI = Known("2.0", uses_model=True)
@@ -264,33 +264,3 @@ def test_prices_and_history_reach_the_estimate(tmp_path: Path) -> None:
     assert made.estimate.basis == "history for 2 of 6 cells, priors by size for the others"
     assert made.estimate.usd.low is not None
     assert made.estimate.usd.low > 1.0
-
-
-def with_budget(budget: float | None, likely: float | None) -> Plan:
-    usd = Range(low=None if likely is None else 0.0, likely=likely, high=None if likely is None else 99.0)
-    guess = Estimate(usd=usd, minutes=FREE.minutes, basis="none")
-    return make_plan(experiment=make_experiment(budget_usd=budget), estimate=guess)
-
-
-@pytest.mark.parametrize(
-    ("budget", "likely", "expected"),
-    [
-        (1.0, 1.01, "the likely cost, $1.01, is above the budget of $1.00; plan fewer cells"),
-        (1.0, None, "the cost cannot be estimated (a model's price is unknown), so budget_usd cannot be kept"),
-    ],
-)
-def test_a_plan_above_its_budget_is_refused(budget: float, likely: float | None, expected: str) -> None:
-    with pytest.raises(RefusedError) as caught:
-        refuse_above_budget(with_budget(budget, likely))
-    assert expected in str(caught.value)
-    assert caught.value.exit_code == 6
-
-
-@pytest.mark.parametrize(("budget", "likely"), [(1.0, 1.0), (1.0, 0.0), (None, 1e9), (None, None)])
-def test_a_plan_within_its_budget_is_not_refused(budget: float | None, likely: float | None) -> None:
-    refused = False
-    try:
-        refuse_above_budget(with_budget(budget, likely))
-    except RefusedError:
-        refused = True
-    assert not refused

@@ -215,3 +215,13 @@ def test_controls_lie_by_subject_and_judge_with_their_traffic_beside_them(tmp_pa
     write_text(place, "{}")
     write_text(traffic_of(place), "")
     assert folder.probes() == [place]
+
+
+def test_journals_are_those_of_all_attempts_also_of_cells_put_aside(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    places = ["cell-a/attempt-1", "cell-a/attempt-2", "old/cell-a--k/attempt-1"]
+    for place in places:
+        write_text(tmp_path / place / "traffic.jsonl", "")
+    write_text(tmp_path / "cell-a" / "attempt-1" / "judge-traffic.jsonl", "")
+    assert [str(path.parent.relative_to(tmp_path)) for path in run.journals("traffic.jsonl")] == places
+    assert len(run.journals("judge-traffic.jsonl")) == 1

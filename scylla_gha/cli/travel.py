@@ -1,0 +1,186 @@
+"""One cell's way from workspace to judgment, and many cells at once.
+
+Whether a cell has to be worked on is decided by keys alone: a trial under the planned key that measures the agent is
+taken as it is; so is a judgment under the key of that trial and of what judges it. Everything else is done again.
+"""
+
+import datetime
+import platform
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+from scylla_gha import __version__
+from scylla_gha.cli.journey import Journey, finish, stored_trial
+from scylla_gha.errors import FixtureError, IncompleteError, ToolError
+from scylla_gha.judge import judge
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import Cell
+from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
+from scylla_gha.prepare import prepare
+from scylla_gha.run import Runner, run
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.seeding.workspace import scratch
+from scylla_gha.store import AttemptFolder, CellFolder, find_judgment, keep_judgment, read_record, write_record
+from scylla_gha.variants.outfit import outfit
+
+_LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)
+Told = Callable[[Cell, Trial, Judgment | None], None]
+
+
+def travel(journey: Journey, cells: Iterable[Cell], jobs: int, told: Told) -> None:
+    """Work on the cells, several at once, in their order. Returns when all are done or the run was stopped.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted; what was done is kept.
+    """
+    waiting = _Shared(iter(cells))
+    with ThreadPoolExecutor(jobs, thread_name_prefix="lane") as lanes:
+        finish([lanes.submit(_lane, journey, waiting, told) for _ in range(jobs)], journey.cancel)
+
+
+class _Shared:
+    """An iterator that several threads take from."""
+
+    def __init__(self, cells: Iterator[Cell]) -> None:
+        self._cells = cells
+        self._lock = threading.Lock()
+
+    def take(self) -> Cell | None:
+        """The next cell, or None when there is none."""
+        with self._lock:
+            return next(self._cells, None)
+
+
+def _lane(journey: Journey, waiting: _Shared, told: Told) -> None:
+    while not journey.cancel.is_set and (cell := waiting.take()):
+        place = journey.folder.cell(cell.id)
+        try:
+            trial = _trial(journey, cell, place)
+            if trial is None:
+                continue
+            judgment = _judgment(journey, cell, trial, place) if journey.judging else None
+        except OSError as error:
+            message = f"{cell.id}: {error}; the run stops here, and the same command goes on when that is mended"
+            raise IncompleteError(message) from error
+        told(cell, trial, judgment)
+
+
+def _trial(journey: Journey, cell: Cell, place: CellFolder) -> Trial | None:
+    """The cell's trial, stored or made now; None where it is not started, for a reason that is noted."""
+    stored = None if journey.fresh else stored_trial(cell, place)
+    if stored is not None:
+        return stored
+    if cell.arm in journey.stopped:
+        journey.unstarted[cell.id] = f"its arm was stopped: {journey.stopped[cell.arm]}"
+        return None
+    with _allowed(journey, cell) as refusal:
+        if refusal is None:
+            return _made(journey, cell, place)
+        if not journey.cancel.is_set:  # an interruption is no lack of money
+            journey.unstarted[cell.id] = refusal
+        return None
+
+
+def _allowed(journey: Journey, cell: Cell) -> AbstractContextManager[str | None]:
+    """Set aside what the cell may cost, while it is worked on; why not, where a budget does not allow it."""
+    if journey.allowance is None:
+        return nullcontext()
+    limit = journey.plan.experiment.limits.usd if journey.plan.arm(cell.arm).model else None
+    return journey.allowance.cell(limit or 0.0, journey.cancel)
+
+
+def _made(journey: Journey, cell: Cell, place: CellFolder) -> Trial:
+    _clear_way(journey, cell, place)
+    attempts = [_attempt_left_in(folder) for folder in place.attempts()]
+    trial = _try(journey, cell, place, attempts)
+    write_record(place.trial, trial)
+    return trial
+
+
+def _clear_way(journey: Journey, cell: Cell, place: CellFolder) -> None:
+    """Put records of another key aside; they may have been paid for."""
+    owner = read_record(place.cell, Cell)
+    if owner is not None and (journey.fresh or owner.key != cell.key):
+        aside = journey.folder.aside(owner.id, owner.key)
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        place.root.rename(aside)
+    write_record(place.cell, cell)
+
+
+def _attempt_left_in(folder: AttemptFolder) -> Attempt:
+    """An earlier attempt; one without a record was in flight when the harness was killed, and its cost is unknown."""
+    stored = read_record(folder.file("attempt.json"), Attempt)
+    if stored is not None:
+        return stored
+    began = datetime.datetime.fromtimestamp(folder.root.stat().st_ctime, datetime.UTC)
+    return Attempt(number=folder.number, outcome=Outcome.CANCELLED, reason="the harness was killed in the middle of it",
+                   retryable=True, started_at=began, seconds=0.0, usage=Usage())  # fmt: skip
+
+
+def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt]) -> Trial:
+    """Attempt the cell until an outcome stands, with a doubling pause after faults that do not measure the agent."""
+    retry = journey.plan.experiment.retry
+    for turn in range(retry.attempts):
+        attempt = _attempt(journey, cell, place.attempt(len(attempts) + 1))
+        attempts = [*attempts, attempt]
+        if attempt.outcome in _LASTING and not attempt.retryable:
+            journey.stopped[cell.arm] = attempt.reason  # the next cell would fare alike
+        last = turn == retry.attempts - 1
+        if last or not attempt.retryable or journey.cancel.wait(retry.backoff_seconds * 2**turn):
+            break
+    arm = journey.plan.arm(cell.arm)
+    versions = {
+        "scylla-gha": __version__,
+        "agent": attempts[-1].agent_version or arm.version or "unknown",
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+    return Trial(cell=cell.id, key=cell.key, sandbox="host", versions=versions, attempts=tuple(attempts))
+
+
+def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
+    folder.root.mkdir(parents=True, exist_ok=True)
+    try:
+        ground = journey.ground(cell.scenario)
+        with scratch() as root:
+            return run(_runner(journey, cell), ground, prepare(ground, root), folder)
+    except (FixtureError, ToolError) as error:
+        now = datetime.datetime.now(datetime.UTC)
+        usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # what an agent did was paid for
+        attempt = Attempt(number=folder.number, outcome=Outcome.FIXTURE_ERROR, reason=str(error), retryable=False,
+                          started_at=now, seconds=0.0, usage=usage)  # fmt: skip
+        write_record(folder.file("attempt.json"), attempt)
+        return attempt
+
+
+def _runner(journey: Journey, cell: Cell) -> Runner:
+    arm = journey.plan.arm(cell.arm)
+    experiment = journey.plan.experiment
+    named = next(each for each in experiment.agents if each.partition("@")[0] == arm.agent)
+    installed = journey.agents[named]
+    return Runner(
+        arm=arm,
+        agent=installed.agent,
+        program=installed.program,
+        gateway=journey.gateway,
+        sandbox=SANDBOXES["host"],
+        limits=experiment.limits,
+        cancel=journey.cancel,
+        outfit=outfit(arm.variant, journey.library.roots),
+        inventory=journey.library.inventory(arm.agent, arm.version),
+    )
+
+
+def _judgment(journey: Journey, cell: Cell, trial: Trial, place: CellFolder) -> Judgment | None:
+    """The judgment of a trial that measures the agent: the stored one where nothing that judges has changed."""
+    if not trial.outcome.measures_agent:
+        return None
+    key = journey.key(cell, trial)
+    made = find_judgment(place, key)
+    if made is None or made.error is not None or journey.fresh:
+        made = judge(trial, journey.ground(cell.scenario), place, journey.bench)
+    keep_judgment(place, made, stands=key == journey.own_key(cell, trial))
+    return made

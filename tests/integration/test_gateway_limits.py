@@ -1,0 +1,57 @@
+"""The limiter learns from what a provider says in its headers, over all lanes and roles of a key."""
+
+import datetime
+import functools
+from pathlib import Path
+
+import pytest
+
+from tests.support.gateway import EACH, ask, at_once, hosted, question
+from tests.support.provider import Body, Fail, Say, serve
+
+
+def now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+@pytest.mark.parametrize("kind", ["requests", "tokens", "input-tokens", "output-tokens"])
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_when_nothing_is_left_of_a_limit_all_lanes_and_roles_wait_for_its_reset(
+    tmp_path: Path, kind: str, stream: bool
+) -> None:
+    came: list[datetime.datetime] = []
+    resets: list[datetime.datetime] = []
+
+    def script(_: Body) -> Say:
+        came.append(now())
+        if resets:
+            return Say("Hi.")
+        resets.append(now() + datetime.timedelta(seconds=1.5))
+        return Say("Hi.", headers={f"anthropic-ratelimit-{kind}-remaining": "0",
+                                   f"anthropic-ratelimit-{kind}-reset": resets[0].isoformat()})  # fmt: skip
+
+    with serve(script) as provider, hosted(tmp_path, provider.url) as host:
+        doors = [host.lane(), host.lane(cell="other"), host.lane(role="judge")]
+        first = ask(doors[0], question(stream=stream))
+        replies = at_once([functools.partial(ask, door, question(stream=stream)) for door in doors[1:]])
+        accounts = [host.gateway.close(door) for door in doors]
+    assert [reply.status for reply in (first, *replies)] == [200] * 3
+    assert [at > resets[0] for at in came] == [False, True, True], "asked again before the reset"
+    assert sum(each.retries for each in accounts) == 0, "nobody had to be refused for it"
+    assert [each.usage.usd for each in accounts] == [pytest.approx(EACH)] * 3
+
+
+def test_a_subscription_that_is_used_up_for_hours_is_not_asked_again(tmp_path: Path) -> None:
+    told = {"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": "4102444800"}
+    with serve(lambda _: Fail(429, told)) as provider, hosted(tmp_path, provider.url) as host:
+        first, second = ask(host.lane(), question()), ask(host.lane(role="judge"), question())
+        assert len(provider.requests) == 1
+    assert (first.status, first.error["type"]) == (429, "scripted_error")
+    assert "lasts longer than 300 s" in second.error["message"]
+
+
+def test_a_warning_of_a_subscription_makes_nobody_wait(tmp_path: Path) -> None:
+    told = {"anthropic-ratelimit-unified-status": "allowed_warning", "anthropic-ratelimit-unified-reset": "4102444800"}
+    with serve(lambda _: Say("Hi.", headers=told)) as provider, \
+            hosted(tmp_path, provider.url, rate_limit_seconds=0) as host:  # fmt: skip
+        assert [ask(host.lane(cell=cell), question()).status for cell in "abc"] == [200] * 3

@@ -1,0 +1,50 @@
+"""What a request costs by its own length, and what a budget is charged where a price is not known."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.gateway.client import Gateway
+from scylla_gha.gateway.settings import Settings
+from scylla_gha.model.pricing import LongRates, Model
+from tests.support.gateway import KEY, PRICE, Host, ask, question
+from tests.support.provider import Say, serve
+
+LONG = LongRates(prompt_tokens=1000, input=20.0, output=100.0, cache_read=2.0, cache_write_5m=25.0, cache_write_1h=40.0)
+CACHED = {"input_tokens": 0, "cache_read_input_tokens": 1000}
+
+
+def answered(folder: Path, usage: dict[str, int], asks: int = 1, budget: float | None = None, **price: Any) -> Host:
+    """A lane's traffic with a model of these prices, whose answers used so much."""
+    model = Model(id="m", provider="p", context_tokens=9, price=PRICE.model_copy(update=price))
+    with serve(lambda _: Say("Hi.", usage=usage)) as provider:
+        settings = Settings(upstream=provider.url, api_key=KEY, models=(model,))
+        with Gateway.start(settings) as gateway:
+            host = Host(gateway, folder)
+            door = host.lane(budget_usd=budget)
+            for _ in range(asks):
+                ask(door, question(model="m"))
+    return host
+
+
+@pytest.mark.parametrize(
+    ("usage", "usd"),
+    [
+        pytest.param({"input_tokens": 1000}, 1000 * 2 + 25 * 10, id="a short prompt"),
+        pytest.param({"input_tokens": 1001}, 1001 * 20 + 25 * 100, id="a long one"),
+        pytest.param({"input_tokens": 1, "cache_read_input_tokens": 1000}, 20 + 1000 * 2 + 25 * 100, id="by the cache"),
+    ],
+)
+def test_each_request_is_priced_by_the_length_of_its_prompt(tmp_path: Path, usage: dict[str, int], usd: int) -> None:
+    host = answered(tmp_path, usage, asks=2, above=LONG)
+    assert [each.usd for each in host.answered()] == [pytest.approx(usd / 1e6)] * 2
+
+
+def test_an_unknown_price_of_the_cache_is_an_unknown_cost_and_is_charged_to_budgets_all_the_same(
+    tmp_path: Path,
+) -> None:
+    each = (1000 * 2 * 2 + 25 * 10) / 1e6  # a cached token counts as two others
+    host = answered(tmp_path, CACHED, asks=3, budget=1.5 * each, cache_read=None)
+    assert [one.usd for one in host.answered()] == [None, None, 0.0]
+    assert [one.error for one in host.answered()] == [None, None, "budget_exceeded:trial"]

@@ -1,0 +1,56 @@
+"""What the report says of budgets, of settings that a model refuses, and of who paid."""
+
+from typing import Any
+
+import pytest
+
+from scylla_gha.aggregate import aggregate
+from scylla_gha.model.plan import Cell, Plan, Unstarted
+from scylla_gha.model.report import Report
+from scylla_gha.model.result import Result
+from tests.support.records import make_cell, make_plan, make_result
+
+
+def cells(count: int) -> list[Cell]:
+    return [make_cell("oracle", number) for number in range(1, count + 1)]
+
+
+def plan_of(*planned: Cell) -> Plan:
+    return make_plan(*planned)
+
+
+def rows_of(count: int, **given: Any) -> list[Result]:
+    return [make_result(cell, **given) for cell in cells(count)]
+
+
+def warned(report: Report, about: str) -> list[str]:
+    return [warning for warning in report.warnings if about in warning]
+
+
+def test_a_cell_that_was_not_started_is_named_with_its_reason() -> None:
+    first, second, third = planned = cells(3)
+    unstarted = Unstarted(cells={first.id: "stale", second.id: "$1.00 of the budget of $1 is spent"})
+    report = aggregate(plan_of(*planned), [make_result(first)], unstarted=unstarted)
+    assert [(one.cell, one.outcome) for one in report.excluded] == [(second.id, "not_started"), (third.id, "missing")]
+    assert report.excluded[0].reason == "$1.00 of the budget of $1 is spent"
+    assert (report.counts.planned, report.counts.ran) == (3, 1)
+
+
+def test_a_setting_that_did_not_reach_the_model_is_warned_of() -> None:
+    rows = [*rows_of(1, unadjusted="max_tokens temperature"), make_result(make_cell("nop"), unadjusted="temperature",
+                                                                         judge_unadjusted="temperature")]  # fmt: skip
+    found = warned(aggregate(plan_of(*cells(1), make_cell("nop")), rows), "went without")
+    assert [each.partition(", which")[0] for each in found] == [
+        "nop: in 1 trials, requests of the agent went without the configured temperature",
+        "oracle: in 1 trials, requests of the agent went without the configured max_tokens",
+        "oracle: in 1 trials, requests of the agent went without the configured temperature",
+        "nop: in 1 trials, requests of the panel went without the configured temperature",
+    ]
+    assert warned(aggregate(plan_of(*cells(1)), rows_of(1)), "went without") == []
+
+
+@pytest.mark.parametrize("subscription", [True, False])
+def test_usd_that_nobody_is_charged_are_warned_of(subscription: bool) -> None:
+    report = aggregate(plan_of(*cells(1)), rows_of(1, subscription=subscription))
+    expected = ["billing: subscription. USD are list prices of the tokens used, and no bill."]
+    assert warned(report, "billing") == (expected if subscription else [])
