@@ -95,7 +95,7 @@ def evaluate(
     (root / "probe.yaml").write_text(text.replace("REPETITIONS", str(repetitions)))
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
     path = f"{claude(root, taken, added)}:{scylla_path()}"
-    said = scylla("evaluate", "probe.yaml", "--json", "--jobs", "1", cwd=root, env={**env, "PATH": path})
+    said = scylla("evaluate", "probe.yaml", "--yes", "--json", "--jobs", "1", cwd=root, env={**env, "PATH": path})
     report: dict[str, Any] = json.loads(said.out)
     return report
 
@@ -195,5 +195,5 @@ def test_what_was_not_declared_is_named(tmp_path: Path, added: str, named: str) 
 def test_an_arm_that_is_not_delivered_is_not_paid_for_again(tmp_path: Path) -> None:
     with serve(hello) as provider:
         report = evaluate(tmp_path, provider, "T1/05-skill", taken="--plugin-dir", repetitions=3)
-    assert [one["outcome"] for one in report["excluded"]] == ["delivery_error", "missing", "missing"]
+    assert [one["outcome"] for one in report["excluded"]] == ["delivery_error", "not_started", "not_started"]
     assert len(provider.requests) == 2
