@@ -5,13 +5,13 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from scylla_gha.agents.base import Access, Agent, Command, Ended, Reading, Task
 from scylla_gha.gateway.client import Door, Gateway
 from scylla_gha.gateway.journal import Account
 from scylla_gha.gateway.settings import Lane
-from scylla_gha.model.delivery import Declared, Delivery, Inventory, Source
+from scylla_gha.model.delivery import Declared, Delivery, Inventory
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.outfit import Outfit
 from scylla_gha.model.plan import Arm
@@ -72,9 +72,9 @@ class _Traffic:
 
 def _fault(delivery: Delivery, reading: Reading) -> str | None:
     """Why the trial does not measure its variant; one that ended early may have had no time to show it."""
-    if not delivery.proved:
+    if delivery.reason:
         return delivery.reason
-    if reading.outcome is Outcome.COMPLETED and len(delivery.seen) < len(get_args(Source)):
+    if reading.outcome is Outcome.COMPLETED and not delivery.proved:
         return f"what the agent had is not proved: {'; '.join(delivery.unverified)}"
     return None
 

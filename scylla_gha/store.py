@@ -8,7 +8,8 @@ runs/<experiment>/
     trial.json             the outcome, with all attempts
     judgment.json          checks, items, score
     judgments/             judgments under other keys: by other judges, in other words, by another rubric
-    attempt-1/             attempt.json, prompt.md, transcript.jsonl, stderr.txt, trajectory.json, diff.patch
+    attempt-1/             attempt.json, prompt.md, transcript.jsonl, stderr.txt, trajectory.json, diff.patch,
+                           traffic.jsonl, first-request.json
   controls/<scenario or cell>/   what each judge's controls found, and their traffic
   results.jsonl            one row per trial
   controls.jsonl           one row per judge and scenario or trial that was controlled

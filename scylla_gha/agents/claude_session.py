@@ -1,20 +1,24 @@
 """Claude Code's stream-json transcript as a session: conversation, tool calls, and how it ended.
 
 One event a line. `stream_event` carries the provider's own events; `status: requesting` says that a request went out.
-The CLI's own session files add the time of each tool call.
+The CLI's own session files add the time of each tool call. The agent can write to all of them: nothing there may raise.
 """
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from scylla_gha.model.trial import Step, ToolCall, Trajectory
 
 Event = dict[str, Any]
+
+# A session's, and those of its sub-agents. No deeper: what an agent nests there may be deeper than Python recurses.
+_SESSION_FILES: Final = ("*.jsonl", "*/*.jsonl", "*/*/*.jsonl", "*/*/*/*.jsonl")
+_DEEPEST: Final = 100  # levels of an event; Python and pydantic stop at a few hundred
 
 
 @dataclass
@@ -75,10 +79,24 @@ def _events(path: Path, session: Session) -> Iterator[Event]:
                 event = orjson.loads(line)
             except orjson.JSONDecodeError:
                 event = None
-            if isinstance(event, dict):
+            if isinstance(event, dict) and not _is_deep(line, event):
                 yield event
             elif line.strip():
                 session.unreadable += 1
+
+
+def _is_deep(line: bytes, event: Event) -> bool:
+    """Whether it is nested deeper than what could be written again."""
+    if line.count(b"[") + line.count(b"{") <= _DEEPEST:
+        return False
+    level: list[object] = [event]
+    for _ in range(_DEEPEST):
+        level = [each for one in level if isinstance(one, dict | list) for each in _inside(one)]
+    return bool(level)
+
+
+def _inside(one: Event | list[object]) -> Iterable[object]:
+    return one.values() if isinstance(one, dict) else one
 
 
 def _take(session: Session, event: Event, current: str) -> str:
@@ -172,7 +190,7 @@ def _blocks(message: Event) -> list[Event]:
 def _time(session: Session, projects: Path) -> None:
     """Set each call's duration: from the message that made it to the one that brought its result."""
     began: dict[str, float] = {}
-    for path in sorted(projects.rglob("*.jsonl")):
+    for path in sorted(path for pattern in _SESSION_FILES for path in projects.glob(pattern)):
         if path.is_symlink() or not path.is_file():
             continue  # the folder is the agent's: a pipe in it would never end
         for event in _events(path, Session()):
@@ -193,5 +211,5 @@ def _clock(session: Session, began: dict[str, float], content: list[Event], when
 def _seconds(timestamp: object) -> float | None:
     try:
         return datetime.datetime.fromisoformat(str(timestamp)).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter of a year that the clock does not have
         return None

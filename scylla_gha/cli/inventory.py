@@ -8,7 +8,7 @@ import yaml
 
 from scylla_gha.cli import options
 from scylla_gha.cli.planning import Installed, find_agent
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.settings import Settings
@@ -47,7 +47,7 @@ def command(agent: str, into: Path) -> None:
         raise ConfigError(f"{agent} is built in, and brings nothing")
     models = sorted(library.models())
     with Gateway.start(Settings(upstream=_NOWHERE)) as gateway:
-        seen = [each for model in models for each in _look(agent, installed, model, library, gateway)]
+        seen = [each for model in models for each in _look(agent, installed, model, gateway)]
     made = _inventory(agent_name(agent)[0], str(installed.version), models, seen)
     path = into / f"{made.agent}-{made.version}.yaml"
     head = "# yaml-language-server: $schema=../schemas/inventory.json\n"
@@ -57,9 +57,10 @@ def command(agent: str, into: Path) -> None:
     click.echo(str(path))
 
 
-def _look(name: str, installed: Installed, model: str, library: Library, gateway: Gateway) -> Sequence[Observed]:
-    """Start it without any treatment on the first scenario there is, and see what it says."""
-    ground = lay_ground(library.scenario(next(iter(library.scenarios))), library, cache_root())
+def _look(name: str, installed: Installed, model: str, gateway: Gateway) -> Sequence[Observed]:
+    """Start it without any treatment on a start state that brings nothing for agents, and see what it says."""
+    own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
+    ground = lay_ground(own.scenario(next(iter(own.scenarios))), own, cache_root())
     arm = Arm(id="inventory", agent=agent_name(name)[0], version=installed.version, model=model)
     runner = Runner(arm, installed.agent, installed.program, gateway, SANDBOXES["host"], _LIMITS, Cancel())
     with scratch() as root:

@@ -52,6 +52,7 @@ def _configuration(library: Library) -> Iterator[Callable[[], object]]:
     yield library.models
     for prices in library.price_list_names():
         yield functools.partial(library.price_list, prices)
+    yield library.inventories
     yield lambda: check_variants(library.variants().values())
     for name in library.experiment_names():
         yield functools.partial(_experiment, library, name)
@@ -96,7 +97,7 @@ def _fault_of(check: Callable[[], object]) -> str | None:
 
 
 def _tell(faults: Sequence[str | None], good: str) -> None:
-    found = [fault for fault in faults if fault]
+    found = list(dict.fromkeys(fault for fault in faults if fault))  # each experiment may trip over the same one
     if found:
         raise ConfigError("\n".join(found))
     click.echo(good)

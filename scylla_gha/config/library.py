@@ -24,7 +24,7 @@ from scylla_gha.model.pricing import Model, PriceList
 from scylla_gha.model.record import digest
 from scylla_gha.model.rubric import Rubric
 from scylla_gha.model.scenario import Scenario
-from scylla_gha.model.variant import Tier, Variant
+from scylla_gha.model.variant import SubTest, Tier, Variant
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -140,15 +140,20 @@ class Library:
         for path in self._by_stem("tiers").values():
             tier = load(path, Tier)
             for sub_test in tier.sub_tests:
-                variant = Variant(
-                    id=f"{tier.id}/{sub_test.id}",
-                    treatment=sub_test.treatment,
-                    materials=materials(sub_test.treatment, self.roots),
-                )
+                variant = self._variant(path, tier, sub_test)
                 if variant.id in found:
                     raise ConfigError(f"{path}: sub-test {variant.id} is given twice; rename one")
                 found[variant.id] = variant
         return dict(sorted(found.items()))
+
+    def _variant(self, path: Path, tier: Tier, sub_test: SubTest) -> Variant:
+        name = f"{tier.id}/{sub_test.id}"
+        try:
+            found = materials(sub_test.treatment, self.roots)
+        except ConfigError as error:
+            lines = str(error).splitlines()
+            raise ConfigError("\n".join(f"{path}: {name}: {line}" for line in lines)) from None
+        return Variant(id=name, treatment=sub_test.treatment, materials=found)
 
     def models(self) -> dict[str, Model]:
         """All models by id."""
@@ -166,7 +171,11 @@ class Library:
     def inventory(self, agent: str, version: str | None) -> Inventory | None:
         """What the agent CLI brings by itself at this version, where that was measured."""
         path = self._by_stem("inventories").get(f"{agent}-{version}")
-        return load(path, Inventory) if path else None
+        return _inventory(path) if path else None
+
+    def inventories(self) -> list[Inventory]:
+        """All that were measured."""
+        return [_inventory(path) for path in self._by_stem("inventories").values()]
 
     def price_list(self, name: str) -> PriceList:
         """The named list of prices; each model that it prices has a file of its own."""
@@ -213,6 +222,13 @@ def _scenario_folder(path: Path) -> ScenarioFolder:
     rubric = load(path / scenario.validation.rubric_file, Rubric)
     check_scenario(path, scenario, rubric)
     return ScenarioFolder(path, scenario, rubric, (path / scenario.task.prompt_file).read_text(encoding="utf-8"))
+
+
+def _inventory(path: Path) -> Inventory:
+    inventory = load(path, Inventory)
+    if (name := f"{inventory.agent}-{inventory.version}") != path.stem:
+        raise ConfigError(f"{path}: is of {name}, but the file is named {path.stem!r}; make them equal")
+    return inventory
 
 
 def _pick(found: dict[str, Path], name: str, kind: str, where: str) -> Path:

@@ -73,10 +73,11 @@ def _explain(path: Path, text: str, kind: type[Record], error: ErrorDetails) -> 
     location = error["loc"]
     line = _line_of(text, location)
     key = ".".join(str(part) for part in location) or "the file"
-    return f"{path}:{line}: {key}: {_what(kind, error)}"
+    return f"{path}:{line}: {key}: {complaint(kind, error)}"
 
 
-def _what(kind: type[Record], error: ErrorDetails) -> str:
+def complaint(kind: type[Record], error: ErrorDetails) -> str:
+    """What is wrong with one field, and what was probably meant."""
     match error["type"]:
         case "extra_forbidden":
             given = str(error["loc"][-1])

@@ -31,14 +31,16 @@ class Declared(Record):
     system_prompt: SystemPrompt | None
     tools: tuple[str, ...] | None
     least_tools: Annotated[tuple[str, ...], Field(description="of the default, what no version lacks")] = ()
+    side_tools: Annotated[tuple[str, ...], Field(description="what may come along with something declared")] = ()
     mcp_servers: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     own_skills: Annotated[tuple[str, ...], Field(description="of the start state: neither treatment nor fault")] = ()
     own_agents: Annotated[tuple[str, ...], Field(description="of the start state")] = ()
     plugins: tuple[str, ...] = ()
+    usual_tools: Annotated[bool, Field(description="no settings might change the CLI's choice of tools")] = True
     usual_prompt: Annotated[bool, Field(description="the CLI's own prompt is as without any treatment")] = True
-    places: Annotated[tuple[str, ...], Field(description="folders whose instruction files may be read")] = ()
+    places: Annotated[tuple[str, ...], Field(description="instruction files that may be read, or folders of them")] = ()
 
 
 class Observed(Record):
@@ -52,7 +54,8 @@ class Observed(Record):
     ] = None
     tools: Annotated[tuple[str, ...] | None, Field(description="without those of MCP servers")] = None
     offered: Annotated[int | None, Field(description="number of all tools")] = None
-    mcp_servers: Annotated[tuple[str, ...] | None, Field(description="those that work")] = None
+    mcp_servers: Annotated[tuple[str, ...] | None, Field(description="those that offer tools")] = None
+    idle_servers: Annotated[tuple[str, ...], Field(description="those that are there, without a tool so far")] = ()
     skills: tuple[str, ...] | None = None
     agents: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
@@ -61,7 +64,7 @@ class Observed(Record):
 
 
 class Delivery(Record):
-    """The proof of one attempt. `proved`: nothing declared is missing, and nothing else was there."""
+    """The proof of one attempt. `proved`: both sources say that nothing declared is missing, and nothing else there."""
 
     proved: bool
     seen: Annotated[tuple[Source, ...], Field(description="the sources that there were")] = ()

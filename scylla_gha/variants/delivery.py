@@ -3,17 +3,22 @@
 What was declared is looked for in each source that tells of it: the CLI's own start event, and the first request to
 the model. What the CLI brings by itself is known from an inventory, which is measured once per version. Without one,
 what was not declared can be told of MCP servers, plugins, explicit tools and replaced system prompts only; the rest is
-`unverified`.
+`unverified`. The agent's process writes the sources, so what is quoted of them is short.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, get_args
 
-from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed
+from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed, Source
 
 _SHOWN: Final = 60
+_LONGEST_PATH: Final = 300
+_MOST: Final = 50  # faults that are named
 _HASH_DIGITS: Final = 8
+_UNKNOWN: Final = Inventory(agent="", version="", models=(), tools=(), skills=(), agents=(), prompt_lines=())
+
+_Kinds = tuple[tuple[str, Sequence[str], Sequence[str] | None], ...]
 
 
 def prove(declared: Declared, seen: Sequence[Observed], inventory: Inventory | None) -> Delivery:
@@ -25,14 +30,16 @@ def prove(declared: Declared, seen: Sequence[Observed], inventory: Inventory | N
         inventory: what the CLI brings by itself; None where it is not known for this version.
     """
     missing = dict.fromkeys(each for one in seen for each in _missing(declared, one, inventory))
+    is_whole = {one.source for one in seen} == set(get_args(Source))
+    missing |= dict.fromkeys(_untold(declared, seen)) if is_whole else {}
     undeclared = dict.fromkeys(each for one in seen for each in _undeclared(declared, one, inventory))
     prompts = [one.system_prompt for one in seen if one.system_prompt is not None]
     tools = [one for one in seen if one.source == "first request" and one.offered is not None]
     return Delivery(
-        proved=not missing and not undeclared,
+        proved=is_whole and not missing and not undeclared,
         seen=tuple(one.source for one in seen),
-        missing=tuple(missing),
-        undeclared=tuple(undeclared),
+        missing=_first(missing),
+        undeclared=_first(undeclared),
         unverified=tuple(_unverified(declared, seen, inventory)),
         system_prompt_bytes=len(prompts[0].encode()) if prompts else None,
         tools=tools[0].offered if tools else None,
@@ -44,24 +51,43 @@ def line_hash(line: str) -> str:
     return hashlib.sha256(line.strip().encode()).hexdigest()[:_HASH_DIGITS]
 
 
-def _missing(declared: Declared, one: Observed, inventory: Inventory | None) -> Iterator[str]:
-    pairs = (
+def _first(faults: Iterable[str]) -> tuple[str, ...]:
+    named = tuple(faults)
+    return named if len(named) <= _MOST else (*named[:_MOST], f"{len(named) - _MOST} more")
+
+
+def _kinds(declared: Declared, one: Observed) -> _Kinds:
+    """What was declared of each kind, and what one source says of it."""
+    return (
         ("tool", declared.least_tools if declared.tools is None else declared.tools, one.tools),
         ("MCP server", declared.mcp_servers, one.mcp_servers),
         ("plugin", declared.plugins, one.plugins),
         ("skill", declared.skills, one.skills),
         ("sub-agent", declared.agents, one.agents),
     )
-    for kind, wanted, found in pairs:
+
+
+def _missing(declared: Declared, one: Observed, inventory: Inventory | None) -> Iterator[str]:
+    for kind, wanted, found in _kinds(declared, one):
         if found is not None:
             yield from (f"{kind} {name} ({one.source}{_remark(one, name)})" for name in wanted if name not in found)
     if one.system_prompt is not None:
         yield from _prompt_missing(declared, one.system_prompt, one.prompt_lines or (), inventory)
 
 
+def _untold(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
+    """What was declared and no source says a word of, though both are there."""
+    for same in zip(*(_kinds(declared, one) for one in seen), strict=True):
+        kind, wanted, _ = same[0]
+        if all(found is None for _, _, found in same):
+            yield from (f"{kind} {name} (no source tells of it)" for name in wanted)
+    if declared.model is not None and all(one.model is None for one in seen):
+        yield f"model {declared.model} (no source tells of it)"
+
+
 def _remark(one: Observed, name: str) -> str:
     said = [remark for remark in one.remarks if remark.startswith(f"{name}: ")]
-    return f": {said[0].removeprefix(f'{name}: ')}" if said else ""
+    return f": {_short(said[0].removeprefix(f'{name}: '))}" if said else ""
 
 
 def _prompt_missing(declared: Declared, text: str, lines: Sequence[str], inventory: Inventory | None) -> Iterator[str]:
@@ -79,30 +105,34 @@ def _prompt_missing(declared: Declared, text: str, lines: Sequence[str], invento
 
 
 def _undeclared(declared: Declared, one: Observed, inventory: Inventory | None) -> Iterator[str]:
-    own = inventory or Inventory(agent="", version="", models=(), tools=(), skills=(), agents=(), prompt_lines=())
+    own = inventory or _UNKNOWN
     if declared.tools is not None:
-        yield from _beyond("tool", one.tools, declared.tools)
-    elif inventory is not None:
-        yield from _beyond("tool", one.tools, own.tools)
-    yield from _beyond("MCP server", one.mcp_servers, declared.mcp_servers)
+        yield from _beyond("tool", one.tools, (*declared.tools, *declared.side_tools))
+    elif inventory is not None and declared.usual_tools:
+        yield from _beyond("tool", one.tools, (*own.tools, *declared.side_tools))
+    yield from _beyond("MCP server", (*(one.mcp_servers or ()), *one.idle_servers), declared.mcp_servers)
     yield from _beyond("plugin", one.plugins, declared.plugins)
     if inventory is not None and one.source == "start event":  # in the request they are words among others
         yield from _beyond("skill", one.skills, (*declared.skills, *declared.own_skills, *own.skills))
         yield from _beyond("sub-agent", one.agents, (*declared.agents, *declared.own_agents, *own.agents))
     for path in one.instructions or ():
-        if not any(path.startswith(f"{place}/") for place in declared.places):
-            yield f"instructions of {path}"
+        if not any(path == place or path.startswith(f"{place}/") for place in declared.places):
+            yield f"instructions of {path[:_LONGEST_PATH]}"
     if one.model is not None and declared.model is not None and one.model != declared.model:
-        yield f"model {one.model} instead of {declared.model}"
+        yield f"model {_short(one.model)} instead of {declared.model}"
     if inventory is not None and _is_own(declared) and _has_lines(declared, inventory):
         known = {*inventory.prompt_lines, *_appended(declared)}
         strange = [line for line in one.prompt_lines or () if line_hash(line) not in known]
-        yield from (f"system prompt line {line.strip()[:_SHOWN]!r}" for line in strange)
+        yield from (f"system prompt line {_short(line.strip())!r}" for line in strange)
 
 
 def _beyond(kind: str, found: Iterable[str] | None, allowed: Iterable[str]) -> Iterator[str]:
     known = set(allowed)
-    return (f"{kind} {name}" for name in found or () if name not in known)
+    return (f"{kind} {_short(name)}" for name in found or () if name not in known)
+
+
+def _short(text: str) -> str:
+    return text[:_SHOWN]
 
 
 def _is_own(declared: Declared) -> bool:
@@ -126,5 +156,8 @@ def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Invento
         yield "no request to the model was seen"
     if inventory is None:
         yield "what the CLI brings by itself: there is no inventory of this version"
-    elif _is_own(declared) and not _has_lines(declared, inventory):
+        return
+    if declared.tools is None and not declared.usual_tools:
+        yield "the CLI's choice of tools: these settings may change it"
+    if _is_own(declared) and not _has_lines(declared, inventory):
         yield f"lines of the CLI's own system prompt: the inventory has none for {declared.model} with these settings"

@@ -147,7 +147,7 @@ def test_fresh_says_what_was_paid_and_what_is_unknown(repo: Path) -> None:
         assert evaluate(repo, "--jobs", "1", env=env).code == 0
         said = fresh(repo, "n\n", env=env)
     assert "--fresh runs 2 stored trials again; they cost $1.00, and 1 attempts of unknown cost" in said.err
-    assert len(provider.requests) == 3
+    assert len(provider.requests) == 3, "one of each trial, and the one without a price; a no asks nothing more"
 
 
 SLOW = "echo 1 >work; echo $$ >PID; exec sleep 600"

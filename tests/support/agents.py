@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
+from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from scylla_gha.proc import Cancel
@@ -17,12 +18,14 @@ from tests.support.records import make_model_arm
 @dataclass(frozen=True)
 class ShellAgent:
     """Fits the Agent protocol; a line `tool NAME ok|failed` of its output is a tool call, `end OUTCOME [again]` how it
-    ended, where that is not told by its exit code."""
+    ended, where that is not told by its exit code. What it had is what `seen` says, whatever it does."""
 
     script: str = "true"
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     package: Package | None = None
+    declared: Declared | None = None
+    seen: tuple[Observed, ...] = ()
 
     def version(self, program: str) -> str:
         return program or "1"
@@ -33,11 +36,11 @@ class ShellAgent:
             told |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
         return Command(("/bin/sh", "-c", self.script), {**told, **self.env}, self.secrets)
 
-    def declare(self, task: Task, workspace: Path) -> None:
-        """A shell has no treatment."""
+    def declare(self, task: Task, workspace: Path) -> Declared | None:  # noqa: ARG002 the Protocol's signature
+        return self.declared
 
-    def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
-        return ()
+    def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:  # noqa: ARG002 the Protocol's signature
+        return self.seen
 
     def read(self, ended: Ended) -> Reading:
         text = ended.transcript.read_text(errors="replace")

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -5,11 +6,15 @@ import pytest
 
 from scylla_gha.agents.base import Access, Command, Task
 from scylla_gha.agents.claude_code import ClaudeCode
+from scylla_gha.config.materials import materials
 from scylla_gha.errors import ToolError
 from scylla_gha.model.experiment import Limits
+from scylla_gha.model.outfit import McpServer, Outfit
 from scylla_gha.model.trial import Outcome
-from scylla_gha.model.variant import SystemPrompt, Treatment
+from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
+from scylla_gha.variants.outfit import outfit
 from tests.support.claude import DATA, ended_with
+from tests.support.materials import ALL, FILES
 from tests.support.repository import write_tree
 
 ACCESS = Access(url="http://127.0.0.1:1", token="sk-scylla-of-this-trial")
@@ -24,10 +29,11 @@ def command(
     treatment: Treatment = Treatment(),
     model: str | None = None,
     access: Access | None = None,
+    outfit: Outfit = Outfit(),
     **limits: Any,
 ) -> Command:
     task = Task(prompt="Do it.", home=home, patch=home, limits=Limits.model_validate(limits), access=access,
-                model=model, treatment=treatment)  # fmt: skip
+                model=model, treatment=treatment, outfit=outfit)  # fmt: skip
     return ClaudeCode().command(task, "/bin/claude")
 
 
@@ -60,6 +66,45 @@ def test_a_treatment_is_flags(tmp_path: Path, treatment: dict[str, Any], flags: 
 )
 def test_model_and_limits_are_flags(tmp_path: Path, given: dict[str, Any], flags: list[str]) -> None:
     assert list(command(tmp_path, **given).argv[len(ALWAYS) + 1 :]) == flags
+
+
+def test_an_outfit_is_laid_into_home_and_named_by_flags(tmp_path: Path) -> None:
+    root, home = write_tree(tmp_path / "root", FILES), tmp_path / "home"
+    write_tree(root, {"config/skills/greeting/__pycache__/x.pyc": b""})
+    home.mkdir()
+    variant = Variant(id="T1/00", treatment=ALL, materials=materials(ALL, (root,)))
+    argv = command(home, outfit=outfit(variant, (root,))).argv[len(ALWAYS) + 1 :]
+    assert argv[:5] == ("--plugin-dir", f"{home}/team", "--mcp-config", f"{home}/mcp.json", "--agents")
+    assert json.loads(argv[5]) == {"reader": {"description": "Reads", "prompt": "You read."}}
+    servers = json.loads((home / "mcp.json").read_text())
+    clock = {"command": "python3", "args": [f"{home}/team/mcp/clock/clock.py"], "env": {}}
+    assert servers == {"mcpServers": {"clock": clock}}
+    assert json.loads((home / "team/.claude-plugin/plugin.json").read_text())["name"] == "team"
+    laid = {str(path.relative_to(home / "team")) for path in (home / "team").rglob("*") if path.is_file()}
+    assert laid == {".claude-plugin/plugin.json", "mcp/clock/clock.py", "mcp/clock/server.yaml",
+                    "skills/greeting/SKILL.md", "skills/greeting/words/hello.txt"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("named", "flags"),
+    [({"mcp_servers"}, ["--mcp-config"]), ({"skills"}, ["--plugin-dir"]), ({"agents"}, ["--agents"]), (set(), [])],
+)
+def test_what_is_not_named_is_not_laid_out(tmp_path: Path, named: set[str], flags: list[str]) -> None:
+    root, home = write_tree(tmp_path / "root", FILES), tmp_path / "home"
+    home.mkdir()
+    treatment = Treatment.model_validate(ALL.model_dump(include=named))
+    variant = Variant(id="T1/00", treatment=treatment, materials=materials(treatment, (root,)))
+    argv = command(home, outfit=outfit(variant, (root,))).argv[len(ALWAYS) + 1 :]
+    assert [arg for arg in argv if arg.startswith("--")] == flags
+    assert (home / "mcp.json").exists() is ("mcp_servers" in named)
+
+
+def test_a_server_finds_its_folder_in_each_argument_and_its_command(tmp_path: Path) -> None:
+    server = McpServer(description="x", command="{folder}/run", args=("--at={folder}", "x"), env={"A": "{folder}"})
+    command(tmp_path, outfit=Outfit(mcp_servers={"clock": server}))
+    folder = f"{tmp_path}/team/mcp/clock"
+    assert json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["clock"] == {
+        "command": f"{folder}/run", "args": [f"--at={folder}", "x"], "env": {"A": "{folder}"}}  # fmt: skip
 
 
 def test_the_prompt_is_no_argument(tmp_path: Path) -> None:

@@ -1,18 +1,22 @@
+import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scylla_gha.agents import claude_session
+from scylla_gha.agents.claude_outcome import decide
 from scylla_gha.agents.claude_session import Session
-from scylla_gha.model.trial import Step, ToolCall
+from scylla_gha.model.trial import Step, ToolCall, Trajectory
 from tests.support.claude import (
     DATA,
     INIT,
     REQUESTING,
     TOOL_RESULT_AT,
     Event,
+    ended_with,
     read_events,
     result,
     said,
@@ -216,9 +220,53 @@ def test_a_clock_that_goes_backwards_gives_no_negative_duration(tmp_path: Path) 
     assert recorded("ok", tmp_path).calls["toolu_01"].seconds == 0.0
 
 
+def test_session_files_are_found_where_the_cli_writes_them(tmp_path: Path) -> None:
+    began = {"timestamp": "2026-01-02T03:04:05Z", **said("m", tool_use("toolu_01"))}
+    ended = {"timestamp": "2026-01-02T03:04:06Z", **tool_result("toolu_01")}
+    for place in ("-w/s.jsonl", "-w/s/a.jsonl", "-w/s/subagents/a.jsonl"):
+        folder = tmp_path / place.replace("/", "_")
+        (folder / place).parent.mkdir(parents=True)
+        write_transcript(folder / place, began, ended)
+        assert recorded("ok", folder).calls["toolu_01"].seconds == 1.0
+
+
+def test_folders_nested_deeper_than_python_recurses_do_no_harm(tmp_path: Path) -> None:
+    place = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=place)
+        inner = os.open("d", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    os.close(place)
+    try:
+        assert recorded("ok", tmp_path).calls["toolu_01"].seconds is None
+    finally:  # pytest recurses as well when it tidies up
+        subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
+
+
 def test_what_an_agent_plants_beside_the_session_files_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "gone.jsonl").symlink_to("nowhere")
     (tmp_path / "endless.jsonl").symlink_to("/dev/zero")
     assert recorded("ok", tmp_path).calls["toolu_01"].seconds is None
+
+
+@pytest.mark.parametrize("levels", [50, 90, 100, 400, 900, 1010, 2000])
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_an_event_is_never_too_deep_to_be_kept(tmp_path: Path, levels: int, opening: str) -> None:
+    deep = opening * levels + "0" + ("]" if opening == "[" else "}") * levels
+    calls = [
+        json.dumps(said("m", {**tool_use("t"), field: "DEEP"})).replace('"DEEP"', deep) for field in ("input", "id")
+    ]
+    last = json.dumps(result(result="DEEP", stop_reason="DEEP")).replace('"DEEP"', deep)
+    session = read_events(tmp_path, INIT, *calls, last)
+    assert Trajectory.model_validate_json(session.trajectory.model_dump_json()) == session.trajectory
+    assert session.unreadable == (0 if levels < 95 else 3)
+    (tmp_path / "transcript.stderr").touch()
+    assert len(decide(session, ended_with(tmp_path / "transcript.jsonl"))[1]) <= 400
+
+
+def test_a_year_that_no_clock_has_is_no_time(tmp_path: Path) -> None:
+    times = ["0001-01-01T00:00:00", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"]
+    assert [read_events(tmp_path, {"type": "user", "timestamp": time}).turns for time in times] == [0] * 3

@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.scenario import Source
+from scylla_gha.model.variant import Treatment
 from scylla_gha.seeding.start import commit_of
 from tests.support.command import Said, scylla
-from tests.support.library import write_prices
+from tests.support.library import write_prices, write_tier
+from tests.support.materials import AGENT_AT, FILES, SKILL_AT
 from tests.support.processes import ends, number_in
 from tests.support.records import make_checkpoint
 from tests.support.repository import (
@@ -17,6 +19,7 @@ from tests.support.repository import (
     make_repository,
     patch_of,
     write_greet_experiment,
+    write_tree,
 )
 from tests.support.standin import running
 
@@ -166,3 +169,24 @@ def test_a_panel_of_one_is_refused_at_its_line(repo: Path) -> None:
     said = validate(repo, "config/experiments/greet.yaml")
     assert said.code == 3
     assert f"greet.yaml:{line}: judges: one judge is no panel; name two models at least (better three)" in said.err
+
+
+def test_all_that_the_variants_name_is_checked_and_told_with_file_and_remedy(repo: Path) -> None:
+    write_tree(repo, {**FILES, AGENT_AT: "---\nname: reader\ndescription: Use: it\n---\nYou read.\n"})
+    (repo / SKILL_AT).unlink()
+    tier = write_tier(repo, all=Treatment(mcp_servers=("clok",), skills=("greeting",), agents=("reader",)))
+    said = validate(repo)
+    assert (said.code, said.out) == (3, "")
+    where = f"{tier}: T0/00-all: "
+    server, skill, agent = said.err.removeprefix(f"scylla-gha: {where}").split(f"\n{where}")
+    assert server == "mcp: 'clok' is not in config/mcp/ of this repository or of the toolkit; did you mean \"clock\"?"
+    assert skill == f"{repo}/{SKILL_AT}: there is no such file; write it, with a front matter of name and description"
+    assert agent == (f"{repo}/{AGENT_AT}:3: the front matter is not valid YAML: mapping values are not allowed here; "
+                     "put a text with a colon in quotes\n")  # fmt: skip
+
+
+def test_an_inventory_that_is_none_is_told(repo: Path) -> None:
+    write_tree(repo, {"config/inventories/cli-1.yaml": "agent: cli\ntool: []\n"})
+    said = validate(repo)
+    assert said.code == 3
+    assert f'{repo}/config/inventories/cli-1.yaml:2: tool: unknown key; did you mean "tools"?' in said.err

@@ -7,6 +7,7 @@ from scylla_gha.config.library import Library, ScenarioFolder, toolkit_root
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.scenario import Source, Tools
 from scylla_gha.model.variant import SystemPrompt, Treatment
+from tests.support.delivery import make_inventory
 from tests.support.library import (
     scenario_folder,
     write,
@@ -16,15 +17,10 @@ from tests.support.library import (
     write_tier,
     write_yaml,
 )
-from tests.support.records import (
-    make_category,
-    make_checkpoint,
-    make_experiment,
-    make_item,
-    make_model,
-    make_rubric,
-)
+from tests.support.materials import AGENT, AGENT_AT, ALL, FILES
+from tests.support.records import make_category, make_checkpoint, make_experiment, make_item, make_model, make_rubric
 from tests.support.records import make_scenario as scenario
+from tests.support.repository import write_tree
 
 
 def stack(tmp_path: Path) -> tuple[Library, Path, Path]:
@@ -129,6 +125,46 @@ def test_variants_are_named_after_tier_and_sub_test(tmp_path: Path) -> None:
         "T0/00-vanilla": Treatment(),
         "T0/01-bare": bare,
     }
+
+
+def test_a_variant_carries_digests_of_what_it_names_wherever_it_lies(tmp_path: Path) -> None:
+    library, user, toolkit = stack(tmp_path)
+    write_tree(toolkit, FILES)
+    write_tier(user, all=ALL)
+    (before,) = library.variants().values()
+    assert list(before.materials) == ["mcp/clock", "skills/greeting", "agents/reader"]
+    write(toolkit / AGENT_AT, AGENT + "More.\n")
+    assert library.variants()["T0/00-all"].digest != before.digest
+
+
+def test_faults_of_what_a_variant_names_are_told_with_the_tier_that_names_it(tmp_path: Path) -> None:
+    tier = write_tier(tmp_path, all=ALL)
+    with pytest.raises(ConfigError) as caught:
+        Library((tmp_path,)).variants()
+    said = str(caught.value).splitlines()
+    assert [line.partition(" is not in ")[0] for line in said] == [
+        f"{tier}: T0/00-all: {name}" for name in ("mcp: 'clock'", "skills: 'greeting'", "agents: 'reader'")
+    ]
+
+
+def test_an_inventory_is_of_one_agent_at_one_version(tmp_path: Path) -> None:
+    library, user, toolkit = stack(tmp_path)
+    write_yaml(toolkit / "config" / "inventories" / "cli-1.yaml", make_inventory())
+    assert library.inventory("cli", "1") == make_inventory()
+    assert [library.inventory(*which) for which in (("cli", "2"), ("cli", None), ("other", "1"))] == [None] * 3
+    write_yaml(user / "config" / "inventories" / "cli-1.yaml", make_inventory(tools=()))
+    assert library.inventory("cli", "1") == make_inventory(tools=())
+    assert library.inventories() == [make_inventory(tools=())]
+
+
+def test_an_inventory_of_another_version_than_its_file_says_is_refused(tmp_path: Path) -> None:
+    path = write_yaml(tmp_path / "config" / "inventories" / "cli-2.yaml", make_inventory())
+    library = Library((tmp_path,))
+    said = rf"{path}: is of cli-1, but the file is named 'cli-2'; make them equal"
+    with pytest.raises(ConfigError, match=said):
+        library.inventory("cli", "2")
+    with pytest.raises(ConfigError, match=said):
+        library.inventories()
 
 
 def test_a_sub_test_given_in_two_files_is_refused(tmp_path: Path) -> None:

@@ -129,3 +129,15 @@ def test_a_limit_above_what_the_model_writes_stays_out() -> None:
 def test_without_settings_the_bytes_stay() -> None:
     question = understood(BODY)
     assert adjust(question, {}, None) is question
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "probing"), [(1, True), (2, False), (0, False), (None, False), ("1", False), ([1], False)]
+)
+def test_a_request_for_one_token_asks_only_whether_there_would_be_an_answer(max_tokens: Any, probing: bool) -> None:
+    assert understood({**BODY, "max_tokens": max_tokens}).probing is probing
+    assert (
+        adjust(understood({**BODY, "max_tokens": max_tokens}), {"max_tokens": 9}, model("max_tokens")).probing
+        is probing
+    )
+    assert not understood({"model": "m"}).probing

@@ -4,7 +4,7 @@ import pytest
 
 from scylla_gha.model.report import Counts
 from scylla_gha.render import text
-from tests.support.records import COUNTS, make_summary
+from tests.support.records import COUNTS, make_report, make_summary
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,20 @@ def test_interval(low: float | None, high: float | None, expected: str) -> None:
 )
 def test_denominators_are_one_number_only_where_all_are_equal(given: Counts, expected: str) -> None:
     assert text.counts(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"delivery": None}, "4 planned, 3 ran, 2 judged, 1 scored; judges $0.00"),
+        ({"delivery": (2, 3)}, "4 planned, 3 ran, 2 judged, 1 scored; delivery proved in 2 of 3; judges $0.00"),
+        ({"delivery": (0, 3)}, "4 planned, 3 ran, 2 judged, 1 scored; delivery proved in 0 of 3; judges $0.00"),
+        ({"judge_usd": None}, "4 planned, 3 ran, 2 judged, 1 scored; judges ?"),
+    ],
+)
+def test_totals_say_what_is_proved_where_there_was_something_to_prove(given: dict[str, Any], expected: str) -> None:
+    counts = Counts(planned=4, ran=3, judged=2, scored=1)
+    assert text.totals(make_report(counts=counts, **given)) == expected
 
 
 @pytest.mark.parametrize(("given", "expected"), [({"S": 1, "A": 12, "F": 3}, "1S 12A 3F"), ({}, "-")])

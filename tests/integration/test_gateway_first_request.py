@@ -1,0 +1,99 @@
+"""The first request of a lane, kept by a running gateway before it is passed on."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.gateway import ask, hosted, question
+from tests.support.provider import Body, Fail, Hangup, Say, serve
+
+
+def raw(text: str) -> bytes:
+    """A request as a client might write it, which no other writing of it equals."""
+    return json.dumps(question(text), indent=3).encode()
+
+
+def test_it_is_there_before_the_provider_is_asked(tmp_path: Path) -> None:
+    place = tmp_path / "first-request.json"
+    found: list[bytes] = []
+
+    def look(_: Body) -> Say:
+        found.append(place.read_bytes())
+        return Say("Hi.")
+
+    with serve(look) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane(first_request=place)
+        for text in ("first", "second"):
+            ask(door, raw(text))
+    assert found == [raw("first")] * 2
+
+
+def test_a_count_and_a_probe_go_before_it(tmp_path: Path) -> None:
+    place = tmp_path / "first-request.json"
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane(first_request=place)
+        ask(door, question("count"), "/v1/messages/count_tokens")
+        ask(door, question("probe", max_tokens=1))
+        assert not place.exists()
+        ask(door, raw("first"))
+    assert place.read_bytes() == raw("first")
+
+
+@pytest.mark.parametrize("answer", [Fail(529), Hangup()], ids=["error", "hangup"])
+def test_one_without_an_answer_is_it_too(tmp_path: Path, answer: Fail | Hangup) -> None:
+    place = tmp_path / "first-request.json"
+    with serve(lambda _: answer) as provider, hosted(tmp_path, provider.url) as host:
+        ask(host.lane(first_request=place), raw("first"))
+    assert place.read_bytes() == raw("first")
+
+
+def test_one_that_a_budget_refuses_is_it_too(tmp_path: Path) -> None:
+    place = tmp_path / "first-request.json"
+    with hosted(tmp_path) as host:
+        assert ask(host.lane(first_request=place, budget_usd=0.0), raw("first")).status == 403
+    assert place.read_bytes() == raw("first")
+
+
+def test_it_is_what_the_provider_is_sent_with_configured_settings(tmp_path: Path) -> None:
+    place = tmp_path / "first-request.json"
+    with serve(lambda _: Say("Hi.")) as provider, \
+            hosted(tmp_path, provider.url, knobs={"agent": {"max_tokens": 7}}) as host:  # fmt: skip
+        ask(host.lane(first_request=place), raw("first"))
+    assert place.read_bytes() == provider.raw[0]
+    assert json.loads(place.read_bytes())["max_tokens"] == 7
+
+
+def test_a_gateway_that_starts_again_writes_nothing_over_it(tmp_path: Path) -> None:
+    place = tmp_path / "first-request.json"
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane(first_request=place)
+        ask(door, raw("first"))
+        assert host.gateway.pid is not None
+        os.kill(host.gateway.pid, signal.SIGKILL)
+        host.gateway.close(door)
+        again = host.lane(first_request=place)
+        assert ask(again, raw("second")).status == 200
+    assert place.read_bytes() == raw("first")
+
+
+def test_in_a_replay_it_is_kept_as_well_matched_or_not(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, \
+            hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
+        ask(host.lane(), raw("known"))
+    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
+        for name, status in (("known", 200), ("other", 404)):
+            place = tmp_path / f"{name}.json"
+            assert ask(host.lane(role="agent", first_request=place), raw(name)).status == status
+            assert place.read_bytes() == raw(name)
+
+
+def test_each_lane_has_its_own(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        doors = {name: host.lane(cell=name, first_request=tmp_path / f"{name}.json") for name in ("a", "b")}
+        ask(host.lane(cell="c"), raw("c"))
+        for name, door in doors.items():
+            ask(door, raw(name))
+    assert [(tmp_path / f"{name}.json").read_bytes() for name in "ab"] == [raw("a"), raw("b")]

@@ -1,0 +1,126 @@
+"""What a treatment's proof is made of: records, and a start event and a request in the form of Claude Code 2.1.197.
+
+The lists are cut short; what is left has the CLI's own words, since the proof reads them.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from scylla_gha.agents import claude_delivery
+from scylla_gha.model.delivery import Declared, Inventory, Observed
+from scylla_gha.variants.delivery import line_hash
+
+Body = dict[str, Any]
+
+BILLING = "x-anthropic-billing-header: cc_version=2.1.197.8dc; cc_entrypoint=sdk-cli;"
+ITSELF = "You are a Claude agent, built on Anthropic's Claude Agent SDK."
+PROMPT = """
+You are an interactive agent that helps users with software engineering tasks.
+
+# Memory
+Your memory is a directory at `/tmp/1/home/.claude/projects/-tmp-1-workspace/memory/`.
+
+# Environment
+You have been invoked in the following environment:
+ - Primary working directory: /tmp/1/workspace
+
+# Context management
+Act.
+"""
+GIT_STATUS = "\ngitStatus: This is the git status at the start of the conversation.\n\nStatus:\n(clean)"
+LINES = ("You are an interactive agent that helps users with software engineering tasks.", "# Memory",
+         "Your memory is a directory at `MEMORY`.", "# Context management", "Act.")  # fmt: skip
+TASK = "Make greet.sh say hello.\n"
+AGENTS = """\
+Available agent types for the Agent tool:
+- Explore: Fast read-only search agent (eg. "src/components/**/*.tsx"). (Tools: All tools except Agent, Edit)
+- proofreader: Reads proofs (Tools: Read)
+
+When you launch multiple agents for independent work, send them in a single message with multiple tool uses.
+"""
+SKILLS = """\
+The following skills are available for use with the Skill tool:
+
+- team:greeting: How to greet
+- claude-api: Reference for the API.
+TRIGGER — read BEFORE opening the target file.
+- init: Initialize a new CLAUDE.md file with codebase documentation"""
+CONTEXT = """\
+<system-reminder>
+As you answer the user's questions, you can use the following context:
+# claudeMd
+Codebase and user instructions are shown below.
+
+CLAUDE# currentDate
+Today's date is 2026-11-22.
+</system-reminder>
+
+"""
+TOOLS = ("Agent", "Bash", "Edit", "Read", "Skill", "Write")
+
+
+def start_event(**given: Any) -> Body:
+    """Six tools and one of a server, which works; a plugin with a skill; a sub-agent."""
+    return {
+        "type": "system", "subtype": "init", "cwd": "/tmp/1/workspace", "session_id": "s",
+        "tools": ["Task", *TOOLS[1:], "mcp__clock__now"],
+        "mcp_servers": [{"name": "clock", "status": "connected"}],
+        "model": "m", "permissionMode": "bypassPermissions", "slash_commands": ["team:greeting", "clear"],
+        "claude_code_version": "2.1.197", "agents": ["Explore", "proofreader"], "skills": ["team:greeting", "init"],
+        "plugins": [{"name": "team", "path": "/tmp/1/home/team", "source": "team@inline"}], **given,
+    }  # fmt: skip
+
+
+def request(*instructions: str, prompt: str = PROMPT + GIT_STATUS, **given: Any) -> Body:
+    """The same in a request; `instructions` are files that were put in, as `PATH (KIND)`."""
+    files = "".join(f"Contents of {each}:\n\nBe good.\n\n" for each in instructions)
+    blocks = [{"type": "text", "text": text} for text in (BILLING, ITSELF, prompt)]
+    said = [{"type": "text", "text": CONTEXT.replace("CLAUDE#", f"{files}#")}, {"type": "text", "text": TASK}]
+    return {
+        "model": "m", "max_tokens": 64000, "stream": True, "system": blocks,
+        "tools": [{"name": name, "input_schema": {}} for name in (*TOOLS, "mcp__clock__now")],
+        "messages": [{"role": "user", "content": said}, {"role": "system", "content": f"{AGENTS}\n{SKILLS}"}], **given,
+    }  # fmt: skip
+
+
+def observe(folder: Path, start: Body | bytes | None, body: Body | bytes | None) -> dict[str, Observed]:
+    """What is read of a transcript and a request, by source; None: there is none."""
+    transcript, asked = folder / "transcript.jsonl", folder / "first-request.json"
+    transcript.write_bytes(b"" if start is None else _bytes(start) + b"\n")
+    if body is not None:
+        asked.write_bytes(_bytes(body))
+    return {one.source: one for one in claude_delivery.observe(transcript, asked)}
+
+
+def _bytes(content: Body | bytes) -> bytes:
+    return content if isinstance(content, bytes) else json.dumps(content).encode()
+
+
+def make_declared(**given: Any) -> Declared:
+    """No treatment, of the model `m`."""
+    fields = {"model": "m", "system_prompt": None, "tools": None, "least_tools": ("Bash",), "places": ("/w", "/h")}
+    return Declared.model_validate({**fields, **given})
+
+
+def make_inventory(**given: Any) -> Inventory:
+    """A CLI with two tools, a skill, a sub-agent and a prompt of one line."""
+    fields = {"agent": "cli", "version": "1", "models": ("m",), "tools": ("Bash", "Read"), "skills": ("init",),
+              "agents": ("Explore",), "prompt_lines": (line_hash("Be an agent."),)}  # fmt: skip
+    return Inventory.model_validate({**fields, **given})
+
+
+def make_start(**given: Any) -> Observed:
+    """The start event of that CLI."""
+    fields = {"source": "start event", "model": "m", "tools": ("Bash", "Read"), "offered": 2, "mcp_servers": (),
+              "skills": ("init",), "agents": ("Explore",), "plugins": ()}  # fmt: skip
+    return Observed.model_validate({**fields, **given})
+
+
+def make_request(prompt: str = "Be an agent.", **given: Any) -> Observed:
+    """Its first request."""
+    lines = tuple(line for line in prompt.splitlines() if line.strip())
+    fields = {"source": "first request", "model": "m", "system_prompt": prompt, "prompt_lines": lines,
+              "tools": ("Bash", "Read"), "offered": 2, "mcp_servers": (), "skills": ("init",), "agents": ("Explore",),
+              "instructions": ()}  # fmt: skip
+    return Observed.model_validate({**fields, **given})
