@@ -159,8 +159,21 @@ def _warnings(plan: Plan, arms: Sequence[ArmSummary], rows: Sequence[Result], st
         yield "Trials ran on the host itself: the network was open, and files of this user could be read."
     for name, unverified in sorted({(r.arm, r.delivery_unverified) for r in rows if r.delivery_unverified}):
         yield f"{name}: not all of its treatment could be verified: {unverified}."
+    yield from _safety_net(arms, rows)
     if strangers:
         yield f"{strangers} rows belong to no planned cell (another plan, other keys, or given twice) and are left out."
+
+
+def _safety_net(arms: Sequence[ArmSummary], rows: Sequence[Result]) -> Iterator[str]:
+    """What the safety net did to an arm: a blocked call may have cost a trial its success."""
+    for arm in arms:
+        mine = [row for row in rows if row.arm == arm.arm]
+        blocked = [row.blocked_calls for row in mine if row.blocked_calls]
+        unread = sum(row.unread_calls or 0 for row in mine)
+        if blocked:
+            yield f"{arm.arm}: the safety net blocked {sum(blocked)} calls, in {len(blocked)} of {len(mine)} trials."
+        if unread:
+            yield f"{arm.arm}: the safety net let {unread} calls pass that it could not read whole."
 
 
 def _arm_warnings(arm: ArmSummary) -> Iterator[str]:

@@ -72,6 +72,8 @@ def _row(
         broken_guards=len(score.broken) if score else 0,
         attempts=len(trial.attempts), seconds=last.seconds, turns=last.turns,
         tool_calls=sum(last.tool_calls.values()), failed_tool_calls=last.failed_tool_calls,
+        blocked_calls=len(last.safety_net.blocked) if last.safety_net else None,
+        unread_calls=last.safety_net.unread if last.safety_net else None,
         **usage.model_dump(), judge_usd=judge_usd,
         unadjusted=" ".join(last.unadjusted), judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
         subscription=any(attempt.subscription for attempt in trial.attempts)

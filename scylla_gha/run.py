@@ -113,8 +113,13 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, command)
     _keep_trajectory(reading.trajectory, ground, folder)
-    attempt = attempt.model_copy(update={"base_commit": ground.start.commit,
-                                         "workspace_digest": ground.start.manifest.tree})  # fmt: skip
+    attempt = attempt.model_copy(
+        update={
+            "base_commit": ground.start.commit,
+            "workspace_digest": ground.start.manifest.tree,
+            "safety_net": reading.safety_net if runner.limits.safety_net else None,
+        }
+    )
     write_record(folder.file("attempt.json"), attempt)
     return attempt
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.outfit import Outfit
-from scylla_gha.model.trial import Outcome, Trajectory
+from scylla_gha.model.trial import Outcome, Trajectory, Watched
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Finished
 
@@ -77,6 +77,7 @@ class Reading:
     trajectory: Trajectory = Trajectory()
     turns: int | None = None
     version: str | None = None
+    safety_net: Watched | None = None
 
 
 @dataclass(frozen=True, slots=True)

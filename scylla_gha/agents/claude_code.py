@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha import proc
-from scylla_gha.agents import claude_delivery, claude_outcome, claude_session
+from scylla_gha.agents import claude_delivery, claude_net, claude_outcome, claude_session
 from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
 from scylla_gha.errors import ToolError
 from scylla_gha.model.delivery import Declared, Observed
@@ -61,13 +61,15 @@ class ClaudeCode:
         }
         if task.access:
             env |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
-        return Command((*argv, *_flags(task.treatment), *_outfit_flags(task.outfit, task.home)), env=env)
+        settings = _settings_flags(task)
+        return Command((*argv, *_flags(task.treatment), *settings, *_outfit_flags(task.outfit, task.home)), env=env)
 
     def read(self, ended: Ended) -> Reading:
         """Read the transcript, then decide by rule."""
         session = claude_session.read(ended.transcript, ended.home / ".claude" / "projects")
         outcome, reason, retryable = claude_outcome.decide(session, ended)
-        return Reading(outcome, reason, retryable, session.trajectory, session.turns, session.version)
+        watched = claude_net.watched(ended.transcript)
+        return Reading(outcome, reason, retryable, session.trajectory, session.turns, session.version, watched)
 
     def declare(self, task: Task, workspace: Path) -> Declared:
         """The treatment in the CLI's names."""
@@ -88,9 +90,15 @@ def _flags(treatment: Treatment) -> list[str]:
         flags += ["--setting-sources", ",".join(treatment.setting_sources)]
     if treatment.tools is not None:
         flags += ["--tools", ",".join(treatment.tools)]
-    if treatment.settings is not None:
-        flags += ["--settings", json.dumps(treatment.settings)]
     return flags
+
+
+def _settings_flags(task: Task) -> list[str]:
+    """The treatment's settings, with the safety net's hook."""
+    given = task.treatment.settings
+    if task.limits.safety_net:
+        return claude_net.flags(given, task.home)
+    return [] if given is None else ["--settings", json.dumps(given)]
 
 
 def _outfit_flags(outfit: Outfit, home: Path) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from scylla_gha.agents import claude_net, safety_net
 from scylla_gha.agents.base import Task
 from scylla_gha.model.delivery import Declared, Observed
 
@@ -59,6 +60,7 @@ def declare(task: Task, workspace: Path) -> Declared:
         own_skills=tuple(name for folder in folders for name in _own_skills(folder / ".claude")),
         own_agents=tuple(name for folder in folders for name in _own_agents(folder / ".claude" / "agents")),
         usual_tools=not settings,
+        safety_net=task.limits.safety_net and (tools is None or bool(set(tools) & set(safety_net.WATCHED))),
         usual_prompt=tools is None and not settings,
         places=_places([*folders, workspace / "CLAUDE.local.md"] if "local" in sources else folders),
     )
@@ -91,10 +93,10 @@ def _own_agents(folder: Path) -> Iterator[str]:
 
 
 def observe(transcript: Path, request: Path) -> tuple[Observed, ...]:
-    """What the start event and the first request say; a source that is missing or unreadable is left out."""
+    """What the start event, the first request and the hooks say; a source that is missing or unreadable is left out."""
     start = next(_starts(transcript), None)
     asked = _object(request.read_bytes()) if request.exists() else None
-    found = (_of_start(start) if start else None, _of_request(asked) if asked else None)
+    found = (_of_start(start) if start else None, _of_request(asked) if asked else None, claude_net.observe(transcript))
     return tuple(one for one in found if one)
 
 

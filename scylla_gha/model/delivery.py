@@ -7,7 +7,7 @@ from pydantic import Field
 from scylla_gha.model.record import Record
 from scylla_gha.model.variant import SystemPrompt
 
-Source = Literal["start event", "first request"]
+Source = Literal["start event", "first request", "hook events"]
 
 
 class Inventory(Record):
@@ -40,6 +40,7 @@ class Declared(Record):
     plugins: tuple[str, ...] = ()
     usual_tools: Annotated[bool, Field(description="no settings might change the CLI's choice of tools")] = True
     usual_prompt: Annotated[bool, Field(description="the CLI's own prompt is as without any treatment")] = True
+    safety_net: Annotated[bool, Field(description="a hook judges each call that can destroy something")] = False
     places: Annotated[tuple[str, ...], Field(description="instruction files that may be read, or folders of them")] = ()
 
 
@@ -60,6 +61,8 @@ class Observed(Record):
     agents: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
     instructions: Annotated[tuple[str, ...] | None, Field(description="instruction files that were put in")] = None
+    guarded: Annotated[int | None, Field(description="calls that the safety net was asked about")] = None
+    unguarded: Annotated[tuple[str, ...], Field(description="calls that ran without it")] = ()
     remarks: Annotated[tuple[str, ...], Field(description="what it says of a thing that is not there")] = ()
 
 

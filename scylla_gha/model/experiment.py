@@ -19,6 +19,7 @@ class Limits(Record):
     diff_mb: Annotated[int, Field(gt=0, description="size of all files that the agent changed")] = 64
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     api_retries: Annotated[int, Field(ge=0, description="how often the agent CLI repeats a failed request")] = 4
+    safety_net: Annotated[bool, Field(description="block the agent's destructive commands, in all arms alike")] = True
 
 
 class Retry(Record):

@@ -52,6 +52,8 @@ class Result(Record):
     turns: int | None
     tool_calls: int
     failed_tool_calls: int
+    blocked_calls: Annotated[int | None, Field(description="by the safety net; null: there was none")]
+    unread_calls: Annotated[int | None, Field(description="that the safety net allowed without reading them whole")]
     delivered: Annotated[bool | None, Field(description="its treatment was proved; null: there was none to prove")]
     delivery_unverified: Annotated[str | None, Field(description="what of it no source tells")]
     files_changed: int | None

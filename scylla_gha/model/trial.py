@@ -94,6 +94,22 @@ class DiffStat(Record):
     skipped: Annotated[tuple[str, ...], Field(description="what is no file, link or folder, so not in the diff")] = ()
 
 
+class Blocked(Record):
+    """A call that the safety net blocked: by which rule, and its command or path, cut at 300 characters."""
+
+    rule: str
+    tool: str
+    command: str
+
+
+class Watched(Record):
+    """What the safety net did in an attempt."""
+
+    calls: Annotated[int, Field(description="that it was asked about, those of sub-agents included")] = 0
+    blocked: tuple[Blocked, ...] = ()
+    unread: Annotated[int, Field(description="allowed, though they could not be read whole or the net had a fault")] = 0
+
+
 class Attempt(Record):
     """One start of the agent on a cell. All attempts are kept, and what they cost counts."""
 
@@ -115,6 +131,7 @@ class Attempt(Record):
     turns: int | None = None
     tool_calls: dict[str, int] = {}
     failed_tool_calls: int = 0
+    safety_net: Annotated[Watched | None, Field(description="None: there was none")] = None
     agent_version: str | None = None
     exit_code: int | None = None
     delivery: Annotated[Delivery | None, Field(description="None: nothing was to be delivered, or none started")] = None

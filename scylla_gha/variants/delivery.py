@@ -8,13 +8,15 @@ what was not declared can be told of MCP servers, plugins, explicit tools and re
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, get_args
+from typing import Final
 
 from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed, Source
 
+ALWAYS_SEEN: Final[frozenset[Source]] = frozenset({"start event", "first request"})
 _SHOWN: Final = 60
 _LONGEST_PATH: Final = 300
 _MOST: Final = 50  # faults that are named
+_NAMED: Final = 5
 _HASH_DIGITS: Final = 8
 _UNKNOWN: Final = Inventory(agent="", version="", models=(), tools=(), skills=(), agents=(), prompt_lines=())
 
@@ -30,7 +32,7 @@ def prove(declared: Declared, seen: Sequence[Observed], inventory: Inventory | N
         inventory: what the CLI brings by itself; None where it is not known for this version.
     """
     missing = dict.fromkeys(each for one in seen for each in _missing(declared, one, inventory))
-    is_whole = {one.source for one in seen} == set(get_args(Source))
+    is_whole = {one.source for one in seen} >= ALWAYS_SEEN
     missing |= dict.fromkeys(_untold(declared, seen)) if is_whole else {}
     undeclared = dict.fromkeys(each for one in seen for each in _undeclared(declared, one, inventory))
     prompts = [one.system_prompt for one in seen if one.system_prompt is not None]
@@ -71,6 +73,8 @@ def _missing(declared: Declared, one: Observed, inventory: Inventory | None) -> 
     for kind, wanted, found in _kinds(declared, one):
         if found is not None:
             yield from (f"{kind} {name} ({one.source}{_remark(one, name)})" for name in wanted if name not in found)
+    if declared.safety_net and one.unguarded:
+        yield f"safety net ({one.source}): it was not asked about {', '.join(one.unguarded[:_NAMED])}"
     if one.system_prompt is not None:
         yield from _prompt_missing(declared, one.system_prompt, one.prompt_lines or (), inventory)
 
@@ -115,15 +119,21 @@ def _undeclared(declared: Declared, one: Observed, inventory: Inventory | None) 
     if inventory is not None and one.source == "start event":  # in the request they are words among others
         yield from _beyond("skill", one.skills, (*declared.skills, *declared.own_skills, *own.skills))
         yield from _beyond("sub-agent", one.agents, (*declared.agents, *declared.own_agents, *own.agents))
-    for path in one.instructions or ():
-        if not any(path == place or path.startswith(f"{place}/") for place in declared.places):
-            yield f"instructions of {path[:_LONGEST_PATH]}"
+    yield from _unasked(declared, one)
     if one.model is not None and declared.model is not None and one.model != declared.model:
         yield f"model {_short(one.model)} instead of {declared.model}"
     if inventory is not None and _is_own(declared) and _has_lines(declared, inventory):
         known = {*inventory.prompt_lines, *_appended(declared)}
         strange = [line for line in one.prompt_lines or () if line_hash(line) not in known]
         yield from (f"system prompt line {_short(line.strip())!r}" for line in strange)
+
+
+def _unasked(declared: Declared, one: Observed) -> Iterator[str]:
+    if one.guarded and not declared.safety_net:
+        yield "safety net"
+    for path in one.instructions or ():
+        if not any(path == place or path.startswith(f"{place}/") for place in declared.places):
+            yield f"instructions of {path[:_LONGEST_PATH]}"
 
 
 def _beyond(kind: str, found: Iterable[str] | None, allowed: Iterable[str]) -> Iterator[str]:
@@ -154,6 +164,8 @@ def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Invento
         yield "the CLI wrote no start event"
     if "first request" not in sources:
         yield "no request to the model was seen"
+    if declared.safety_net and "hook events" not in sources:
+        yield "the safety net: no call that it watches was made"
     if inventory is None:
         yield "what the CLI brings by itself: there is no inventory of this version"
         return

@@ -63,7 +63,7 @@ variants: [VARIANT]
 models: [claude-sonnet-5]
 repetitions: REPETITIONS
 baseline: BASELINE.claude-code.claude-sonnet-5
-limits: {timeout_seconds: 60, api_retries: 0}
+limits: {timeout_seconds: 60, LIMITS}
 """
 
 
@@ -86,13 +86,20 @@ exec {shlex.quote(str(real))} "$@"
 
 
 def evaluate(
-    root: Path, provider: Provider, variant: str, taken: str = "--none", added: str = "", repetitions: int = 1
+    root: Path,
+    provider: Provider,
+    variant: str,
+    taken: str = "--none",
+    added: str = "",
+    *,
+    repetitions: int = 1,
+    limits: str = "api_retries: 0",
 ) -> dict[str, Any]:
     """Run it; the report."""
     write_tree(root, FILES)
     baseline = variant.lower().replace("/", "-")
     text = EXPERIMENT.replace("VARIANT", variant).replace("BASELINE", baseline)
-    (root / "probe.yaml").write_text(text.replace("REPETITIONS", str(repetitions)))
+    (root / "probe.yaml").write_text(text.replace("REPETITIONS", str(repetitions)).replace("LIMITS", limits))
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
     path = f"{claude(root, taken, added)}:{scylla_path()}"
     said = scylla("evaluate", "probe.yaml", "--yes", "--json", "--jobs", "1", cwd=root, env={**env, "PATH": path})
@@ -129,7 +136,7 @@ def test_what_is_declared_is_delivered_and_proved(tmp_path: Path, variant: str, 
     attempt = only_attempt(tmp_path)
     delivery = attempt["delivery"]
     assert (attempt["outcome"], delivery["proved"]) == ("completed", True), attempt["reason"]
-    assert delivery["seen"] == ["start event", "first request"]
+    assert delivery["seen"] == ["start event", "first request", "hook events"]
     assert delivery["system_prompt_bytes"] in prompt
     assert delivery["tools"] == tools
     assert report["counts"]["judged"] == 1

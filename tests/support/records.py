@@ -149,7 +149,7 @@ def make_result(cell: Cell | None = None, **given: Any) -> Result:
         "items_na": 0, "items_unjudged": 0, "broken_guards": 0,
         "attempts": 1, "seconds": 2.0, "usd": 0.0, "judge_usd": 0.0, "input_tokens": 0, "output_tokens": 0,
         "cache_read_tokens": 0, "cache_write_tokens": 0, "turns": None, "tool_calls": 0,
-        "failed_tool_calls": 0, "delivered": None,
+        "failed_tool_calls": 0, "blocked_calls": None, "unread_calls": None, "delivered": None,
         "delivery_unverified": None, "files_changed": 1,
         "lines_changed": 1, "base_commit": "0" * 40, "workspace_digest": "start", "sandbox": "host",
     }  # fmt: skip

@@ -32,8 +32,9 @@ def command(
     outfit: Outfit = Outfit(),
     **limits: Any,
 ) -> Command:
-    task = Task(prompt="Do it.", home=home, patch=home, limits=Limits.model_validate(limits), access=access,
-                model=model, treatment=treatment, outfit=outfit)  # fmt: skip
+    given = Limits.model_validate({"safety_net": False, **limits})
+    task = Task(prompt="Do it.", home=home, patch=home, limits=given, access=access, model=model, treatment=treatment,
+                outfit=outfit)  # fmt: skip
     return ClaudeCode().command(task, "/bin/claude")
 
 

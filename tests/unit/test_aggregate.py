@@ -4,12 +4,10 @@ import pytest
 
 import scylla_gha
 from scylla_gha.aggregate import aggregate
-from scylla_gha.model.panel import Control
 from scylla_gha.model.plan import Cell, Plan
-from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import ArmSummary, Counts, Report
 from scylla_gha.model.result import Result
-from scylla_gha.model.trial import Outcome, Usage
+from scylla_gha.model.trial import Outcome
 from tests.support.records import FREE, make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
 FAILED: dict[str, Any] = {"passed": False, "score": 0.3, "grade": "D", "progress": 0.5}
@@ -242,6 +240,17 @@ def test_what_makes_a_number_doubtful_is_warned_of(given: dict[str, Any], expect
     assert list(aggregate(plan_of(*planned), rows).warnings) == expected
 
 
+def test_what_the_safety_net_did_is_told_per_arm() -> None:
+    planned = [*cells(10), *cells(10, "nop")]
+    counts = [(2, 0), (1, 3), *[(0, 0)] * 18]
+    rows = [make_result(cell, blocked_calls=blocked, unread_calls=unread)
+            for cell, (blocked, unread) in zip(planned, counts, strict=True)]  # fmt: skip
+    assert list(aggregate(plan_of(*planned), rows).warnings) == [
+        "oracle: the safety net blocked 3 calls, in 2 of 10 trials.",
+        "oracle: the safety net let 3 calls pass that it could not read whole.",
+    ]
+
+
 def test_items_that_a_panel_found_not_to_apply_are_no_reason_to_miss_one() -> None:
     planned = cells(10)
     plan = plan_of(*planned)
@@ -290,18 +299,3 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
     planned = [*cells(3), *cells(3, "nop")]
     rows = [make_result(cell, score=cell.repetition / 4, agent_version=str(cell.repetition)) for cell in planned]
     assert aggregate(plan_of(*planned), rows) == aggregate(plan_of(*planned), rows[::-1])
-
-
-@pytest.mark.parametrize(("usd", "total"), [(0.5, 0.75), (None, None), (0.0, 0.25)])
-def test_what_controls_cost_is_what_judges_cost(usd: float | None, total: float | None) -> None:
-    probe = Probe(key="k", judge="opus", scenario="001-one", stands=False, usage=Usage(usd=usd))
-    report = aggregate(plan_of(*cells(1)), rows_of(1, judge_usd=0.25), [probe])
-    assert report.judge_usd == total
-
-
-def test_a_judge_that_failed_its_control_is_warned_of() -> None:
-    control = Control(kind="canary", judge="opus", holds=False, why="known-bad 1.00")
-    probes = [Probe(key="k", judge="opus", scenario="001-one", controls=(control,))]
-    expected = ["judge opus failed the canary of 001-one: known-bad 1.00."]
-    assert warned(aggregate(plan_of(*cells(1)), rows_of(1), probes), "canary") == expected
-    assert warned(aggregate(plan_of(*cells(1)), rows_of(1)), "canary") == []

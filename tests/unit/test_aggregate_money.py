@@ -1,13 +1,16 @@
-"""What the report says of budgets, of settings that a model refuses, and of who paid."""
+"""What the report says of budgets, of settings that a model refuses, of who paid, and of the judges' controls."""
 
 from typing import Any
 
 import pytest
 
 from scylla_gha.aggregate import aggregate
+from scylla_gha.model.panel import Control
 from scylla_gha.model.plan import Cell, Plan, Unstarted
+from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Usage
 from tests.support.records import make_cell, make_plan, make_result
 
 
@@ -54,3 +57,18 @@ def test_usd_that_nobody_is_charged_are_warned_of(subscription: bool) -> None:
     report = aggregate(plan_of(*cells(1)), rows_of(1, subscription=subscription))
     expected = ["billing: subscription. USD are list prices of the tokens used, and no bill."]
     assert warned(report, "billing") == (expected if subscription else [])
+
+
+@pytest.mark.parametrize(("usd", "total"), [(0.5, 0.75), (None, None), (0.0, 0.25)])
+def test_what_controls_cost_is_what_judges_cost(usd: float | None, total: float | None) -> None:
+    probe = Probe(key="k", judge="opus", scenario="001-one", stands=False, usage=Usage(usd=usd))
+    report = aggregate(plan_of(*cells(1)), rows_of(1, judge_usd=0.25), [probe])
+    assert report.judge_usd == total
+
+
+def test_a_judge_that_failed_its_control_is_warned_of() -> None:
+    control = Control(kind="canary", judge="opus", holds=False, why="known-bad 1.00")
+    probes = [Probe(key="k", judge="opus", scenario="001-one", controls=(control,))]
+    expected = ["judge opus failed the canary of 001-one: known-bad 1.00."]
+    assert warned(aggregate(plan_of(*cells(1)), rows_of(1), probes), "canary") == expected
+    assert warned(aggregate(plan_of(*cells(1)), rows_of(1)), "canary") == []

@@ -56,7 +56,7 @@ def test_what_a_users_scenario_brings_is_not_the_clis(tmp_path: Path) -> None:
 def test_a_cli_that_does_not_come_as_far_as_a_request_has_none(tmp_path: Path, script: str) -> None:
     said = inventory(tmp_path, script)
     assert (said.code, said.out) == (5, "")
-    assert "claude-code: with claude-haiku-4-5-20251001 it did not come as far as a request: " in said.err
+    assert "claude-code: with claude-fable-5-1 it did not come as far as a request: " in said.err
     assert not (tmp_path / "config").exists()
 
 

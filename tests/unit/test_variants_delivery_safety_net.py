@@ -1,0 +1,40 @@
+"""The safety net is a part of what is declared, and is proved, missing, not declared, or unverified."""
+
+import pytest
+
+from scylla_gha.model.delivery import Declared, Observed
+from scylla_gha.variants.delivery import prove
+
+MANY = tuple(f"Bash {number}" for number in range(9))
+
+
+def hooks(guarded: int, *unguarded: str) -> Observed:
+    return Observed(source="hook events", guarded=guarded, unguarded=unguarded)
+
+
+@pytest.mark.parametrize(
+    ("declared", "seen", "missing", "undeclared"),
+    [
+        pytest.param(True, [hooks(2)], (), (), id="asked about each call"),
+        pytest.param(True, [hooks(1, "Bash 7")], ("safety net (hook events): it was not asked about Bash 7",), (),
+                     id="not asked about one"),
+        pytest.param(True, [hooks(0, *MANY)],
+                     ("safety net (hook events): it was not asked about Bash 0, Bash 1, Bash 2, Bash 3, Bash 4",), (),
+                     id="many are cut"),
+        pytest.param(False, [hooks(0, "Bash 7")], (), (), id="none was wanted"),
+        pytest.param(False, [hooks(1)], (), ("safety net",), id="nobody declared it"),
+    ],
+)  # fmt: skip
+def test_it_is_proved_call_by_call(
+    declared: bool, seen: list[Observed], missing: tuple[str, ...], undeclared: tuple[str, ...]
+) -> None:
+    others = [Observed(source="start event"), Observed(source="first request")]
+    delivery = prove(Declared(model=None, system_prompt=None, tools=None, safety_net=declared), [*others, *seen], None)
+    assert (delivery.missing, delivery.undeclared) == (missing, undeclared)
+    assert delivery.proved is not bool(missing or undeclared)
+
+
+@pytest.mark.parametrize(("declared", "unverified"), [(True, True), (False, False)])
+def test_without_a_call_it_is_unverified(declared: bool, unverified: bool) -> None:
+    delivery = prove(Declared(model=None, system_prompt=None, tools=None, safety_net=declared), [], None)
+    assert ("the safety net: no call that it watches was made" in delivery.unverified) is unverified
