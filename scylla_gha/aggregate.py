@@ -160,6 +160,10 @@ def _warnings(plan: Plan, arms: Sequence[ArmSummary], rows: Sequence[Result], st
     for name, unverified in sorted({(r.arm, r.delivery_unverified) for r in rows if r.delivery_unverified}):
         yield f"{name}: not all of its treatment could be verified: {unverified}."
     yield from _safety_net(arms, rows)
+    if leaked := [row for row in rows if row.redactions]:
+        yield (f"Secrets, or what looks like them, were taken out of what {len(leaked)} of {len(rows)} trials left, "
+               f"at {sum(row.redactions for row in leaked)} places (`redactions` of a row): find out how they got "
+               "there; where they stood in a diff, `[redacted]` was judged in their place.")  # fmt: skip
     if strangers:
         yield f"{strangers} rows belong to no planned cell (another plan, other keys, or given twice) and are left out."
 

@@ -83,6 +83,7 @@ def _row(
         files_changed=len(last.diff.files) if last.diff else None,
         lines_changed=last.diff.added + last.diff.deleted if last.diff else None,
         base_commit=last.base_commit, workspace_digest=last.workspace_digest, sandbox=trial.sandbox,
+        redactions=sum(attempt.redactions for attempt in trial.attempts),
     )  # fmt: skip
 
 

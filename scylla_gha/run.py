@@ -3,7 +3,7 @@
 import datetime
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +15,12 @@ from scylla_gha.model.delivery import Declared, Delivery, Inventory
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.outfit import Outfit
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Step, Trajectory
+from scylla_gha.model.trial import Attempt, Outcome, Step, Trajectory
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Cancel, Finished, Streams
 from scylla_gha.proc import Limits as ProcessLimits
+from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction.sweep import Sweep
 from scylla_gha.sandboxes.base import Box, Sandbox
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.manifest import TooLargeError
@@ -43,6 +45,7 @@ class Runner:
     patch: Path | None = None
     outfit: Outfit = Outfit()
     inventory: Inventory | None = None
+    redactor: Redactor = field(default_factory=Redactor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,33 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     door = _open(runner, workspace, folder)
     task = _task(runner, ground, workspace, door)
     command = runner.agent.command(task, runner.program)
-    declared = runner.agent.declare(task, workspace.repo)
+    sweep = Sweep(_redactor(runner, ground, command))
+    with sweep.guarding(folder.root):
+        attempt = _work(runner, ground, workspace, folder, _Start(task, command, door, sweep))
+    attempt = sweep.record(attempt).model_copy(update={"redactions": sweep.found})
+    write_record(folder.file("attempt.json"), attempt)
+    return attempt
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What an attempt begins with: the task as a command, the way to a model, and what keeps secrets out."""
+
+    task: Task
+    command: Command
+    door: Door | None
+    sweep: Sweep
+
+
+def _redactor(runner: Runner, ground: Ground, command: Command) -> Redactor:
+    """What the task itself holds stays: it only looks like a token, and the agent may have been told to write it."""
+    given = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
+    redactor = runner.redactor.with_secrets(command.secrets)
+    return redactor.knowing(lambda token: token in given or ground.holds(token))
+
+
+def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFolder, start: _Start) -> Attempt:
+    declared = runner.agent.declare(start.task, workspace.repo)
     prompt = folder.file("prompt.md")
     write_text(prompt, ground.folder.prompt)
     streams = Streams(folder.file("transcript.jsonl"), folder.file("stderr.txt"), prompt)
@@ -96,32 +125,30 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     started = datetime.datetime.now(datetime.UTC)
     try:
         finished = runner.sandbox.run(
-            command.argv,
-            Box(workspace.repo, workspace.home, ground.path, command.env),
+            start.command.argv,
+            Box(workspace.repo, workspace.home, ground.path, start.command.env),
             streams,
             ProcessLimits(seconds, runner.limits.file_mb * _MEGA),
             runner.cancel,
         )
     finally:
-        traffic = _settle(runner, door)
+        traffic = _settle(runner, start.door)
     for path in (streams.stdout, streams.stderr):
-        _redact(path, command)
+        start.sweep.file(path)  # before a reason is cut out of them, and perhaps a secret in two
     reading = runner.agent.read(
         Ended(finished, started.timestamp(), seconds, streams.stdout, streams.stderr, workspace.home)
     )
     delivery = _delivery(runner, declared, folder)
     attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
-    attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, command)
+    attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, start.sweep)
     _keep_trajectory(reading.trajectory, ground, folder)
-    attempt = attempt.model_copy(
+    return attempt.model_copy(
         update={
             "base_commit": ground.start.commit,
             "workspace_digest": ground.start.manifest.tree,
             "safety_net": reading.safety_net if runner.limits.safety_net else None,
         }
     )
-    write_record(folder.file("attempt.json"), attempt)
-    return attempt
 
 
 def _open(runner: Runner, workspace: Workspace, folder: AttemptFolder) -> Door | None:
@@ -209,18 +236,17 @@ def _attempt(
 
 
 def _keep_diff(
-    attempt: Attempt, ground: Ground, workspace: Workspace, folder: AttemptFolder, max_bytes: int, command: Command
+    attempt: Attempt, ground: Ground, workspace: Workspace, folder: AttemptFolder, max_bytes: int, sweep: Sweep
 ) -> Attempt:
     try:
-        stat, patch = snapshot(ground.start, workspace, max_bytes)
+        stat, patch = snapshot(ground.start, workspace, max_bytes, sweep.clean)
     except TooLargeError as error:
         reason = f"left {error} beyond the start state, the limit of a diff (limits.diff_mb); {attempt.reason}"
         outcome = Outcome.AGENT_ERROR if attempt.outcome.measures_agent else attempt.outcome
         return attempt.model_copy(update={"outcome": outcome, "reason": reason})
     if patch:
-        write_bytes(folder.file("diff.patch"), _clean(patch, command))
-    named = DiffStat.model_validate_json(_clean(stat.model_dump_json().encode(), command))
-    return attempt.model_copy(update={"diff": named})
+        write_bytes(folder.file("diff.patch"), patch)
+    return attempt.model_copy(update={"diff": stat})
 
 
 def _keep_trajectory(trajectory: Trajectory, ground: Ground, folder: AttemptFolder) -> None:
@@ -228,17 +254,3 @@ def _keep_trajectory(trajectory: Trajectory, ground: Ground, folder: AttemptFold
         prompt = Step(source="user", text=ground.folder.prompt)
         whole = trajectory.model_copy(update={"steps": (prompt, *trajectory.steps)})
         write_record(folder.file("trajectory.json"), whole)
-
-
-def _redact(path: Path, command: Command) -> None:
-    content = path.read_bytes()
-    clean = _clean(content, command)
-    if clean != content:
-        write_bytes(path, clean)
-
-
-def _clean(content: bytes, command: Command) -> bytes:
-    """Take the keys that the agent was given out of what is kept."""
-    for secret in command.secrets:
-        content = content.replace(secret.encode(), b"[redacted]")
-    return content

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+import click
+
 from scylla_gha.cli.allowance import Allowance
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
@@ -14,6 +16,8 @@ from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.journal import account
 from scylla_gha.gateway.settings import ANTHROPIC, Settings
 from scylla_gha.model.traffic import Role
+from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction.worth import secrets_in
 from scylla_gha.store import RunFolder, traffic_of
 
 _KEY: Final = "ANTHROPIC_API_KEY"
@@ -34,11 +38,13 @@ def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Ta
 
 @contextmanager
 def reach(journey: Journey, tape: Tape) -> Iterator[None]:
-    """Give the journey a running gateway while it needs one.
+    """Give the journey the secrets that must not be stored, and a running gateway while it needs one.
 
     The gateway keeps the budgets; what all traffic in the run's folder cost is spent of them already.
     """
     experiment = journey.plan.experiment
+    secrets = _secrets()
+    journey.redactor = Redactor(secrets)
     agents = any(installed.agent.package for installed in journey.agents.values())
     if not agents and not journey.judges:
         yield
@@ -53,6 +59,7 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
         role_usd=experiment.role_budget_usd.by_role(),
         spent_usd=spent_usd(journey.folder),
         rate_limit_seconds=experiment.limits.rate_limit_seconds,
+        hidden=secrets,
         record=tape.record,
         replay=tape.replay,
     )
@@ -60,6 +67,14 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
         journey.gateway = running
         journey.allowance = Allowance(experiment, running)
         yield
+
+
+def _secrets() -> tuple[str, ...]:
+    """The values of the environment that must not be stored; tells of those that cannot be looked for."""
+    secrets, unfit = secrets_in(os.environ)
+    for name, reason in unfit.items():
+        click.echo(f"{name} is not looked for in what is stored: it is {reason}", err=True)
+    return tuple(secrets.values())
 
 
 def spent_usd(folder: RunFolder) -> dict[Role, float]:

@@ -19,6 +19,7 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
 from scylla_gha.prepare import lay_ground
 from scylla_gha.proc import Cancel
+from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.ground import Ground
@@ -39,6 +40,7 @@ class Journey:
     fresh: bool = False
     judging: bool = True
     docket: Docket = field(default_factory=Docket)
+    redactor: Redactor = field(default_factory=Redactor)
     stopped: dict[str, str] = field(default_factory=dict)  # arms of which no further cell is started, and why
     unstarted: dict[str, str] = field(default_factory=dict)  # cells, and why
     _grounds: dict[str, Ground | Exception] = field(default_factory=dict)

@@ -20,6 +20,8 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.prepare import prepare
+from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction.sweep import Sweep
 from scylla_gha.run import Runner, run
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.seeding.workspace import scratch
@@ -94,7 +96,7 @@ def _allowed(journey: Journey, cell: Cell) -> AbstractContextManager[str | None]
 
 def _made(journey: Journey, cell: Cell, place: CellFolder) -> Trial:
     _clear_way(journey, cell, place)
-    attempts = [_attempt_left_in(folder) for folder in place.attempts()]
+    attempts = [_attempt_left_in(folder, journey.redactor) for folder in place.attempts()]
     trial = _try(journey, cell, place, attempts)
     write_record(place.trial, trial)
     return trial
@@ -110,14 +112,16 @@ def _clear_way(journey: Journey, cell: Cell, place: CellFolder) -> None:
     write_record(place.cell, cell)
 
 
-def _attempt_left_in(folder: AttemptFolder) -> Attempt:
+def _attempt_left_in(folder: AttemptFolder, redactor: Redactor) -> Attempt:
     """An earlier attempt; one without a record was in flight when the harness was killed, and its cost is unknown."""
     stored = read_record(folder.file("attempt.json"), Attempt)
     if stored is not None:
         return stored
+    sweep = Sweep(redactor)
+    sweep.folder(folder.root)
     began = datetime.datetime.fromtimestamp(folder.root.stat().st_ctime, datetime.UTC)
     return Attempt(number=folder.number, outcome=Outcome.CANCELLED, reason="the harness was killed in the middle of it",
-                   retryable=True, started_at=began, seconds=0.0, usage=Usage())  # fmt: skip
+                   retryable=True, started_at=began, seconds=0.0, usage=Usage(), redactions=sweep.found)  # fmt: skip
 
 
 def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt]) -> Trial:
@@ -152,6 +156,7 @@ def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
         usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # what an agent did was paid for
         attempt = Attempt(number=folder.number, outcome=Outcome.FIXTURE_ERROR, reason=str(error), retryable=False,
                           started_at=now, seconds=0.0, usage=usage)  # fmt: skip
+        attempt = Sweep(journey.redactor).record(attempt)
         write_record(folder.file("attempt.json"), attempt)
         return attempt
 
@@ -171,6 +176,7 @@ def _runner(journey: Journey, cell: Cell) -> Runner:
         cancel=journey.cancel,
         outfit=outfit(arm.variant, journey.library.roots),
         inventory=journey.library.inventory(arm.agent, arm.version),
+        redactor=journey.redactor,
     )
 
 
@@ -181,6 +187,9 @@ def _judgment(journey: Journey, cell: Cell, trial: Trial, place: CellFolder) -> 
     key = journey.key(cell, trial)
     made = find_judgment(place, key)
     if made is None or made.error is not None or journey.fresh:
-        made = judge(trial, journey.ground(cell.scenario), place, journey.bench)
+        ground = journey.ground(cell.scenario)
+        sweep = Sweep(journey.redactor.knowing(ground.holds))
+        with sweep.guarding(place.attempt(trial.last.number).root):
+            made = sweep.record(judge(trial, ground, place, journey.bench))
     keep_judgment(place, made, stands=key == journey.own_key(cell, trial))
     return made

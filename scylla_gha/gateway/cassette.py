@@ -5,11 +5,9 @@ asked three times has three answers, in their order, and a fourth is unmatched. 
 and no key.
 """
 
-import itertools
 from collections import defaultdict, deque
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from pydantic import ValidationError
@@ -17,8 +15,8 @@ from pydantic import ValidationError
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.paths import Names
 from scylla_gha.model.record import Record
+from scylla_gha.redaction.pieces import piece_of, recut
 
-_TEXTS: Final = ("text", "partial_json", "thinking")  # what an event may add to its content block
 _EVENT_END: Final = b"\n\n"
 
 
@@ -44,19 +42,15 @@ def is_stream(content_type: str) -> bool:
 class Recorder:
     """Appends to one cassette. A killed process leaves at worst a torn last line, which goes at the next start."""
 
-    def __init__(self, path: Path, secrets: tuple[str, ...]) -> None:
+    def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab", buffering=0)
         content = path.read_bytes()
         self._file.truncate(content.rfind(b"\n") + 1)
-        self._secrets = secrets
 
     def keep(self, take: Take) -> None:
         """Append one answer."""
-        line = take.model_dump_json()
-        for secret in self._secrets:  # an error message may have quoted it
-            line = line.replace(secret, "[key]")
-        self._file.write(line.encode() + b"\n")
+        self._file.write(take.model_dump_json().encode() + b"\n")
 
     def close(self) -> None:
         """Close the file."""
@@ -101,8 +95,8 @@ def _read(path: Path) -> list[Take]:
 
 
 def neutral(body: bytes, names: Names, *, streamed: bool) -> str:
-    """An answer with names in place of folders, also where a folder is split over several events of a stream."""
-    whole = _without_split_folders(body, names) if streamed else body
+    """An answer with names for folders and without secrets, also where one is split over several events of a stream."""
+    whole = _without_split(body, names) if streamed else body
     return names.hide(whole).decode(errors="replace")
 
 
@@ -112,54 +106,14 @@ def events(body: bytes) -> list[bytes]:
     return [event + _EVENT_END for event in whole] + ([rest] if rest else [])
 
 
-@dataclass
-class _Delta:
-    """One event's piece of a content block."""
-
-    at: int
-    event: dict[str, Any]
-    field: str
-
-    @property
-    def text(self) -> str:
-        return str(self.event["delta"][self.field])
-
-
-def _without_split_folders(body: bytes, names: Names) -> bytes:
-    """The stream, with pieces that end inside a folder's name prolonged to its end; all other bytes as they were."""
+def _without_split(body: bytes, names: Names) -> bytes:
+    """The stream, with pieces that end inside a folder's name or a secret prolonged to its end."""
     parts = events(body)
-    blocks: defaultdict[tuple[Any, str], list[_Delta]] = defaultdict(list)
-    for at, part in enumerate(parts):
-        delta = _delta(at, part)
-        if delta is not None:
-            blocks[delta.event.get("index"), delta.field].append(delta)
-    for deltas in blocks.values():
-        for delta, text in zip(deltas, _recut([each.text for each in deltas], names), strict=True):
-            if text != delta.text:
-                delta.event["delta"][delta.field] = text
-                parts[delta.at] = b"event: content_block_delta\ndata: " + orjson.dumps(delta.event) + _EVENT_END
+    found = [piece_of(at, _data(part)) for at, part in enumerate(parts)]
+    for piece in recut((piece for piece in found if piece), names.spans):
+        parts[piece.at] = b"event: content_block_delta\ndata: " + orjson.dumps(piece.event) + _EVENT_END
     return b"".join(parts)
 
 
-def _recut(texts: list[str], names: Names) -> list[str]:
-    whole = "".join(texts)
-    spans = names.spans(whole)
-    cuts = [0]
-    end = 0
-    for text in texts:
-        end += len(text)
-        cuts.append(next((to for start, to in spans if start < end < to), end))
-    return [whole[start:to] for start, to in itertools.pairwise(cuts)]
-
-
-def _delta(at: int, part: bytes) -> _Delta | None:
-    data = next((line[5:] for line in part.splitlines() if line.startswith(b"data:")), b"")
-    try:
-        event = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
-    delta = event.get("delta") if isinstance(event, dict) else None
-    if not isinstance(delta, dict) or event.get("type") != "content_block_delta":
-        return None
-    field = next((name for name in _TEXTS if isinstance(delta.get(name), str)), None)
-    return None if field is None else _Delta(at, event, field)
+def _data(part: bytes) -> bytes:
+    return next((line[5:] for line in part.splitlines() if line.startswith(b"data:")), b"")

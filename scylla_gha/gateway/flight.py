@@ -23,6 +23,7 @@ from scylla_gha.gateway.limiter import Limiter
 from scylla_gha.gateway.request import Question
 from scylla_gha.gateway.settings import Settings
 from scylla_gha.gateway.wire import Answer, downward, failure, upward
+from scylla_gha.redaction.redactor import Redactor
 
 _LONGEST_ERROR: Final = 1024 * 1024
 
@@ -35,6 +36,7 @@ class Desk:
     session: aiohttp.ClientSession
     ledger: Ledger
     limiter: Limiter
+    redactor: Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,7 @@ class Flight:
         body = b""
         with contextlib.suppress(aiohttp.ClientError):
             body = await upstream.content.read(_LONGEST_ERROR)
-        for secret in self.desk.settings.secrets:
-            body = body.replace(secret.encode(), b"[key]")
+        body, _ = self.desk.redactor.redact_bytes(body)
         self.entry.answered(upstream.status, streamed=False)
         self.entry.feed(body)
         return web.Response(status=upstream.status, headers=downward(upstream.headers), body=body)

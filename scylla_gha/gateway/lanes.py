@@ -10,6 +10,7 @@ from scylla_gha.gateway.ledger import Purse
 from scylla_gha.gateway.paths import Names
 from scylla_gha.gateway.request import Question
 from scylla_gha.gateway.settings import Lane, Settings
+from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.store import write_bytes
 
 
@@ -58,8 +59,9 @@ async def land(flights: set[asyncio.Task[object]], seconds: float) -> None:
 class Lanes:
     """The open lanes by their token."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, redactor: Redactor) -> None:
         self._settings = settings
+        self._redactor = redactor
         self._open: dict[str, Channel] = {}
         self._tapes: dict[Path, Tape] = {}  # a cell's second attempt goes on where the first one stopped
 
@@ -78,7 +80,7 @@ class Lanes:
         tape = self._tape(lane)
         self._open[token] = Channel(
             lane=lane,
-            names=Names(lane.paths),
+            names=Names(lane.paths, self._redactor),
             journal=Journal(lane.journal),
             purse=Purse("trial", lane.budget_usd, earlier.known_usd),
             recorder=self._recorder(lane),
@@ -107,4 +109,4 @@ class Lanes:
     def _recorder(self, lane: Lane) -> Recorder | None:
         if self._settings.record is None:
             return None
-        return Recorder(self._settings.record / f"{lane.tape}.jsonl", self._settings.secrets)
+        return Recorder(self._settings.record / f"{lane.tape}.jsonl")

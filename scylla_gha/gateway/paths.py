@@ -1,4 +1,4 @@
-"""Folders that differ from run to run, as fixed names in recordings, and back.
+"""Folders that differ from run to run, as fixed names in recordings, and back; and secrets, which do not come back.
 
 The names are put in on text, JSON in JSON and event streams included: a folder's spelling inside JSON strings of one
 and two levels is looked for as well.
@@ -7,11 +7,14 @@ and two levels is looked for as well.
 import json
 from collections.abc import Mapping
 
+from scylla_gha.redaction.redactor import Redactor
+
 
 class Names:
     """The replacements of one lane. The longest folder goes first, so that one inside another keeps its own name."""
 
-    def __init__(self, paths: Mapping[str, str]) -> None:
+    def __init__(self, paths: Mapping[str, str], redactor: Redactor | None = None) -> None:
+        self._redactor = redactor or Redactor()
         spelt = {path: name for path, name in paths.items() if path and name}
         self._hidden = sorted(
             ((spelling.encode(), name.encode()) for path, name in spelt.items() for spelling in _spellings(path)),
@@ -23,7 +26,8 @@ class Names:
         )
 
     def hide(self, text: bytes) -> bytes:
-        """Names instead of this run's folders."""
+        """Names instead of this run's folders, and no secrets: so a replay, which has none, asks the same."""
+        text, _ = self._redactor.redact_bytes(text)
         for path, name in self._hidden:
             text = text.replace(path, name)
         return text
@@ -35,8 +39,8 @@ class Names:
         return text
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where folders stand in a text, as from and to, in order."""
-        found: list[tuple[int, int]] = []
+        """Where folders and secrets stand in a text, as from and to, in order."""
+        found = self._redactor.spans(text)
         for path, _ in self._hidden:
             folder, at = path.decode(), 0
             while (at := text.find(folder, at)) >= 0:

@@ -20,6 +20,8 @@ from scylla_gha.gateway.request import adjust, understand
 from scylla_gha.gateway.settings import CONTROL, Opening, Start
 from scylla_gha.gateway.wire import failure, token_of
 from scylla_gha.model.experiment import Knobs
+from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction.worth import unfit
 
 _LONGEST_REQUEST: Final = 64 * 1024 * 1024  # twice what the provider takes
 _CONNECT_SECONDS: Final = 30.0
@@ -33,9 +35,10 @@ class Server:
     def __init__(self, start: Start, session: aiohttp.ClientSession) -> None:
         settings = start.settings
         ledger = Ledger.opened(settings.experiment_usd, settings.role_usd, settings.spent_usd)
-        self._desk = Desk(settings, session, ledger, Limiter())
+        redactor = Redactor(secret for secret in settings.secrets if unfit(secret) is None)
+        self._desk = Desk(settings, session, ledger, Limiter(), redactor)
         self._control = start.control
-        self._lanes = Lanes(settings)
+        self._lanes = Lanes(settings, redactor)
         self._models = {model.id: model for model in settings.models}
 
     def application(self) -> web.Application:

@@ -31,6 +31,7 @@ class Settings(Record):
     spent_usd: dict[Role, float] = Field(default_factory=dict, description="what is spent of the budgets already")
     record: Path | None = None
     replay: Path | None = None
+    hidden: Annotated[tuple[str, ...], Field(repr=False, description="other secrets of the harness")] = ()
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     drain_seconds: Annotated[
         float, Field(ge=0, description="how long an answer whose client is gone may take to tell its cost")
@@ -45,7 +46,7 @@ class Settings(Record):
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must be found nowhere."""
-        return tuple(each for each in (self.api_key, self.bearer) if each)
+        return tuple(each for each in (self.api_key, self.bearer, *self.hidden) if each)
 
 
 class Lane(Record):

@@ -61,3 +61,4 @@ class Result(Record):
     base_commit: str | None
     workspace_digest: str | None
     sandbox: str
+    redactions: Annotated[int, Field(description="secrets that were taken out of what all attempts left")] = 0

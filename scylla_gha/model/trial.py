@@ -138,6 +138,9 @@ class Attempt(Record):
     base_commit: str | None = None
     workspace_digest: str | None = None
     diff: DiffStat | None = None
+    redactions: Annotated[
+        int, Field(description="places in its files where a secret stood, or what looks like one")
+    ] = 0
 
 
 class Trial(Record):

@@ -13,3 +13,9 @@ class Ground:
     folder: ScenarioFolder
     start: Start
     path: str
+
+    def holds(self, text: bytes) -> bool:
+        """Whether the prompt, the reference solution or a file of the start state has this text."""
+        solution = self.folder.solution
+        given = (self.folder.prompt.encode(), solution.read_bytes() if solution.is_file() else b"")
+        return any(text in each for each in given) or self.start.holds(text)

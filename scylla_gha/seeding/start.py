@@ -40,6 +40,15 @@ class Start:
     manifest: Manifest
     ignored: Callable[[str], bool]
 
+    def holds(self, text: bytes) -> bool:
+        """Whether a file of the commit has this text; of one of several lines, its longest line."""
+        line = os.fsdecode(max(text.splitlines(), key=len, default=b""))
+        try:
+            git(self.git_dir, "grep", "--quiet", "--text", "--fixed-strings", "-e", line, self.commit)
+        except FixtureError:  # its exit code when there is none
+            return False
+        return True
+
 
 def commit_of(fixture: Path) -> str:
     """The hash that a fixture folder has as a commit."""

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from scylla_gha.seeding.manifest import Manifest, scan
 from scylla_gha.seeding.start import Start
 
 _NO_ENTRY: Final = b"0 " + b"0" * 40 + b"\t"
+_LINK: Final = "120000"
 _HEADER: Final = re.compile(rb"^diff --git a/(.+) b/\1$", re.MULTILINE)
 
 
@@ -107,22 +108,36 @@ def open_workspace(start: Start, root: Path) -> Workspace:
     return workspace
 
 
-def snapshot(start: Start, workspace: Workspace, max_bytes: int) -> tuple[DiffStat, bytes]:
+Clean = Callable[[bytes], bytes]
+
+
+def snapshot(
+    start: Start, workspace: Workspace, max_bytes: int, clean: Clean = lambda content: content
+) -> tuple[DiffStat, bytes]:
     """The agent's change as numbers and as a binary patch: committed, staged and untracked work alike.
+
+    Args:
+        start: the state that the change is against.
+        workspace: where the agent worked; nothing in it is changed here.
+        max_bytes: by how much it may have grown.
+        clean: takes out what must not be stored. It cleans the files that the patch is made of, so the patch is whole
+            and applies, text or binary; then the patch itself, for the files' names.
 
     Raises:
         TooLargeError: the workspace has grown by more than `max_bytes`; this measures the agent.
     """
     now = scan(workspace.repo, start.ignored, start.manifest.size + max_bytes)
     paths = now.changed(start.manifest)
-    patch, added, deleted = (b"", 0, 0) if not paths else _patch(start, workspace, now, paths)
+    patch, added, deleted = (b"", 0, 0) if not paths else _patch(start, workspace, now, clean)
+    patch = clean(patch)
     shown = tuple(_printable(path) for path in paths)
     skipped = tuple(_printable(path) for path in now.skipped)
     sha = hashlib.sha256(patch).hexdigest()
     return DiffStat(files=shown, added=added, deleted=deleted, sha256=sha, skipped=skipped), patch
 
 
-def _patch(start: Start, workspace: Workspace, now: Manifest, paths: list[str]) -> tuple[bytes, int, int]:
+def _patch(start: Start, workspace: Workspace, now: Manifest, clean: Clean) -> tuple[bytes, int, int]:
+    paths = now.changed(start.manifest)
     own = workspace.root / "harness-git"
     (own / "objects").mkdir(parents=True)
     shutil.copyfile(start.clone / ".git" / "index", own / "index")
@@ -134,15 +149,36 @@ def _patch(start: Start, workspace: Workspace, now: Manifest, paths: list[str]) 
     # What is gone is taken out without a look at the workspace, where a link or a pipe may be in its place.
     gone = b"".join(_NO_ENTRY + os.fsencode(path) + b"\0" for path in paths if path not in now.entries)
     git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=gone)
-    if there := b"".join(os.fsencode(path) + b"\0" for path in paths if path in now.entries):
+    if there := [path for path in paths if path in now.entries]:
         update = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-        git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=there)
+        names = b"".join(os.fsencode(path) + b"\0" for path in there)
+        git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=names)
+        _replace_unclean(start, workspace, now, there, clean, env)
     show = ("diff-index", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
             "--no-textconv", "--numstat", "--patch", start.commit)  # fmt: skip
     output = git(start.git_dir, *show, env=env)
     numbers, _, patch = output.partition(b"\ndiff --git ")
     added, deleted = _lines(numbers)
     return _HEADER.sub(_quoted, b"diff --git " + patch), added, deleted
+
+
+def _replace_unclean(
+    start: Start, workspace: Workspace, now: Manifest, paths: list[str], clean: Clean, env: dict[str, str]
+) -> None:
+    """Put clean content into the index for every file or link that has to be cleaned."""
+    lines = b""
+    for path in paths:
+        mode = now.entries[path].mode
+        content = _content(workspace.repo / path, mode)
+        if (kept := clean(content)) != content:
+            blob = git(start.git_dir, "hash-object", "-w", "--stdin", env=env, stdin=kept).strip()
+            lines += b"%s %s\t%s\0" % (mode.encode(), blob, os.fsencode(path))
+    if lines:
+        git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=lines)
+
+
+def _content(path: Path, mode: str) -> bytes:
+    return os.fsencode(os.readlink(path)) if mode == _LINK else path.read_bytes()  # noqa: PTH115 as in `manifest`
 
 
 def _quoted(header: re.Match[bytes]) -> bytes:

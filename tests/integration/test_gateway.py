@@ -134,7 +134,7 @@ def test_the_providers_errors_reach_the_client_and_cost_nothing(tmp_path: Path, 
         refused, answered = ask(door, question()), ask(door, question())
         made = host.gateway.close(door)
     assert (refused.status, refused.error["type"], answered.status) == (status, "scripted_error", 200)
-    assert refused.error["message"] == f"key [key] is {status}"
+    assert refused.error["message"] == f"key [redacted] is {status}"
     assert refused.headers["request-id"] == "r1"
     assert (made.requests, made.retries, made.errors) == (2, 1, {"scripted_error": 1})
     assert made.usage.usd == pytest.approx(EACH)

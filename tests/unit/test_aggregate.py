@@ -240,47 +240,12 @@ def test_what_makes_a_number_doubtful_is_warned_of(given: dict[str, Any], expect
     assert list(aggregate(plan_of(*planned), rows).warnings) == expected
 
 
-def test_what_the_safety_net_did_is_told_per_arm() -> None:
-    planned = [*cells(10), *cells(10, "nop")]
-    counts = [(2, 0), (1, 3), *[(0, 0)] * 18]
-    rows = [make_result(cell, blocked_calls=blocked, unread_calls=unread)
-            for cell, (blocked, unread) in zip(planned, counts, strict=True)]  # fmt: skip
-    assert list(aggregate(plan_of(*planned), rows).warnings) == [
-        "oracle: the safety net blocked 3 calls, in 2 of 10 trials.",
-        "oracle: the safety net let 3 calls pass that it could not read whole.",
-    ]
-
-
 def test_items_that_a_panel_found_not_to_apply_are_no_reason_to_miss_one() -> None:
     planned = cells(10)
     plan = plan_of(*planned)
     judged = plan.model_copy(update={"experiment": plan.experiment.model_copy(update={"judges": ("a", "b")})})
     rows = [make_result(cell, items_na=1, items_unjudged=1) for cell in planned]
     assert aggregate(judged, rows).warnings == ()
-
-
-@pytest.mark.parametrize(
-    ("delivered", "expected"),
-    [([None, None], None), ([True, None], (1, 1)), ([True, True], (2, 2)), ([True, False], (1, 2)),
-     ([False, None], (0, 1)), ([], None)],
-)  # fmt: skip
-def test_proofs_of_delivery_are_counted_of_those_that_had_something_to_prove(
-    delivered: list[bool | None], expected: tuple[int, int] | None
-) -> None:
-    planned = cells(2)
-    rows = [make_result(cell, delivered=each) for cell, each in zip(planned, delivered, strict=False)]
-    assert aggregate(plan_of(*planned), rows).delivery == expected
-
-
-def test_what_could_not_be_verified_is_warned_of_once_for_each_arm_and_reason() -> None:
-    planned = [*cells(3), *cells(2, "nop")]
-    open_ = ["no inventory", "no inventory", None, "no inventory", "no request"]
-    rows = [make_result(cell, delivery_unverified=each) for cell, each in zip(planned, open_, strict=True)]
-    assert warned(aggregate(plan_of(*planned), rows), "verified") == [
-        "nop: not all of its treatment could be verified: no inventory.",
-        "nop: not all of its treatment could be verified: no request.",
-        "oracle: not all of its treatment could be verified: no inventory.",
-    ]
 
 
 def test_several_scenarios_are_pooled_with_a_warning() -> None:

@@ -222,3 +222,16 @@ def test_without_a_gateway_an_agent_gets_no_way_to_a_model(tmp_path: Path, monke
     agent = ShellAgent("env | grep -i anthropic; true", package=PACKAGE)
     done = set_out(repository_in(tmp_path), tmp_path / "runs", {"shell": agent})
     assert done.cell().attempt(1).file("transcript.jsonl").read_text() == ""
+
+
+def test_the_harnesss_own_secrets_are_looked_for_and_what_cannot_be_is_told(
+    journey_of: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "s3cret-0123456789")
+    monkeypatch.setenv("SOME_TOKEN", "abc")
+    journey = journey_of(BUILT_IN)
+    with reach(journey, Tape()):
+        assert journey.redactor.redact_bytes(b"a s3cret-0123456789") == (b"a [redacted]", 1)
+    said = capsys.readouterr().err
+    assert "SOME_TOKEN is not looked for in what is stored: it is shorter than 8 characters\n" in said
+    assert "abc" not in said

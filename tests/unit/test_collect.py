@@ -48,7 +48,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
     used = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4, usd=0.5)
     attempt = make_attempt(usage=used, turns=7, tool_calls={"Bash": 2, "Edit": 1}, failed_tool_calls=1, diff=DIFF,
                            base_commit="b", workspace_digest="w", agent_version="9",
-                           safety_net=Watched(calls=4, blocked=(BLOCKED,), unread=2))  # fmt: skip
+                           safety_net=Watched(calls=4, blocked=(BLOCKED,), unread=2), redactions=2)  # fmt: skip
     score = make_score(score=0.7, grade="B", progress=0.5, broken=("tests",), passed=False)
     write_traffic(folder.cell(CELL.id).attempt(1).file("judge-traffic.jsonl"), 0.25)
     row = row_of(folder, library, make_trial(CELL, attempt), make_judgment(CELL, result=score))
@@ -63,6 +63,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2, "delivered": None,
         "delivery_unverified": None, "files_changed": 2, "lines_changed": 7, "base_commit": "b",
         "workspace_digest": "w", "sandbox": "host", "unadjusted": "", "judge_unadjusted": "", "subscription": False,
+        "redactions": 2,
     }  # fmt: skip
 
 

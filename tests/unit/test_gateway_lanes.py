@@ -13,6 +13,7 @@ from scylla_gha.gateway.lanes import Channel, Lanes
 from scylla_gha.gateway.paths import Names
 from scylla_gha.gateway.request import Question, understand
 from scylla_gha.gateway.settings import Lane, Settings
+from scylla_gha.redaction.redactor import Redactor
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def place(tmp_path: Path) -> Path:
 @contextlib.contextmanager
 def opened(folder: Path, first: Path | None) -> Iterator[Channel]:
     """A lane that was just opened."""
-    lanes = Lanes(Settings())
+    lanes = Lanes(Settings(), Redactor())
     lanes.open("token", Lane(cell="c", role="agent", journal=folder / "traffic.jsonl", first_request=first))
     found = lanes.find("token")
     assert found is not None

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from scylla_gha.gateway.paths import Names
+from scylla_gha.redaction.redactor import Redactor
 
 
 def test_the_longest_folder_goes_first_and_comes_back() -> None:
@@ -29,3 +30,9 @@ def test_spans() -> None:
     names = Names({"/w": "/N", "/w/home": "/H"})
     assert names.spans("a /w/home b /w/home/w /w") == [(2, 9), (12, 19), (19, 21), (22, 24)]
     assert names.spans("nothing") == []
+
+
+def test_secrets_are_hidden_for_good_and_have_spans() -> None:
+    names = Names({"/w": "/N"}, Redactor(["s3cret-0123456789"]))
+    assert names.show(names.hide(b"/w/s3cret-0123456789")) == b"/w/[redacted]"
+    assert names.spans("/w s3cret-0123456789") == [(0, 2), (3, 20)]

@@ -134,7 +134,7 @@ def test_the_real_key_is_in_no_file_of_the_attempt(ground: Ground, folder: Attem
     with serve(lambda _: answers.pop(0)) as provider, hosted(tmp_path, provider.url) as host:
         made = work(ground, folder, host, f"env | tee environment; {ASK} dear x; {ASK} dear x; exit 3")
     assert provider.keys == [KEY, KEY]
-    assert "the key [key] is not valid" in folder.file("stderr.txt").read_text()
+    assert "the key [redacted] is not valid" in folder.file("stderr.txt").read_text()
     assert made.diff is not None
     assert made.diff.files == ("environment",)
     assert {"traffic.jsonl", "diff.patch"} <= {path.name for path in folder.root.iterdir()}

@@ -1,0 +1,110 @@
+"""A secret as it may stand in a text: itself, in a URL, in JSON, in base64 at any place of a longer text, in hex.
+
+Not covered, since no search can be: a secret that was compressed, encrypted, reversed, cut into pieces with other
+text between them, or dumped with spaces between its bytes.
+"""
+
+import base64
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+_ANCHOR: Final = 12  # bytes; found by chance about once in 10^18
+_LINE_END: Final = rb"(?:(?:\\{1,8}[rn]|[\r\n]){1,4}[+ ]?)?"  # also as JSON writes it, and with a diff's sign
+_SLACK: Final = 48  # bytes that line ends may take up before an anchor
+_BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """One way to write a secret.
+
+    `wraps`: tools break it into lines. `open_left`, `open_right`: the neighbouring character has some of its bits.
+    """
+
+    text: bytes
+    wraps: bool = False
+    open_left: bool = False
+    open_right: bool = False
+
+    @property
+    def anchors(self) -> list[tuple[bytes, int]]:
+        """What to look for, and where in the text it stands; of two, a single line end leaves one whole."""
+        if not self.wraps:
+            return [(self.text[:_ANCHOR], 0)]
+        size = min(_ANCHOR, len(self.text) // 2)
+        return [(self.text[:size], 0), (self.text[size : 2 * size], size)]
+
+    @property
+    def reach(self) -> int:
+        """How many bytes it may take up, line ends included."""
+        return 2 * len(self.text) + _SLACK
+
+    def find(self, data: bytes, at: int, offset: int) -> tuple[int, int] | None:
+        """From and to of this spelling, of which the anchor that belongs at `offset` stands at `at`."""
+        if not self.wraps:
+            return (at, at + len(self.text)) if data.startswith(self.text, at) else None
+        if offset == 0:
+            found = self._wrapped.match(data, at, at + self.reach)
+        else:
+            found = self._wrapped.search(data, max(0, at - offset - _SLACK), at + self.reach)
+        if found is None or found.start() > at:
+            return None
+        return self._whole(data, *found.span())
+
+    @functools.cached_property
+    def _wrapped(self) -> re.Pattern[bytes]:
+        return re.compile(_LINE_END.join(re.escape(bytes([byte])) for byte in self.text))
+
+    def _whole(self, data: bytes, start: int, end: int) -> tuple[int, int]:
+        if self.open_left and start and data[start - 1] in _BASE64:
+            start -= 1
+        if self.open_right and end < len(data) and data[end] in _BASE64:
+            end += 1
+        while self.open_right and data.startswith(b"=", end):
+            end += 1
+        return start, end
+
+
+def spellings(secret: str) -> list[Spelling]:
+    """All ways to write it, each once."""
+    raw = secret.encode(errors="surrogateescape")  # an environment may hold bytes that are no text
+    found = [*_plain(secret, raw), *_base64(raw), *_hex(raw)]
+    return list({spelling.text: spelling for spelling in reversed(found)}.values())
+
+
+def _plain(secret: str, raw: bytes) -> Iterator[Spelling]:
+    """As it is, in a URL, and in JSON strings of up to three levels."""
+    texts = [secret, quote(raw, safe=""), quote(raw), quote_plus(raw)]
+    texts += [_lower_hex(text) for text in texts[1:]]
+    texts += ["".join(f"%{byte:{case}}" for byte in raw) for case in ("02X", "02x")]
+    for is_ascii in (True, False):
+        text = secret
+        for _ in range(3):
+            text = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+            texts += [text, text.replace("/", "\\/")]
+    yield from (Spelling(text.encode(errors="surrogateescape")) for text in texts)
+
+
+def _lower_hex(text: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda code: code[0].lower(), text)
+
+
+def _base64(secret: bytes) -> Iterator[Spelling]:
+    """The characters that the secret alone decides, for each of the three places where it may begin."""
+    encoders: tuple[Callable[[bytes], bytes], ...] = (base64.b64encode, base64.urlsafe_b64encode)
+    for before in range(3):
+        start, end = (8 * before + 5) // 6, 8 * (before + len(secret)) // 6
+        is_open = bool((before + len(secret)) % 3)
+        for encode in encoders:
+            text = encode(b"\0" * before + secret)[start:end]
+            for written in (text, text.replace(b"/", b"\\/"), quote(text, safe="").encode()):
+                yield Spelling(written, wraps=True, open_left=before > 0, open_right=is_open)
+
+
+def _hex(secret: bytes) -> Iterator[Spelling]:
+    yield from (Spelling(text.encode(), wraps=True) for text in (secret.hex(), secret.hex().upper()))

@@ -1,0 +1,187 @@
+"""A canary among the harness's own secrets, which an agent got hold of: told in all forms, it is in no stored file."""
+
+import base64
+import hashlib
+import json
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.cli.access import reach
+from scylla_gha.cli.options import Tape
+from scylla_gha.cli.travel import travel
+from scylla_gha.model.trial import DiffStat, Outcome
+from scylla_gha.seeding.workspace import materialise
+from scylla_gha.store import AttemptFolder
+from tests.support.agents import ShellAgent
+from tests.support.ask import ASK
+from tests.support.gateway import ask, hosted, question
+from tests.support.journeys import Travelled, make_journey
+from tests.support.provider import Say, serve
+from tests.support.repository import Repository, make_repository
+
+CANARY = "kT9xQ2mZ7vB4nL8cR1wY5sD3/+e"
+OTHER = "ghp_" + "a1B2" * 9  # nobody's, known by its form
+RAW = CANARY.encode()
+FORMS = {
+    "exact": RAW,
+    "url": urllib.parse.quote(CANARY, safe="").encode(),
+    "json": json.dumps(CANARY).encode(),
+    "basic": base64.b64encode(b"x-access-token:" + RAW),
+    "lines": base64.encodebytes(b"before " * 6 + RAW + b" after" * 9),
+    "hex": RAW.hex().encode(),
+}
+SECRETS = {"GITHUB_TOKEN": CANARY, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
+
+
+def event(text: str) -> bytes:
+    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+    return json.dumps({"type": "stream_event", "event": delta}).encode() + b"\n"
+
+
+def transcript() -> bytes:
+    told = b"".join(json.dumps({"said": form.decode()}).encode() + b"\n" for form in FORMS.values())
+    pieces = b"".join(event(f"{CANARY} {OTHER}"[at : at + 5]) for at in range(0, len(CANARY) + len(OTHER) + 1, 5))
+    return told + pieces + b'{"type":"stream_event","event":{"type":"message_stop"}}\n'
+
+
+SCRIPT = f"""\
+cat FORMS/transcript.jsonl
+cat FORMS/* >&2
+mkdir new; cp FORMS/* new
+printf 'bin\\0' >new/binary; cat FORMS/exact >>new/binary
+ln -s "$(cat FORMS/exact)" new/link
+: >"new/$(cat FORMS/hex)"
+echo 'echo hello' >>greet.sh; cat FORMS/exact >>greet.sh
+{ASK} dear "$(cat FORMS/exact)"
+tail -c 20 FORMS/exact >&2; cat FORMS/exact >&2
+exit 3
+"""
+
+
+def set_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str = SCRIPT, **scenario: Any) -> Travelled:
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    forms = tmp_path / "forms"
+    forms.mkdir()
+    for name, form in {**FORMS, "transcript.jsonl": transcript()}.items():
+        (forms / name).write_bytes(form)
+    agent = ShellAgent(script.replace("FORMS", str(forms)), package=Any)  # type: ignore[arg-type]
+    repository = make_repository(tmp_path / "repo", **scenario)
+    said = Say(f"Your key is {CANARY}.", pieces=9)
+    with serve(lambda _: said) as provider:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        travelled = Travelled(
+            make_journey(repository, tmp_path / "runs", {"claude-code": agent}, retry={"attempts": 1})
+        )
+        with reach(travelled.journey, Tape(record=tmp_path / "tapes")):
+            travel(travelled.journey, travelled.journey.plan.cells, 1, lambda *told: travelled.told.append(told))
+    return travelled
+
+
+def stored(tmp_path: Path) -> bytes:
+    """All that is kept of the run, also as text put together from a stream's pieces."""
+    files = [path for root in ("runs", "tapes") for path in (tmp_path / root).rglob("*") if path.is_file()]
+    assert {"diff.patch", "transcript.jsonl", "stderr.txt", "traffic.jsonl", "judgment.json", "trial.json"} <= {
+        path.name for path in files
+    }
+    whole = b"\0".join(path.read_bytes() for path in files)
+    lines = [json.loads(line) for line in whole.splitlines() if line.startswith(b'{"type":"stream_event"')]
+    lines += [json.loads(line) for line in whole.splitlines() if line.startswith(b'{"type": "stream_event"')]
+    return whole + "".join(line["event"].get("delta", {}).get("text", "") for line in lines).encode()
+
+
+def test_the_canary_is_in_no_stored_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    travelled = set_out(tmp_path, monkeypatch)
+    (trial,) = travelled.trials()
+    whole = stored(tmp_path)
+    for name, form in FORMS.items():
+        core = form[2:-6] if name in {"basic", "lines"} else form.strip(b'"')
+        assert core not in whole, name
+    assert RAW not in whole.replace(b"\n", b"").replace(b"+", b"")
+    assert RAW[:12] not in whole
+    assert OTHER.encode() not in whole
+    assert SECRETS["ANTHROPIC_API_KEY"].encode() not in whole
+    assert trial.last.outcome is Outcome.AGENT_ERROR
+    assert trial.last.redactions > len(FORMS)
+
+
+def test_the_stored_diff_is_whole_and_is_what_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    travelled = set_out(tmp_path, monkeypatch)
+    (trial,) = travelled.trials()
+    diff = trial.last.diff
+    assert isinstance(diff, DiffStat)
+    patch = AttemptFolder(travelled.cell().root / "attempt-1").file("diff.patch").read_bytes()
+    assert diff.sha256 == hashlib.sha256(patch).hexdigest()
+    ground = travelled.journey.ground(trial_scenario(travelled))
+    materialise(ground.start, patch, tmp_path / "judged")
+    judged = tmp_path / "judged"
+    assert (judged / "new/binary").read_bytes() == b"bin\0[redacted]"
+    assert (judged / "new/link").readlink() == Path("[redacted]")
+    assert (judged / "new/[redacted]").is_file()
+    assert (judged / "greet.sh").read_bytes().endswith(b"echo hello\n[redacted]")
+    assert "new/[redacted]" in diff.files
+    assert travelled.told[0][2] is not None
+    assert travelled.told[0][2].error is None
+
+
+def trial_scenario(travelled: Travelled) -> str:
+    return travelled.journey.plan.cells[0].scenario
+
+
+def test_what_the_task_itself_holds_stays_and_its_patch_applies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fixture's token looks like one; without it in its place no patch beside it would apply."""
+    files = {"greet.sh": f"#!/bin/sh\n# {OTHER}\necho bye\n"}
+    script = f"cat greet.sh; sed -i s/bye/hello/ greet.sh; cp greet.sh copy; echo 'x {OTHER[:-1]}Z' >new"
+    travelled = set_out(tmp_path, monkeypatch, script, files=files)
+    (trial,) = travelled.trials()
+    attempt = AttemptFolder(travelled.cell().root / "attempt-1")
+    patch = attempt.file("diff.patch").read_text()
+    assert patch.count(OTHER) == 2
+    assert "+x [redacted]\n" in patch
+    assert OTHER in attempt.file("transcript.jsonl").read_text()
+    assert trial.last.redactions == 1
+    assert travelled.told[0][2] is not None
+    assert travelled.told[0][2].result is not None
+    assert travelled.told[0][2].result.progress == 1.0
+
+
+def test_a_killed_run_is_swept_when_it_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / "runs"
+    journey = make_journey(Repository(make_repository(tmp_path / "r").root), left, {"a": ShellAgent()})
+    folder = journey.folder.cell(journey.plan.cells[0].id).attempt(1).root
+    folder.mkdir(parents=True)
+    (folder / "transcript.jsonl").write_bytes(transcript())
+    monkeypatch.setenv("GITHUB_TOKEN", CANARY)
+    told: list[Any] = []
+    with reach(journey, Tape()):
+        travel(journey, journey.plan.cells, 1, lambda *each: told.append(each[1]))
+    assert RAW not in (folder / "transcript.jsonl").read_bytes()
+    assert told[0].attempts[0].redactions > 0
+
+
+def test_a_recording_without_the_secret_is_replayed(tmp_path: Path) -> None:
+    """The answer comes back with the mark, and the next question, which has it, is the recorded one."""
+    said = Say(f"Use {CANARY}.", pieces=7)
+
+    def talk(door: Any, secret: str) -> list[bytes]:
+        asked = question("More", system=f"You were told: {secret}.")
+        return [ask(door, question()).body, ask(door, asked).body]
+
+    with serve(lambda _: said) as provider, \
+            hosted(tmp_path / "a", provider.url, record=tmp_path / "t", hidden=(CANARY,)) as host:  # fmt: skip
+        live = talk(host.lane(), CANARY)
+    assert CANARY.encode() in b"".join(text(body) for body in live)
+    assert RAW[:9] not in (tmp_path / "t/cell--agent.jsonl").read_bytes()
+    with hosted(tmp_path / "b", replay=tmp_path / "t") as host:
+        again = talk(host.lane(), "[redacted]")
+    assert [text(body) for body in again] == [b"Use [redacted]."] * 2
+
+
+def text(body: bytes) -> bytes:
+    lines = [json.loads(line[5:]) for line in body.splitlines() if line.startswith(b"data:")]
+    return "".join(line["delta"].get("text", "") for line in lines if "delta" in line).encode()

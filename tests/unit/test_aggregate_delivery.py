@@ -1,0 +1,63 @@
+"""What the report says of treatments, of the safety net, and of secrets."""
+
+import pytest
+
+from scylla_gha.aggregate import aggregate
+from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.report import Report
+from tests.support.records import make_cell, make_experiment, make_plan, make_result
+
+
+def cells(count: int, arm: str = "oracle", scenario: str = "001-one") -> list[Cell]:
+    return [make_cell(arm, number, scenario) for number in range(1, count + 1)]
+
+
+def plan_of(*planned: Cell, baseline: str = "nop") -> Plan:
+    return make_plan(*planned, experiment=make_experiment(baseline=baseline))
+
+
+def warned(report: Report, about: str) -> list[str]:
+    return [warning for warning in report.warnings if about in warning]
+
+
+def test_secrets_that_were_taken_out_are_warned_of() -> None:
+    rows = [make_result(make_cell("oracle", number), redactions=count) for number, count in ((1, 0), (2, 3))]
+    report = aggregate(plan_of(*cells(2)), rows)
+    (warning,) = warned(report, "Secrets")
+    assert "what 1 of 2 trials left, at 3 places" in warning
+    assert warned(aggregate(plan_of(*cells(2)), rows[:1]), "Secrets") == []
+
+
+def test_what_the_safety_net_did_is_told_per_arm() -> None:
+    planned = [*cells(10), *cells(10, "nop")]
+    counts = [(2, 0), (1, 3), *[(0, 0)] * 18]
+    rows = [make_result(cell, blocked_calls=blocked, unread_calls=unread)
+            for cell, (blocked, unread) in zip(planned, counts, strict=True)]  # fmt: skip
+    assert list(aggregate(plan_of(*planned), rows).warnings) == [
+        "oracle: the safety net blocked 3 calls, in 2 of 10 trials.",
+        "oracle: the safety net let 3 calls pass that it could not read whole.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("delivered", "expected"),
+    [([None, None], None), ([True, None], (1, 1)), ([True, True], (2, 2)), ([True, False], (1, 2)),
+     ([False, None], (0, 1)), ([], None)],
+)  # fmt: skip
+def test_proofs_of_delivery_are_counted_of_those_that_had_something_to_prove(
+    delivered: list[bool | None], expected: tuple[int, int] | None
+) -> None:
+    planned = cells(2)
+    rows = [make_result(cell, delivered=each) for cell, each in zip(planned, delivered, strict=False)]
+    assert aggregate(plan_of(*planned), rows).delivery == expected
+
+
+def test_what_could_not_be_verified_is_warned_of_once_for_each_arm_and_reason() -> None:
+    planned = [*cells(3), *cells(2, "nop")]
+    open_ = ["no inventory", "no inventory", None, "no inventory", "no request"]
+    rows = [make_result(cell, delivery_unverified=each) for cell, each in zip(planned, open_, strict=True)]
+    assert warned(aggregate(plan_of(*planned), rows), "verified") == [
+        "nop: not all of its treatment could be verified: no inventory.",
+        "nop: not all of its treatment could be verified: no request.",
+        "oracle: not all of its treatment could be verified: no inventory.",
+    ]
