@@ -77,7 +77,7 @@ def deliveries(root: Path, treatments: dict[str, Treatment], own: dict[str, str]
                            baseline=f"t0-00-vanilla.claude-code.{MODEL}")  # fmt: skip
     with serve(lambda _: Say("Done.")) as provider:
         env = environment(root, ANTHROPIC_API_KEY="sk-ant-canary-0123456789", ANTHROPIC_BASE_URL=provider.url, **given)
-        said = scylla("evaluate", "greet", "--json", cwd=repo, env={**env, "SCYLLA_CACHE": str(cache_root())})
+        said = scylla("evaluate", "greet", "--yes", "--json", cwd=repo, env={**env, "SCYLLA_CACHE": str(cache_root())})
     trials = [json.loads(path.read_text()) for path in sorted(repo.glob("runs/greet/*/trial.json"))]
     assert len(trials) == len(treatments), said.err
     last = [trial["attempts"][-1] for trial in trials]

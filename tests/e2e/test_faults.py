@@ -105,7 +105,7 @@ def test_a_gateway_killed_in_the_middle_is_no_fault_of_the_agent(tmp_path: Path)
     agents_repository(tmp_path)
     with (
         serve(kill_once) as provider,
-        running("evaluate", "greet", cwd=tmp_path, env=dict(access(tmp_path, provider))) as process,
+        running("evaluate", "greet", "--yes", cwd=tmp_path, env=dict(access(tmp_path, provider))) as process,
     ):
         _, err = process.communicate(timeout=120)
     found = left(tmp_path)
@@ -228,6 +228,6 @@ def evaluate_with_an_echo(folder: Path) -> str:
     judges_repository(folder / "judge")
     with serve(always(quoting)) as provider:
         said = [evaluate(folder / who, provider, "--json") for who in ("agent", "judge")]
-    assert "[key]" in left(folder / "agent").row["reason"]
-    assert "[key]" in left(folder / "judge").row["reason"]
+    assert "[redacted]" in left(folder / "agent").row["reason"]
+    assert "[redacted]" in left(folder / "judge").row["reason"]
     return "".join(one.out + one.err for one in said)

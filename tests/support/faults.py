@@ -94,7 +94,7 @@ def judge(folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> 
 
 def evaluate(folder: Path, provider: Provider, *args: str, **env: str) -> Said:
     """The whole journey against the provider; nobody is shown a traceback."""
-    said = scylla("evaluate", "greet", *args, cwd=folder, env=access(folder, provider, **env))
+    said = scylla("evaluate", "greet", "--yes", *args, cwd=folder, env=access(folder, provider, **env))
     assert "Traceback" not in said.err, said.err
     return said
 

@@ -50,7 +50,7 @@ def claude_environment(root: Path, script: str, **given: str) -> dict[str, str]:
 def write_claude_experiment(root: Path, **given: Any) -> Path:
     """The experiment `greet` with the stand-in's arm only; a stand-in asks no hook, so there is no safety net."""
     fields = {"agents": ("claude-code",), "variants": ("T0/00-empty",), "models": ("claude-sonnet-5",),
-              "baseline": ARM, "limits": {"safety_net": False}, **given}  # fmt: skip
+              "baseline": ARM, **given, "limits": {"safety_net": False, **given.get("limits", {})}}  # fmt: skip
     return write_greet_experiment(root, **fields)
 
 
