@@ -55,7 +55,7 @@ def command(
     scylla-gha evaluate
     scylla-gha evaluate hello-claude --only '*--r01' --jobs 2
     """  # noqa: D301
-    folder = options.run_folder(runs, experiment)
+    folder = options.run_folder(runs, experiment, replay=replay)
     if dry_run:
         _dry_run(experiment, choice, folder, jobs)
         return

@@ -75,9 +75,9 @@ def tape(experiment: str, record: Path | None, *, replay: bool) -> Tape:
     return Tape(record.resolve() if record else None, library().recording(Path(experiment).stem))
 
 
-def run_folder(base: Path, name: str) -> RunFolder:
-    """The run's folder of an experiment's id or file."""
-    return RunFolder(base.resolve() / Path(name).stem)
+def run_folder(base: Path, name: str, *, replay: bool = False) -> RunFolder:
+    """The run's folder of an experiment's id or file; a replay has one of its own, since it samples nothing."""
+    return RunFolder(base.resolve() / f"{Path(name).stem}{'-replay' if replay else ''}")
 
 
 def stored_plan(folder: RunFolder) -> Plan:

@@ -79,9 +79,14 @@ def make_plan(name: str, library: Library, agents: dict[str, Installed], choice:
 
 
 def history_of(results: Path) -> dict[tuple[str, str], list[Spent]]:
-    """What the trials of the last report cost."""
+    """What the trials of the last report cost; rows of another version of the toolkit are no help."""
     found: dict[tuple[str, str], list[Spent]] = defaultdict(list)
-    for row in read_lines(results, Result) if results.exists() else ():
+    try:
+        rows = list(read_lines(results, Result)) if results.exists() else []
+    except ConfigError:
+        click.echo(f"{results}: is of another version, so the estimate goes without it", err=True)
+        return found
+    for row in rows:
         if row.measures_agent:
             judge_usd = row.judge_usd if row.judged and row.judge_usd else None  # 0: perhaps no panel was there
             found[row.scenario, row.arm].append(Spent(row.usd, row.seconds, judge_usd))

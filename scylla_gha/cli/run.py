@@ -30,7 +30,7 @@ def command(
     \b
     scylla-gha run quickstart --only '001-*'
     """  # noqa: D301
-    folder = options.run_folder(runs, experiment)
+    folder = options.run_folder(runs, experiment, replay=replay)
     tape = options.tape(experiment, record, replay=replay)
     journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)

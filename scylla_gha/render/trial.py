@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scylla_gha.gateway.journal import Account, account_of
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.trial import Attempt, Trial
 from scylla_gha.render.conversation import change, trajectory
 from scylla_gha.render.dossier import Dossier, Work
@@ -56,6 +57,8 @@ def _head(dossier: Dossier) -> Iterator[Passage]:
             "outcome", f"{trial.outcome}: {trial.last.reason}", "" if trial.outcome == "completed" else "yellow"
         )
         yield field("agent", _agent(dossier, trial))
+        if (delivery := trial.last.delivery) is not None:
+            yield field("delivery", _delivery(delivery), "" if delivery.proved else "yellow")
         judges = dossier.judgment.usage.usd if dossier.judgment else 0.0
         yield field("cost", f"agent {usd(trial.usage.usd)}, judges {usd(judges)}")
         yield field("tokens", _tokens(trial))
@@ -64,6 +67,14 @@ def _head(dossier: Dossier) -> Iterator[Passage]:
         yield field("attempts", str(len(dossier.works)))
         for work in dossier.works:
             yield _attempt(work)
+
+
+def _delivery(delivery: Delivery) -> str:
+    """Whether the agent had what its variant declares, and how much of it was seen."""
+    said = "proved" if delivery.proved else delivery.reason or "not proved"
+    seen = [(delivery.tools, "tools"), (delivery.system_prompt_bytes, "bytes of system prompt")]
+    facts = [f"{count} {what}" for count, what in seen if count is not None]
+    return "; ".join([said, *facts, *(f"unverified: {each}" for each in delivery.unverified)])
 
 
 def _verdict(dossier: Dossier, trial: Trial) -> Passage:

@@ -21,10 +21,11 @@ NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_U
 KEY = "sk-ant-canary-9876543210"
 # what may differ between a run and its replay: time
 TIMES = {"seconds"}
+REPLAY = "hello-claude-replay"
 
 
-def rows(folder: Path) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in (folder / "runs/hello-claude/results.jsonl").read_text().splitlines()]
+def rows(folder: Path, run: str = "hello-claude") -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in (folder / "runs" / run / "results.jsonl").read_text().splitlines()]
     return [{name: value for name, value in row.items() if name not in TIMES} for row in found]
 
 
@@ -77,7 +78,7 @@ def test_the_shipped_recording_replays_without_key_and_provider_to_equal_results
     said = scylla("evaluate", "hello-claude", "--replay", cwd=tmp_path, env=NO_KEY)
     assert said.code == 0, said.err
     assert "judges $" in said.out
-    assert rows(tmp_path) == rows(recorded)
+    assert rows(tmp_path, REPLAY) == rows(recorded)
     assert trajectories(tmp_path) == trajectories(recorded)
 
 
@@ -88,5 +89,5 @@ def test_one_changed_byte_of_the_prompt_is_unmatched_and_never_goes_live(tmp_pat
     prompt.write_text(prompt.read_text().replace("Create a", "Create A"))
     said = scylla("evaluate", "hello-claude", "--replay", "--only", "*r01", cwd=tmp_path, env=NO_KEY)
     assert said.code == 8
-    assert {(row["outcome"], row["score"]) for row in rows(tmp_path)} == {("provider_error", None)}
-    assert all("not in the recording" in row["reason"] for row in rows(tmp_path))
+    assert {(row["outcome"], row["score"]) for row in rows(tmp_path, REPLAY)} == {("provider_error", None)}
+    assert all("not in the recording" in row["reason"] for row in rows(tmp_path, REPLAY))

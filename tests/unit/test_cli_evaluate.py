@@ -200,7 +200,8 @@ def test_what_is_recorded_is_replayed_without_a_key_to_the_same_rows(repo: Path)
     second = evaluate(repo, "greet", "--replay", env=env)
     assert second.code == 0, second.err
     assert [row["usd"] for row in before.values()] == [pytest.approx((100 * 2 + 25 * 10) / 1e6)]
-    assert without_time(rows(repo)) == without_time(before)
+    assert without_time(rows(repo, "greet-replay")) == without_time(before)
+    assert not (repo / "runs/greet").exists(), "what was replayed is no sample, and no later run may take it for one"
 
 
 def test_a_replay_without_a_recording_says_where_it_belongs(repo: Path) -> None:

@@ -150,3 +150,12 @@ def test_what_panels_cost_before_is_history_where_they_were_asked(tmp_path: Path
     write_lines(tmp_path / "results.jsonl", rows)
     (found,) = history_of(tmp_path / "results.jsonl").values()
     assert [spent.judge_usd for spent in found] == [0.5, None, None, None]
+
+
+def test_rows_of_another_version_are_no_help_and_no_hindrance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results.jsonl"
+    results.write_text('{"schema_version": 0}\n')
+    assert history_of(results) == {}
+    assert f"{results}: is of another version" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 import pytest
 
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.trial import NO_USAGE, Outcome, Usage
 from scylla_gha.render.dossier import Work
 from scylla_gha.render.trial import View
@@ -89,3 +90,16 @@ def test_an_attempt_that_is_not_there_is_an_error() -> None:
 def test_traffic_of_judges_alone_is_shown() -> None:
     text = shown(make_dossier(Work(number=1, judge_traffic=(asked(1, "judge"), answered(1)))))
     assert head(text, "judges") == "1 requests; 0 repeated; errors: none; $0.0100"
+
+
+@pytest.mark.parametrize(
+    ("delivery", "said"),
+    [
+        (Delivery(proved=True, tools=24, system_prompt_bytes=0), "proved; 24 tools; 0 bytes of system prompt"),
+        (Delivery(proved=False, missing=("skill a",)), "missing: skill a"),
+        (Delivery(proved=False, unverified=("no request",)), "not proved; unverified: no request"),
+    ],
+)
+def test_the_proof_of_the_treatment_is_told(delivery: Delivery, said: str) -> None:
+    trial = make_trial(CELL, make_attempt(delivery=delivery))
+    assert said in head(shown(make_dossier(trial=trial)), "delivery")
