@@ -155,17 +155,30 @@ def _warnings(plan: Plan, arms: Sequence[ArmSummary], rows: Sequence[Result], st
     if len({row.scenario for row in rows}) > 1:
         yield ("The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
                "not about scenarios like these.")  # fmt: skip
-    if any(row.sandbox == "host" and row.model for row in rows):
-        yield "Trials ran on the host itself: the network was open, and files of this user could be read."
+    yield from _isolation(rows)
     for name, unverified in sorted({(r.arm, r.delivery_unverified) for r in rows if r.delivery_unverified}):
         yield f"{name}: not all of its treatment could be verified: {unverified}."
     yield from _safety_net(arms, rows)
+    yield from _network(arms, rows)
     if leaked := [row for row in rows if row.redactions]:
         yield (f"Secrets, or what looks like them, were taken out of what {len(leaked)} of {len(rows)} trials left, "
                f"at {sum(row.redactions for row in leaked)} places (`redactions` of a row): find out how they got "
                "there; where they stood in a diff, `[redacted]` was judged in their place.")  # fmt: skip
     if strangers:
         yield f"{strangers} rows belong to no planned cell (another plan, other keys, or given twice) and are left out."
+
+
+def _isolation(rows: Sequence[Result]) -> Iterator[str]:
+    """What sandboxes did not give to trials with a model, and that not all had the same one."""
+    if len(boxes := {_box(row) for row in rows}) > 1:
+        yield (f"Trials of different sandboxes are mixed: {'; '.join(sorted(boxes))}. A difference between arms may be "
+               "one between sandboxes.")  # fmt: skip
+    real = [row for row in rows if row.model]
+    if any(row.sandbox == "host" for row in real):
+        yield "Trials ran on the host itself: the network was open, and files of this user could be read."
+    if exposed := sum(row.keys == "exposed" for row in real):
+        yield (f"keys: exposed. In {exposed} of {len(real)} trials the agent could have read the keys that processes "
+               "and files of this user hold.")  # fmt: skip
 
 
 def _safety_net(arms: Sequence[ArmSummary], rows: Sequence[Result]) -> Iterator[str]:
@@ -178,6 +191,16 @@ def _safety_net(arms: Sequence[ArmSummary], rows: Sequence[Result]) -> Iterator[
             yield f"{arm.arm}: the safety net blocked {sum(blocked)} calls, in {len(blocked)} of {len(mine)} trials."
         if unread:
             yield f"{arm.arm}: the safety net let {unread} calls pass that it could not read whole."
+
+
+def _network(arms: Sequence[ArmSummary], rows: Sequence[Result]) -> Iterator[str]:
+    """What an arm sought and did not get: it may have needed it, or have gone where it should not."""
+    for arm in arms:
+        mine = [row for row in rows if row.arm == arm.arm]
+        refused = [row.network_refused for row in mine if row.network_refused]
+        if refused:
+            yield (f"{arm.arm}: {sum(refused)} attempts to reach hosts that its tasks may not reach were refused, "
+                   f"in {len(refused)} of {len(mine)} trials.")  # fmt: skip
 
 
 def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
@@ -219,3 +242,9 @@ def _mixed(rows: Sequence[Result]) -> Iterator[str]:
     for scenario, digests in sorted(starts.items()):
         if len(digests) > 1:
             yield f"{scenario}: trials did not start from equal workspaces."
+
+
+def _box(row: Result) -> str:
+    """The sandbox, with what it gave."""
+    gave = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(row, name))]
+    return f"{row.sandbox} ({', '.join(gave)})" if gave else row.sandbox

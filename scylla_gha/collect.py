@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Iterator
 
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.gateway.journal import account
 from scylla_gha.judges.blind import read_wording
 from scylla_gha.judges.court import court_digest
@@ -38,8 +38,12 @@ def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterat
         trial = read_record(place.trial, Trial)
         if trial is not None and trial.key == cell.key:
             scenario = library.scenario(cell.scenario)
-            judged = find_judgment(place, judgment_key(trial, scenario.judging_digest, court))
+            judged = find_judgment(place, _key(plan, cell, trial, scenario, court))
             yield _row(plan, cell, trial, judged, scenario.scenario, _judging_usd(place))
+
+
+def _key(plan: Plan, cell: Cell, trial: Trial, scenario: ScenarioFolder, court: str) -> str:
+    return judgment_key(trial, scenario.judging_digest, court, plan.check_images.get(cell.scenario))
 
 
 def _judging_usd(place: CellFolder) -> float | None:
@@ -78,11 +82,13 @@ def _row(
         unadjusted=" ".join(last.unadjusted), judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
         subscription=any(attempt.subscription for attempt in trial.attempts)
         or bool(judgment and judgment.subscription),
+        network_refused=sum(last.network.refused.values()) if last.network else None,
         delivered=last.delivery.proved if last.delivery else None,
         delivery_unverified="; ".join(last.delivery.unverified) or None if last.delivery else None,
         files_changed=len(last.diff.files) if last.diff else None,
         lines_changed=last.diff.added + last.diff.deleted if last.diff else None,
         base_commit=last.base_commit, workspace_digest=last.workspace_digest, sandbox=trial.sandbox,
+        **(trial.isolation.model_dump() if trial.isolation else {}),
         redactions=sum(attempt.redactions for attempt in trial.attempts),
     )  # fmt: skip
 

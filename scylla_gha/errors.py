@@ -43,6 +43,10 @@ class ToolError(ScyllaError):
     exit_code = 5
 
 
+class SandboxError(ToolError):
+    """A sandbox cannot be had or was lost; what was to run in it may do so in another one."""
+
+
 class RefusedError(ScyllaError):
     """The run was refused before anything was paid for."""
 

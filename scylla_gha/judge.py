@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.errors import FixtureError, SandboxError, ToolError
 from scylla_gha.gateway.journal import Account
 from scylla_gha.judges.blind import BlindInput, Evidence, blind_input, list_tree
 from scylla_gha.judges.checks import Ran, verify
@@ -19,9 +19,9 @@ from scylla_gha.judges.score import score_categories, score_items, score_trial
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.judgment import CheckResult, Judgment, Score, judgment_key
 from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
-from scylla_gha.proc import Cancel, Streams
+from scylla_gha.proc import Cancel, Hit, Streams
 from scylla_gha.proc import Limits as ProcessLimits
-from scylla_gha.sandboxes.base import Box, Sandbox
+from scylla_gha.sandboxes.base import Box, Place
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import materialise, scratch
 from scylla_gha.store import CellFolder, read_record
@@ -32,9 +32,12 @@ _READ_BYTES: Final = 1_000_000  # of a check's output; what is beyond cannot be 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where checks run, and who judges what no code can decide; `court_digest` stands in the judgment's key."""
+    """Where checks run, and who judges what no code can decide; `court_digest` stands in the judgment's key.
 
-    sandbox: Sandbox
+    The place has no sockets: what an agent wrote reaches nobody.
+    """
+
+    place: Place
     limits: Limits
     cancel: Cancel
     court: Court | None = None
@@ -43,7 +46,7 @@ class Bench:
 
 def judge(trial: Trial, ground: Ground, folder: CellFolder, bench: Bench) -> Judgment:
     """Judge the attempt that stands. A fault of the harness is a judgment without a result, never a made-up score."""
-    key = judgment_key(trial, ground.folder.judging_digest, bench.court_digest)
+    key = judgment_key(trial, ground.folder.judging_digest, bench.court_digest, bench.place.digest)
     last = trial.last
     if last.diff is None:
         return Judgment(cell=trial.cell, key=key, trial_key=trial.key, result=_unscored(last))
@@ -173,19 +176,21 @@ def _unscored(attempt: Attempt) -> Score:
 
 def _run_check(command: str, seconds: int, ground: Ground, bench: Bench, tree: Path) -> Ran:
     with scratch() as root:
-        box = _box(ground, tree, root, command)
+        box = _box(ground, tree, root, command, bench.place.image)
         streams = Streams(root / "stdout", root / "stderr")
         limits = ProcessLimits(seconds, bench.limits.file_mb * _MEGA)
         # Opened before: the command may remove its output files, or put a pipe in their place.
         with streams.stdout.open("x+b") as out, streams.stderr.open("x+b") as err:
-            ended = bench.sandbox.run(("/bin/sh", "-c", command), box, streams, limits, bench.cancel)
+            ended = bench.place.sandbox.run(("/bin/sh", "-c", command), box, streams, limits, bench.cancel)
             if ended.cancelled:
                 raise KeyboardInterrupt
+            if Hit.LOST in ended.hits:
+                raise SandboxError(f"the box of a check was lost: {ended.note}")
             stdout, cut = _read(out)
             return Ran(ended.code, ended.seconds, ended.timed_out, stdout, _read(err)[0], cut)
 
 
-def _box(ground: Ground, tree: Path, root: Path, command: str) -> Box:
+def _box(ground: Ground, tree: Path, root: Path, command: str, image: str | None) -> Box:
     """Lay the folders of a check in `root`; the pristine base only where it can be wanted."""
     work, home, base, checks = (root / name for name in ("workspace", "home", "base", "checks"))
     home.mkdir()
@@ -194,7 +199,9 @@ def _box(ground: Ground, tree: Path, root: Path, command: str) -> Box:
         shutil.copytree(ground.folder.checks, checks, ignore=shutil.ignore_patterns("__pycache__"))
     if checks.exists() or "BASE" in command:
         materialise(ground.start, b"", base)
-    return Box(work, home, ground.path, {"CHECKS": str(checks), "BASE": str(base)})
+    there = tuple(folder for folder in (checks, base) if folder.exists())
+    extra = {"CHECKS": str(checks), "BASE": str(base)}
+    return Box(work, home, ground.path, extra, read_only=there, image=image, keep=False)
 
 
 def _read(file: BinaryIO) -> tuple[str, bool]:

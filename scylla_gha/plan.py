@@ -4,22 +4,20 @@ import fnmatch
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from scylla_gha.config.crosscheck import check_variants
 from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.config.load import did_you_mean
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.estimate import Group, Spent, estimate
-from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import Arm, Cell, Estimate, Plan, Range
 from scylla_gha.model.record import KEY_VERSION, digest, slug
+from scylla_gha.model.scenario import Tools
 from scylla_gha.model.variant import Variant
 from scylla_gha.seeding.tools import toolbox_digest
-
-_SANDBOX: Final = "host"  # the only one there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +26,21 @@ class Known:
 
     version: str | None
     uses_model: bool
+
+
+def _unknown(tools: Tools, arm: Arm | None) -> str | None:  # noqa: ARG001 as below
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Boxing:
+    """The sandbox, and what stands for the image of an arm with a scenario's tools, or for that of checks (no arm).
+
+    None is an image that was not made, since nothing is to be stored under the keys of this plan.
+    """
+
+    sandbox: SandboxName = "host"
+    image: Callable[[Tools, Arm | None], str | None] = _unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,7 @@ def plan(
     agents: Mapping[str, Known],
     choice: Choice = Choice(),
     history: Mapping[tuple[str, str], Sequence[Spent]] | None = None,
+    boxing: Boxing = Boxing(),
 ) -> Plan:
     """Unfold an experiment.
 
@@ -60,6 +74,7 @@ def plan(
         agents: what is known of each agent that the experiment names.
         choice: a part of the experiment.
         history: what earlier trials cost, by scenario and arm.
+        boxing: where agents and checks run.
 
     Raises:
         ConfigError: a name matches nothing, the baseline is no arm, two arms are one, or no cell is left.
@@ -70,9 +85,15 @@ def plan(
     _check_baseline(experiment, arms)
     names = select("scenarios", experiment.scenarios, list(library.scenarios))
     folders = [library.scenario(name) for name in names]
-    cells = _selected(_cells(experiment, folders, arms, choice.epoch), choice.only)
+    cells = _selected(_cells(experiment, folders, arms, choice.epoch, boxing), choice.only)
     guess = expect(experiment, library, arms, Work(cells, cells), history or {})
-    return Plan(experiment=experiment, epoch=choice.epoch, arms=arms, cells=tuple(cells), estimate=guess)
+    return Plan(experiment=experiment, epoch=choice.epoch, arms=arms, cells=tuple(cells), estimate=guess,
+                sandbox=boxing.sandbox, check_images=_check_images(folders, boxing))  # fmt: skip
+
+
+def _check_images(folders: Sequence[ScenarioFolder], boxing: Boxing) -> dict[str, str]:
+    found = {folder.scenario.id: boxing.image(folder.scenario.tools, None) for folder in folders}
+    return {name: image for name, image in found.items() if image is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +196,10 @@ def _check_baseline(experiment: Experiment, arms: Sequence[Arm]) -> None:
 
 
 def _cells(
-    experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], epoch: str
+    experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], epoch: str, boxing: Boxing
 ) -> Iterable[Cell]:
     """All cells, repetition by repetition; the arms of each scenario and repetition in a seeded random order."""
-    keys = {(folder.scenario.id, arm.id): _group_key(experiment, folder, arm) for folder in folders for arm in arms}
+    keys = {(f.scenario.id, arm.id): _group_key(experiment, f, arm, boxing) for f in folders for arm in arms}
     times = {f.scenario.id: experiment.repetitions or f.scenario.runs_per_tier for f in folders}
     for repetition in range(1, max(times.values()) + 1):
         for scenario in (name for name, last in times.items() if repetition <= last):
@@ -190,8 +211,9 @@ def _cells(
                 yield Cell(id=name, scenario=scenario, arm=arm.id, repetition=repetition, key=key)
 
 
-def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm) -> str:
+def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, boxing: Boxing) -> str:
     """Covers all that can change what the agent does, but for repetition and epoch."""
+    image = boxing.image(folder.scenario.tools, arm)
     return digest([
         KEY_VERSION,
         folder.task_digest,
@@ -202,10 +224,11 @@ def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm) -> str:
         arm.model,
         arm.variant.digest if arm.variant else None,
         experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
-        experiment.limits.model_dump(mode="json"),
-        _SANDBOX,
+        experiment.limits.keyed(),
+        boxing.sandbox,
         # Prices too: by them a limit in USD ends a trial, and rows of one table must not be priced by two lists.
         [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
+        *([image] if image else []),
     ])  # fmt: skip
 
 

@@ -7,20 +7,25 @@ own servers, which end when their standard input does, so also when the harness 
 """
 
 import contextlib
+import ctypes
+import functools
 import os
 import select
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, Final
 
 from scylla_gha.errors import ToolError
 
 _GRACE_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 0.5
+_SET_DUMPABLE: Final = 4  # PR_SET_DUMPABLE of <linux/prctl.h>
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
 # `-u` is bash's name of the limit on a user's processes, `-p` is dash's.
 _LIMITED: Final = (
@@ -70,14 +75,29 @@ class Streams:
     stdin: Path | None = None
 
 
+class Hit(StrEnum):
+    """A limit that something in a sandbox ran into, or that the sandbox itself was lost; facts, not yet causes."""
+
+    OUTPUT = "output"
+    MEMORY = "memory"
+    DISK = "disk"
+    PROCESSES = "processes"
+    LOST = "lost"
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a process ended: exit code (negative: minus the signal), wall seconds, and why it was ended, if it was."""
+    """How a process ended: exit code (negative: minus the signal), wall seconds, and why it was ended, if it was.
+
+    `hits` are what the sandbox saw beside that, as far as it can see it; `note` tells more of them in words.
+    """
 
     code: int
     seconds: float
     timed_out: bool = False
     cancelled: bool = False
+    hits: frozenset[Hit] = frozenset()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +112,14 @@ class Captured:
     def message(self) -> str:
         """The end of what the tool said, for an error message."""
         return (self.stderr or self.stdout).decode(errors="replace").strip()[-2000:]
+
+
+def close_memory() -> None:
+    """Let no other process of this user, unless it is root's, trace this one, or read its memory and environment.
+
+    It holds for this process alone: what it starts can be read. There is no core dump of it either.
+    """
+    ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def capture(
@@ -130,8 +158,8 @@ def run(
     Raises:
         ToolError: the program cannot be started.
     """
-    blocks = str(max(1, limits.file_bytes // _BLOCK_BYTES))
-    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", blocks, str(limits.processes), *argv]
+    blocks = max(1, limits.file_bytes // _BLOCK_BYTES)
+    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(limits.processes), *argv]
     started = time.monotonic()
     with _open(streams.stdin) as stdin, streams.stdout.open("wb") as out, streams.stderr.open("wb") as err:
         try:
@@ -140,7 +168,8 @@ def run(
             )
         except OSError as error:
             raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
-    return _wait(process, started, limits.seconds, cancel)
+        full = functools.partial(_is_full, (out.fileno(), err.fileno()), blocks * _BLOCK_BYTES)
+        return _wait(process, started, limits.seconds, cancel, full)
 
 
 class Service:
@@ -216,12 +245,19 @@ def _open(path: Path | None) -> IO[bytes]:
     return (path or Path(os.devnull)).open("rb")
 
 
-def _wait(process: subprocess.Popen[bytes], started: float, seconds: float, cancel: Cancel | None) -> Finished:
-    """Wait for the end, the limit or the cancel; then end what is left of the group."""
+def _is_full(outputs: Sequence[int], most: int) -> bool:
+    """Whether an output is at the kernel's limit of a file, so that what the process says further is lost."""
+    return any(os.fstat(output).st_size >= most for output in outputs)
+
+
+def _wait(
+    process: subprocess.Popen[bytes], started: float, seconds: float, cancel: Cancel | None, full: Callable[[], bool]
+) -> Finished:
+    """Wait for the end, a limit or the cancel; then end what is left of the group."""
     handle = os.pidfd_open(process.pid)
     try:
         watched = [handle] if cancel is None else [handle, cancel.fileno()]
-        woken = select.select(watched, [], [], seconds)[0]
+        woken, timed_out = _watch(watched, started + seconds, full)
         ended = handle in woken
         if not ended:
             _signal_group(process.pid, signal.SIGTERM)
@@ -231,7 +267,19 @@ def _wait(process: subprocess.Popen[bytes], started: float, seconds: float, canc
         code = process.wait()
     finally:
         os.close(handle)
-    return Finished(code, time.monotonic() - started, timed_out=not woken, cancelled=not ended and bool(woken))
+    hits = {Hit.OUTPUT} if full() else set()
+    cancelled = not ended and bool(woken)
+    return Finished(code, time.monotonic() - started, timed_out, cancelled, frozenset(hits))
+
+
+def _watch(watched: list[int], until: float, full: Callable[[], bool]) -> tuple[list[int], bool]:
+    """What woke it, and whether nothing did until the time limit; neither where an output is full before."""
+    while (left := until - time.monotonic()) > 0:
+        if woken := select.select(watched, [], [], min(left, _LOOK_SECONDS))[0]:
+            return woken, False
+        if full():
+            return [], False
+    return [], True
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

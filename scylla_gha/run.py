@@ -3,11 +3,13 @@
 import datetime
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents.base import Access, Agent, Command, Ended, Reading, Task
+from scylla_gha.agents.ruling import Traffic, rule
 from scylla_gha.gateway.client import Door, Gateway
 from scylla_gha.gateway.journal import Account
 from scylla_gha.gateway.settings import Lane
@@ -19,9 +21,12 @@ from scylla_gha.model.trial import Attempt, Outcome, Step, Trajectory
 from scylla_gha.model.variant import Treatment
 from scylla_gha.proc import Cancel, Finished, Streams
 from scylla_gha.proc import Limits as ProcessLimits
+from scylla_gha.proxy.journal import FILE as NETWORK
+from scylla_gha.proxy.journal import account as reached
+from scylla_gha.proxy.permit import Permit, environment
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.sweep import Sweep
-from scylla_gha.sandboxes.base import Box, Sandbox
+from scylla_gha.sandboxes.base import Box, Place, told
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.manifest import TooLargeError
 from scylla_gha.seeding.workspace import Workspace, snapshot
@@ -39,7 +44,7 @@ class Runner:
     agent: Agent
     program: str
     gateway: Gateway | None
-    sandbox: Sandbox
+    place: Place
     limits: Limits
     cancel: Cancel
     patch: Path | None = None
@@ -48,52 +53,22 @@ class Runner:
     redactor: Redactor = field(default_factory=Redactor)
 
 
-@dataclass(frozen=True, slots=True)
-class _Traffic:
-    """What the gateway saw of an attempt; `lost` where it died in between."""
-
-    account: Account
-    lost: bool
-    subscription: bool = False
-
-    def overrule(self, reading: Reading, delivery: Delivery | None) -> tuple[Outcome, str, bool]:
-        """The outcome; another treatment than the declared one, and what the gateway knows better, come first."""
-        account = self.account
-        if delivery is not None and (fault := _fault(delivery, reading)):
-            return Outcome.DELIVERY_ERROR, fault, False
-        if self.lost:
-            return Outcome.PROVIDER_ERROR, "the model gateway died in the middle of it", True
-        if account.unmatched:
-            return Outcome.PROVIDER_ERROR, f"{account.unmatched} requests are not in the recording", False
-        spent = [error for error in account.errors if error.startswith("budget_exceeded")]
-        if spent:
-            # A trial's own budget measures the agent; that others have spent the experiment's does not.
-            outcome = Outcome.BUDGET_EXCEEDED if "budget_exceeded:trial" in spent else Outcome.CANCELLED
-            return outcome, f"refused before the request: {', '.join(spent)}", False
-        return reading.outcome, reading.reason, reading.retryable
-
-
-def _fault(delivery: Delivery, reading: Reading) -> str | None:
-    """Why the trial does not measure its variant; one that ended early may have had no time to show it."""
-    if delivery.reason:
-        return delivery.reason
-    if reading.outcome is Outcome.COMPLETED and not delivery.proved:
-        return f"what the agent had is not proved: {'; '.join(delivery.unverified)}"
-    return None
-
-
 def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFolder) -> Attempt:
     """Run the agent in a fresh workspace and keep what it did; the agent's failures are outcomes, not errors.
 
     Raises:
         ToolError: the agent cannot be started at all.
     """
-    door = _open(runner, workspace, folder)
-    task = _task(runner, ground, workspace, door)
+    box = _box(runner, ground, workspace)
+    names = runner.place.sandbox.inside(box)
+    door = _open(runner, ground, box, names, folder)
+    task = _task(runner, ground, box, names, door)
     command = runner.agent.command(task, runner.program)
     sweep = Sweep(_redactor(runner, ground, command))
     with sweep.guarding(folder.root):
-        attempt = _work(runner, ground, workspace, folder, _Start(task, command, door, sweep))
+        extra = {**command.env, **_way_out(task.access)}
+        start = _Start(task, command, replace(box, extra=extra), door, sweep)
+        attempt = _work(runner, ground, workspace, folder, start)
     attempt = sweep.record(attempt).model_copy(update={"redactions": sweep.found})
     write_record(folder.file("attempt.json"), attempt)
     return attempt
@@ -101,10 +76,11 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """What an attempt begins with: the task as a command, the way to a model, and what keeps secrets out."""
+    """What an attempt begins with: the task as a command, its box, the way to a model, what keeps secrets out."""
 
     task: Task
     command: Command
+    box: Box
     door: Door | None
     sweep: Sweep
 
@@ -117,28 +93,24 @@ def _redactor(runner: Runner, ground: Ground, command: Command) -> Redactor:
 
 
 def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFolder, start: _Start) -> Attempt:
-    declared = runner.agent.declare(start.task, workspace.repo)
+    declared = _declared(runner, start)
     prompt = folder.file("prompt.md")
     write_text(prompt, ground.folder.prompt)
     streams = Streams(folder.file("transcript.jsonl"), folder.file("stderr.txt"), prompt)
     seconds = time_limit(runner.limits, ground)
     started = datetime.datetime.now(datetime.UTC)
     try:
-        finished = runner.sandbox.run(
-            start.command.argv,
-            Box(workspace.repo, workspace.home, ground.path, start.command.env),
-            streams,
-            ProcessLimits(seconds, runner.limits.file_mb * _MEGA),
-            runner.cancel,
-        )
+        limits = ProcessLimits(seconds, runner.limits.file_mb * _MEGA)
+        finished = runner.place.sandbox.run(start.command.argv, start.box, streams, limits, runner.cancel)
     finally:
-        traffic = _settle(runner, start.door)
+        traffic = _settle(runner, start.door, folder)
     for path in (streams.stdout, streams.stderr):
         start.sweep.file(path)  # before a reason is cut out of them, and perhaps a secret in two
     reading = runner.agent.read(
         Ended(finished, started.timestamp(), seconds, streams.stdout, streams.stderr, workspace.home)
     )
     delivery = _delivery(runner, declared, folder)
+    reading = rule(reading, finished, delivery, traffic)
     attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, start.sweep)
     _keep_trajectory(reading.trajectory, ground, folder)
@@ -151,24 +123,50 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
     )
 
 
-def _open(runner: Runner, workspace: Workspace, folder: AttemptFolder) -> Door | None:
+def _box(runner: Runner, ground: Ground, workspace: Workspace) -> Box:
+    """The box, but for the environment, which names what is in it; a solution is only with built-in agents."""
+    place, built_in = runner.place, runner.agent.package is None
+    patch = runner.patch or ground.folder.solution
+    there = (patch.parent,) if built_in and patch.is_file() else ()
+    sockets = None if built_in else place.sockets
+    return Box(workspace.repo, workspace.home, ground.path, read_only=there, image=place.image, sockets=sockets)
+
+
+def _declared(runner: Runner, start: _Start) -> Declared | None:
+    """What is to be delivered, with the places that instructions may come from as the agent calls them."""
+    declared = runner.agent.declare(start.task, start.box.cwd)
+    if declared is None:
+        return None
+    places = (told(place, start.task.names) for place in declared.places)
+    return declared.model_copy(update={"places": tuple(dict.fromkeys(places))})
+
+
+def _open(runner: Runner, ground: Ground, box: Box, names: Mapping[Path, str], folder: AttemptFolder) -> Door | None:
     """Open a lane of the gateway for this attempt, where the agent uses a model."""
     if runner.gateway is None or runner.agent.package is None:
         return None
-    repo = str(workspace.repo)
+    repo, home = names[box.cwd], names[box.home]
     # Claude Code names a folder of its own after the workspace, with a dash for whatever is no letter or digit.
     paths = {repo: "/scylla-workspace", re.sub(r"[^A-Za-z0-9]", "-", repo): "-scylla-workspace",
-             str(workspace.home): "/scylla-home"}  # fmt: skip
+             home: "/scylla-home"}  # fmt: skip
     lane = Lane(cell=folder.root.parent.name, role="agent", journal=folder.file("traffic.jsonl"),
-                first_request=folder.file("first-request.json"), budget_usd=runner.limits.usd, paths=paths)  # fmt: skip
+                first_request=folder.file("first-request.json"), budget_usd=runner.limits.usd,
+                budget_tokens=runner.limits.tokens, paths=paths,
+                permit=Permit(hosts=ground.folder.scenario.network.hosts))  # fmt: skip
     return runner.gateway.open(lane)
 
 
-def _settle(runner: Runner, door: Door | None) -> _Traffic:
+def _way_out(access: Access | None) -> Mapping[str, str]:
+    """The proxy's variables, of an agent that has a lane; on the host they bind only programs that heed them."""
+    return environment(access.url, access.token) if access else {}
+
+
+def _settle(runner: Runner, door: Door | None, folder: AttemptFolder) -> Traffic:
     if runner.gateway is None or door is None:
-        return _Traffic(Account(), lost=False)
+        return Traffic(Account(), lost=False)
     lost = runner.gateway.lost(door)
-    return _Traffic(runner.gateway.close(door), lost, runner.gateway.is_subscription)
+    made = runner.gateway.close(door)
+    return Traffic(made, lost, runner.gateway.is_subscription, reached(folder.file(NETWORK)))
 
 
 def _delivery(runner: Runner, declared: Declared | None, folder: AttemptFolder) -> Delivery | None:
@@ -184,16 +182,17 @@ def time_limit(limits: Limits, ground: Ground) -> float:
     return float(limits.timeout_seconds or ground.folder.scenario.task.timeout_seconds)
 
 
-def _task(runner: Runner, ground: Ground, workspace: Workspace, door: Door | None) -> Task:
+def _task(runner: Runner, ground: Ground, box: Box, names: Mapping[Path, str], door: Door | None) -> Task:
     return Task(
         prompt=ground.folder.prompt,
-        home=workspace.home,
+        home=box.home,
         patch=runner.patch or ground.folder.solution,
         limits=runner.limits,
-        access=Access(door.url, door.token) if door else None,
+        access=Access(runner.place.address or door.url, door.token) if door else None,
         model=runner.arm.model,
         treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
         outfit=runner.outfit,
+        names=names,
     )
 
 
@@ -202,19 +201,16 @@ def _attempt(
     started: datetime.datetime,
     finished: Finished,
     reading: Reading,
-    traffic: _Traffic,
+    traffic: Traffic,
     delivery: Delivery | None,
 ) -> Attempt:
-    outcome, reason, retryable = traffic.overrule(reading, delivery)
-    if finished.cancelled:
-        outcome, reason, retryable = Outcome.CANCELLED, "interrupted by the user", False
     calls = [call for step in reading.trajectory.steps for call in step.tool_calls]
     account = traffic.account
     return Attempt(
         number=number,
-        outcome=outcome,
-        reason=reason,
-        retryable=retryable,
+        outcome=reading.outcome,
+        reason=reading.reason,
+        retryable=reading.retryable,
         started_at=started,
         seconds=round(finished.seconds, 3),
         usage=account.usage,
@@ -226,6 +222,7 @@ def _attempt(
         adjusted=account.adjusted,
         unadjusted=account.unadjusted,
         subscription=traffic.subscription,
+        network=traffic.network,
         turns=reading.turns,
         tool_calls=dict(Counter(call.name for call in calls)),
         failed_tool_calls=sum(1 for call in calls if call.failed),

@@ -1,6 +1,17 @@
 """What holds for all tests."""
 
+from collections.abc import Iterator
+
 import pytest
+
+from tests.support.engine import an_engine
+
+
+@pytest.fixture(scope="session")
+def running_engine(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[None]:
+    base = tmp_path_factory.getbasetemp()
+    with an_engine((base if worker_id == "master" else base.parent) / "engine"):
+        yield
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -23,7 +23,11 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A cell as the agent gets it. `patch` is the reference solution, which only the oracle may use."""
+    """A cell as the agent gets it. `patch` is the reference solution, which only the oracle may use.
+
+    `names` are what folders are called where the agent works. Where their paths stand in its command, the sandbox puts
+    those; in files that are laid for it, `seen` has to.
+    """
 
     prompt: str
     home: Path
@@ -33,6 +37,14 @@ class Task:
     model: str | None = None
     treatment: Treatment = Treatment()
     outfit: Outfit = Outfit()
+    names: Mapping[Path, str] = field(default_factory=dict)
+
+    def seen(self, path: Path) -> str:
+        """What a path is called where the agent works."""
+        for folder, name in self.names.items():
+            if path.is_relative_to(folder):
+                return str(Path(name) / path.relative_to(folder))
+        return str(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from scylla_gha.agents import claude_delivery, claude_net, claude_outcome, claud
 from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
 from scylla_gha.errors import ToolError
 from scylla_gha.model.delivery import Declared, Observed
-from scylla_gha.model.outfit import FOLDER, McpServer, Outfit
+from scylla_gha.model.outfit import FOLDER, McpServer
 from scylla_gha.model.variant import Treatment
 from scylla_gha.store import write_text
 
@@ -62,7 +62,7 @@ class ClaudeCode:
         if task.access:
             env |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
         settings = _settings_flags(task)
-        return Command((*argv, *_flags(task.treatment), *settings, *_outfit_flags(task.outfit, task.home)), env=env)
+        return Command((*argv, *_flags(task.treatment), *settings, *_outfit_flags(task)), env=env)
 
     def read(self, ended: Ended) -> Reading:
         """Read the transcript, then decide by rule."""
@@ -101,8 +101,9 @@ def _settings_flags(task: Task) -> list[str]:
     return [] if given is None else ["--settings", json.dumps(given)]
 
 
-def _outfit_flags(outfit: Outfit, home: Path) -> list[str]:
+def _outfit_flags(task: Task) -> list[str]:
     """Lay what the treatment names into HOME, outside of what settings sources govern, and name it."""
+    outfit, home = task.outfit, task.home
     flags: list[str] = []
     for name, folder in outfit.folders.items():
         shutil.copytree(folder, home / _LAID.format(name), ignore=shutil.ignore_patterns("__pycache__"))
@@ -112,7 +113,7 @@ def _outfit_flags(outfit: Outfit, home: Path) -> list[str]:
         write_text(plugin / ".claude-plugin" / "plugin.json", json.dumps(manifest))
         flags += ["--plugin-dir", str(plugin)]
     if outfit.mcp_servers:
-        servers = {name: _server(server, home / _LAID.format(f"mcp/{name}"))
+        servers = {name: _server(server, task.seen(home / _LAID.format(f"mcp/{name}")))
                    for name, server in outfit.mcp_servers.items()}  # fmt: skip
         write_text(home / "mcp.json", json.dumps({"mcpServers": servers}))
         flags += ["--mcp-config", str(home / "mcp.json")]
@@ -122,6 +123,6 @@ def _outfit_flags(outfit: Outfit, home: Path) -> list[str]:
     return flags
 
 
-def _server(server: McpServer, folder: Path) -> dict[str, object]:
-    args = [arg.replace(FOLDER, str(folder)) for arg in server.args]
-    return {"command": server.command.replace(FOLDER, str(folder)), "args": args, "env": server.env}
+def _server(server: McpServer, folder: str) -> dict[str, object]:
+    args = [arg.replace(FOLDER, folder) for arg in server.args]
+    return {"command": server.command.replace(FOLDER, folder), "args": args, "env": server.env}

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from pathlib import Path
 
 import click
 
 from scylla_gha.cli.allowance import Allowance
+from scylla_gha.cli.exposure import BEARERS, KEY, withheld
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import Installed
@@ -18,10 +19,8 @@ from scylla_gha.gateway.settings import ANTHROPIC, Settings
 from scylla_gha.model.traffic import Role
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.worth import secrets_in
+from scylla_gha.sandboxes.container import GATEWAY_SOCKET, socket_folder
 from scylla_gha.store import RunFolder, traffic_of
-
-_KEY: Final = "ANTHROPIC_API_KEY"
-_BEARERS: Final = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # the second is of a subscription
 
 
 def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Tape) -> None:
@@ -32,7 +31,7 @@ def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Ta
     """
     names = [name for name, installed in agents.items() if installed.agent.package is not None]
     names += ["the judge panel"] if judges else []
-    if names and tape.replay is None and not any(os.environ.get(key) for key in (_KEY, *_BEARERS)):
+    if names and tape.replay is None and not any(os.environ.get(key) for key in (KEY, *BEARERS)):
         raise ToolError(f"{', '.join(names)} needs a key to reach a model; set ANTHROPIC_API_KEY, or give --replay")
 
 
@@ -49,10 +48,29 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
     if not agents and not journey.judges:
         yield
         return
-    settings = Settings(
+    with _sockets(journey) as socket, Gateway.start(_settings(journey, tape, secrets, socket)) as running, withheld():
+        journey.gateway = running
+        journey.allowance = Allowance(experiment, running)
+        yield
+
+
+@contextmanager
+def _sockets(journey: Journey) -> Iterator[Path | None]:
+    """Where the gateway serves on a socket, which agents need that have no network."""
+    if journey.plan.sandbox == "host" or not journey.agents:
+        yield None
+        return
+    with socket_folder() as folder:
+        journey.boxes.sockets = folder
+        yield folder / GATEWAY_SOCKET
+
+
+def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...], socket: Path | None) -> Settings:
+    experiment = journey.plan.experiment
+    return Settings(
         upstream=os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC,
-        api_key=os.environ.get(_KEY) or None,
-        bearer=next((token for name in _BEARERS if (token := os.environ.get(name))), None),
+        api_key=os.environ.get(KEY) or None,
+        bearer=next((token for name in BEARERS if (token := os.environ.get(name))), None),
         models=tuple(journey.library.priced_models(experiment.prices).values()),
         knobs={"agent": experiment.model_settings.agent, "judge": experiment.model_settings.judge},
         experiment_usd=experiment.budget_usd,
@@ -62,11 +80,8 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
         hidden=secrets,
         record=tape.record,
         replay=tape.replay,
+        socket=socket,
     )
-    with Gateway.start(settings) as running:
-        journey.gateway = running
-        journey.allowance = Allowance(experiment, running)
-        yield
 
 
 def _secrets() -> tuple[str, ...]:

@@ -9,7 +9,9 @@ from scylla_gha.cli import options
 from scylla_gha.cli.access import reach, require_access
 from scylla_gha.cli.conclude import conclude, show
 from scylla_gha.cli.consent import ask_to_spend
+from scylla_gha.cli.exposure import guard_keys
 from scylla_gha.cli.journey import Journey, stored_trial
+from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.planning import find_agents, make_plan, tell
 from scylla_gha.cli.progress import Progress
 from scylla_gha.cli.travel import travel
@@ -19,6 +21,7 @@ from scylla_gha.model.plan import Cell, Unstarted
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan import Choice, refuse_above_budget
 from scylla_gha.proc import Cancel
+from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.seeding.workspace import reap
 from scylla_gha.store import RunFolder, read_record, write_record
 
@@ -33,6 +36,8 @@ from scylla_gha.store import RunFolder, read_record, write_record
 @options.as_json
 @options.record
 @options.replay
+@options.keep
+@options.exposed
 @click.option("--dry-run", is_flag=True, help="Plan and estimate only; nothing is started or written.")
 def command(
     experiment: str,
@@ -46,6 +51,8 @@ def command(
     dry_run: bool,
     record: Path | None,
     replay: bool,
+    keep: Keep,
+    allow_exposed_keys: bool,
 ) -> None:
     """Plan, prepare, run, judge and report EXPERIMENT (an id, or a YAML file).
 
@@ -63,7 +70,9 @@ def command(
     journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)
     refuse_above_budget(journey.plan)
+    guard_keys(journey, tape, SANDBOXES[journey.plan.sandbox], allowed=allow_exposed_keys)
     ask_to_spend(journey, tape, yes=yes)
+    journey.keep = keep
     write_record(folder.plan, journey.plan)
     try:
         with reach(journey, tape):
@@ -75,7 +84,7 @@ def command(
         lack = f"{made.counts.planned - made.counts.judged} of {made.counts.planned} cells have no judged trial"
         refused = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in journey.stopped.items())
         end_for_budget(journey, lack)
-        raise IncompleteError(f"{lack}: {refused or 'the report lists them, with reasons'}; "
+        raise IncompleteError(f"{lack}: {journey.full or refused or 'the report lists them, with reasons'}; "
                               "run the same command again to fill them")  # fmt: skip
 
 
@@ -93,7 +102,7 @@ def end_for_budget(journey: Journey, lack: str) -> None:
 def _dry_run(experiment: str, choice: Choice, folder: RunFolder, jobs: int) -> None:
     library = options.library()
     agents = find_agents(library.experiment(experiment), install=False)
-    made = make_plan(experiment, library, agents, choice, folder)
+    made = make_plan(experiment, library, agents, choice, folder, draw=False)
     tell(made, jobs)
     for cell in made.cells:
         click.echo(cell.id)
@@ -120,7 +129,9 @@ def open_journey(
     elif stored:
         click.echo(f"{len(stored)} of {len(made.cells)} trials are stored under their keys, and are taken as they are",
                    err=True)  # fmt: skip
-    return Journey(made, folder, library, agents, Cancel(), fresh=fresh)
+    journey = Journey(made, folder, library, agents, Cancel(), fresh=fresh)
+    journey.boxes.make_ready(made)
+    return journey
 
 
 def _ask(stored: Sequence[Trial], *, yes: bool) -> None:

@@ -20,6 +20,7 @@ from scylla_gha.prepare import lay_ground, prepare
 from scylla_gha.proc import Cancel
 from scylla_gha.run import Runner, run
 from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.sandboxes.base import Place
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.workspace import scratch
 from scylla_gha.store import AttemptFolder, write_text
@@ -62,7 +63,7 @@ def _look(name: str, installed: Installed, model: str, gateway: Gateway) -> Sequ
     own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
     ground = lay_ground(own.scenario(next(iter(own.scenarios))), own, cache_root())
     arm = Arm(id="inventory", agent=agent_name(name)[0], version=installed.version, model=model)
-    runner = Runner(arm, installed.agent, installed.program, gateway, SANDBOXES["host"], _LIMITS, Cancel())
+    runner = Runner(arm, installed.agent, installed.program, gateway, Place(SANDBOXES["host"]), _LIMITS, Cancel())
     with scratch() as root:
         folder = AttemptFolder(root / "inventory" / "attempt-1")
         attempt = run(runner, ground, prepare(ground, root / "ground"), folder)

@@ -7,7 +7,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
 from scylla_gha.cli.allowance import Allowance
+from scylla_gha.cli.boxing import Boxes
 from scylla_gha.cli.docket import Docket
+from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.planning import Installed
 from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.errors import FixtureError, ToolError
@@ -20,7 +22,6 @@ from scylla_gha.model.trial import Trial
 from scylla_gha.prepare import lay_ground
 from scylla_gha.proc import Cancel
 from scylla_gha.redaction.redactor import Redactor
-from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.store import CellFolder, RunFolder, read_record
@@ -39,10 +40,12 @@ class Journey:
     allowance: Allowance | None = None
     fresh: bool = False
     judging: bool = True
+    keep: Keep = "none"
     docket: Docket = field(default_factory=Docket)
     redactor: Redactor = field(default_factory=Redactor)
     stopped: dict[str, str] = field(default_factory=dict)  # arms of which no further cell is started, and why
     unstarted: dict[str, str] = field(default_factory=dict)  # cells, and why
+    full: str | None = None  # which disk has too little room for a further cell
     _grounds: dict[str, Ground | Exception] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -68,11 +71,23 @@ class Journey:
         roots, wording = self.library.roots, self.docket.wording
         return court(self.gateway, self.judges, roots, wording) if self.judges and self.gateway else None
 
-    @property
-    def bench(self) -> Bench:
-        """Where checks run, and who judges."""
-        limits = self.plan.experiment.limits
-        return Bench(SANDBOXES["host"], limits, self.cancel, self.court, self.court_digest)
+    @functools.cached_property
+    def boxes(self) -> Boxes:
+        """Where agents and checks run."""
+        return Boxes(self.plan.sandbox, self.library)
+
+    def bench(self, scenario: str) -> Bench:
+        """Where the checks of a scenario run, and who judges.
+
+        Raises:
+            ToolError: the image that they run in cannot be had, or is not the one that was planned with.
+        """
+        place = self.boxes.place(self.library.scenario(scenario).scenario.tools)
+        planned = self.plan.check_images.get(scenario)
+        if place.digest != planned:
+            raise ToolError(f"{scenario}: the image of its checks is {place.digest}, and {planned} when it was "
+                            "planned; run `scylla-gha evaluate` again, which plans anew")  # fmt: skip
+        return Bench(place, self.plan.experiment.limits, self.cancel, self.court, self.court_digest)
 
     def scenario(self, scenario: str) -> ScenarioFolder:
         """A scenario, with the rubric that it is judged by."""
@@ -80,13 +95,15 @@ class Journey:
 
     def key(self, cell: Cell, trial: Trial) -> str:
         """The key of the judgment of a trial."""
-        return judgment_key(trial, self.scenario(cell.scenario).judging_digest, self.court_digest)
+        judging = self.scenario(cell.scenario).judging_digest
+        return judgment_key(trial, judging, self.court_digest, self.plan.check_images.get(cell.scenario))
 
     def own_key(self, cell: Cell, trial: Trial) -> str:
         """The key of the judgment that the experiment's report stands on."""
         experiment = self.plan.experiment
         court = court_digest(experiment.judges, self.library.roots, experiment.model_settings.judge)
-        return judgment_key(trial, self.library.scenario(cell.scenario).judging_digest, court)
+        judging = self.library.scenario(cell.scenario).judging_digest
+        return judgment_key(trial, judging, court, self.plan.check_images.get(cell.scenario))
 
     def ground(self, scenario: str) -> Ground:
         """The scenario's ground, laid once."""

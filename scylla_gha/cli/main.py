@@ -23,6 +23,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "show": ("show", "Show why a cell's trial passed or failed."),
     "validate": ("validate", "Check configuration and scenarios; --execute proves each scenario."),
     "inventory": ("inventory", "Measure what an agent CLI brings by itself, for the proof of delivery."),
+    "image": ("image", "Build, list and remove the images of the Docker sandbox."),
     "schemas": ("schemas", "Write the JSON Schemas of the YAML files."),
 }
 

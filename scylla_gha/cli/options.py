@@ -24,6 +24,10 @@ yes = click.option("--yes", is_flag=True, help="Do not ask, neither before paid 
 record = click.option("--record", type=click.Path(path_type=Path, file_okay=False),
                       help="A folder to record all model traffic into.")  # fmt: skip
 replay = click.option("--replay", is_flag=True, help="Answer from the experiment's recording; no key, nothing is paid.")
+exposed = click.option("--allow-exposed-keys", is_flag=True,
+                       help="Let agents work where they could read the provider's key.")  # fmt: skip
+keep = click.option("--keep-workspaces", "keep", type=click.Choice(["none", "failed", "all"]), default="none",
+                    show_default=True, help="Copies of what agents left, beside their records.")  # fmt: skip
 fresh = click.option("--fresh", is_flag=True, help="Run again what is stored; says what that is, and asks.")
 
 

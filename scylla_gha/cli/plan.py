@@ -35,7 +35,7 @@ def command(
     folder = options.run_folder(runs, experiment)
     library = options.library()
     agents = find_agents(library.experiment(experiment), install=not dry_run)
-    made = make_plan(experiment, library, agents, choice, folder)
+    made = make_plan(experiment, library, agents, choice, folder, draw=not dry_run)
     tell(made, jobs)
     refuse_above_budget(made)
     if not dry_run:

@@ -9,6 +9,7 @@ import click
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import Agent
+from scylla_gha.cli.boxing import Boxes, choose
 from scylla_gha.cli.models import model_notes
 from scylla_gha.config.library import Library
 from scylla_gha.config.load import did_you_mean
@@ -17,7 +18,7 @@ from scylla_gha.estimate import Spent
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan, Range
 from scylla_gha.model.result import Result
-from scylla_gha.plan import Choice, Known, agent_name, plan
+from scylla_gha.plan import Boxing, Choice, Known, agent_name, plan
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.tools import find_program, npm_program
 from scylla_gha.store import RunFolder, read_lines
@@ -70,11 +71,22 @@ def find_agent(named: str, *, install: bool) -> Installed:
     return Installed(agent, program, version)
 
 
-def make_plan(name: str, library: Library, agents: dict[str, Installed], choice: Choice, folder: RunFolder) -> Plan:
-    """Plan an experiment with what is known here."""
+def make_plan(
+    name: str, library: Library, agents: dict[str, Installed], choice: Choice, folder: RunFolder, *, draw: bool = True
+) -> Plan:
+    """Plan an experiment with what is known here. `draw`: make images that are missing, since keys need their digests.
+
+    Raises:
+        ConfigError: the experiment is not what it must be.
+        ToolError: an image cannot be made.
+    """
     experiment = library.experiment(name)
     known = {named: installed.known for named, installed in agents.items()}
-    made = plan(experiment, library, known, choice, history_of(folder.results))
+    sandbox = choose(experiment, (installed.agent for installed in agents.values()), library)
+    boxing = Boxes(sandbox, library).boxing if draw else Boxing(sandbox)
+    if sandbox == "docker" and not draw:
+        click.echo("the images of the containers are not made now, so the keys are not those of a run", err=True)
+    made = plan(experiment, library, known, choice, history_of(folder.results), boxing)
     return made.model_copy(update={"notes": model_notes(made, library, datetime.datetime.now(datetime.UTC).date())})
 
 
@@ -96,8 +108,10 @@ def history_of(results: Path) -> dict[tuple[str, str], list[Spent]]:
 def tell(made: Plan, jobs: int) -> None:
     """Say on standard error what is planned and what it may cost."""
     scenarios = {cell.scenario for cell in made.cells}
+    boxed = ", in containers" if made.sandbox == "docker" else ""
     click.echo(f"{made.experiment.id}: {made.experiment.question}\n"
-               f"{len(made.cells)} cells: {len(scenarios)} scenarios, {len(made.arms)} arms", err=True)  # fmt: skip
+               f"{len(made.cells)} cells: {len(scenarios)} scenarios, {len(made.arms)} arms{boxed}",
+               err=True)  # fmt: skip
     minutes = made.estimate.minutes
     wall = Range(low=_share(minutes.low, jobs), likely=_share(minutes.likely, jobs), high=_share(minutes.high, jobs))
     click.echo(f"estimate: {_range(made.estimate.usd, '$', 2)}; {_range(wall, '', 1)} minutes with {jobs} at once "

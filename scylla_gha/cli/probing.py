@@ -102,7 +102,8 @@ def _about_known(journey: Journey, scenario: str) -> Examine:
     ground = journey.ground(scenario)
     patches = (ground.folder.solution, ground.folder.wrong[0])
     limit = journey.plan.experiment.limits.diff_mb * _MEGA
-    good, bad = (exhibit(_answer(ground, patch, limit), ground, journey.bench) for patch in patches)
+    bench = journey.bench(scenario)
+    good, bad = (exhibit(_answer(ground, patch, limit), ground, bench) for patch in patches)
 
     def examine(asked: Ask, judge: Judge) -> tuple[Control, ...]:
         once = functools.cache(asked)  # the reversed order is compared with what the canary asked
@@ -142,7 +143,7 @@ def _about_trial(journey: Journey, judged: Tried, times: int) -> Examine:
     answer = answer_of(trial, journey.folder.cell(cell.id))
     if answer is None or made is None or journey.court is None:
         return lambda _, __: ()
-    blind = exhibit(answer, journey.ground(cell.scenario), journey.bench, made.checks)
+    blind = exhibit(answer, journey.ground(cell.scenario), journey.bench(cell.scenario), made.checks)
     shown = render(blind, journey.court.wording).digest
     first = {one.judge: one for one in made.answers if one.prompt_digest == shown and one.error is None}
     return lambda asked, judge: (repeat(asked, judge, blind, times, first.get(judge.model)),)

@@ -21,13 +21,14 @@ from scylla_gha.prepare import lay_ground, prepare
 from scylla_gha.proc import Cancel
 from scylla_gha.run import Runner, run
 from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.sandboxes.base import Place
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import scratch
 from scylla_gha.store import CellFolder
 
 _LEAST_WRONG: Final = 2
-_BENCH: Final = Bench(SANDBOXES["host"], Limits(), Cancel())
+_BENCH: Final = Bench(Place(SANDBOXES["host"]), Limits(), Cancel())
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _twice(ground: Ground, agent: str, patch: Path) -> tuple[bool, Judgment | No
 
 def _try(ground: Ground, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
     arm = Arm(id=agent, agent=agent, version="1")
-    runner = Runner(arm, AGENTS[agent], "", None, _BENCH.sandbox, _BENCH.limits, _BENCH.cancel, patch)
+    runner = Runner(arm, AGENTS[agent], "", None, _BENCH.place, _BENCH.limits, _BENCH.cancel, patch)
     with scratch() as root:
         cell = CellFolder(root / "cell")
         attempt = run(runner, ground, prepare(ground, root / "ground"), cell.attempt(1))

@@ -8,8 +8,12 @@ from scylla_gha.cli import options
 from scylla_gha.cli.access import reach
 from scylla_gha.cli.consent import ask_to_spend
 from scylla_gha.cli.evaluate import end_for_budget, open_journey, work
+from scylla_gha.cli.exposure import guard_keys
+from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.planning import tell
+from scylla_gha.errors import IncompleteError
 from scylla_gha.plan import Choice, refuse_above_budget
+from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store import write_record
 
 
@@ -22,8 +26,20 @@ from scylla_gha.store import write_record
 @options.yes
 @options.record
 @options.replay
+@options.keep
+@options.exposed
 def command(
-    experiment: str, choice: Choice, runs: Path, jobs: int, *, fresh: bool, yes: bool, record: Path | None, replay: bool
+    experiment: str,
+    choice: Choice,
+    runs: Path,
+    jobs: int,
+    *,
+    fresh: bool,
+    yes: bool,
+    record: Path | None,
+    replay: bool,
+    keep: Keep,
+    allow_exposed_keys: bool,
 ) -> None:
     """Let the agents of EXPERIMENT work on its cells; nothing is judged.
 
@@ -35,10 +51,13 @@ def command(
     journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)
     refuse_above_budget(journey.plan)
-    journey.judging = False
+    journey.judging, journey.keep = False, keep
+    guard_keys(journey, tape, SANDBOXES[journey.plan.sandbox], allowed=allow_exposed_keys)
     ask_to_spend(journey, tape, yes=yes)
     write_record(folder.plan, journey.plan)
     with reach(journey, tape):
         work(journey, jobs)
     left = len(journey.unstarted)
     end_for_budget(journey, f"{left} of {len(journey.plan.cells)} cells were not started" if left else "a cell was cut")
+    if journey.full:
+        raise IncompleteError(f"{left} of {len(journey.plan.cells)} cells were not started: {journey.full}")

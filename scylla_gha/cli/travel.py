@@ -13,8 +13,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from scylla_gha import __version__
+from scylla_gha.cli.floor import disk_lack
 from scylla_gha.cli.journey import Journey, finish, stored_trial
-from scylla_gha.errors import FixtureError, IncompleteError, ToolError
+from scylla_gha.cli.kept import drop_workspaces, keep_workspace
+from scylla_gha.errors import FixtureError, IncompleteError, SandboxError, ToolError
 from scylla_gha.judge import judge
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
@@ -24,7 +26,7 @@ from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.sweep import Sweep
 from scylla_gha.run import Runner, run
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.seeding.workspace import scratch
+from scylla_gha.seeding.workspace import scratch, work_root
 from scylla_gha.store import AttemptFolder, CellFolder, find_judgment, keep_judgment, read_record, write_record
 from scylla_gha.variants.outfit import outfit
 
@@ -67,6 +69,8 @@ def _lane(journey: Journey, waiting: _Shared, told: Told) -> None:
         except OSError as error:
             message = f"{cell.id}: {error}; the run stops here, and the same command goes on when that is mended"
             raise IncompleteError(message) from error
+        if journey.keep == "failed":
+            drop_workspaces(trial, judgment, place)
         told(cell, trial, judgment)
 
 
@@ -77,6 +81,9 @@ def _trial(journey: Journey, cell: Cell, place: CellFolder) -> Trial | None:
         return stored
     if cell.arm in journey.stopped:
         journey.unstarted[cell.id] = f"its arm was stopped: {journey.stopped[cell.arm]}"
+        return None
+    if lack := disk_lack((journey.folder.root, work_root()), journey.plan.experiment.limits.free_disk_mb):
+        journey.full = journey.unstarted[cell.id] = lack
         return None
     with _allowed(journey, cell) as refusal:
         if refusal is None:
@@ -136,13 +143,16 @@ def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt
         if last or not attempt.retryable or journey.cancel.wait(retry.backoff_seconds * 2**turn):
             break
     arm = journey.plan.arm(cell.arm)
+    image = journey.boxes.boxing.image(journey.scenario(cell.scenario).scenario.tools, arm)
     versions = {
         "scylla-gha": __version__,
         "agent": attempts[-1].agent_version or arm.version or "unknown",
         "python": platform.python_version(),
         "system": platform.platform(),
+        **({"image": image} if image else {}),
     }
-    return Trial(cell=cell.id, key=cell.key, sandbox="host", versions=versions, attempts=tuple(attempts))
+    return Trial(cell=cell.id, key=cell.key, sandbox=journey.plan.sandbox, versions=versions, attempts=tuple(attempts),
+                 isolation=SANDBOXES[journey.plan.sandbox].isolation)  # fmt: skip
 
 
 def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
@@ -150,12 +160,19 @@ def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
     try:
         ground = journey.ground(cell.scenario)
         with scratch() as root:
-            return run(_runner(journey, cell), ground, prepare(ground, root), folder)
+            workspace = prepare(ground, root)
+            attempt = run(_runner(journey, cell), ground, workspace, folder)
+            if journey.keep != "none":
+                attempt = keep_workspace(attempt, workspace.repo, folder, journey.redactor)
+                write_record(folder.file("attempt.json"), attempt)
+            return attempt
     except (FixtureError, ToolError) as error:
         now = datetime.datetime.now(datetime.UTC)
         usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # what an agent did was paid for
-        attempt = Attempt(number=folder.number, outcome=Outcome.FIXTURE_ERROR, reason=str(error), retryable=False,
-                          started_at=now, seconds=0.0, usage=usage)  # fmt: skip
+        lost = isinstance(error, SandboxError)
+        outcome = Outcome.SANDBOX_ERROR if lost else Outcome.FIXTURE_ERROR
+        attempt = Attempt(number=folder.number, outcome=outcome, reason=str(error), retryable=lost, started_at=now,
+                          seconds=0.0, usage=usage)  # fmt: skip
         attempt = Sweep(journey.redactor).record(attempt)
         write_record(folder.file("attempt.json"), attempt)
         return attempt
@@ -166,12 +183,14 @@ def _runner(journey: Journey, cell: Cell) -> Runner:
     experiment = journey.plan.experiment
     named = next(each for each in experiment.agents if each.partition("@")[0] == arm.agent)
     installed = journey.agents[named]
+    package = installed.agent.package
+    place = journey.boxes.place(journey.scenario(cell.scenario).scenario.tools, arm)
     return Runner(
         arm=arm,
         agent=installed.agent,
-        program=installed.program,
+        program=package.program if package and place.image else installed.program,
         gateway=journey.gateway,
-        sandbox=SANDBOXES["host"],
+        place=place,
         limits=experiment.limits,
         cancel=journey.cancel,
         outfit=outfit(arm.variant, journey.library.roots),
@@ -190,6 +209,6 @@ def _judgment(journey: Journey, cell: Cell, trial: Trial, place: CellFolder) -> 
         ground = journey.ground(cell.scenario)
         sweep = Sweep(journey.redactor.knowing(ground.holds))
         with sweep.guarding(place.attempt(trial.last.number).root):
-            made = sweep.record(judge(trial, ground, place, journey.bench))
+            made = sweep.record(judge(trial, ground, place, journey.bench(cell.scenario)))
     keep_judgment(place, made, stands=key == journey.own_key(cell, trial))
     return made

@@ -2,7 +2,7 @@
 
 ```
 <root>/config/experiments/<id>.yaml  config/tiers/<tier>.yaml  config/models/<file>.yaml  config/prices/<name>.yaml
-<root>/scenarios/<suite>/<id>/       fixtures/<name>/
+<root>/config/images/<id>.yaml       scenarios/<suite>/<id>/  fixtures/<name>/
 ```
 """
 
@@ -20,6 +20,7 @@ from scylla_gha.config.materials import materials
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.image import Recipe
 from scylla_gha.model.pricing import Model, PriceList
 from scylla_gha.model.record import digest
 from scylla_gha.model.rubric import Rubric
@@ -61,10 +62,12 @@ class ScenarioFolder:
 
     @functools.cached_property
     def task_digest(self) -> str:
-        """Covers what an agent is given: prompt, start state, tools, container, overrides and their contents."""
+        """Covers what an agent is given: prompt, start state, tools, container, overrides' contents, and hosts."""
         one = self.scenario
         overrides = {target: (self.path / source).read_bytes().hex() for target, source in one.overrides.items()}
-        return digest([self.prompt, one.source.hash, one.tools.model_dump(mode="json"), one.container, overrides])
+        given = [self.prompt, one.source.hash, one.tools.model_dump(mode="json"), one.container, overrides]
+        hosts = sorted(set(one.network.hosts))
+        return digest([*given, hosts] if hosts else given)  # so keys of tasks without hosts are as they were
 
     @functools.cached_property
     def solution_digest(self) -> str:
@@ -206,6 +209,10 @@ class Library:
     def price_list_names(self) -> list[str]:
         """All price lists' names."""
         return sorted(self._by_stem("prices"))
+
+    def image(self, name: str = "base") -> Recipe:
+        """An image's recipe."""
+        return load(_pick(self._by_stem("images"), name, "image", "config/images/"), Recipe)
 
     def experiment_names(self) -> list[str]:
         """All experiments' ids."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.image import Recipe
 from scylla_gha.model.outfit import McpServer
 from scylla_gha.model.pricing import Model, PriceList
 from scylla_gha.model.record import Record
@@ -15,6 +16,7 @@ from scylla_gha.model.variant import Tier
 
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,
+    "image": Recipe,
     "inventory": Inventory,
     "mcp-server": McpServer,
     "model": Model,

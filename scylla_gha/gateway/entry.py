@@ -23,6 +23,7 @@ class Entry:
     price: Price | None
     source: Literal["live", "replay", "refused"]
     counting: bool
+    size: int
     is_free: bool = False
     status: int | None = None
     error: str | None = None
@@ -50,7 +51,8 @@ class Entry:
             counting=question.counting,
         )
         channel.journal.write(asked)
-        return cls(channel, number, price, "replay" if channel.tape else "live", question.counting)
+        return cls(channel, number, price, "replay" if channel.tape else "live", question.counting,
+                   question.size)  # fmt: skip
 
     def sent(self) -> None:
         """It is asked (again) now; times count from here."""
@@ -101,6 +103,7 @@ class Entry:
             seconds=round(time.monotonic() - self._sent_at, 6),
         )
         self.channel.journal.write(answered)
+        self.channel.tally.add(tokens, self.size)
         if self.reservation is not None:
             self.reservation.settle(self.price.usd_at_most(tokens) if usd is None and tokens and self.price else usd)
 

@@ -35,6 +35,7 @@ class Account(Record):
     unmatched: Annotated[int, Field(description="not in the recording that is replayed")] = 0
     usage: Usage = NO_USAGE
     known_usd: float = 0.0
+    known_tokens: Annotated[int, Field(description="of all kinds; the sum of those that are known")] = 0
     first_byte_seconds: Annotated[float | None, Field(description="mean over the answers that began")] = None
     generation_seconds: Annotated[float, Field(description="from the first byte of an answer to its last")] = 0.0
     waited_seconds: Annotated[float, Field(description="for rate limits")] = 0.0
@@ -110,6 +111,7 @@ def account_of(records: Iterable[Asked | Answered]) -> Account:
         unmatched=sum(1 for each in answers.values() if each.error == UNMATCHED),
         usage=_usage([answers.get(each.number) for each in paid]),
         known_usd=sum(each.usd or 0.0 for each in answers.values()),
+        known_tokens=sum(each.tokens.total for each in answers.values() if each.tokens),
         first_byte_seconds=sum(first) / len(first) if first else None,
         generation_seconds=sum(each.seconds for each in began) - sum(first),
         waited_seconds=sum(each.waited_seconds for each in answers.values()),

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from scylla_gha.gateway.cassette import Recorder, Tape
 from scylla_gha.gateway.journal import Journal, account
-from scylla_gha.gateway.ledger import Purse
+from scylla_gha.gateway.ledger import Purse, Tally
 from scylla_gha.gateway.paths import Names
 from scylla_gha.gateway.request import Question
 from scylla_gha.gateway.settings import Lane, Settings
+from scylla_gha.proxy.visits import Visits
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.store import write_bytes
 
@@ -22,6 +23,8 @@ class Channel:
     names: Names
     journal: Journal
     purse: Purse
+    visits: Visits
+    tally: Tally
     recorder: Recorder | None = None
     tape: Tape | None = None
     asked: int = 0
@@ -40,6 +43,7 @@ class Channel:
 
     async def close(self, seconds: float) -> None:
         """Wait so long for the requests in flight, end what is left of them, and close the files."""
+        await self.visits.close()
         await land(self.flights, seconds)
         self.journal.close()
         if self.recorder is not None:
@@ -69,6 +73,11 @@ class Lanes:
         """The lane of this token."""
         return self._open.get(token)
 
+    def visits(self, token: str) -> Visits | None:
+        """The way out of the lane of this token."""
+        channel = self._open.get(token)
+        return channel.visits if channel else None
+
     def open(self, token: str, lane: Lane) -> None:
         """Open a lane.
 
@@ -83,6 +92,8 @@ class Lanes:
             names=Names(lane.paths, self._redactor),
             journal=Journal(lane.journal),
             purse=Purse("trial", lane.budget_usd, earlier.known_usd),
+            visits=Visits(lane.permit, lane.network),
+            tally=Tally(lane.budget_tokens, earlier.known_tokens),
             recorder=self._recorder(lane),
             tape=tape,
             asked=earlier.last_number,

@@ -27,6 +27,28 @@ class Purse:
     in_flight: float = 0.0
 
 
+@dataclass
+class Tally:
+    """A trial's budget of tokens (None: unlimited), and those of its answers so far.
+
+    What is in flight is not counted: its length is known when it has ended. An answer of unknown length, which was cut,
+    counts with a high guess of its request.
+    """
+
+    budget: int | None
+    spent: int = 0
+
+    def add(self, tokens: Tokens | None, characters: int) -> None:
+        """A request has ended with so many tokens; None is unknown."""
+        self.spent += characters // _CHARACTERS_PER_TOKEN if tokens is None else tokens.total
+
+    def refusal(self) -> "Refusal | None":
+        """Why no further request goes out, where the budget is spent."""
+        if self.budget is None or self.spent < self.budget:
+            return None
+        return Refusal("budget_exceeded:trial_tokens", _USED_UP.format(budget=self.budget, spent=self.spent))
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a request does not go out: an error name for the journal, a sentence for the client."""
@@ -83,6 +105,10 @@ class Ledger:
 _SPENT: Final = (
     "scylla-gha: the budget of ${budget:g} for {scope} is spent (${spent:.4f}, and what is in flight); "
     "raise it in the experiment's limits to go on"
+)
+_USED_UP: Final = (
+    "scylla-gha: the budget of {budget} tokens for this trial is spent ({spent} so far); raise limits.tokens of the "
+    "experiment to go on"
 )
 _UNKNOWN: Final = (
     "scylla-gha: this model has no known price, so the budget of ${budget:g} for {scope} cannot be kept; "

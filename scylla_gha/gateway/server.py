@@ -4,10 +4,12 @@ import asyncio
 import gc
 import hmac
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 
 import aiohttp
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
@@ -20,6 +22,8 @@ from scylla_gha.gateway.request import adjust, understand
 from scylla_gha.gateway.settings import CONTROL, Opening, Start
 from scylla_gha.gateway.wire import failure, token_of
 from scylla_gha.model.experiment import Knobs
+from scylla_gha.proxy import forward
+from scylla_gha.proxy.gate import Gate, is_for_the_proxy
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.worth import unfit
 
@@ -32,18 +36,19 @@ _LAST_SECONDS: Final = 2.0
 class Server:
     """All handlers, and what they share."""
 
-    def __init__(self, start: Start, session: aiohttp.ClientSession) -> None:
+    def __init__(self, start: Start, session: aiohttp.ClientSession, outward: aiohttp.ClientSession) -> None:
         settings = start.settings
         ledger = Ledger.opened(settings.experiment_usd, settings.role_usd, settings.spent_usd)
         redactor = Redactor(secret for secret in settings.secrets if unfit(secret) is None)
         self._desk = Desk(settings, session, ledger, Limiter(), redactor)
         self._control = start.control
         self._lanes = Lanes(settings, redactor)
+        self._gate = Gate(self._lanes.visits, outward)
         self._models = {model.id: model for model in settings.models}
 
     def application(self) -> web.Application:
         """The application with its routes."""
-        application = web.Application(client_max_size=_LONGEST_REQUEST)
+        application = web.Application(client_max_size=_LONGEST_REQUEST, middlewares=[self._divert])
         application.router.add_get("/", _here)
         application.router.add_post("/v1/messages", self._messages)
         application.router.add_post("/v1/messages/count_tokens", self._messages)
@@ -55,6 +60,12 @@ class Server:
     async def land(self) -> None:
         """Let what is in flight end, for a moment."""
         await self._lanes.close_all(_LAST_SECONDS)
+        self._gate.close()
+
+    @web.middleware
+    async def _divert(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """What is for other hosts than this server is for the proxy."""
+        return await (self._gate.pass_on(request) if is_for_the_proxy(request) else handler(request))
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
         channel = self._lanes.find(token_of(request.headers))
@@ -88,7 +99,10 @@ class Server:
         try:
             opening = Opening.model_validate_json(await request.read())
             self._lanes.open(opening.token, opening.lane)
-        except (ValidationError, ConfigError, OSError) as error:
+        except ValidationError as error:  # not as it words itself: it would quote what it was given, tokens too
+            return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", str(error.errors(
+                include_url=False, include_context=False, include_input=False)))  # fmt: skip
+        except (ConfigError, OSError) as error:
             return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", str(error))
         return web.Response(status=HTTPStatus.CREATED)
 
@@ -111,18 +125,27 @@ async def serve(start: Start, stop: asyncio.Event) -> None:
         connector=connector, timeout=timeout, auto_decompress=False, trust_env=through_proxy,
         cookie_jar=aiohttp.DummyCookieJar(), skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
     )  # fmt: skip
-    async with session:
-        server = Server(start, session)
+    async with session, forward.session() as outward:
+        server = Server(start, session, outward)
         runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
+        port = runner.addresses[0][1]
+        if start.settings.socket is not None:
+            await _serve_socket(runner, start.settings.socket)
         gc.freeze()  # what is imported lives for ever; to search it for garbage takes longer than a request may
-        print(runner.addresses[0][1], flush=True)  # noqa: T201 what the harness waits for
+        print(port, flush=True)  # noqa: T201 what the harness waits for
         await stop.wait()
         await site.stop()
         await server.land()
         await runner.cleanup()
+
+
+async def _serve_socket(runner: web.AppRunner, path: Path) -> None:
+    """Serve on a socket that every user may use who can see it: in a container, that is one who is nobody here."""
+    await web.UnixSite(runner, path).start()
+    path.chmod(0o666)
 
 
 async def _here(_: web.Request) -> web.Response:

@@ -9,6 +9,8 @@ from scylla_gha.model.experiment import Knobs
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.record import Record, Text
 from scylla_gha.model.traffic import Role
+from scylla_gha.proxy.journal import FILE
+from scylla_gha.proxy.permit import Permit
 
 _OAUTH_TOKEN: Final = "sk-ant-oat"  # noqa: S105 how the tokens of a subscription begin
 ANTHROPIC: Final = "https://api.anthropic.com"
@@ -32,6 +34,9 @@ class Settings(Record):
     record: Path | None = None
     replay: Path | None = None
     hidden: Annotated[tuple[str, ...], Field(repr=False, description="other secrets of the harness")] = ()
+    socket: Annotated[
+        Path | None, Field(description="a Unix socket to serve on as well; its folder has to be the harness's alone")
+    ] = None
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     drain_seconds: Annotated[
         float, Field(ge=0, description="how long an answer whose client is gone may take to tell its cost")
@@ -61,9 +66,16 @@ class Lane(Record):
     role: Role
     journal: Annotated[Path, Field(description="the attempt's traffic.jsonl; what it holds already counts")]
     budget_usd: Annotated[float | None, Field(ge=0)] = None
+    budget_tokens: Annotated[int | None, Field(gt=0, description="of all kinds together")] = None
     first_request: Annotated[Path | None, Field(description="where the body of the first one is kept")] = None
     paths: dict[str, str] = Field(default_factory=dict)
+    permit: Annotated[Permit, Field(description="hosts beside the model's; journalled beside `journal`")] = Permit()
     cassette: Annotated[str | None, Field(description="the recording's name; None: <cell>--<role>")] = None
+
+    @property
+    def network(self) -> Path:
+        """The journal of the hosts that it sought."""
+        return self.journal.with_name(FILE)
 
     @property
     def tape(self) -> str:

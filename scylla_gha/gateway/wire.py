@@ -10,13 +10,9 @@ from aiohttp import web
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from scylla_gha.gateway.settings import Settings
+from scylla_gha.proxy.headers import HOP, without
 
 JSON: Final = "application/json"
-# Of one connection only (RFC 9110, 7.6.1), or made anew for the other side.
-_HOP: Final = frozenset(
-    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-     "transfer-encoding", "upgrade", "host", "content-length", "date", "server"}
-)  # fmt: skip
 # The client's credentials are dummies; what would be compressed could not be metered.
 _REPLACED: Final = frozenset({"x-api-key", "authorization", "cookie", "accept-encoding", "expect"})
 # The gateway has waited as long as it may; the SDK would obey any number and wait again, for hours if it is told so.
@@ -31,7 +27,7 @@ def token_of(headers: Mapping[str, str]) -> str:
 
 def upward(headers: CIMultiDictProxy[str], settings: Settings) -> CIMultiDict[str]:
     """A client's headers for the provider, with the real key."""
-    kept = _without(headers, _HOP | _REPLACED)
+    kept = without(headers, HOP | _REPLACED)
     kept["accept-encoding"] = "identity"
     if settings.api_key:
         kept["x-api-key"] = settings.api_key
@@ -44,11 +40,7 @@ def upward(headers: CIMultiDictProxy[str], settings: Settings) -> CIMultiDict[st
 
 def downward(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """The provider's headers for the client."""
-    return _without(headers, _HOP | _WAITS | {"set-cookie"})
-
-
-def _without(headers: CIMultiDictProxy[str], names: frozenset[str]) -> CIMultiDict[str]:
-    return CIMultiDict([(name, value) for name, value in headers.items() if name.lower() not in names])
+    return without(headers, HOP | _WAITS | {"set-cookie"})
 
 
 def error_body(kind: str, message: str) -> bytes:

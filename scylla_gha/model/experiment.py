@@ -1,6 +1,6 @@
 """An experiment: a question put as scenarios x variants x agents x models x repetitions."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
@@ -8,18 +8,30 @@ from scylla_gha.model.record import Record, Slug, Text
 from scylla_gha.model.scenario import Seconds
 from scylla_gha.model.traffic import Role
 
+SandboxName = Literal["docker", "bubblewrap", "host"]
+
 
 class Limits(Record):
     """What a trial may use."""
 
     timeout_seconds: Annotated[Seconds | None, Field(description="instead of the scenario's own limit")] = None
     turns: Annotated[int | None, Field(gt=0, description="model turns")] = None
+    tokens: Annotated[
+        int | None, Field(gt=0, description="input, output, cache read and write together; as usd, it refuses requests")
+    ] = None
     usd: Annotated[float | None, Field(gt=0, description="model cost of a trial; a request above it is refused")] = None
-    file_mb: Annotated[int, Field(gt=0, description="size of any one file that agent or check writes")] = 256
+    file_mb: Annotated[
+        int, Field(gt=0, description="size of any one file that agent or check writes; at it, an output ends the trial")
+    ] = 256
     diff_mb: Annotated[int, Field(gt=0, description="size of all files that the agent changed")] = 64
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     api_retries: Annotated[int, Field(ge=0, description="how often the agent CLI repeats a failed request")] = 4
     safety_net: Annotated[bool, Field(description="block the agent's destructive commands, in all arms alike")] = True
+    free_disk_mb: Annotated[int, Field(ge=0, description="with less free space on a disk, nothing new starts")] = 1024
+
+    def keyed(self) -> dict[str, JsonValue]:
+        """What of them can change what an agent does, for keys; a limit that is not set leaves no trace there."""
+        return self.model_dump(mode="json", exclude={"free_disk_mb"} | ({"tokens"} if self.tokens is None else set()))
 
 
 class Retry(Record):
@@ -79,6 +91,10 @@ class Experiment(Record):
     baseline: Annotated[Text, Field(description="the arm that the others are compared with")]
     seed: Annotated[int, Field(description="of the order in which arms are interleaved")] = 0
     limits: Limits = Limits()
+    sandbox: Annotated[
+        Literal["auto"] | SandboxName,
+        Field(description="where agents and checks run; auto: agents with a model in docker, where an engine answers"),
+    ] = "auto"
     retry: Retry = Retry()
     budget_usd: Annotated[
         float | None, Field(gt=0, description="of the run's folder, for agents and judges together")

@@ -54,10 +54,11 @@ class Score(Record):
     broken: Annotated[tuple[str, ...], Field(description="guards that held on the base and no longer do")] = ()
 
 
-def judgment_key(trial: Trial, judging_digest: str, court_digest: str) -> str:
-    """Covers the trial, what it left, and all that judges it: by code, and by a panel."""
+def judgment_key(trial: Trial, judging_digest: str, court_digest: str, image_digest: str | None = None) -> str:
+    """Covers the trial, what it left, and all that judges it: by code, in an image or in none, and by a panel."""
     diff = trial.last.diff
-    return digest([trial.key, diff.sha256 if diff else None, judging_digest, court_digest])
+    parts = [trial.key, diff.sha256 if diff else None, judging_digest, court_digest]
+    return digest(parts if image_digest is None else [*parts, image_digest])
 
 
 class Judgment(Record):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.record import Record
 from scylla_gha.model.variant import Variant
 
@@ -85,6 +85,8 @@ class Plan(Record):
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
     estimate: Estimate
+    sandbox: Annotated[SandboxName, Field(description="of all agents and checks")] = "host"
+    check_images: Annotated[dict[str, str], Field(description="digests of the checks' images, by scenario")] = {}
     notes: Annotated[tuple[str, ...], Field(description="of models: near their end, not known, without a price")] = ()
 
     def arm(self, arm: str) -> Arm:

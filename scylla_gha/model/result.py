@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from scylla_gha.model.isolation import Files, Keys, Network
 from scylla_gha.model.judgment import Fraction, Grade
 from scylla_gha.model.record import Record
 from scylla_gha.model.trial import Outcome
@@ -54,6 +55,10 @@ class Result(Record):
     failed_tool_calls: int
     blocked_calls: Annotated[int | None, Field(description="by the safety net; null: there was none")]
     unread_calls: Annotated[int | None, Field(description="that the safety net allowed without reading them whole")]
+    network_refused: Annotated[
+        int | None,
+        Field(description="attempts at hosts that it may not reach, seen by the proxy; null: none"),
+    ] = None
     delivered: Annotated[bool | None, Field(description="its treatment was proved; null: there was none to prove")]
     delivery_unverified: Annotated[str | None, Field(description="what of it no source tells")]
     files_changed: int | None
@@ -61,4 +66,7 @@ class Result(Record):
     base_commit: str | None
     workspace_digest: str | None
     sandbox: str
+    network: Annotated[Network | None, Field(description="that the agent could reach; null: not stored")] = None
+    keys: Annotated[Keys | None, Field(description="whether the agent could get hold of the provider's key")] = None
+    files: Annotated[Files | None, Field(description="of this machine, beside its programs")] = None
     redactions: Annotated[int, Field(description="secrets that were taken out of what all attempts left")] = 0

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from scylla_gha.model.network import Reach
 from scylla_gha.model.record import Record, Sha, Slug, Text
 
 WorkflowCategory = Literal[
@@ -142,6 +143,7 @@ class Scenario(Record):
     runs_per_tier: Annotated[int, Field(gt=0, description="repetitions where an experiment does not say")] = 10
     tools: Tools = Tools()
     container: Annotated[str | None, Field(description="the image recipe it must run in; recorded, in the key")] = None
+    network: Reach = Reach()
     overrides: Annotated[
         dict[str, str], Field(description="files laid into the agent's HOME: path there -> file of this folder")
     ] = {}

@@ -29,6 +29,11 @@ class Tokens(Record):
         """Length of the prompt, cached or not."""
         return self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
 
+    @property
+    def total(self) -> int:
+        """Of all kinds, as a budget of tokens counts them."""
+        return self.prompt + self.output
+
     def plus(self, other: "Tokens") -> "Tokens":
         """The sum, kind by kind."""
         return Tokens.model_validate({kind: getattr(self, kind) + getattr(other, kind) for kind in Tokens.model_fields})

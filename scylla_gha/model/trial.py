@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from scylla_gha.model.delivery import Delivery
+from scylla_gha.model.isolation import Isolation
+from scylla_gha.model.network import Reached
 from scylla_gha.model.record import Record
 
 
@@ -132,6 +134,7 @@ class Attempt(Record):
     tool_calls: dict[str, int] = {}
     failed_tool_calls: int = 0
     safety_net: Annotated[Watched | None, Field(description="None: there was none")] = None
+    network: Annotated[Reached | None, Field(description="hosts sought by the proxy; None: it had none")] = None
     agent_version: str | None = None
     exit_code: int | None = None
     delivery: Annotated[Delivery | None, Field(description="None: nothing was to be delivered, or none started")] = None
@@ -150,6 +153,7 @@ class Trial(Record):
     cell: str
     key: str
     sandbox: str
+    isolation: Annotated[Isolation | None, Field(description="that the sandbox gave; None: of an older record")] = None
     versions: dict[str, str]
     attempts: Annotated[tuple[Attempt, ...], Field(min_length=1)]
 

@@ -112,6 +112,10 @@ class Redactor:
         with path.open("rb") as source, atomic(path) as temporary, temporary.open("wb") as target:
             return self.redact(source, target)
 
+    def stream(self) -> "Stream":
+        """Clean bytes as they come."""
+        return Stream(self)
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where secrets stand in a text, as from and to, in order and apart from each other."""
         data = text.encode(errors="surrogatepass")
@@ -181,6 +185,23 @@ class _Flow:
         keep_from = max(0, min(self.given, safe - _BEHIND))
         self.buffer = self.buffer[keep_from:]
         self.given -= keep_from
+
+
+class Stream:
+    """One text that comes in chunks; what is split over events of a transcript is not put together."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._flow = _Flow()
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What of it no further chunk can change."""
+        self._flow.buffer += chunk
+        return b"".join(self._redactor._clean(self._flow, is_last=False))
+
+    def end(self) -> bytes:
+        """The rest."""
+        return b"".join(self._redactor._clean(self._flow, is_last=True))
 
 
 class _Group:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from scylla_gha.gateway.journal import Account, account_of
 from scylla_gha.model.delivery import Delivery
+from scylla_gha.model.network import Reached
 from scylla_gha.model.trial import Attempt, Trial
 from scylla_gha.render.conversation import change, trajectory
 from scylla_gha.render.dossier import Dossier, Work
@@ -141,6 +142,15 @@ def _traffic(work: Work) -> Iterator[Passage]:
         yield from _account("agent", account_of(work.traffic))
     if work.judge_traffic:
         yield from _account("judges", account_of(work.judge_traffic))
+    if work.attempt and work.attempt.network:
+        yield from _network(work.attempt.network)
+
+
+def _network(network: Reached) -> Iterator[Passage]:
+    parts = (("reached", network.allowed, ""), ("refused", network.refused, "yellow"))
+    for what, hosts, style in parts:
+        if hosts:
+            yield field("network", f"{what}: " + ", ".join(f"{host} {count}" for host, count in hosts.items()), style)
 
 
 def _account(who: str, account: Account) -> Iterator[Passage]:

@@ -3,19 +3,49 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
+from scylla_gha.model.isolation import Isolation
 from scylla_gha.proc import Cancel, Finished, Limits, Streams
+
+# An allow-list: nothing of the harness's own environment reaches an agent or a check.
+ENVIRONMENT: Final = {
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "TERM": "dumb",
+    "USER": "dev",
+    "LOGNAME": "dev",
+    "SHELL": "/bin/sh",
+    # without a name, git refuses to commit, and a HOME that is empty has none
+    "GIT_AUTHOR_NAME": "dev",
+    "GIT_AUTHOR_EMAIL": "dev@example.com",
+    "GIT_COMMITTER_NAME": "dev",
+    "GIT_COMMITTER_EMAIL": "dev@example.com",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The folders and the PATH that a process sees; HOME is for temporary files too; `extra` is added to the rest."""
+    """The folders and the PATH that a process sees; HOME is for temporary files too; `extra` is added to the rest.
+
+    What follows `extra` is for a sandbox that is not the host. There, folders have other names, and where their paths
+    stand in the arguments or in `extra`, the process is told those names; the PATH is the image's own.
+
+    Attributes:
+        read_only: folders that the process may read and not change.
+        image: the image's id.
+        sockets: a folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`), or None: no network.
+        keep: whether `cwd` and `home` shall hold afterwards what the process left in them.
+    """
 
     cwd: Path
     home: Path
     path: str
     extra: Mapping[str, str] = field(default_factory=dict)
+    read_only: tuple[Path, ...] = ()
+    image: str | None = None
+    sockets: Path | None = None
+    keep: bool = True
 
 
 class Sandbox(Protocol):
@@ -25,7 +55,40 @@ class Sandbox(Protocol):
     def name(self) -> str:
         """As the Result names it."""
 
+    @property
+    def isolation(self) -> Isolation:
+        """What it gives an agent, as the Result says it."""
+
+    def inside(self, box: Box) -> Mapping[Path, str]:
+        """What the box's folders are called in the sandbox."""
+
     def run(
         self, argv: tuple[str, ...], box: Box, streams: Streams, limits: Limits, cancel: Cancel | None = None
     ) -> Finished:
         """Run a program to its end, or to its limits' end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where what is not trusted runs: a sandbox, and what it needs that is not of the trial.
+
+    Attributes:
+        sandbox: runs it.
+        image: the image's id in the engine, as of a box.
+        digest: what stands for the image in a key; None where there is no image.
+        sockets: the folder of sockets to the harness's servers, as of a box.
+        address: where the gateway is found inside; None: at the address that it has outside.
+    """
+
+    sandbox: Sandbox
+    image: str | None = None
+    digest: str | None = None
+    sockets: Path | None = None
+    address: str | None = None
+
+
+def told(text: str, places: Mapping[Path, str]) -> str:
+    """The text with the sandbox's names of folders in place of the host's."""
+    for folder in sorted(places, key=lambda folder: len(str(folder)), reverse=True):
+        text = text.replace(str(folder), places[folder])
+    return text

@@ -24,6 +24,7 @@ ONE_AND_A_HALF = 1.5 * EACH
     ("limits", "of_lane", "scope", "said"),
     [
         pytest.param({}, {"budget_usd": ONE_AND_A_HALF}, "trial", "for this trial", id="trial"),
+        pytest.param({}, {"budget_tokens": 126}, "trial_tokens", "126 tokens for this trial", id="tokens"),
         pytest.param({"role_usd": {"agent": ONE_AND_A_HALF}}, {}, "role", "for the role 'agent'", id="role"),
         pytest.param({"experiment_usd": ONE_AND_A_HALF}, {}, "experiment", "for this experiment", id="experiment"),
         pytest.param({"experiment_usd": 1.0, "spent_usd": {"judge": 1.0 - ONE_AND_A_HALF}}, {}, "experiment",

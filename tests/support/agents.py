@@ -11,6 +11,7 @@ from scylla_gha.model.experiment import Limits
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from scylla_gha.proc import Cancel
 from scylla_gha.run import Runner
+from scylla_gha.sandboxes.base import Place
 from scylla_gha.sandboxes.host import HostSandbox
 from tests.support.records import make_model_arm
 
@@ -59,6 +60,6 @@ class ShellAgent:
 
 def make_runner(agent: Any, **given: Any) -> Runner:
     """The agent on the host, without a gateway."""
-    fields = {"arm": make_model_arm(), "program": "", "gateway": None, "sandbox": HostSandbox(), "limits": Limits(),
-              "cancel": Cancel()}  # fmt: skip
+    fields = {"arm": make_model_arm(), "program": "", "gateway": None, "place": Place(HostSandbox()),
+              "limits": Limits(), "cancel": Cancel()}  # fmt: skip
     return Runner(agent=agent, **{**fields, **given})

@@ -65,9 +65,15 @@ def read_events(folder: Path, *events: Event | str) -> Session:
 
 
 def ended_with(
-    transcript: Path, code: int = 0, seconds: float = 10.0, limit: float = 60.0, started_at: float = 0.0, **how: bool
+    transcript: Path,
+    code: int = 0,
+    seconds: float = 10.0,
+    limit: float = 60.0,
+    started_at: float = 0.0,
+    *,
+    timed_out: bool = False,
 ) -> Ended:
     """A process that left the transcript."""
     stderr = transcript.with_suffix(".stderr")
     home = transcript.parent
-    return Ended(Finished(code, seconds, **how), started_at, limit, transcript, stderr, home)
+    return Ended(Finished(code, seconds, timed_out), started_at, limit, transcript, stderr, home)

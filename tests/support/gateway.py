@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from scylla_gha.gateway.client import Door, Gateway
 from scylla_gha.gateway.journal import read
@@ -19,6 +19,7 @@ from scylla_gha.model.pricing import Model, Price
 from scylla_gha.model.traffic import Answered, Asked, Role
 from tests.support.provider import Body
 
+T = TypeVar("T")
 KEY = "sk-ant-api03-real-0123456789-canary"
 PRICE = Price(input=2.0, output=10.0, cache_read=0.2, cache_write_5m=2.5, cache_write_1h=4.0,
               date=datetime.date(2026, 11, 21), source="a test")  # fmt: skip
@@ -103,11 +104,11 @@ def send(connection: http.client.HTTPConnection, door: Door, body: Body | bytes,
     connection.request("POST", path, data, {"x-api-key": door.token, "content-type": "application/json", **named})
 
 
-def at_once(calls: Sequence[Callable[[], Reply]]) -> list[Reply]:
+def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
     """All calls begun together, each in a thread of its own."""
     together = threading.Barrier(len(calls))
 
-    def call(each: Callable[[], Reply]) -> Reply:
+    def call(each: Callable[[], T]) -> T:
         together.wait()
         return each()
 

@@ -35,7 +35,7 @@ class Travelled:
 
 def make_journey(repository: Repository, runs: Path, agents: dict[str, ShellAgent], **given: Any) -> Journey:
     """Plan with the agents, by name; `given` are fields of the experiment, or `cancel` and `fresh`."""
-    how = {name: given.pop(name) for name in ("cancel", "fresh", "judging", "epoch") if name in given}
+    how = {name: given.pop(name) for name in ("cancel", "fresh", "judging", "epoch", "keep") if name in given}
     fields = {"id": "greet", "scenarios": (SCENARIO,), "agents": tuple(agents), "baseline": next(iter(agents)),
               "retry": {"attempts": 3, "backoff_seconds": 0.0}, **given}  # fmt: skip
     library = Library((repository.root,))

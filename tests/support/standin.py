@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.ask import ASK
 from tests.support.claude import DATA
-from tests.support.command import COMMAND
+from tests.support.command import COMMAND, NO_ENGINE
 from tests.support.repository import environment, write_greet_experiment
 
 CANARY = "sk-canary-0123456789"
@@ -48,8 +48,8 @@ def claude_environment(root: Path, script: str, **given: str) -> dict[str, str]:
 
 
 def write_claude_experiment(root: Path, **given: Any) -> Path:
-    """The experiment `greet` with the stand-in's arm only; a stand-in asks no hook, so there is no safety net."""
-    fields = {"agents": ("claude-code",), "variants": ("T0/00-empty",), "models": ("claude-sonnet-5",),
+    """The experiment `greet` with the stand-in's arm only, on the host, where its folder is; it asks no hook either."""
+    fields = {"sandbox": "host", "agents": ("claude-code",), "variants": ("T0/00-empty",), "models": ("claude-sonnet-5",),
               "baseline": ARM, **given, "limits": {"safety_net": False, **given.get("limits", {})}}  # fmt: skip
     return write_greet_experiment(root, **fields)
 
@@ -57,8 +57,9 @@ def write_claude_experiment(root: Path, **given: Any) -> Path:
 @contextlib.contextmanager
 def running(*args: str, cwd: Path, env: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """`scylla-gha` as a process of its own, which is ended where the test does not end it."""
-    with subprocess.Popen([COMMAND, *args], cwd=cwd, env={**os.environ, **env}, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True) as process:  # fmt: skip
+    whole = {**os.environ, "DOCKER_HOST": NO_ENGINE, **env}
+    with subprocess.Popen([COMMAND, *args], cwd=cwd, env=whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as process:  # fmt: skip
         try:
             yield process
         finally:

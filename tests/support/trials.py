@@ -9,6 +9,7 @@ from scylla_gha.judges.court import Court
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.trial import Trial
 from scylla_gha.proc import Cancel
+from scylla_gha.sandboxes.base import Place
 from scylla_gha.sandboxes.host import HostSandbox
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import open_workspace, snapshot
@@ -22,7 +23,7 @@ SOLVE = "printf '#!/bin/sh\\necho hello\\n' >greet.sh"
 
 def make_bench(cancel: Cancel | None = None, court: Court | None = None, digest: str = "", **limits: Any) -> Bench:
     """The host, with an experiment's limits, and perhaps a court of that digest."""
-    return Bench(HostSandbox(), Limits.model_validate(limits), cancel or Cancel(), court, digest)
+    return Bench(Place(HostSandbox()), Limits.model_validate(limits), cancel or Cancel(), court, digest)
 
 
 def leave_trial(ground: Ground, folder: CellFolder, do: str = SOLVE, **attempt: Any) -> Trial:

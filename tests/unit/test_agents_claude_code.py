@@ -108,6 +108,15 @@ def test_a_server_finds_its_folder_in_each_argument_and_its_command(tmp_path: Pa
         "command": f"{folder}/run", "args": [f"--at={folder}", "x"], "env": {"A": "{folder}"}}  # fmt: skip
 
 
+def test_a_server_is_told_what_its_folder_is_called_where_the_agent_works(tmp_path: Path) -> None:
+    server = McpServer(description="x", command="{folder}/run", args=("--at={folder}",))
+    task = Task(prompt="", home=tmp_path, patch=tmp_path, limits=Limits(), outfit=Outfit(mcp_servers={"clock": server}),
+                names={tmp_path: "/home/dev"})  # fmt: skip
+    ClaudeCode().command(task, "claude")
+    made = json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["clock"]
+    assert (made["command"], made["args"]) == ("/home/dev/team/mcp/clock/run", ["--at=/home/dev/team/mcp/clock"])
+
+
 def test_the_prompt_is_no_argument(tmp_path: Path) -> None:
     assert "Do it." not in command(tmp_path).argv
 

@@ -13,6 +13,14 @@ from tests.support.records import FREE, make_cell, make_excluded_result, make_ex
 FAILED: dict[str, Any] = {"passed": False, "score": 0.3, "grade": "D", "progress": 0.5}
 UNJUDGED: dict[str, Any] = {"judged": False, "passed": None, "score": None, "grade": None, "progress": None}
 ON_THE_HOST = "Trials ran on the host itself: the network was open, and files of this user could be read."
+MIXED, BETWEEN = (
+    "Trials of different sandboxes are mixed: ",
+    ". A difference between arms may be one between sandboxes.",
+)
+IN_BUBBLEWRAP = "bubblewrap (network: gateway, keys: hidden, files: own)"
+OWN = {"network": "gateway", "keys": "hidden", "files": "own"}
+EXPOSED = {"network": "open", "keys": "exposed", "files": "open"}
+KEYS = "keys: exposed. In 1 of 1 trials the agent could have read the keys that processes and files of this user hold."
 NO_PANEL = (
     "No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
     "scaled up to 1."
@@ -231,13 +239,22 @@ def test_cells_that_are_not_in_the_rates_are_warned_of() -> None:
         ({"items_na": 1, "items_unjudged": 1}, [NO_PANEL]),
         ({"items_na": 1}, []),
         ({"model": "m"}, [ON_THE_HOST]),
-        ({"model": "m", "sandbox": "docker"}, []),
+        ({"model": "m", "sandbox": "docker"}, [f"{MIXED}docker; host{BETWEEN}"]),
+        ({"model": "m", "sandbox": "bubblewrap", **OWN}, [f"{MIXED}{IN_BUBBLEWRAP}; host{BETWEEN}"]),
+        ({"model": "m", **EXPOSED}, [f"{MIXED}host; host (network: open, keys: exposed, files: open){BETWEEN}",
+                                     ON_THE_HOST, KEYS]),
     ],
 )  # fmt: skip
 def test_what_makes_a_number_doubtful_is_warned_of(given: dict[str, Any], expected: list[str]) -> None:
     planned = cells(10)
     rows = [make_result(planned[0], **given), *(make_result(cell) for cell in planned[1:])]
     assert list(aggregate(plan_of(*planned), rows).warnings) == expected
+
+
+def test_trials_in_containers_are_no_reason_for_a_warning() -> None:
+    planned = cells(10)
+    rows = [make_result(cell, sandbox="docker", model="m") for cell in planned]
+    assert aggregate(plan_of(*planned), rows).warnings == ()
 
 
 def test_items_that_a_panel_found_not_to_apply_are_no_reason_to_miss_one() -> None:

@@ -39,6 +39,15 @@ def test_what_the_safety_net_did_is_told_per_arm() -> None:
     ]
 
 
+def test_hosts_that_were_sought_in_vain_are_told_per_arm_where_a_proxy_saw_it() -> None:
+    planned = [*cells(10), *cells(10, "nop")]
+    rows = [make_result(cell, network_refused=refused)
+            for cell, refused in zip(planned, [2, 1, 0, None, *[0] * 6, *[None] * 10], strict=True)]  # fmt: skip
+    assert list(aggregate(plan_of(*planned), rows).warnings) == [
+        "oracle: 3 attempts to reach hosts that its tasks may not reach were refused, in 2 of 10 trials."
+    ]
+
+
 @pytest.mark.parametrize(
     ("delivered", "expected"),
     [([None, None], None), ([True, None], (1, 1)), ([True, True], (2, 2)), ([True, False], (1, 2)),

@@ -11,7 +11,7 @@ from tests.support.repository import SCENARIO, environment, make_repository, pat
 from tests.support.standin import write_claude_experiment
 
 COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "collect", "aggregate", "report", "show", "validate",
-            "inventory", "schemas"]  # fmt: skip
+            "inventory", "image", "schemas"]  # fmt: skip
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ import pytest
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.isolation import Isolation
 from scylla_gha.model.judgment import ItemScore, Judgment, judgment_key
+from scylla_gha.model.network import Reached
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import NO_USAGE, Blocked, DiffStat, Outcome, Trial, Usage, Watched
 from scylla_gha.store import RunFolder, read_lines
@@ -23,6 +25,7 @@ from tests.support.rows import CELL, collected, row_of, store
 from tests.support.traffic import write_traffic
 
 BLOCKED = Blocked(rule="disk", tool="Bash", command="mkfs /dev/sda")
+ISOLATION = Isolation(network="open", keys="exposed", files="open")
 DIFF = DiffStat(files=("a", "b"), added=3, deleted=4, sha256="0")
 
 
@@ -48,10 +51,11 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
     used = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4, usd=0.5)
     attempt = make_attempt(usage=used, turns=7, tool_calls={"Bash": 2, "Edit": 1}, failed_tool_calls=1, diff=DIFF,
                            base_commit="b", workspace_digest="w", agent_version="9",
-                           safety_net=Watched(calls=4, blocked=(BLOCKED,), unread=2), redactions=2)  # fmt: skip
+                           safety_net=Watched(calls=4, blocked=(BLOCKED,), unread=2), redactions=2,
+                           network=Reached(allowed={"a.org": 9}, refused={"b.org": 2, "c.org:22": 1}))  # fmt: skip
     score = make_score(score=0.7, grade="B", progress=0.5, broken=("tests",), passed=False)
     write_traffic(folder.cell(CELL.id).attempt(1).file("judge-traffic.jsonl"), 0.25)
-    row = row_of(folder, library, make_trial(CELL, attempt), make_judgment(CELL, result=score))
+    row = row_of(folder, library, make_trial(CELL, attempt, isolation=ISOLATION), make_judgment(CELL, result=score))
     assert row.model_dump(mode="json") == {
         "schema_version": 1, "experiment": "demo", "cell": CELL.id, "key": CELL.key, "epoch": "",
         "scenario": "001-one", "category": "new_features", "size": "small", "difficulty": "trivial", "arm": "nop",
@@ -60,9 +64,11 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "grade": "B", "progress": 0.5, "items_na": 0, "items_unjudged": 0, "broken_guards": 1,
         "attempts": 1, "seconds": 2.0, "usd": 0.5, "judge_usd": 0.25,
         "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
-        "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2, "delivered": None,
-        "delivery_unverified": None, "files_changed": 2, "lines_changed": 7, "base_commit": "b",
-        "workspace_digest": "w", "sandbox": "host", "unadjusted": "", "judge_unadjusted": "", "subscription": False,
+        "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2,
+        "network_refused": 3, "delivered": None, "delivery_unverified": None,
+        "files_changed": 2, "lines_changed": 7, "base_commit": "b",
+        "workspace_digest": "w", "sandbox": "host", "network": "open", "keys": "exposed", "files": "open",
+        "unadjusted": "", "judge_unadjusted": "", "subscription": False,
         "redactions": 2,
     }  # fmt: skip
 

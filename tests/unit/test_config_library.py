@@ -204,8 +204,9 @@ def test_a_scenario_folder_knows_its_files(tmp_path: Path) -> None:
         scenario_folder(scenario=scenario(tools=Tools(python={"ruff": "1"}))),
         scenario_folder(scenario=scenario(tools=Tools(system=("git",)))),
         scenario_folder(scenario=scenario(container="python:3.12")),
+        scenario_folder(scenario=scenario(network={"hosts": ("pypi.org",)})),
     ],
-    ids=["prompt", "last newline", "start state", "packages", "programs", "container"],
+    ids=["prompt", "last newline", "start state", "packages", "programs", "container", "hosts"],
 )
 def test_what_an_agent_is_given_is_in_the_task_digest(other: ScenarioFolder) -> None:
     assert other.task_digest != scenario_folder().task_digest

@@ -14,7 +14,7 @@ ROOT = toolkit_root()
 FILES = sorted([*ROOT.glob("config/*/*.yaml"), *ROOT.glob("scenarios/*/*/*.yaml")])
 COMMENT = re.compile(r"# yaml-language-server: \$schema=(\S+)")
 KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model", "prices": "prices",
-                  "inventories": "inventory"}  # fmt: skip
+                  "inventories": "inventory", "images": "image"}  # fmt: skip
 
 
 def plain(file: Path) -> Any:
@@ -33,6 +33,7 @@ def test_there_is_something_to_check() -> None:
         "model",
         "inventory",
         "prices",
+        "image",
         "scenario",
         "rubric",
     }

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scylla_gha.gateway.ledger import Ledger, Purse, Refusal, Reservation
+from scylla_gha.gateway.ledger import Ledger, Purse, Refusal, Reservation, Tally
+from scylla_gha.model.traffic import Tokens
 from tests.support.gateway import PRICE
 
 
@@ -52,3 +53,16 @@ def test_an_unknown_price_is_refused_only_under_a_budget() -> None:
     assert isinstance(made, Refusal)
     assert made.error == "unknown_price"
     assert "the budget of $1 for the role 'agent' cannot be kept" in made.message
+
+
+def test_tokens_of_all_kinds_are_counted_until_the_budget_is_spent() -> None:
+    tally = Tally(100)
+    tally.add(Tokens(input=10, output=20, cache_read=30, cache_write_5m=19, cache_write_1h=20), 0)
+    assert (tally.spent, tally.refusal()) == (99, None)
+    tally.add(None, 30)
+    assert tally.spent == 109, "an answer of unknown length counts with a guess of its request"
+    refusal = tally.refusal()
+    assert refusal is not None
+    assert refusal.error == "budget_exceeded:trial_tokens"
+    assert "the budget of 100 tokens for this trial is spent (109 so far); raise limits.tokens" in refusal.message
+    assert Tally(None, 10**9).refusal() is None

@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.judgment import ItemScore, Judgment
-from tests.support.records import make_cell, make_check, make_judgment, make_score
+from scylla_gha.model.judgment import ItemScore, Judgment, judgment_key
+from scylla_gha.model.record import digest
+from tests.support.records import make_attempt, make_cell, make_check, make_judgment, make_score, make_trial
 
 
 @pytest.mark.parametrize("value", [-0.01, 1.01, float("nan")])
@@ -28,3 +29,10 @@ def test_an_item_that_is_not_scored_is_not_zero_in_its_file() -> None:
     assert '"value":null' in text
     assert '"score":null' in text
     assert Judgment.model_validate_json(text) == judgment
+
+
+def test_the_image_that_checks_run_in_is_in_the_key_where_there_is_one() -> None:
+    trial = make_trial(make_cell(), make_attempt(diff=None))
+    without = judgment_key(trial, "checks", "court")
+    assert without == digest([trial.key, None, "checks", "court"])
+    assert len({without, *(judgment_key(trial, "checks", "court", image) for image in ("a", "b"))}) == 3

@@ -10,7 +10,7 @@ from scylla_gha.model.experiment import Limits, Retry
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.scenario import Source, Task, Tools, Validation
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import Choice, Known, agent_name, plan, select
+from scylla_gha.plan import Boxing, Choice, Known, agent_name, plan, select
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_checkpoint, make_experiment, make_model, make_scenario
 
@@ -232,6 +232,27 @@ def test_what_cannot_change_what_an_agent_does_does_not_change_the_key(
     tmp_path: Path, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     assert key(tmp_path / "a", **before) == key(tmp_path / "b", **after)
+
+
+def boxed(root: Path, boxing: Boxing) -> Plan:
+    return plan(make_experiment(agents=("oracle",), baseline="oracle"), library(root), AGENTS, boxing=boxing)
+
+
+def test_an_image_is_in_the_key_and_that_of_the_checks_in_the_plan(tmp_path: Path) -> None:
+    host, unmade, one, two = (
+        boxed(tmp_path, boxing)
+        for boxing in (
+            Boxing(),
+            Boxing("docker"),
+            Boxing("docker", lambda _, arm: "agent-1" if arm else "checks-1"),
+            Boxing("docker", lambda _, arm: "agent-2" if arm else "checks-1"),
+        )
+    )
+    assert len({made.cells[0].key for made in (host, unmade, one, two)}) == 4
+    assert [made.sandbox for made in (host, unmade, one)] == ["host", "docker", "docker"]
+    scenario = one.cells[0].scenario
+    assert (host.check_images, unmade.check_images) == ({}, {})
+    assert one.check_images[scenario] == two.check_images[scenario] == "checks-1"
 
 
 def test_a_name_may_pin_a_version() -> None:

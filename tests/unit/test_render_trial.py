@@ -1,6 +1,7 @@
 import pytest
 
 from scylla_gha.model.delivery import Delivery
+from scylla_gha.model.network import Reached
 from scylla_gha.model.trial import NO_USAGE, Outcome, Usage
 from scylla_gha.render.dossier import Work
 from scylla_gha.render.trial import View
@@ -103,3 +104,13 @@ def test_traffic_of_judges_alone_is_shown() -> None:
 def test_the_proof_of_the_treatment_is_told(delivery: Delivery, said: str) -> None:
     trial = make_trial(CELL, make_attempt(delivery=delivery))
     assert said in head(shown(make_dossier(trial=trial)), "delivery")
+
+
+def test_hosts_that_were_sought_are_shown_by_name() -> None:
+    network = Reached(allowed={"pypi.org": 3}, refused={"a.org": 1, "b.org:22": 2})
+    attempt = make_attempt(network=network)
+    text = shown(make_dossier(Work(number=1, attempt=attempt), trial=make_trial(CELL, attempt)))
+    assert "network   reached: pypi.org 3\n" in text
+    assert "network   refused: a.org 1, b.org:22 2\n" in text
+    silent = make_attempt(network=Reached())
+    assert "network" not in shown(make_dossier(Work(number=1, attempt=silent), trial=make_trial(CELL, silent)))

@@ -187,7 +187,7 @@ def test_an_interruption_stays_one_with_a_large_diff(ground: Ground, folder: Att
 
 def test_an_agent_that_writes_without_end_is_ended_by_the_files_limit(ground: Ground, folder: AttemptFolder) -> None:
     made = run_agent(ground, folder, ShellAgent("exec head -c 8M /dev/zero"), limits=Limits(file_mb=1))
-    assert (made.outcome, made.exit_code) == (Outcome.AGENT_ERROR, -25)
+    assert (made.outcome, made.exit_code) == (Outcome.BUDGET_EXCEEDED, -25)
     assert folder.file("transcript.jsonl").stat().st_size == 1_000_000 // 512 * 512
 
 
@@ -195,3 +195,23 @@ def test_what_is_written_is_whole_json(ground: Ground, folder: AttemptFolder) ->
     run_agent(ground, folder, ShellAgent("printf '\\377\\0\\033[2J\\n'; : >\"$(printf 'a\\377')\""))
     assert json.loads(folder.file("attempt.json").read_text())["diff"]["files"] == ["a\\xff"]
     assert not list(folder.root.glob(".*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome", "told"),
+    [
+        pytest.param("yes", Outcome.BUDGET_EXCEEDED, "output: it wrote more", id="its words are cut"),
+        pytest.param(
+            "trap '' XFSZ; yes 2>/dev/null; sleep 600", Outcome.BUDGET_EXCEEDED, "output: ", id="and it goes on"
+        ),
+        pytest.param("exec yes >&2", Outcome.BUDGET_EXCEEDED, "output: ", id="what it says aside counts too"),
+        pytest.param("yes >big; exit 1", Outcome.AGENT_ERROR, "", id="another file is its own affair"),
+    ],
+)
+def test_an_output_at_its_limit_ends_the_trial_with_its_own_reason(
+    ground: Ground, folder: AttemptFolder, script: str, outcome: Outcome, told: str
+) -> None:
+    made = run_agent(ground, folder, ShellAgent(script), limits=Limits(file_mb=1))
+    assert (made.outcome, made.retryable) == (outcome, False)
+    assert made.reason.startswith(told)
+    assert made.diff is not None, "what was done is kept"

@@ -153,6 +153,16 @@ def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
     assert "403: scylla-gha: the budget of $0.000675 for this trial is spent" in folder.file("stderr.txt").read_text()
 
 
+def test_at_the_trials_tokens_it_ends_with_a_reason_of_its_own(
+    ground: Ground, folder: AttemptFolder, tmp_path: Path
+) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        made = work(ground, folder, host, f"{ASK} dear one; {ASK} dear two; {ASK} dear three; true",
+                    limits=Limits(tokens=250))  # fmt: skip
+    assert (made.outcome, made.requests, len(provider.requests)) == (Outcome.BUDGET_EXCEEDED, 3, 2)
+    assert made.reason == "refused before the request: budget_exceeded:trial_tokens"
+
+
 def test_a_budget_is_of_one_attempt(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         places = [folder, AttemptFolder(folder.root.with_name("attempt-2"))]

@@ -55,5 +55,17 @@ def test_it_ends_at_the_time_limit_and_when_cancelled(tmp_path: Path) -> None:
     assert HostSandbox().run(("sleep", "600"), box, streams, Limits(600), cancel).cancelled
 
 
+def test_folders_are_called_what_they_are(tmp_path: Path) -> None:
+    box = Box(tmp_path / "w", tmp_path / "h", "", read_only=(tmp_path / "c",))
+    assert HostSandbox().inside(box) == {tmp_path / name: f"{tmp_path}/{name}" for name in "whc"}
+
+
 def test_it_is_known_by_its_name() -> None:
-    assert {name: sandbox.name for name, sandbox in SANDBOXES.items()} == {"host": "host"}
+    names = ("host", "bubblewrap", "docker")
+    assert {name: sandbox.name for name, sandbox in SANDBOXES.items()} == {name: name for name in names}
+
+
+def test_what_each_gives_is_said() -> None:
+    given = {name: tuple(sandbox.isolation.model_dump().values()) for name, sandbox in SANDBOXES.items()}
+    own = ("gateway", "hidden", "own")
+    assert given == {"host": ("open", "exposed", "open"), "bubblewrap": own, "docker": own}

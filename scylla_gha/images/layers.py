@@ -1,0 +1,188 @@
+"""The layers of an image, as tar files in the cache that are equal whenever their contents are.
+
+Every layer is made on the host: of Debian's packages, of an npm package's folder, of Python packages. So no build
+needs the network from inside a container, and no build is needed at all where the layer is in the cache.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import proc
+from scylla_gha.errors import ToolError
+from scylla_gha.images.archive import Layer, write_layer
+from scylla_gha.model.image import Recipe
+from scylla_gha.model.record import digest
+from scylla_gha.sandboxes import keeper
+from scylla_gha.sandboxes.container import AGENT, KEEPER, KEEPER_FILE
+from scylla_gha.seeding.cache import locked
+
+PYTHON: Final = "3.11"  # of the releases that a recipe can name; packages are chosen for it
+TOOLS: Final = "/opt/tools"
+_FORMAT: Final = 1  # raise it when the same recipe makes another layer
+_SECONDS: Final = 1200.0
+_DAY_ONE: Final = "1"  # no file is younger than this second of 1970, so equal contents make equal layers
+_LEFT_OUT: Final = ("doc", "man", "info", "locale")
+# Compiled here and once, with a mark that asks nobody for the age of the source, since all have the same.
+_FINISH: Final = """set -eu
+rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/cache/debconf/* "$1"/var/log/* "$1"/etc/resolv.conf \
+  "$1"/etc/hostname "$1"/etc/machine-id "$1"/var/lib/dbus/machine-id
+find "$1" -xdev -name __pycache__ -prune -exec rm -rf {} +
+PYTHONHASHSEED=0 chroot "$1" python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3*
+find "$1" -xdev -type f -perm /6000 -exec chmod a-s {} +
+"""
+
+
+def can_make_base(recipe: Recipe, cache: Path) -> bool:
+    """Whether the lowest layer is made already, or what makes it is here."""
+    return is_base_made(recipe, cache) or shutil.which("mmdebstrap") is not None
+
+
+def is_base_made(recipe: Recipe, cache: Path) -> bool:
+    """Whether the lowest layer is in the cache."""
+    return _place(_base_key(recipe), cache).with_suffix(".sha256").exists()
+
+
+def _base_key(recipe: Recipe) -> str:
+    return digest([_FORMAT, "base", recipe.release, recipe.packages, platform.machine(), _FINISH])
+
+
+def base_layer(recipe: Recipe, cache: Path, *, fresh: bool = False) -> Layer:
+    """The system itself, with the users of the sandbox; `fresh` takes the packages of today.
+
+    Raises:
+        ToolError: mmdebstrap is missing, or the packages cannot be had.
+    """
+    key = _base_key(recipe)
+    users = "".join(f'echo {name}:x:{number}:{number}::/home/dev:/bin/sh >>"$1"/etc/passwd\n'
+                    for name, number in (("dev", AGENT), ("keeper", KEEPER)))  # fmt: skip
+
+    def make(into: Path) -> None:
+        if shutil.which("mmdebstrap") is None:
+            raise ToolError("images are made by mmdebstrap, which is not here; on Debian and Ubuntu: "
+                            "apt-get install mmdebstrap")  # fmt: skip
+        leave = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT]
+        argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(recipe.packages)}", *leave,
+                f"--customize-hook={_FINISH}{users}", recipe.release, str(into)]  # fmt: skip
+        done = proc.capture(argv, env={**os.environ, "SOURCE_DATE_EPOCH": _DAY_ONE}, seconds=_SECONDS)
+        if done.code:
+            raise ToolError(f"mmdebstrap could not make the image {recipe.id}: {done.message}; it needs root or user "
+                            "namespaces, Debian's archive in reach, and its key (debian-archive-keyring)")  # fmt: skip
+
+    return _layer(key, cache, make, fresh=fresh)
+
+
+def keeper_layer(cache: Path) -> Layer:
+    """The sandbox's own process."""
+    source = Path(keeper.__file__)
+    key = digest([_FORMAT, "keeper", hashlib.sha256(source.read_bytes()).hexdigest()])
+
+    return _layer(key, cache, lambda into: write_layer(into, {KEEPER_FILE: source}))
+
+
+def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Layer:
+    """An agent's command line.
+
+    Args:
+        package: the folder that npm installed it into.
+        program: its name on PATH.
+        identity: the package and its version.
+        cache: where layers are kept.
+
+    Raises:
+        ToolError: the program is a script for node, which the image has not.
+    """
+    found = package / "node_modules" / ".bin" / program
+    with found.open("rb") as file:
+        first = file.readline(200)
+    if first.startswith(b"#!") and b"node" in first:
+        raise ToolError(f"{identity}: {program} is a script for node, which images have not yet; use the host sandbox")
+    place = "/opt/agent/node_modules"
+
+    def make(into: Path) -> None:
+        links = {f"/usr/local/bin/{program}": f"{place}/.bin/{program}"}
+        write_layer(into, {place: package / "node_modules"}, links)
+
+    return _layer(digest([_FORMAT, "agent", identity, program, platform.machine()]), cache, make)
+
+
+def tools_layer(packages: dict[str, str], cache: Path) -> Layer:
+    """A scenario's Python packages, in an environment of their own that the image's Python runs.
+
+    Raises:
+        ToolError: a package cannot be installed; there has to be a wheel of it.
+    """
+    compiled = sys.version.startswith(f"{PYTHON}.")  # another version's compiled files are of no use to the image's
+    key = digest([_FORMAT, "tools", packages, PYTHON, platform.machine(), compiled])
+
+    def make(into: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            home = Path(folder, TOOLS.lstrip("/"))
+            site = home / "lib" / f"python{PYTHON}" / "site-packages"
+            site.mkdir(parents=True)
+            _install(packages, site)
+            _finish_environment(home, site)
+            if compiled:
+                _compile(site, Path(folder))
+            write_layer(into, {TOOLS: home})
+
+    return _layer(key, cache, make)
+
+
+def _install(packages: dict[str, str], site: Path) -> None:
+    from uv import find_uv_bin
+
+    pins = [f"{name}=={version}" for name, version in sorted(packages.items())]
+    if not pins:
+        return
+    argv = [find_uv_bin(), "pip", "install", "--quiet", "--target", str(site), "--python-version", PYTHON,
+            "--python-platform", f"{platform.machine()}-manylinux_2_36", "--only-binary", ":all:", *pins]  # fmt: skip
+    done = proc.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
+    if done.code:
+        raise ToolError(f"uv could not install {', '.join(pins)} for an image: {done.message}; is a package registry "
+                        "in reach?")  # fmt: skip
+
+
+def _finish_environment(home: Path, site: Path) -> None:
+    """Make it what `venv` makes, for the image's Python."""
+    binaries = home / "bin"
+    (site / "bin").rename(binaries) if (site / "bin").is_dir() else binaries.mkdir()
+    for script in binaries.iterdir():
+        content = script.read_bytes()
+        if content.startswith(b"#!"):
+            script.write_bytes(f"#!{TOOLS}/bin/python3\n".encode() + content.partition(b"\n")[2])
+    for name in ("python", "python3", f"python{PYTHON}"):
+        (binaries / name).symlink_to("/usr/bin/python3")
+    (home / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n", encoding="ascii")
+    for name in (".lock", ".gitignore"):
+        (site / name).unlink(missing_ok=True)
+
+
+def _compile(site: Path, root: Path) -> None:
+    argv = [sys.executable, "-m", "compileall", "-q", "-s", str(root), "-p", "/", "--invalidation-mode",
+            "unchecked-hash", str(site)]  # fmt: skip
+    proc.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # a file that does not compile stays as it is
+
+
+def _place(key: str, cache: Path) -> Path:
+    return cache / "layers" / f"{key[:24]}.tar"
+
+
+def _layer(key: str, cache: Path, make: Callable[[Path], None], *, fresh: bool = False) -> Layer:
+    place = _place(key, cache)
+    told = place.with_suffix(".sha256")
+    with locked(place):
+        if fresh or not told.exists():
+            told.unlink(missing_ok=True)
+            unfinished = place.with_suffix(".making.tar")
+            make(unfinished)
+            unfinished.replace(place)
+            with place.open("rb") as file:
+                told.write_text(hashlib.file_digest(file, "sha256").hexdigest(), encoding="ascii")
+        return Layer(place, told.read_text(encoding="ascii"))

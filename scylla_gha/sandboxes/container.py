@@ -1,0 +1,262 @@
+"""One container: made, fed, asked, frozen, emptied and removed through the engine's interface."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from scylla_gha.errors import SandboxError
+from scylla_gha.proc import Hit, Limits
+from scylla_gha.sandboxes import engine
+from scylla_gha.sandboxes.base import Box
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+AGENT: Final = 10001  # the user of what is not trusted
+KEEPER: Final = 10002
+KEEPER_FILE: Final = "/opt/scylla/keeper.py"
+GATEWAY_SOCKET: Final = "gateway.sock"  # in the box's folder of sockets
+GATEWAY_PORT: Final = 4141
+GATEWAY_URL: Final = f"http://127.0.0.1:{GATEWAY_PORT}"  # where a process in the box finds it
+_SOCKETS: Final = "/run/scylla"
+_MEGA: Final = 1 << 20
+_HEADER: Final = 8  # of a frame of the engine's: stream and length
+_KEEPER_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a container may use. Its folders are in memory and counted apart, so a full disk takes none from programs.
+
+    `disk_bytes` is for workspace and HOME together, `scratch_bytes` for /tmp.
+    """
+
+    memory_bytes: int = 4096 * _MEGA
+    disk_bytes: int = 2048 * _MEGA
+    scratch_bytes: int = 512 * _MEGA
+    files: int = 500_000
+    processes: int = 512
+    cpus: float = 2.0
+
+
+@contextlib.contextmanager
+def socket_folder() -> Iterator[Path]:
+    """A new folder for sockets, with a short path, as they must have; a box's `sockets`.
+
+    The folder may be entered by anybody who finds it, so by a container's user, and lies in one that only this user of
+    the host may enter.
+    """
+    with tempfile.TemporaryDirectory(prefix="scylla-") as private:
+        folder = Path(private, "s")
+        folder.mkdir()
+        folder.chmod(0o711)
+        yield folder
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that the engine starts in the container when its stream is opened."""
+
+    api: "APIClient"
+    id: str
+
+    @contextlib.contextmanager
+    def stream(self) -> Iterator[socket.socket]:
+        """Start it: its input and both outputs."""
+        with _socket(self.api.exec_start(self.id, socket=True)) as stream:
+            yield stream
+
+    def running(self) -> bool:
+        """Whether the engine says that it has not ended."""
+        return bool(self.api.exec_inspect(self.id)["Running"])
+
+    def code(self) -> int | None:
+        """Its exit code as a shell tells it; None where it had not ended."""
+        code: int | None = self.api.exec_inspect(self.id)["ExitCode"]
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container that runs."""
+
+    api: "APIClient"
+    name: str
+    size: Size
+    keeper: socket.socket
+
+    def put(self, folder: str, archive: IO[bytes]) -> None:
+        """Lay out a tar stream in a folder."""
+        # in chunks of our own: the client would send a file of no known length line by line
+        self.api.put_archive(self.name, folder, iter(lambda: archive.read(_MEGA), b""))
+
+    def get(self, folder: str) -> Iterable[bytes]:
+        """A folder as a tar stream."""
+        chunks: Iterable[bytes] = self.api.get_archive(self.name, folder)[0]
+        return chunks
+
+    def process(self, argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> Process:
+        """A process that is not trusted."""
+        made = self.api.exec_create(self.name, list(argv), stdin=True, user=f"{AGENT}:{AGENT}", workdir=cwd,
+                                    environment=dict(env))  # fmt: skip
+        return Process(self.api, made["Id"])
+
+    def ask_to_end(self) -> None:
+        """Send TERM to all that is not trusted; where not even that can be started, the end will be KILL."""
+        from docker.errors import APIError
+
+        with contextlib.suppress(APIError):
+            made = self.api.exec_create(self.name, ["/bin/sh", "-c", "kill -TERM -1"], user=f"{AGENT}:{AGENT}")
+            self.api.exec_start(made["Id"], detach=True)
+
+    def ready(self) -> None:
+        """Wait until the keeper forwards what it is to forward.
+
+        Raises:
+            SandboxError: it does not, or has ended.
+        """
+        if _listen(self.keeper) is None:
+            raise SandboxError("a container ended at once, or does not answer; look at the engine's log")
+
+    def freeze(self) -> tuple[frozenset[Hit], str]:
+        """Stop all processes where they are; which limits they had hit, and in words."""
+        _tell(self.keeper, "hits")
+        told = _listen(self.keeper)
+        if told is None or told["others"]:
+            self.api.pause(self.name)
+        if told is None:
+            return frozenset({Hit.LOST}), "the container does not answer"
+        most = self.size.memory_bytes // _MEGA
+        found = {Hit.MEMORY: told["memory"], Hit.PROCESSES: told["processes"], Hit.DISK: told["disk"]}
+        words = {
+            Hit.MEMORY: f"{told['memory']} processes were ended for want of memory, of which there are {most} MB",
+            Hit.PROCESSES: f"{self.size.processes} processes at once, the limit",
+            Hit.DISK: f"full: {', '.join(told['disk'])}",
+        }
+        hits = [hit for hit, seen in found.items() if seen]
+        return frozenset(hits), "; ".join(words[hit] for hit in hits)
+
+
+@contextlib.contextmanager
+def opened(api: "APIClient", image: str, size: Size, box: Box, limits: Limits) -> Iterator[Container]:
+    """A container that runs, and is gone afterwards, whatever happens.
+
+    It also ends by itself, with its folders, when this process does: the keeper's input ends then.
+
+    Raises:
+        SandboxError: the image is not there, or the container does not start.
+    """
+    name = f"scylla-{uuid.uuid4().hex}"  # known before there is a container, so that none can be lost
+    try:
+        with _started(api, name, image, _settings(size, box, limits)) as keeper:
+            _tell(keeper, _plan(box))
+            yield Container(api, name, size, keeper)
+    finally:
+        engine.remove(api, name)
+
+
+@contextlib.contextmanager
+def _started(api: "APIClient", name: str, image: str, settings: Mapping[str, Any]) -> Iterator[socket.socket]:
+    """Make and start a container; its first process's input and output."""
+    from docker.errors import APIError, ImageNotFound
+
+    labels = {engine.OURS: "1", engine.OWNER: engine.owner()}
+    with contextlib.ExitStack() as stack:
+        try:
+            if engine.OURS not in (api.inspect_image(image)["Config"]["Labels"] or {}):  # type: ignore[no-untyped-call]
+                raise SandboxError(f"{image} is no image of the toolkit's; `scylla-gha image list` shows those")
+            api.create_container(
+                image, ["/usr/bin/python3", "-I", "-S", KEEPER_FILE], name=name, hostname="box",
+                user=f"{KEEPER}:{KEEPER}", stdin_open=True, labels=labels,
+                host_config=api.create_host_config(**settings),
+            )  # fmt: skip
+            keeper = stack.enter_context(_socket(api.attach_socket(name, {"stdin": 1, "stdout": 1, "stream": 1})))
+            api.start(name)
+        except ImageNotFound:
+            raise SandboxError(
+                f"the image {image} is not in the engine; build it by `scylla-gha image build`"
+            ) from None
+        except APIError as error:
+            raise SandboxError(f"the engine makes no container of {image}: {error.explanation or error}") from None
+        yield keeper
+
+
+def _settings(size: Size, box: Box, limits: Limits) -> dict[str, Any]:
+    """What holds for all that runs in the container; memory and its disks in memory are limited together."""
+    from docker.types import DriverConfig, LogConfig, Mount, Ulimit
+
+    labels = {engine.OURS: "1", engine.OWNER: engine.owner()}
+    disk = f"size={size.disk_bytes},nr_inodes={size.files},mode=0755,nosuid,nodev"
+    mounts = [Mount("/home", None, type="volume", no_copy=True, labels=labels,
+                    driver_config=DriverConfig("local", {"type": "tmpfs", "device": "tmpfs", "o": disk}))]  # fmt: skip
+    if box.sockets is not None:
+        mounts.append(Mount(_SOCKETS, str(box.sockets), type="bind", read_only=True))
+    memory = size.memory_bytes + size.disk_bytes + size.scratch_bytes
+    return {
+        "network_mode": "none", "read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
+        "init": True, "ipc_mode": "private", "auto_remove": True, "log_config": LogConfig(type="none"),
+        "mounts": mounts,
+        "tmpfs": {"/tmp": f"size={size.scratch_bytes},nr_inodes={size.files},mode=1777,nosuid,nodev,exec"},  # noqa: S108
+        "shm_size": 64 * _MEGA, "mem_limit": memory, "memswap_limit": memory, "pids_limit": size.processes,
+        "nano_cpus": int(min(size.cpus, os.cpu_count() or 1) * 1e9),
+        "ulimits": [Ulimit(name="core", soft=0, hard=0),
+                    Ulimit(name="fsize", soft=limits.file_bytes, hard=limits.file_bytes)],
+    }  # fmt: skip
+
+
+def _plan(box: Box) -> str:
+    """What the keeper is told first."""
+    forward = [(GATEWAY_PORT, f"{_SOCKETS}/{GATEWAY_SOCKET}")] if box.sockets is not None else []
+    return json.dumps({"forward": forward, "disks": ["/home", "/tmp", "/dev/shm"]})  # noqa: S108
+
+
+def _tell(keeper: socket.socket, line: str) -> None:
+    with contextlib.suppress(OSError):  # that it has ended is seen where its answer is awaited
+        keeper.sendall(line.encode() + b"\n")
+
+
+def _listen(keeper: socket.socket) -> dict[str, Any] | None:
+    """The keeper's next answer, or None where it ends or says nothing in time."""
+    until = time.monotonic() + _KEEPER_SECONDS
+    received = b""
+    try:
+        while (left := until - time.monotonic()) > 0 and select.select([keeper], [], [], left)[0]:
+            data = keeper.recv(1 << 16)
+            received += data
+            if received.endswith(b"\n"):
+                return _answer(received)
+            if not data:
+                return None
+    except OSError:
+        return None
+    return None
+
+
+def _answer(received: bytes) -> dict[str, Any]:
+    """The line in the engine's frames."""
+    said = b""
+    while received:
+        end = _HEADER + int.from_bytes(received[4:_HEADER], "big")
+        said += received[_HEADER:end]
+        received = received[end:]
+    answer: dict[str, Any] = json.loads(said)
+    return answer
+
+
+@contextlib.contextmanager
+def _socket(stream: Any) -> Iterator[socket.socket]:  # noqa: ANN401 the client's stubs tell no type of it
+    """The socket below a stream of the engine's client, so that it can be waited on and closed on one side."""
+    try:
+        with socket.socket(fileno=os.dup(stream.fileno())) as own:
+            yield own
+    finally:
+        stream._response.close()  # closes the connection as well

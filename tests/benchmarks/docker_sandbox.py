@@ -1,0 +1,79 @@
+"""What the Docker sandbox costs, run by hand: `python tests/benchmarks/docker_sandbox.py [trial|copy ...]`.
+
+An engine has to answer.
+`trial`: `true` in a sandbox, workspace in and out, in turn with a bare `docker run --rm --network none`;
+the median of each. `copy`: the same with 100 MB in 1,000 files, in and out.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from scylla_gha.config.library import Library
+from scylla_gha.images import store
+from scylla_gha.proc import Limits, Streams
+from scylla_gha.sandboxes import engine
+from scylla_gha.sandboxes.base import Box
+from scylla_gha.sandboxes.docker import DockerSandbox
+from scylla_gha.seeding.cache import cache_root
+
+ROOT = Path(__file__).parents[2]
+
+
+def in_a_sandbox(image: str, size: int = 0, files: int = 1) -> float:
+    """Seconds of a run in a fresh workspace of so many bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        box = Box(top / "workspace", top / "home", "", image=image)
+        box.cwd.mkdir()
+        box.home.mkdir()
+        for number in range(files):
+            (box.cwd / f"{number}.bin").write_bytes(os.urandom(size // files))
+        began = time.perf_counter()
+        done = DockerSandbox().run(("true",), box, Streams(top / "out", top / "err"), Limits(60))
+        taken = time.perf_counter() - began
+        assert (done.code, done.hits) == (0, frozenset()), done
+    return taken
+
+
+def bare(image: str) -> float:
+    began = time.perf_counter()
+    subprocess.run(["docker", "run", "--rm", "--network", "none", image, "true"], check=True)
+    return time.perf_counter() - began
+
+
+def trial(image: str) -> dict[str, float]:
+    pairs = [(in_a_sandbox(image), bare(image)) for _ in range(21)][1:]
+    ours, bares = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return {"trial_ms": 1000 * ours, "bare_ms": 1000 * bares, "allowed_ms": 1300 * bares + 150, "ratio": ours / bares,
+            "within": sum(ours <= 1.3 * bares + 0.15 for ours, bares in pairs) / len(pairs)}  # fmt: skip
+
+
+def copy(image: str) -> dict[str, float]:
+    mega = 100
+    empty = statistics.median(in_a_sandbox(image) for _ in range(5))
+    full = statistics.median(in_a_sandbox(image, mega * 10**6, 1000) for _ in range(5))
+    return {"empty_ms": 1000 * empty, "full_ms": 1000 * full, "mb_per_s_in_and_out": mega / (full - empty)}
+
+
+def main() -> None:
+    every: dict[str, Callable[[str], dict[str, float]]] = {"trial": trial, "copy": copy}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", metavar="|".join(every))
+    drawn = store.draw(store.Wanted(Library.here(ROOT).image(), {}), cache_root())
+    chosen = parser.parse_args().what or every
+    with contextlib.closing(engine.connect()) as api:
+        image = store.ensure(api, drawn, cache_root())
+    for name in chosen:
+        print(json.dumps({name: {key: round(value, 2) for key, value in every[name](image).items()}}))
+
+
+if __name__ == "__main__":
+    main()

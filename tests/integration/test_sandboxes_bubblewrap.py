@@ -1,0 +1,204 @@
+"""What a program in a bubblewrap box tries and does not get; each attempt is made from inside."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.proc import Limits, Streams
+from scylla_gha.sandboxes.base import Box
+from scylla_gha.sandboxes.container import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
+from scylla_gha.sandboxes.host import HostSandbox
+from tests.support.bubbles import PATH, Bubbles
+from tests.support.gateway import EACH, KEY, hosted, question, until
+from tests.support.processes import ends, number_in, wait_for
+from tests.support.provider import Say, serve
+
+CONNECT = """
+import socket, sys
+for host, port in [("127.0.0.1", int(sys.argv[1])), ("192.0.2.1", 80), ("169.254.169.254", 80), ("::1", 80)]:
+    try:
+        socket.create_connection((host, port), 3)
+        print("reached", host)
+    except OSError as error:
+        print("no", host)
+try:
+    print("name", socket.getaddrinfo("example.com", 80))
+except OSError:
+    print("no name")
+"""
+ASK = """
+import json, os, urllib.request
+request = urllib.request.Request(os.environ["URL"] + "/v1/messages", os.environ["BODY"].encode(),
+                                 {"x-api-key": os.environ["TOKEN"], "content-type": "application/json"})
+print(urllib.request.urlopen(request, timeout=20).read().decode())
+"""
+RISE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for name, call in (("setuid", lambda: libc.setuid(0)), ("setns", lambda: libc.unshare(0x10000000)),
+                   ("mount", lambda: libc.mount(b"none", b"/tmp", b"tmpfs", 0, None)),
+                   ("chroot", lambda: libc.chroot(b"/tmp"))):
+    print(name, call())
+"""
+
+
+@pytest.fixture
+def bubbles(tmp_path: Path) -> Bubbles:
+    return Bubbles(tmp_path / "trial")
+
+
+@pytest.fixture
+def canary() -> Iterator[str]:
+    """A secret in the environment of a process of this user, as a harness's key is."""
+    secret = f"sk-canary-{secrets.token_hex(8)}"
+    with subprocess.Popen(["sleep", "600"], env={"ANTHROPIC_API_KEY": secret}) as process:
+        yield secret
+        process.kill()
+
+
+def test_no_process_of_the_harness_can_be_seen_or_signalled(bubbles: Bubbles, canary: str) -> None:
+    bubbles.sh(
+        f"cat /proc/[0-9]*/environ | tr '\\0' '\\n'; kill -0 {os.getpid()} && echo signalled; ls -d /proc/[0-9]*"
+    )
+    assert canary not in bubbles.out
+    assert "signalled" not in bubbles.out
+    assert len([line for line in bubbles.out.splitlines() if line.startswith("/proc/")]) < 10
+
+
+def test_on_the_host_itself_it_can_as_is_said_there(bubbles: Bubbles, canary: str) -> None:
+    box, streams = Box(bubbles.work, bubbles.home, PATH), Streams(bubbles.root / "out", bubbles.root / "err")
+    HostSandbox().run(("/bin/sh", "-c", "cat /proc/[0-9]*/environ 2>/dev/null"), box, streams, Limits(60))
+    assert canary in bubbles.out
+    assert HostSandbox.isolation.keys == "exposed"
+
+
+def test_nothing_but_its_own_loopback_can_be_reached(bubbles: Bubbles) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        bubbles.python(CONNECT, str(server.getsockname()[1]))
+    assert bubbles.out.split("\n")[:-1] == ["no 127.0.0.1", "no 192.0.2.1", "no 169.254.169.254", "no ::1", "no name"]
+
+
+def test_no_socket_of_an_engine_or_of_the_system_is_there(bubbles: Bubbles) -> None:
+    bubbles.sh("find / -xdev -type s 2>/dev/null; ls -A /run /var /sys 2>/dev/null")
+    assert bubbles.out.split() == ["/run:", "scylla"]
+
+
+def test_files_of_this_user_are_not_there(bubbles: Bubbles, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hidden\n")
+    places = [secret, Path.home() / ".ssh", Path.home() / ".bashrc", Path("/etc/shadow"), Path(__file__)]
+    bubbles.sh("\n".join(f"[ -e {place} ] && echo there {place}" for place in places) + f"\nls -A {tmp_path} /home")
+    assert bubbles.out.split() == [f"{tmp_path}:", "trial"], bubbles.out
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["/", "/usr", "/usr/bin", "/etc", "/dev", "/run/scylla", "/proc/sys/kernel", str(Path(sys.prefix).resolve())],
+)
+def test_nothing_can_be_written_outside(bubbles: Bubbles, place: str) -> None:
+    assert bubbles.sh(f"echo x >{place}/planted").code != 0
+    assert not Path(place, "planted").exists()
+
+
+SET = """
+for folder in sys irq bus fs acpi driver; do
+  find "/proc/$folder" -type f -writable 2>/dev/null | while read -r file; do
+    cat "$file" >copy 2>/dev/null && cat copy 2>/dev/null >"$file" && echo "wrote $file"
+  done 2>/dev/null
+done
+cat /proc/sys/kernel/core_pattern; cat /proc/sys/kernel/core_pattern >copy; cat copy >/proc/sys/kernel/core_pattern
+"""
+
+
+def test_the_kernels_settings_can_only_be_read(bubbles: Bubbles) -> None:
+    # Where the harness is root, the kernel would take what is in the box for root here: it asks for the number alone.
+    # What is written is what was there, so that a box that is open does no harm.
+    bubbles.sh(SET)
+    assert bubbles.out == Path("/proc/sys/kernel/core_pattern").read_text()
+    assert "Read-only file system" in bubbles.err
+
+
+def test_it_has_no_rights_and_gets_none(bubbles: Bubbles) -> None:
+    bubbles.sh("id -u; grep -E 'Cap(Prm|Eff|Bnd)|NoNewPrivs' /proc/self/status; unshare -U true && echo nested")
+    assert bubbles.out.split() == [
+        "1000",
+        "CapPrm:",
+        "0" * 16,
+        "CapEff:",
+        "0" * 16,
+        "CapBnd:",
+        "0" * 16,
+        "NoNewPrivs:",
+        "1",
+    ]
+    bubbles.python(RISE)
+    assert bubbles.out.split() == ["setuid", "-1", "setns", "-1", "mount", "-1", "chroot", "-1"]
+
+
+def test_the_scratch_folder_is_full_at_its_limit(bubbles: Bubbles) -> None:
+    bubbles.limits = Limits(60, file_bytes=1 << 30)
+    bubbles.sh("head -c 600M /dev/zero >/tmp/x; stat -c %s /tmp/x")
+    assert int(bubbles.out) <= 512 << 20
+    assert "No space left" in bubbles.err
+
+
+def test_a_detached_process_does_not_outlive_it(bubbles: Bubbles) -> None:
+    beat = bubbles.work / "beat"
+    bubbles.sh("setsid -f sh -c 'while :; do date +%N >beat; done' >/dev/null 2>&1; while [ ! -s beat ]; do :; done")
+    last = beat.read_text()
+    time.sleep(0.1)
+    assert beat.read_text() == last, "it still wrote when the box had ended"
+
+
+HARNESS = """
+import sys
+from pathlib import Path
+from tests.support.bubbles import PATH, Bubbles
+Bubbles(Path(sys.argv[1])).sh("echo $$ >pid; setsid -f sh -c 'while :; do date +%N >beat; sleep 0.05; done'; sleep 600")
+"""
+
+
+def test_it_does_not_outlive_a_harness_that_is_killed(tmp_path: Path) -> None:
+    root = tmp_path / "trial"
+    with subprocess.Popen([sys.executable, "-c", HARNESS, str(root)], cwd=Path(__file__).parents[2]) as harness:
+        number_in(root / "workspace" / "pid")
+        assert wait_for((root / "workspace" / "beat").exists)
+        children = Path(f"/proc/{harness.pid}/task/{harness.pid}/children").read_text().split()
+        harness.send_signal(signal.SIGKILL)
+    assert all(ends(int(child)) for child in children)
+    assert wait_for(lambda: quiet(root / "workspace" / "beat"))
+
+
+def quiet(beat: Path) -> bool:
+    """Whether nobody writes to it any more."""
+    before = beat.stat().st_mtime_ns
+    time.sleep(0.3)
+    return beat.stat().st_mtime_ns == before
+
+
+def test_the_gateway_is_reached_by_its_socket_and_by_nothing_else(bubbles: Bubbles, tmp_path: Path) -> None:
+    with (
+        socket_folder() as sockets,
+        serve(lambda _: Say("Hi.")) as provider,
+        hosted(tmp_path, provider.url, socket=sockets / GATEWAY_SOCKET) as host,
+    ):
+        door = host.lane()
+        extra = {"URL": GATEWAY_URL, "TOKEN": door.token, "BODY": json.dumps(question())}
+        bubbles.python(ASK, extra=extra, sockets=sockets)
+        assert "Hi." in bubbles.out, bubbles.err
+        bubbles.python(ASK, extra={**extra, "URL": door.url}, sockets=sockets)
+        assert "Connection refused" in bubbles.err
+        bubbles.python(ASK, extra=extra)
+        assert "Connection refused" in bubbles.err
+        until(lambda: host.gateway.alive)
+        made = host.gateway.close(door)
+    assert (made.requests, made.usage.usd, provider.keys) == (1, pytest.approx(EACH), [KEY])

@@ -1,0 +1,205 @@
+"""What a program in a container is given, and what is kept of it; on a real engine."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.errors import ToolError
+from scylla_gha.proc import Cancel, Hit
+from scylla_gha.sandboxes import engine
+from tests.support.boxes import MEGA, Desk
+from tests.support.gateway import until
+from tests.support.repository import write_tree
+
+KILLED = -9
+
+
+def left_over() -> list[str]:
+    """Containers and volumes of this process that are still there."""
+    with contextlib.closing(engine.connect()) as api:
+        chosen = {"label": f"{engine.OWNER}={engine.owner()}"}
+        volumes = api.volumes(filters=chosen)["Volumes"] or []
+        return [found["Id"] for found in api.containers(all=True, filters=chosen)] + [v["Name"] for v in volumes]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(running_engine: None) -> Iterator[None]:  # noqa: ARG001
+    yield
+    assert left_over() == []
+
+
+def test_a_program_has_its_input_its_folders_and_its_outputs(desk: Desk) -> None:
+    seen = desk.sh("cat; cat a.txt; pwd; echo on the side >&2; exit 3", stdin="the prompt\n")
+    assert (seen.finished.code, seen.out, seen.err) == (3, "the prompt\nhello\n/home/workspace\n", "on the side\n")
+    assert (seen.finished.timed_out, seen.finished.cancelled, seen.finished.hits) == (False, False, frozenset())
+
+
+def test_a_long_input_is_whole_and_may_be_left_unread(desk: Desk) -> None:
+    text = "0123456789abcdef" * (MEGA // 4)
+    assert desk.sh("wc -c", stdin=text).out.split() == [str(len(text))]
+    assert desk.sh("echo done", stdin=text).out == "done\n"
+
+
+def test_without_an_input_there_is_an_end_of_it(desk: Desk) -> None:
+    assert desk.sh("cat; echo end").out == "end\n"
+
+
+def test_the_environment_is_the_allow_list_and_nothing_else(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCYLLA_CANARY", "tweet")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-canary")
+    names = {line.partition("=")[0] for line in desk.run(("env",), TZ="Asia/Tokyo").out.splitlines()}
+    assert names == {
+        "PATH", "HOME", "TMPDIR", "LANG", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "HOSTNAME", "PWD",
+        "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
+    }  # fmt: skip
+    assert desk.run(("sh", "-c", "echo $TZ $HOME $TMPDIR"), TZ="Asia/Tokyo").out == "Asia/Tokyo /home/dev /tmp\n"
+
+
+def test_paths_of_the_host_are_told_by_their_names_in_the_box(desk: Desk) -> None:
+    checks = write_tree(desk.folder / "checks", {"inner/verify.py": "print('checked')\n"})
+    (checks / "inner").chmod(0o700)
+    desk.read_only = (checks,)
+    argv = ("/bin/sh", "-c", f"python3 {checks}/inner/verify.py; echo $CONFIG; echo x >$CHECKS/inner/verify.py; true")
+    seen = desk.run(argv, CHECKS=str(checks), CONFIG=f"{desk.home}/.config")
+    assert seen.out == "checked\n/home/dev/.config\n"
+    assert "Permission denied" in seen.err
+    assert (checks / "inner" / "verify.py").read_text() == "print('checked')\n"
+
+
+def test_what_it_leaves_is_in_the_folders_afterwards(desk: Desk) -> None:
+    desk.sh("""
+        rm a.txt; mkdir -p deep/er; printf 'x\\n' >deep/er/new; chmod 755 deep/er/new; ln -s deep/er/new link
+        ln deep/er/new hard; echo setting >~/.rc; printf '' >"$(printf 'n\\303\\274 \\377')"; chmod 500 deep
+    """)
+    top = desk.workspace
+    assert sorted(os.fsencode(path.name) for path in top.iterdir()) == [b"deep", b"hard", b"link", b"n\xc3\xbc \xff"]
+    assert (top / "deep/er/new").read_text() == "x\n"
+    assert (top / "deep/er/new").stat().st_mode & 0o777 == 0o755
+    assert (top / "deep").stat().st_mode & 0o777 == 0o500
+    assert (top / "link").readlink() == Path("deep/er/new")
+    assert (top / "hard").samefile(top / "deep/er/new")
+    assert (desk.home / ".rc").read_text() == "setting\n"
+    assert {path.stat().st_uid for path in top.rglob("*") if not path.is_symlink()} == {os.getuid()}
+
+
+def test_what_is_not_to_be_kept_is_not_taken_out(desk: Desk) -> None:
+    desk.keep = False
+    desk.sh("rm a.txt")
+    assert (desk.workspace / "a.txt").exists()
+
+
+def test_a_time_limit_ends_it_and_keeps_what_was_done(desk: Desk) -> None:
+    seen = desk.sh("echo begun; echo half >half.txt; trap 'echo asked; exit 7' TERM; sleep 600 & wait", seconds=2)
+    assert (seen.finished.timed_out, seen.finished.code, seen.out) == (True, 7, "begun\nasked\n")
+    assert (desk.workspace / "half.txt").read_text() == "half\n"
+
+
+def test_who_does_not_end_when_asked_is_ended(desk: Desk) -> None:
+    seen = desk.sh("trap '' TERM; while :; do sleep 1; done", seconds=1)
+    assert (seen.finished.timed_out, seen.finished.code) == (True, KILLED)
+    assert 1 <= seen.finished.seconds < 5
+
+
+def test_a_cancel_ends_it(desk: Desk) -> None:
+    cancel = Cancel()
+    threading.Timer(1.5, cancel.set).start()
+    seen = desk.sh("sleep 600", cancel=cancel)
+    assert (seen.finished.cancelled, seen.finished.timed_out) == (True, False)
+
+
+def test_a_signal_is_told_as_on_the_host(desk: Desk) -> None:
+    assert desk.sh("kill -SEGV $$").finished.code == -signal.SIGSEGV
+
+
+def test_a_program_that_is_not_there_is_no_fault_of_the_harness(desk: Desk) -> None:
+    seen = desk.run(("no-such-program",))
+    assert seen.finished.code == 127
+    assert "no-such-program" in seen.err
+
+
+def test_an_image_that_is_not_there_is_named(desk: Desk) -> None:
+    desk.image = f"sha256:{'0' * 64}"
+    with pytest.raises(ToolError, match=r"the image sha256:0+ is not in the engine; build it by `scylla-gha image"):
+        desk.sh("true")
+
+
+def test_an_image_of_somebody_else_is_named(desk: Desk) -> None:
+    with contextlib.closing(engine.connect()) as api:
+        archive = write_tree(desk.folder / "other", {"x": "y"})
+        other = subprocess.run(["tar", "-c", "-C", archive, "."], capture_output=True, check=True).stdout
+        api.import_image_from_data(other, repository="other", tag="test")
+        try:
+            desk.image = "other:test"
+            with pytest.raises(
+                ToolError, match=r"^other:test is no image of the toolkit's; `scylla-gha image list` shows"
+            ):
+                desk.sh("true")
+        finally:
+            api.remove_image("other:test", force=True)
+
+
+def test_an_engine_that_dies_is_told_and_is_nobodys_failure(desk: Desk) -> None:
+    """The container is removed by somebody else in the middle."""
+
+    def remove() -> None:
+        time.sleep(2)
+        with contextlib.closing(engine.connect()) as api:
+            for found in api.containers(filters={"label": f"{engine.OWNER}={engine.owner()}"}):
+                engine.remove(api, found["Id"])
+
+    thread = threading.Thread(target=remove)
+    thread.start()
+    seen = desk.sh("sleep 600")
+    thread.join()
+    assert Hit.LOST in seen.finished.hits
+    assert (desk.workspace / "a.txt").exists(), "what was there stays"
+
+
+KILLED_HARNESS = textwrap.dedent("""
+    import sys
+    from pathlib import Path
+    from tests.support.boxes import Desk
+    Desk(Path(sys.argv[1]), sys.argv[2]).sh("sleep 600")
+""")
+
+
+def test_a_harness_that_is_killed_leaves_no_container_and_no_volume(desk: Desk) -> None:
+    argv = [sys.executable, "-c", KILLED_HARNESS, str(desk.folder), desk.image]
+    with contextlib.closing(engine.connect()) as api:
+        harness = subprocess.Popen(argv, cwd=Path(__file__).parents[2])
+
+        def its() -> list[dict[str, Any]]:
+            every: list[dict[str, Any]] = api.containers(filters={"label": engine.OURS})
+            return [found for found in every if f"/{harness.pid}/" in found["Labels"][engine.OWNER]]
+
+        until(its, 60)
+        (ours,) = its()
+        label = ours["Labels"][engine.OWNER]
+        assert not engine.is_gone(label)
+        engine.reap(api)
+        assert api.containers(filters={"id": ours["Id"]}), "a living harness's container is left alone"
+        harness.kill()
+        harness.wait()
+        assert engine.is_gone(label)
+        until(lambda: not api.containers(all=True, filters={"id": ours["Id"]}), 30)
+        until(lambda: not api.volumes(filters={"label": f"{engine.OWNER}={label}"})["Volumes"], 30)
+
+
+def test_what_a_killed_harness_could_not_even_start_is_reaped(desk: Desk) -> None:
+    labels = {engine.OURS: "1", engine.OWNER: "another-boot/pid:[1]/1/1"}
+    with contextlib.closing(engine.connect()) as api:
+        made = api.create_container(desk.image, ["true"], labels=labels, name="scylla-left-over")
+        volume = api.create_volume("scylla-left-over", labels=labels)
+        assert set(engine.reap(api)) >= {"scylla-left-over", volume["Name"]}
+        assert not api.containers(all=True, filters={"id": made["Id"]})
+        assert "scylla-left-over" not in engine.reap(api)

@@ -1,0 +1,54 @@
+"""Programs in a bubblewrap box, with a workspace and a HOME of their own."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scylla_gha.proc import Cancel, Finished, Limits, Streams
+from scylla_gha.sandboxes.base import Box
+from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+PYTHON = str(Path(sys.executable).resolve())
+
+
+@dataclass
+class Bubbles:
+    """Boxes on the same folders, one after the other."""
+
+    root: Path
+    limits: Limits = field(default_factory=lambda: Limits(60))
+    cancel: Cancel | None = None
+
+    def __post_init__(self) -> None:
+        for folder in (self.work, self.home):
+            folder.mkdir(parents=True)
+
+    @property
+    def work(self) -> Path:
+        return self.root / "workspace"
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    def run(self, *argv: str, **box: Any) -> Finished:
+        """Run a program; what it says is in `out` and `err`."""
+        streams = Streams(self.root / "out", self.root / "err")
+        inside = Box(self.work, self.home, box.pop("path", PATH), **box)
+        return BubblewrapSandbox().run(argv, inside, streams, self.limits, self.cancel)
+
+    def sh(self, script: str, **box: Any) -> Finished:
+        return self.run("/bin/sh", "-c", script, **box)
+
+    def python(self, script: str, *args: str, **box: Any) -> Finished:
+        return self.run(PYTHON, "-c", script, *args, **box)
+
+    @property
+    def out(self) -> str:
+        return (self.root / "out").read_text()
+
+    @property
+    def err(self) -> str:
+        return (self.root / "err").read_text()

@@ -1,0 +1,135 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.agents.base import Package
+from scylla_gha.cli.exposure import guard_keys, has_real_key, withheld
+from scylla_gha.cli.journey import Journey
+from scylla_gha.cli.options import Tape
+from scylla_gha.errors import RefusedError
+from scylla_gha.sandboxes import SANDBOXES, bubblewrap
+from tests.support.agents import ShellAgent
+from tests.support.journeys import make_journey
+from tests.support.repository import make_repository
+
+KEY, PROVIDER = "sk-canary-0123456789", "https://api.anthropic.com"
+CLI = ShellAgent(package=Package(npm="@example/shell", program="sh", oldest=(1,)))
+
+
+@pytest.fixture
+def journey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journey:
+    for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    return make_journey(make_repository(tmp_path / "repo"), tmp_path / "runs", {"shell": CLI})
+
+
+@pytest.mark.parametrize(
+    ("given", "real"),
+    [
+        pytest.param({}, False, id="no key"),
+        pytest.param({"ANTHROPIC_API_KEY": ""}, False, id="an empty one"),
+        pytest.param({"ANTHROPIC_API_KEY": KEY}, True, id="a key"),
+        pytest.param({"ANTHROPIC_AUTH_TOKEN": KEY}, True, id="a token"),
+        pytest.param({"CLAUDE_CODE_OAUTH_TOKEN": KEY, "ANTHROPIC_BASE_URL": PROVIDER}, True, id="of a subscription"),
+        pytest.param(
+            {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://10.0.0.1:80"}, True, id="another machine"
+        ),
+        pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:80"}, False, id="loopback"),
+        pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://[::1]:80/v"}, False, id="of version 6"),
+        pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://localhost"}, False, id="by its name"),
+        pytest.param({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://localhost.a.b"}, True, id="a like name"),
+        pytest.param(
+            {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1@a.b"}, True, id="a user's name"
+        ),
+    ],
+)
+def test_a_key_is_real_where_requests_leave_this_machine(given: dict[str, str], real: bool) -> None:
+    assert has_real_key(Tape(), given) == real
+    assert not has_real_key(Tape(replay=Path("tapes")), given)
+    assert has_real_key(Tape(record=Path("tapes")), given) == real
+
+
+def test_a_real_key_beside_an_agent_on_the_host_is_refused(journey: Journey) -> None:
+    with pytest.raises(RefusedError) as caught:
+        guard_keys(journey, Tape(), SANDBOXES["host"], allowed=False)
+    said = str(caught.value)
+    assert said.startswith("shell: in the sandbox host, an agent could read the provider's key")
+    assert "keys: exposed" in said
+    assert "apt-get install docker.io" in said
+    assert "bubblewrap, which works here" in said
+    assert "--allow-exposed-keys" in said
+    assert caught.value.exit_code == 6
+
+
+def test_it_names_what_bubblewrap_lacks(journey: Journey, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nothing")
+    with pytest.raises(RefusedError, match=r"bubblewrap \(bubblewrap is not installed; .*apt-get install bubblewrap"):
+        guard_keys(journey, Tape(), SANDBOXES["host"], allowed=False)
+
+
+def test_who_allows_it_is_told(journey: Journey, capsys: pytest.CaptureFixture[str]) -> None:
+    guard_keys(journey, Tape(), SANDBOXES["host"], allowed=True)
+    assert "shell: keys are exposed in the sandbox host" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "docker"])
+def test_where_keys_are_hidden_nothing_is_said(journey: Journey, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    guard_keys(journey, Tape(), SANDBOXES[name], allowed=False)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("name", "refused"), [("host", True), ("bubblewrap", True), ("docker", False)])
+def test_in_actions_agents_with_a_real_key_work_in_docker_only(
+    journey: Journey, monkeypatch: pytest.MonkeyPatch, name: str, refused: bool
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    if not refused:
+        guard_keys(journey, Tape(), SANDBOXES[name], allowed=False)
+        return
+    with pytest.raises(RefusedError, match=f"in GitHub Actions, .* in Docker only, and the sandbox is {name}"):
+        guard_keys(journey, Tape(), SANDBOXES[name], allowed=True)
+
+
+@pytest.mark.parametrize("change", ["built-in", "replay", "loopback", "no key"])
+def test_without_real_key_or_agent_nothing_is_refused(
+    journey: Journey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    tape = Tape(replay=tmp_path) if change == "replay" else Tape()
+    if change == "built-in":
+        journey = make_journey(make_repository(tmp_path / "other"), tmp_path / "runs", {"shell": ShellAgent()})
+    if change == "loopback":
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    if change == "no key":
+        monkeypatch.delenv("ANTHROPIC_API_KEY")
+    guard_keys(journey, tape, SANDBOXES["host"], allowed=False)
+
+
+def test_keys_are_withheld_from_what_is_started_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    with withheld():
+        assert KEY not in subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
+    assert os.environ["ANTHROPIC_API_KEY"] == KEY
+    assert "ANTHROPIC_AUTH_TOKEN" not in os.environ
+
+
+CLOSED = """
+import ctypes
+from scylla_gha.cli.exposure import withheld
+PR_GET_DUMPABLE = 3
+with withheld():
+    print(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE))
+"""
+
+
+@pytest.mark.parametrize(("key", "dumpable"), [(KEY, "0"), ("", "1")], ids=["with a key", "without one"])
+def test_a_process_that_holds_a_key_closes_its_memory(key: str, dumpable: str) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC", "CLAUDE"))}
+    env |= {"ANTHROPIC_API_KEY": key} if key else {}
+    done = subprocess.run([sys.executable, "-c", CLOSED], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == dumpable

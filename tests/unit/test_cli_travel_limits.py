@@ -1,0 +1,95 @@
+"""Where a run stops for want of disk, and which workspaces it keeps."""
+
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.sandboxes import SANDBOXES
+from tests.support.agents import ShellAgent
+from tests.support.command import scylla
+from tests.support.journeys import set_out
+from tests.support.repository import Repository, cache, environment, make_repository, write_greet_experiment
+from tests.support.trials import SOLVE
+
+NEVER = 10**9  # MB
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SCYLLA_CACHE", str(cache()))
+    monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return make_repository(tmp_path / "repo")
+
+
+def test_below_the_disks_floor_nothing_new_starts(repository: Repository, tmp_path: Path) -> None:
+    agents = {"shell": ShellAgent(f"echo 1 >>{tmp_path}/starts")}
+    done = set_out(repository, tmp_path / "runs", agents, repetitions=2, limits={"free_disk_mb": NEVER})
+    assert (done.told, (tmp_path / "starts").exists()) == ([], False)
+    assert [why.partition(" has ")[0] for why in done.journey.unstarted.values()] == [f"the disk of {tmp_path}"] * 2
+    assert done.journey.full in done.journey.unstarted.values()
+
+
+def test_what_is_stored_is_taken_whatever_the_disk_says(repository: Repository, tmp_path: Path) -> None:
+    agents = {"shell": ShellAgent(SOLVE)}
+    first = set_out(repository, tmp_path / "runs", agents)
+    again = set_out(repository, tmp_path / "runs", agents, limits={"free_disk_mb": NEVER})
+    assert again.told == first.told, "the floor is in no key"
+
+
+@pytest.mark.parametrize("command", [("evaluate", "--yes"), ("run", "--yes")])
+def test_a_full_disk_is_an_early_end_that_the_command_line_tells(
+    repository: Repository, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    write_greet_experiment(repository.root, limits={"free_disk_mb": NEVER})
+    said = scylla(*command, "greet", cwd=repository.root, env=environment(tmp_path))
+    assert said.code == 8, said.err
+    assert "nothing new starts below 1000000000 MB (limits.free_disk_mb)" in said.err
+    assert "nothing new starts" in (repository.root / "runs" / "greet" / "unstarted.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("keep", "script", "kept"),
+    [
+        ("none", "echo left >new", False),
+        ("failed", "echo left >new", True),
+        ("failed", f"{SOLVE}; echo left >new.log", False),
+        ("all", f"{SOLVE}; echo left >new.log", True),
+        ("failed", "echo left >new; exit 1", True),
+    ],
+    ids=["none", "not passed", "passed", "all", "not completed"],
+)
+def test_workspaces_are_kept_as_asked(
+    repository: Repository, tmp_path: Path, work: Path, keep: str, script: str, kept: bool
+) -> None:
+    done = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(script)}, keep=keep)
+    workspace = done.cell().attempt(1).file("workspace")
+    assert workspace.exists() == kept
+    assert not kept or any(path.read_text() == "left\n" for path in workspace.glob("new*"))
+    assert list(work.iterdir()) == []
+
+
+def test_a_trial_says_what_its_sandbox_gave(repository: Repository, tmp_path: Path) -> None:
+    (trial,) = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}).trials()
+    assert (trial.sandbox, trial.isolation) == ("host", SANDBOXES["host"].isolation)
+
+
+def test_a_real_key_is_refused_before_anything_is_written(repository: Repository, tmp_path: Path) -> None:
+    from tests.support.standin import claude_environment, write_claude_experiment
+
+    write_claude_experiment(repository.root)
+    env = {**claude_environment(tmp_path, "exit 1"), "ANTHROPIC_BASE_URL": "http://192.0.2.1", "GITHUB_ACTIONS": ""}
+    for command in ("evaluate", "run"):
+        said = scylla(command, "greet", "--yes", cwd=repository.root, env=env)
+        assert said.code == 6, said.err
+        assert "claude-code: in the sandbox host, an agent could read the provider's key" in said.err
+        assert not (repository.root / "runs" / "greet" / "plan.json").exists()
+    said = scylla("run", "greet", "--yes", cwd=repository.root, env={**env, "GITHUB_ACTIONS": "true"})
+    assert (said.code, "in Docker only" in said.err) == (6, True)
+    said = scylla("run", "greet", "--yes", "--allow-exposed-keys", cwd=repository.root, env=env)
+    assert "--allow-exposed-keys allows it" in said.err
+    assert (repository.root / "runs" / "greet" / "plan.json").exists()

@@ -1,0 +1,93 @@
+import io
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.proc import Cancel
+from scylla_gha.sandboxes.stream import Outputs, Pump
+
+OUT, ERR = 1, 2
+
+
+def frame(to: int, content: bytes) -> bytes:
+    return bytes([to, 0, 0, 0]) + len(content).to_bytes(4, "big") + content
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def outputs(most: int = 1000) -> tuple[Outputs, io.BytesIO, io.BytesIO]:
+    out, err = io.BytesIO(), io.BytesIO()
+    return Outputs(out, err, most), out, err
+
+
+@pytest.mark.parametrize("piece", [1, 3, 8, 9, 1000])
+def test_frames_come_apart_in_any_pieces(piece: int) -> None:
+    taken, out, err = outputs()
+    data = frame(OUT, b"one") + frame(ERR, b"two") + frame(OUT, b"") + frame(OUT, b"three")
+    for start in range(0, len(data), piece):
+        taken.take(data[start : start + piece])
+    assert (out.getvalue(), err.getvalue(), taken.cut) == (b"onethree", b"two", False)
+
+
+def test_each_output_is_cut_at_its_size() -> None:
+    taken, out, err = outputs(4)
+    taken.take(frame(OUT, b"1234") + frame(ERR, b"12"))
+    assert not taken.cut
+    taken.take(frame(OUT, b"5") + frame(ERR, b"3456"))
+    assert (out.getvalue(), err.getvalue(), taken.cut) == (b"1234", b"1234", True)
+
+
+def test_the_start_and_the_whole_input_are_sent_and_then_its_end(
+    pair: tuple[socket.socket, socket.socket], tmp_path: Path
+) -> None:
+    ours, theirs = pair
+    (tmp_path / "in").write_bytes(b"0123456789" * 100_000)
+    received = bytearray()
+
+    def other() -> None:
+        while data := theirs.recv(4096):
+            received.extend(data)
+        theirs.sendall(frame(OUT, b"done"))
+        theirs.close()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    taken, out, _ = outputs()
+    assert Pump(ours, taken, lambda: True, None).run(tmp_path / "in", time.monotonic() + 60) == "ended"
+    thread.join()
+    assert bytes(received) == b"\n" + b"0123456789" * 100_000
+    assert out.getvalue() == b"done"
+
+
+def test_an_end_that_only_the_engine_knows_of_is_seen(pair: tuple[socket.socket, socket.socket]) -> None:
+    assert Pump(pair[0], outputs()[0], lambda: False, None).run(None, time.monotonic() + 60) == "ended"
+
+
+def test_the_time_the_cancel_and_the_cut_end_it(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    assert Pump(ours, outputs()[0], lambda: True, None).run(None, time.monotonic() + 0.1) == "timed_out"
+    cancel = Cancel()
+    cancel.set()
+    assert Pump(ours, outputs()[0], lambda: True, cancel).run(None, time.monotonic() + 60) == "cancelled"
+    theirs.sendall(frame(OUT, b"12345"))
+    assert Pump(ours, outputs(4)[0], lambda: True, None).run(None, time.monotonic() + 60) == "output"
+
+
+def test_after_the_limit_it_drains_until_the_end_or_the_next_limit(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    taken, out, _ = outputs()
+    assert not Pump(ours, taken, lambda: True, None).drain(time.monotonic() + 0.1)
+    assert Pump(ours, taken, lambda: False, None).drain(time.monotonic() + 60)
+    theirs.sendall(frame(OUT, b"last"))
+    theirs.close()
+    assert Pump(ours, taken, lambda: True, None).drain(time.monotonic() + 60)
+    assert out.getvalue() == b"last"
