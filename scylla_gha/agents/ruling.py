@@ -10,7 +10,7 @@
 | refused for the trial's own budget | budget_exceeded | no |
 | refused for a budget of all | cancelled | no |
 | its output's limit ended it | budget_exceeded | no |
-| the agent's end, and another limit of its box was hit | agent_error, or what the agent's words say, with the limit | no |
+| the agent's end, and another limit of its box | agent_error, or what the agent's words say, with the limit | no |
 | nothing of these | what the agent's words say | |
 """
 

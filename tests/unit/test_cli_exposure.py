@@ -10,7 +10,7 @@ from scylla_gha.cli.exposure import guard_keys, has_real_key, withheld
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.errors import RefusedError
-from scylla_gha.sandboxes import SANDBOXES, bubblewrap
+from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
 from tests.support.journeys import make_journey
 from tests.support.repository import make_repository
