@@ -50,7 +50,8 @@ def claude_environment(root: Path, script: str, **given: str) -> dict[str, str]:
 def write_claude_experiment(root: Path, **given: Any) -> Path:
     """The experiment `greet` with the stand-in's arm only, on the host, where its folder is; it asks no hook either."""
     fields = {"sandbox": "host", "agents": ("claude-code",), "variants": ("T0/00-empty",),
-              "models": ("claude-sonnet-5",), "baseline": ARM, **given, "limits": {"safety_net": False, **given.get("limits", {})}}  # fmt: skip
+              "models": ("claude-sonnet-5",), "baseline": ARM, **given,
+              "limits": {"safety_net": False, **given.get("limits", {})}}  # fmt: skip
     return write_greet_experiment(root, **fields)
 
 
