@@ -94,15 +94,15 @@ class Flight:
     async def _ask(self) -> web.StreamResponse:
         """Ask until the answer is no rate limit, or the patience is at its end."""
         last: web.Response | None = None
-        while await self._enter():
+        while wave := await self._enter():
             self.entry.retries += last is not None
             self.entry.sent()
             try:
-                upstream = await self._send()
+                upstream = await self._send(wave)
             except aiohttp.ClientError as error:
                 return self._unreached(error)
             async with upstream:
-                again = await self.desk.limiter.leave(upstream.status, upstream.headers)
+                again = await self.desk.limiter.leave(upstream.status, upstream.headers, wave)
                 if upstream.status < HTTPStatus.BAD_REQUEST:
                     return await self._pass_on(upstream)
                 last = await self._failed(upstream)
@@ -113,19 +113,19 @@ class Flight:
         self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
         return last
 
-    async def _enter(self) -> bool:
+    async def _enter(self) -> int:
         began = time.monotonic()
-        allowed = await self.desk.limiter.enter(self.desk.settings.rate_limit_seconds - self.entry.waited)
+        wave = await self.desk.limiter.enter(self.desk.settings.rate_limit_seconds - self.entry.waited)
         self.entry.waited += time.monotonic() - began
-        return allowed
+        return wave
 
-    async def _send(self) -> aiohttp.ClientResponse:
+    async def _send(self, wave: int) -> aiohttp.ClientResponse:
         url = URL(self.desk.settings.upstream.rstrip("/") + self.request.raw_path, encoded=True)
         headers = upward(self.request.headers, self.desk.settings)
         try:
             return await self.desk.session.post(url, data=self.question.body, headers=headers, allow_redirects=False)
         except BaseException:
-            await self.desk.limiter.leave(None, {})
+            await self.desk.limiter.leave(None, {}, wave)
             raise
 
     async def _pass_on(self, upstream: aiohttp.ClientResponse) -> web.StreamResponse:

@@ -27,19 +27,20 @@ class Limiter:
         self._backoff = _FIRST_SECONDS
         self._width: int | None = None  # requests out at a time; None: as many as there are
         self._out = 0
+        self._wave = 1  # counts steps back: what was let out before one and is refused after it is no further one
         self._changed = asyncio.Condition()
 
-    async def enter(self, patience: float) -> bool:
-        """Wait for leave to ask; False where it would take longer than `patience` seconds."""
+    async def enter(self, patience: float) -> int:
+        """Wait for leave to ask: the wave it goes out with, or 0 where it would take longer than `patience` seconds."""
         deadline = _now() + patience
         while (wait := self._wait()) > 0:
             if _now() + (wait if wait < float("inf") else 0) > deadline:
-                return False
+                return 0
             await self._sleep(min(wait, deadline - _now()))
         self._out += 1
-        return True
+        return self._wave
 
-    async def leave(self, status: int | None, headers: Mapping[str, str]) -> bool:
+    async def leave(self, status: int | None, headers: Mapping[str, str], wave: int) -> bool:
         """The answer's head is there (None: there is none); True where the same should be asked again after a wait."""
         self._out -= 1
         told = retry_after(headers)
@@ -47,7 +48,7 @@ class Limiter:
             told = subscription_used_up_for(headers) or None
         again = status == _TOO_MANY or (status == _OVERLOADED and told is not None)
         if again:
-            self._step_back(told)
+            self._step_back(told, is_first=wave == self._wave)
         elif status is not None:
             self._backoff = _FIRST_SECONDS
             self._width = None if self._width is None else self._width + 1
@@ -56,11 +57,11 @@ class Limiter:
             self._changed.notify_all()
         return again
 
-    def _step_back(self, told: float | None) -> None:
+    def _step_back(self, told: float | None, *, is_first: bool) -> None:
         """Requests that were out together and are all refused are one step back, not many."""
-        is_first = self._hold_until <= _now()
         self._hold(told if told is not None else self._backoff * random.uniform(0.75, 1.25))  # noqa: S311 jitter
         if is_first:
+            self._wave += 1
             self._backoff = min(self._backoff * 2, _LONGEST_SECONDS)
             self._width = max(1, (self._width or self._out + 1) // 2)
 

@@ -73,20 +73,20 @@ def test_what_is_stored_is_taken_as_it_is(repository: Repository, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "outcome", "words"),
     [
-        pytest.param("echo done >kept; for i in $(seq 700); do sleep 60 & done; exit 3",
+        pytest.param("echo done >kept; for i in $(seq 700); do sleep 60 & done; exit 3", Outcome.AGENT_ERROR,
                      "it started as many processes as its box allows", id="processes"),
-        pytest.param("echo done >kept; head -c 3000000 /dev/zero; exit 3",
+        pytest.param("echo done >kept; head -c 3000000 /dev/zero; exit 3", Outcome.BUDGET_EXCEEDED,
                      "it wrote more to its output than one file may hold", id="output"),
     ],
 )  # fmt: skip
-def test_a_limit_of_the_box_is_the_agents_error_and_what_was_done_is_kept(
-    repository: Repository, tmp_path: Path, script: str, words: str
+def test_a_limit_of_the_box_is_the_agents_doing_and_what_was_done_is_kept(
+    repository: Repository, tmp_path: Path, script: str, outcome: Outcome, words: str
 ) -> None:
     (told,) = travelled(boxed(repository, tmp_path / "runs", script, limits=Limits(file_mb=1))).told
     last = told[1].last
-    assert (last.outcome, last.retryable) == (Outcome.AGENT_ERROR, False)
+    assert (last.outcome, last.retryable) == (outcome, False)
     assert words in last.reason
     assert last.diff is not None
     assert last.diff.files == ("kept",)

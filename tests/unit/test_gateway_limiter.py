@@ -19,9 +19,9 @@ def test_without_a_limit_nobody_waits() -> None:
     async def work() -> None:
         limiter = Limiter()
         assert all([await limiter.enter(0) for _ in range(300)])
-        assert not await limiter.leave(200, {})
-        assert not await limiter.leave(None, {})
-        assert not await limiter.leave(529, {})
+        assert not await limiter.leave(200, {}, 1)
+        assert not await limiter.leave(None, {}, 1)
+        assert not await limiter.leave(529, {}, 1)
 
     assert run_seconds(work()) < 1
 
@@ -30,17 +30,29 @@ def test_one_refusal_makes_all_wait() -> None:
     async def work() -> None:
         limiter = Limiter()
         await limiter.enter(9)
-        assert await limiter.leave(429, {"retry-after": "0.3"})
+        assert await limiter.leave(429, {"retry-after": "0.3"}, 1)
         assert await limiter.enter(9)
 
     assert run_seconds(work()) >= 0.3
+
+
+def test_refusals_of_one_wave_are_one_step_back_however_late_they_come() -> None:
+    async def work() -> None:
+        limiter = Limiter()
+        waves = [await limiter.enter(9) for _ in range(6)]
+        for wave in waves:
+            assert await limiter.leave(429, {}, wave)
+            await asyncio.sleep(0.3)  # beyond the first wait, which is a second
+        assert limiter._backoff == 2
+
+    run_seconds(work())
 
 
 def test_beyond_its_patience_nobody_waits() -> None:
     async def work() -> None:
         limiter = Limiter()
         await limiter.enter(9)
-        assert await limiter.leave(529, {"retry-after": "60"})
+        assert await limiter.leave(529, {"retry-after": "60"}, 1)
         assert not await limiter.enter(5)
 
     assert run_seconds(work()) < 1
@@ -55,12 +67,13 @@ def test_a_storm_passes_at_the_width_that_the_provider_takes() -> None:
         async def ask() -> None:
             nonlocal out, most
             while True:
-                assert await limiter.enter(30)
+                wave = await limiter.enter(30)
+                assert wave
                 out += 1
                 refuse = out > 3
                 await asyncio.sleep(0.01)
                 out -= 1
-                if not await limiter.leave(429 if refuse else 200, {"retry-after": "0.05"}):
+                if not await limiter.leave(429 if refuse else 200, {"retry-after": "0.05"}, wave):
                     return
                 most = max(most, limiter._width or 0)
 
@@ -78,7 +91,7 @@ def test_a_limit_that_is_used_up_is_waited_for() -> None:
         await limiter.enter(9)
         headers = {"anthropic-ratelimit-requests-remaining": "0",
                    "anthropic-ratelimit-requests-reset": reset.isoformat()}  # fmt: skip
-        assert not await limiter.leave(200, headers)
+        assert not await limiter.leave(200, headers, 1)
         assert await limiter.enter(9)
         assert datetime.datetime.now(datetime.UTC) >= reset
 
@@ -146,8 +159,8 @@ def test_a_refused_subscription_is_not_waited_for_where_that_takes_hours(status:
     async def work() -> None:
         limiter = Limiter()
         assert await limiter.enter(9)
-        await limiter.leave(status, headers)
-        assert await limiter.enter(9) is again
+        await limiter.leave(status, headers, 1)
+        assert bool(await limiter.enter(9)) is again
 
     assert run_seconds(work()) < 5
 
