@@ -5,20 +5,21 @@ Whoever joins the pieces gets the same text; and what is searched for, a secret 
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from scylla_gha.redaction.skim import SIGN, Spans, may_be_split
+
 _TEXTS: Final = ("text", "partial_json", "thinking")  # what an event may add to its content block
-_SIGN: Final = b"content_block_delta"
-_END: Final = b"message_stop"
+_TYPE: Final = SIGN.strip(b'"').decode()
+_END: Final = b'"message_stop"'
+_OPEN_BYTES: Final = 16 << 20  # of a message whose end is awaited before its events are looked at together
 _HELD_BYTES: Final = 8 << 20  # lines that wait for the end of their message
 _LINE_BYTES: Final = 16 << 20  # a longer line is no event
 _OVERLAP: Final = 64 * 1024  # characters before a cut that are looked at again together with what follows
-
-Spans = Callable[[str], list[tuple[int, int]]]
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ def piece_of(at: int, data: bytes) -> Piece | None:
         return None
     inner = event.get("event", event) if isinstance(event, dict) else None
     delta = inner.get("delta") if isinstance(inner, dict) else None
-    if not isinstance(delta, dict) or inner is None or inner.get("type") != _SIGN.decode():
+    if not isinstance(delta, dict) or inner is None or inner.get("type") != _TYPE:
         return None
     field = next((name for name in _TEXTS if isinstance(delta.get(name), str)), None)
     block = (str(inner.get("index")), str(event.get("parent_tool_use_id")), field)
@@ -77,19 +78,81 @@ def _cut(texts: list[str], spans: Spans) -> list[str]:
 
 def rejoined(chunks: Iterable[bytes], spans: Spans) -> Iterator[bytes]:
     """A transcript of JSON lines in chunks, with what is split over events whole; all other bytes as they are."""
-    waiting = _Waiting(spans)
-    rest = b""
+    messages = _Messages(spans)
+    for lines in _whole_lines(chunks):
+        yield from messages.take(lines)
+    yield from messages.end()
+
+
+def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes, cut after lines, unless one is too long; the last may have no end."""
+    begun: list[bytes] = []
+    size = 0
     for chunk in chunks:
-        data = rest + chunk
-        end = data.rfind(b"\n") + 1
-        end = len(data) if len(data) - end > _LINE_BYTES else end
-        if waiting.lines or data.find(_SIGN, 0, end) >= 0:
-            lines = data[:end].splitlines(keepends=True)
-            yield b"".join(given for line in lines for given in waiting.take(line))
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*begun, chunk[:end]])
+            begun, size = [], 0
+        begun.append(chunk[end:])
+        size += len(chunk) - end
+        if size > _LINE_BYTES:
+            yield from begun
+            begun, size = [], 0
+    yield b"".join(begun)
+
+
+class _Messages:
+    """The lines since the end of the last message, where a piece is among them; they wait for the end of theirs.
+
+    A message's lines are skimmed first, and gone through one by one only where something may be split over them.
+    """
+
+    def __init__(self, spans: Spans) -> None:
+        self._spans = spans
+        self._open: list[bytes] = []
+        self._waiting = _Waiting(spans)
+
+    def take(self, lines: bytes) -> Iterator[bytes]:
+        """Take lines in; gives what need not wait."""
+        if self._waiting.lines:
+            yield from self._one_by_one(lines)
+        elif not self._open and SIGN not in lines:
+            yield lines
+        elif end := _end_of_messages(lines):
+            yield from self._given([*self._open, lines[:end]])
+            self._open = []
+            yield from self.take(lines[end:])
         else:
-            yield data[:end]
-        rest = data[end:]
-    yield b"".join([*waiting.take(rest), *waiting.give()])
+            self._open.append(lines)
+            if sum(map(len, self._open)) > _OPEN_BYTES:
+                yield from self._one_by_one(b"".join(self._open))
+                self._open = []
+
+    def end(self) -> Iterator[bytes]:
+        """Give what is left."""
+        yield from self._given(self._open)
+        yield from self._waiting.give()
+
+    def _given(self, blocks: list[bytes]) -> Iterator[bytes]:
+        lines = b"".join(blocks)
+        if may_be_split(lines, self._spans):
+            yield from self._one_by_one(lines)
+        else:
+            yield lines
+
+    def _one_by_one(self, lines: bytes) -> Iterator[bytes]:
+        yield b"".join(given for line in lines.splitlines(keepends=True) for given in self._waiting.take(line))
+
+
+def _end_of_messages(lines: bytes) -> int:
+    """Where the last line that ends a message ends itself; 0 where there is none."""
+    at = len(lines)
+    while (at := lines.rfind(_END, 0, at)) >= 0:
+        start, end = lines.rfind(b"\n", 0, at) + 1, lines.find(b"\n", at) + 1
+        if SIGN not in lines[start:at] and lines.find(SIGN, at, end or len(lines)) < 0:
+            return end or len(lines)
+        at = start
+    return 0
 
 
 class _Waiting:
@@ -103,7 +166,7 @@ class _Waiting:
 
     def take(self, line: bytes) -> Iterator[bytes]:
         """Take a line in; gives what need not wait."""
-        piece = piece_of(len(self.lines), line) if _SIGN in line else None
+        piece = piece_of(len(self.lines), line) if SIGN in line else None
         if piece is None and not self.lines:
             yield line
             return

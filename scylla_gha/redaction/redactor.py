@@ -9,6 +9,7 @@ as it has few enough literals to search with vector instructions: so they are se
 
 import copy
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ _MARK: Final = MARK.encode()
 _CHUNK: Final = 1 << 20
 _BEHIND: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is one
 _REMEMBERED: Final = 1024  # opinions of what is public
-_GROUP: Final = 40  # literals; beyond 64 the search has no vector instructions
+_GROUP: Final = 48  # literals; beyond 64 the search has no vector instructions, and nearly none where they are few
 _MATCH = ahocorasick_rs.MatchKind.LeftmostFirst
 
 Find = Callable[[bytes, int], tuple[int, int] | None]
@@ -236,7 +237,9 @@ def _groups(rules: dict[bytes, list[_Rule]]) -> list[_Group]:
             last = anchor
             folded[last] = list(rules[anchor])
     names = list(folded)
-    return [_Group({name: folded[name] for name in names[at : at + _GROUP]}) for at in range(0, len(names), _GROUP)]
+    count = -(-len(names) // _GROUP)
+    cuts = [len(names) * number // count for number in range(count + 1)]
+    return [_Group({name: folded[name] for name in names[at:to]}) for at, to in itertools.pairwise(cuts)]
 
 
 def _chunks(source: BinaryIO) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 """One container: made, fed, asked, frozen, emptied and removed through the engine's interface."""
 
 import contextlib
+import functools
 import json
 import os
 import select
@@ -8,7 +9,7 @@ import socket
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -148,7 +149,7 @@ class Container:
 
 @contextlib.contextmanager
 def opened(api: "APIClient", image: str, size: Size, box: Box, limits: Limits) -> Iterator[Container]:
-    """A container that runs, and is gone afterwards, whatever happens.
+    """A container that runs, and is removed afterwards, whatever happens: while the caller goes on, after a good end.
 
     It also ends by itself, with its folders, when this process does: the keeper's input ends then.
 
@@ -156,12 +157,14 @@ def opened(api: "APIClient", image: str, size: Size, box: Box, limits: Limits) -
         SandboxError: the image is not there, or the container does not start.
     """
     name = f"scylla-{uuid.uuid4().hex}"  # known before there is a container, so that none can be lost
+    remove: Callable[[str], None] = functools.partial(engine.remove, api)  # nothing in it may run on
     try:
         with _started(api, name, image, _settings(size, box, limits)) as keeper:
             _tell(keeper, _plan(box))
             yield Container(api, name, size, keeper)
+        remove = engine.remove_behind  # all in it has ended, or is frozen
     finally:
-        engine.remove(api, name)
+        remove(name)
 
 
 @contextlib.contextmanager

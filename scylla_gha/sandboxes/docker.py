@@ -55,7 +55,7 @@ class DockerSandbox:
     def run(
         self, argv: tuple[str, ...], box: Box, streams: Streams, limits: Limits, cancel: Cancel | None = None
     ) -> Finished:
-        """Run a program in a container of its own, which is gone afterwards.
+        """Run a program in a container of its own, which is gone soon afterwards, and when this process ends.
 
         Raises:
             SandboxError: no engine answers, it failed, the image is not there, or the container cannot be made.
@@ -65,7 +65,7 @@ class DockerSandbox:
 
         try:
             return self._run(argv, box, streams, limits, cancel)
-        except (DockerException, RequestException) as error:  # also where a container cannot be removed
+        except (DockerException, RequestException) as error:
             raise SandboxError(f"the container engine failed: {str(error)[:300]}") from None
 
     def _run(
@@ -82,6 +82,7 @@ class DockerSandbox:
                     tuple(told(a, places) for a in argv)
                 )
             except (DockerException, RequestException) as error:
+                engine.remove(api, container.name)  # nothing in it may run on
                 for path in (streams.stdout, streams.stderr):
                     path.touch()  # as after any other end
                 return Finished(-1, time.monotonic() - started, hits=frozenset({Hit.LOST}),

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ OURS: Final = "io.scylla-gha"  # the label of everything that the toolkit makes 
 OWNER: Final = "io.scylla-gha.owner"
 _SOCKET: Final = "unix:///var/run/docker.sock"
 _SECONDS: Final = 120  # that the engine may take to answer
+_REMOVAL: Final = "removal of "
 _OLDEST: Final = (1, 41)  # engine 20.10: volumes of a container's own, and a `none` log
 
 
@@ -120,6 +122,30 @@ def remove(api: "APIClient", container: str) -> None:
             raise
         with contextlib.suppress(NotFound):
             api.wait(container, timeout=_SECONDS, condition="removed")
+
+
+def remove_behind(container: str) -> None:
+    """Remove a container while the caller goes on, since that takes as long as to start one.
+
+    This process does not end before it is gone, as Python waits for such a thread. One that the engine cannot remove
+    now ends by itself, see `keeper`, is then removed by the engine, and else by `reap`; it is no fault of the trial.
+    """
+    threading.Thread(target=_removed, args=(container,), name=_REMOVAL + container).start()
+
+
+def await_removals() -> None:
+    """Wait until what `remove_behind` was told to remove is gone."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(_REMOVAL):
+            thread.join()
+
+
+def _removed(container: str) -> None:
+    from docker.errors import DockerException
+    from requests.exceptions import RequestException
+
+    with contextlib.suppress(DockerException, RequestException, SandboxError), contextlib.closing(connect()) as api:
+        remove(api, container)
 
 
 @functools.cache

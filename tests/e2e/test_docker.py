@@ -30,7 +30,7 @@ sandbox: docker
 KEY = "sk-ant-canary-1357924680"
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
 # what may differ between the two: time, the place itself, and the key, which covers it
-OF_THE_PLACE = {"seconds", "sandbox", "key"}
+OF_THE_PLACE = {"seconds", "sandbox", "key", "network", "keys", "files"}
 
 
 def written(folder: Path, name: str, sandbox: str) -> str:
@@ -45,7 +45,8 @@ def evaluated(folder: Path, name: str, sandbox: str, env: dict[str, str], *optio
     file = written(folder, name, sandbox)
     said = scylla("evaluate", file, "--yes", *options, cwd=folder, env={**found_by(), **env})
     assert said.code == 0, said.err
-    found = [json.loads(line) for line in (folder / f"runs/{name}/results.jsonl").read_text().splitlines()]
+    run = f"{name}-replay" if "--replay" in options else name
+    found = [json.loads(line) for line in (folder / "runs" / run / "results.jsonl").read_text().splitlines()]
     assert {row["sandbox"] for row in found} == {sandbox}
     return found
 

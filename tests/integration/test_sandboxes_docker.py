@@ -25,7 +25,8 @@ KILLED = -9
 
 
 def left_over() -> list[str]:
-    """Containers and volumes of this process that are still there."""
+    """Containers and volumes of this process that are still there when all removals are done."""
+    engine.await_removals()
     with contextlib.closing(engine.connect()) as api:
         chosen = {"label": f"{engine.OWNER}={engine.owner()}"}
         volumes = api.volumes(filters=chosen)["Volumes"] or []
@@ -193,6 +194,15 @@ def test_a_harness_that_is_killed_leaves_no_container_and_no_volume(desk: Desk) 
         assert engine.is_gone(label)
         until(lambda: not api.containers(all=True, filters={"id": ours["Id"]}), 30)
         until(lambda: not api.volumes(filters={"label": f"{engine.OWNER}={label}"})["Volumes"], 30)
+
+
+def test_a_harness_does_not_end_before_its_containers_are_gone(desk: Desk) -> None:
+    argv = [sys.executable, "-c", KILLED_HARNESS.replace("sleep 600", "sleep 600 & true"), str(desk.folder), desk.image]
+    with contextlib.closing(engine.connect()) as api:
+        with subprocess.Popen(argv, cwd=Path(__file__).parents[2]) as harness:
+            assert harness.wait(60) == 0
+        every = api.containers(all=True, filters={"label": engine.OURS})
+        assert not [found for found in every if f"/{harness.pid}/" in found["Labels"][engine.OWNER]]
 
 
 def test_what_a_killed_harness_could_not_even_start_is_reaped(desk: Desk) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -170,9 +171,11 @@ def test_a_detached_process_does_not_outlive_the_run(desk: Desk) -> None:
     assert (seen.finished.code, seen.finished.timed_out) == (0, False)
     before = (desk.workspace / "beat").read_text()
     assert before
+    time.sleep(0.3)
+    assert (desk.workspace / "beat").read_text() == before
+    engine.await_removals()
     with contextlib.closing(engine.connect()) as api:
         assert not api.containers(all=True, filters={"label": f"{engine.OWNER}={engine.owner()}"})
-    assert (desk.workspace / "beat").read_text() == before
 
 
 def test_a_detached_process_that_holds_the_output_does_not_hold_the_harness(desk: Desk) -> None:

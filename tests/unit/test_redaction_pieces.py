@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -93,6 +94,31 @@ def test_a_message_without_end_does_not_wait_for_ever(monkeypatch: pytest.Monkey
     out += b"".join(waiting.give())
     assert "".join(texts(out)) == text
     assert SECRET[:8] not in "".join(texts(REDACTOR.redact_bytes(out)[0]))
+
+
+def test_a_message_too_long_to_wait_for_is_gone_through_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "_OPEN_BYTES", 3000)
+    monkeypatch.setattr(subject, "_HELD_BYTES", 4000)
+    monkeypatch.setattr(subject, "_OVERLAP", 100)
+    text = "".join(f"{number:07d}{SECRET}" for number in range(200))
+    data = b"".join(delta(text[at : at + 3]) for at in range(0, len(text), 3))
+    given = kept = 0
+
+    def chunks() -> Iterator[bytes]:
+        nonlocal given, kept
+        for at in range(0, len(data), 500):
+            kept = max(kept, given - out.count(b"\n"))
+            yield data[at : at + 500]
+            given += data.count(b"\n", at, at + 500)
+
+    out = bytearray()
+    for part in rejoined(chunks(), REDACTOR.spans):
+        out += part
+    assert "".join(texts(bytes(out))) == text
+    assert 25 < kept < 70, "lines of some 120 bytes"
+    assert SECRET[:8] not in "".join(texts(REDACTOR.redact_bytes(bytes(out))[0]))
+    tail = stop() + delta("a") + stop()
+    assert run(data + tail, 500).endswith(tail)
 
 
 def test_a_line_without_end_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

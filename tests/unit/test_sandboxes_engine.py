@@ -1,5 +1,6 @@
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,13 @@ def test_an_engine_on_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:2375")
     with pytest.raises(ToolError, match="it has to be on this machine: set it to unix:///PATH, or unset it"):
         engine.connect()
+
+
+def test_a_removal_behind_that_no_engine_does_ends_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    engine.await_removals()
+    engine.remove_behind("scylla-none")
+    engine.await_removals()
+    assert not [thread for thread in threading.enumerate() if "scylla-none" in thread.name]
