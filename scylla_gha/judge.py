@@ -187,7 +187,8 @@ def _run_check(command: str, seconds: int, ground: Ground, bench: Bench, tree: P
             if Hit.LOST in ended.hits:
                 raise SandboxError(f"the box of a check was lost: {ended.note}")
             stdout, cut = _read(out)
-            return Ran(ended.code, ended.seconds, ended.timed_out, stdout, _read(err)[0], cut)
+            stderr = f"{_read(err)[0]}\n{ended.note if ended.hits else ''}"
+            return Ran(ended.code, ended.seconds, ended.timed_out, stdout, stderr, cut)
 
 
 def _box(ground: Ground, tree: Path, root: Path, command: str, image: str | None) -> Box:

@@ -206,9 +206,19 @@ def _cells(
             order = list(arms)
             random.Random(f"{experiment.seed}:{scenario}:{repetition}").shuffle(order)  # noqa: S311 no secret
             for arm in order:
-                key = hashlib.sha256(f"{keys[scenario, arm.id]}:{repetition}:{epoch}".encode()).hexdigest()
+                key = _sample_key(keys[scenario, arm.id], repetition, epoch)
                 name = f"{scenario}--{arm.id}--r{repetition:02d}"
                 yield Cell(id=name, scenario=scenario, arm=arm.id, repetition=repetition, key=key)
+
+
+def key_of(made: Plan, cell: Cell, folder: ScenarioFolder, boxing: Boxing) -> str:
+    """The key that a planned cell has with the scenario as it is now, and the image."""
+    group = _group_key(made.experiment, folder, made.arm(cell.arm), boxing)
+    return _sample_key(group, cell.repetition, made.epoch)
+
+
+def _sample_key(group: str, repetition: int, epoch: str) -> str:
+    return hashlib.sha256(f"{group}:{repetition}:{epoch}".encode()).hexdigest()
 
 
 def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, boxing: Boxing) -> str:
@@ -224,7 +234,7 @@ def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, boxing:
         arm.model,
         arm.variant.digest if arm.variant else None,
         experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
-        experiment.limits.keyed(),
+        experiment.limits.keyed(boxing.sandbox),
         boxing.sandbox,
         # Prices too: by them a limit in USD ends a trial, and rows of one table must not be priced by two lists.
         [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,

@@ -31,6 +31,8 @@ _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
 _LIMITED: Final = (
     'ulimit -c 0; ulimit -f "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null; shift 2; exec "$@"'
 )
+# The first of a session becomes the master of a terminal by opening it.
+_ON_TERMINAL: Final = ("/bin/sh", "-c", 'exec <>"$1" >&0 2>&1; shift; exec "$@"', "sh")
 
 
 class Cancel:
@@ -68,11 +70,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Where a process reads and writes; both outputs are files, so no reader can be blocked by a leftover child."""
+    """Where a process reads and writes; both outputs are files, so no reader can be blocked by a leftover child.
+
+    Where there is a `terminal`, a device that nobody else has, that is all three, and the files stay empty.
+    """
 
     stdout: Path
     stderr: Path
     stdin: Path | None = None
+    terminal: Path | None = None
 
 
 class Hit(StrEnum):
@@ -159,7 +165,8 @@ def run(
         ToolError: the program cannot be started.
     """
     blocks = max(1, limits.file_bytes // _BLOCK_BYTES)
-    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(limits.processes), *argv]
+    on = (*_ON_TERMINAL, str(streams.terminal)) if streams.terminal else ()
+    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(limits.processes), *on, *argv]
     started = time.monotonic()
     with _open(streams.stdin) as stdin, streams.stdout.open("wb") as out, streams.stderr.open("wb") as err:
         try:

@@ -59,28 +59,32 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     Raises:
         ToolError: the agent cannot be started at all.
     """
-    box = _box(runner, ground, workspace)
-    names = runner.place.sandbox.inside(box)
-    door = _open(runner, ground, box, names, folder)
-    task = _task(runner, ground, box, names, door)
-    command = runner.agent.command(task, runner.program)
-    sweep = Sweep(_redactor(runner, ground, command))
+    box = box_of(runner, ground, workspace)
+    door = _open(runner, ground, box, folder)
+    access = Access(runner.place.address or door.url, door.token) if door else None
+    gear = equip(runner, ground, box, access)
+    sweep = Sweep(_redactor(runner, ground, gear.command))
     with sweep.guarding(folder.root):
-        extra = {**command.env, **_way_out(task.access)}
-        start = _Start(task, command, replace(box, extra=extra), door, sweep)
-        attempt = _work(runner, ground, workspace, folder, start)
+        attempt = _work(runner, ground, workspace, folder, _Start(gear, door, sweep))
     attempt = sweep.record(attempt).model_copy(update={"redactions": sweep.found})
     write_record(folder.file("attempt.json"), attempt)
     return attempt
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
-    """What an attempt begins with: the task as a command, its box, the way to a model, what keeps secrets out."""
+class Equipped:
+    """What an agent begins with: the task, the command that it is started by, and its box with its environment."""
 
     task: Task
     command: Command
     box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What an attempt begins with: the agent's part, its way to a model, and what keeps secrets out of the records."""
+
+    gear: Equipped
     door: Door | None
     sweep: Sweep
 
@@ -101,7 +105,7 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
     started = datetime.datetime.now(datetime.UTC)
     try:
         limits = ProcessLimits(seconds, runner.limits.file_mb * _MEGA)
-        finished = runner.place.sandbox.run(start.command.argv, start.box, streams, limits, runner.cancel)
+        finished = runner.place.sandbox.run(start.gear.command.argv, start.gear.box, streams, limits, runner.cancel)
     finally:
         traffic = _settle(runner, start.door, folder)
     for path in (streams.stdout, streams.stderr):
@@ -123,7 +127,7 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
     )
 
 
-def _box(runner: Runner, ground: Ground, workspace: Workspace) -> Box:
+def box_of(runner: Runner, ground: Ground, workspace: Workspace) -> Box:
     """The box, but for the environment, which names what is in it; a solution is only with built-in agents."""
     place, built_in = runner.place, runner.agent.package is None
     patch = runner.patch or ground.folder.solution
@@ -132,19 +136,27 @@ def _box(runner: Runner, ground: Ground, workspace: Workspace) -> Box:
     return Box(workspace.repo, workspace.home, ground.path, read_only=there, image=place.image, sockets=sockets)
 
 
+def equip(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Equipped:
+    """Lay into the box's HOME what the variant gives the agent, and tell how it is started there."""
+    task = _task(runner, ground, box, access)
+    command = runner.agent.command(task, runner.program)
+    return Equipped(task, command, replace(box, extra={**command.env, **_way_out(access)}))
+
+
 def _declared(runner: Runner, start: _Start) -> Declared | None:
     """What is to be delivered, with the places that instructions may come from as the agent calls them."""
-    declared = runner.agent.declare(start.task, start.box.cwd)
+    declared = runner.agent.declare(start.gear.task, start.gear.box.cwd)
     if declared is None:
         return None
-    places = (told(place, start.task.names) for place in declared.places)
+    places = (told(place, start.gear.task.names) for place in declared.places)
     return declared.model_copy(update={"places": tuple(dict.fromkeys(places))})
 
 
-def _open(runner: Runner, ground: Ground, box: Box, names: Mapping[Path, str], folder: AttemptFolder) -> Door | None:
+def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Door | None:
     """Open a lane of the gateway for this attempt, where the agent uses a model."""
     if runner.gateway is None or runner.agent.package is None:
         return None
+    names = runner.place.sandbox.inside(box)
     repo, home = names[box.cwd], names[box.home]
     # Claude Code names a folder of its own after the workspace, with a dash for whatever is no letter or digit.
     paths = {repo: "/scylla-workspace", re.sub(r"[^A-Za-z0-9]", "-", repo): "-scylla-workspace",
@@ -182,17 +194,17 @@ def time_limit(limits: Limits, ground: Ground) -> float:
     return float(limits.timeout_seconds or ground.folder.scenario.task.timeout_seconds)
 
 
-def _task(runner: Runner, ground: Ground, box: Box, names: Mapping[Path, str], door: Door | None) -> Task:
+def _task(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Task:
     return Task(
         prompt=ground.folder.prompt,
         home=box.home,
         patch=runner.patch or ground.folder.solution,
         limits=runner.limits,
-        access=Access(runner.place.address or door.url, door.token) if door else None,
+        access=access,
         model=runner.arm.model,
         treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
         outfit=runner.outfit,
-        names=names,
+        names=runner.place.sandbox.inside(box),
     )
 
 

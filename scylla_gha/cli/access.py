@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import click
@@ -19,7 +19,6 @@ from scylla_gha.gateway.settings import ANTHROPIC, Settings
 from scylla_gha.model.traffic import Role
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.worth import secrets_in
-from scylla_gha.sandboxes.container import GATEWAY_SOCKET, socket_folder
 from scylla_gha.store import RunFolder, traffic_of
 
 
@@ -46,23 +45,18 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
     journey.redactor = Redactor(secrets)
     agents = any(installed.agent.package for installed in journey.agents.values())
     if not agents and not journey.judges:
-        yield
+        with withheld():  # checks execute what agents wrote
+            yield
         return
-    with _sockets(journey) as socket, Gateway.start(_settings(journey, tape, secrets, socket)) as running, withheld():
+    with _socket(journey) as socket, Gateway.start(_settings(journey, tape, secrets, socket)) as running, withheld():
         journey.gateway = running
         journey.allowance = Allowance(experiment, running)
         yield
 
 
-@contextmanager
-def _sockets(journey: Journey) -> Iterator[Path | None]:
-    """Where the gateway serves on a socket, which agents need that have no network."""
-    if journey.plan.sandbox == "host" or not journey.agents:
-        yield None
-        return
-    with socket_folder() as folder:
-        journey.boxes.sockets = folder
-        yield folder / GATEWAY_SOCKET
+def _socket(journey: Journey) -> AbstractContextManager[Path | None]:
+    """Where the gateway serves agents on a socket; judges are not in a box."""
+    return journey.boxes.socket() if journey.agents else nullcontext()
 
 
 def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...], socket: Path | None) -> Settings:

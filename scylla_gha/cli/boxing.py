@@ -7,7 +7,7 @@ an experiment of theirs alone stays on the host, unless it asks for containers.
 
 import contextlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -20,13 +20,14 @@ from scylla_gha.config.library import Library
 from scylla_gha.errors import SandboxError
 from scylla_gha.images import layers, store
 from scylla_gha.images.archive import Image
-from scylla_gha.model.experiment import Experiment, SandboxName
+from scylla_gha.model.experiment import Experiment, Limits, SandboxName
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.scenario import Tools
 from scylla_gha.plan import Boxing
 from scylla_gha.sandboxes import SANDBOXES, bubblewrap, engine
 from scylla_gha.sandboxes.base import Place
-from scylla_gha.sandboxes.container import GATEWAY_URL
+from scylla_gha.sandboxes.container import GATEWAY_SOCKET, GATEWAY_URL, size_of, socket_folder
+from scylla_gha.sandboxes.docker import DockerSandbox
 from scylla_gha.seeding.cache import cache_root
 
 _HOST: Final = Place(SANDBOXES["host"])
@@ -38,14 +39,23 @@ def choose(experiment: Experiment, agents: Iterable[Agent], library: Library) ->
         return experiment.sandbox
     if all(agent.package is None for agent in agents):
         return "host"
+    return strongest(library, "`sandbox: {}` in the experiment")
+
+
+def strongest(library: Library, wish: str) -> SandboxName:
+    """The sandbox that isolates most of those that can be had here. Where it is not Docker's, says why.
+
+    Args:
+        library: holds the recipe of the images.
+        wish: how another sandbox is asked for, with {} for its name.
+    """
     why = _no_containers(library)
     if why is None:
         return "docker"
     lack = bubblewrap.lacking()
     found: SandboxName = "host" if lack else "bubblewrap"
     what = f"the host itself, which isolates nothing, since {why}, and {lack}" if lack else f"bubblewrap, since {why}"
-    click.echo(f"sandbox: {what}; `sandbox: docker` in the experiment refuses that, `sandbox: {found}` is silent",
-               err=True)  # fmt: skip
+    click.echo(f"sandbox: {what}; {wish.format('docker')} refuses that, {wish.format(found)} is silent", err=True)
     return found
 
 
@@ -64,6 +74,7 @@ class Boxes:
 
     sandbox: SandboxName
     library: Library
+    limits: Limits = field(default_factory=Limits)
     sockets: Path | None = None
     _drawn: dict[str, Image] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)
@@ -99,10 +110,20 @@ class Boxes:
             if image.name not in self._ids:
                 with contextlib.closing(engine.connect()) as api:
                     self._ids[image.name] = store.ensure(api, image, cache_root())
-        place = Place(SANDBOXES[self.sandbox], self._ids[image.name], image.digest)
+        place = Place(DockerSandbox(size_of(self.limits)), self._ids[image.name], image.digest)
         if arm is None or self.sockets is None:
             return place
         return Place(place.sandbox, place.image, place.digest, self.sockets, GATEWAY_URL)
+
+    @contextlib.contextmanager
+    def socket(self) -> Iterator[Path | None]:
+        """Where the gateway has to serve agents that have no network; None where they have one."""
+        if self.sandbox == "host":
+            yield None
+            return
+        with socket_folder() as folder:
+            self.sockets = folder
+            yield folder / GATEWAY_SOCKET
 
     def make_ready(self, plan: Plan) -> None:
         """Remove what killed runs left in the engine, and let it have all images of a plan, before a first cell starts.
@@ -110,16 +131,25 @@ class Boxes:
         Raises:
             ToolError: as `place`.
         """
-        if self.sandbox == "bubblewrap" and (lack := bubblewrap.lacking()):
-            raise SandboxError(lack)
+        self.check()
         if self.sandbox != "docker":
             return
-        with contextlib.closing(engine.connect()) as api:
-            engine.reap(api)
         for name in dict.fromkeys(cell.scenario for cell in plan.cells):
             tools = self.library.scenario(name).scenario.tools
             for arm in (None, *plan.arms):
                 self.place(tools, arm)
+
+    def check(self) -> None:
+        """See that the sandbox can be had, and remove what killed runs left in it.
+
+        Raises:
+            SandboxError: no engine answers, or no box can be made.
+        """
+        if self.sandbox == "bubblewrap" and (lack := bubblewrap.lacking()):
+            raise SandboxError(lack)
+        if self.sandbox == "docker":
+            with contextlib.closing(engine.connect()) as api:
+                engine.reap(api)
 
     def _image(self, tools: Tools, arm: Arm | None) -> Image:
         wanted = store.Wanted(self.library.image(), tools.python, _cli(arm))

@@ -18,6 +18,7 @@ from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.errors import RefusedError
 from scylla_gha.gateway.settings import ANTHROPIC
+from scylla_gha.model.plan import Plan
 from scylla_gha.sandboxes import bubblewrap
 from scylla_gha.sandboxes.base import Sandbox
 
@@ -32,9 +33,22 @@ def guard_keys(journey: Journey, tape: Tape, sandbox: Sandbox, *, allowed: bool)
         RefusedError: the sandbox exposes keys and nobody allowed that, or, in GitHub Actions, is not Docker's.
     """
     agents = [name for name, installed in journey.agents.items() if installed.agent.package is not None]
-    if not agents or not has_real_key(tape, os.environ):
+    _guard(", ".join(agents), tape, sandbox, allowed=allowed)
+
+
+def guard_checks(plan: Plan, tape: Tape, sandbox: Sandbox, *, allowed: bool) -> None:
+    """Refuse to run checks, which execute what agents with a model wrote, where that could get hold of a real key.
+
+    Raises:
+        RefusedError: as above.
+    """
+    agents = sorted({plan.arm(cell.arm).agent for cell in plan.cells if plan.arm(cell.arm).model is not None})
+    _guard(f"checks of what {', '.join(agents)} wrote" if agents else "", tape, sandbox, allowed=allowed)
+
+
+def _guard(who: str, tape: Tape, sandbox: Sandbox, *, allowed: bool) -> None:
+    if not who or not has_real_key(tape, os.environ):
         return
-    who = ", ".join(agents)
     if os.environ.get("GITHUB_ACTIONS") == "true" and sandbox.name != "docker":
         raise RefusedError(f"{who}: in GitHub Actions, agents with a real key work in Docker only, and the sandbox is "
                            f"{sandbox.name}; use a runner with a container engine, or --replay")  # fmt: skip

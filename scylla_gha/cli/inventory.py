@@ -7,20 +7,19 @@ import click
 import yaml
 
 from scylla_gha.cli import options
+from scylla_gha.cli.boxing import Boxes, strongest
 from scylla_gha.cli.planning import Installed, find_agent
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.settings import Settings
 from scylla_gha.model.delivery import Inventory, Observed
-from scylla_gha.model.experiment import Limits
+from scylla_gha.model.experiment import Limits, SandboxWish
 from scylla_gha.model.plan import Arm
 from scylla_gha.plan import agent_name
 from scylla_gha.prepare import lay_ground, prepare
 from scylla_gha.proc import Cancel
 from scylla_gha.run import Runner, run
-from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.sandboxes.base import Place
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.workspace import scratch
 from scylla_gha.store import AttemptFolder, write_text
@@ -34,10 +33,12 @@ _LIMITS = Limits(timeout_seconds=60, api_retries=0, safety_net=False)
 @click.argument("agent")
 @click.option("--into", type=click.Path(path_type=Path, file_okay=False), default=Path("config/inventories"),
               show_default=True, help="The folder to write to.")  # fmt: skip
-def command(agent: str, into: Path) -> None:
+@options.sandbox("auto", "Where it is measured.")
+def command(agent: str, into: Path, sandbox: SandboxWish) -> None:
     """Measure what AGENT (name@version) brings by itself: tools, skills, sub-agents, lines of its system prompt.
 
-    The proof of delivery tells by it what a trial's agent had and nobody declared. Nothing is asked of a provider.
+    The proof of delivery tells by it what a trial's agent had and nobody declared. It is measured where trials run:
+    in Docker, where an engine answers. Nothing is asked of a provider.
 
     \b
     scylla-gha inventory claude-code@2.1.197
@@ -47,8 +48,10 @@ def command(agent: str, into: Path) -> None:
     if installed.agent.package is None:
         raise ConfigError(f"{agent} is built in, and brings nothing")
     models = sorted(library.models())
-    with Gateway.start(Settings(upstream=_NOWHERE)) as gateway:
-        seen = [each for model in models for each in _look(agent, installed, model, gateway)]
+    boxes = Boxes(strongest(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
+    boxes.check()
+    with boxes.socket() as socket, Gateway.start(Settings(upstream=_NOWHERE, socket=socket)) as gateway:
+        seen = [each for model in models for each in _look(agent, installed, model, gateway, boxes)]
     made = _inventory(agent_name(agent)[0], str(installed.version), models, seen)
     path = into / f"{made.agent}-{made.version}.yaml"
     head = "# yaml-language-server: $schema=../schemas/inventory.json\n"
@@ -58,12 +61,13 @@ def command(agent: str, into: Path) -> None:
     click.echo(str(path))
 
 
-def _look(name: str, installed: Installed, model: str, gateway: Gateway) -> Sequence[Observed]:
+def _look(name: str, installed: Installed, model: str, gateway: Gateway, boxes: Boxes) -> Sequence[Observed]:
     """Start it without any treatment on a start state that brings nothing for agents, and see what it says."""
     own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
     ground = lay_ground(own.scenario(next(iter(own.scenarios))), own, cache_root())
     arm = Arm(id="inventory", agent=agent_name(name)[0], version=installed.version, model=model)
-    runner = Runner(arm, installed.agent, installed.program, gateway, Place(SANDBOXES["host"]), _LIMITS, Cancel())
+    place = boxes.place(ground.folder.scenario.tools, arm)
+    runner = Runner(arm, installed.agent, installed.started_by(place), gateway, place, _LIMITS, Cancel())
     with scratch() as root:
         folder = AttemptFolder(root / "inventory" / "attempt-1")
         attempt = run(runner, ground, prepare(ground, root / "ground"), folder)

@@ -74,7 +74,7 @@ class Journey:
     @functools.cached_property
     def boxes(self) -> Boxes:
         """Where agents and checks run."""
-        return Boxes(self.plan.sandbox, self.library)
+        return Boxes(self.plan.sandbox, self.library, self.plan.experiment.limits)
 
     def bench(self, scenario: str) -> Bench:
         """Where the checks of a scenario run, and who judges.

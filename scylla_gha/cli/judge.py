@@ -11,7 +11,9 @@ from scylla_gha.cli.access import reach, require_access
 from scylla_gha.cli.consent import ask_to_spend
 from scylla_gha.cli.docket import make_docket
 from scylla_gha.cli.evaluate import work
+from scylla_gha.cli.exposure import guard_checks
 from scylla_gha.cli.journey import Journey, stored_trial
+from scylla_gha.cli.options import Tape
 from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
 from scylla_gha.errors import ConfigError, IncompleteError
 from scylla_gha.judges.compare import summarise
@@ -19,6 +21,7 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.probe import Judged
 from scylla_gha.model.trial import Trial
 from scylla_gha.proc import Cancel
+from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store import RunFolder, find_judgment
 
 _Trials = Sequence[tuple[Cell, Trial]]
@@ -42,6 +45,7 @@ _Trials = Sequence[tuple[Cell, Trial]]
 @options.as_json
 @options.record
 @options.replay
+@options.exposed
 def command(
     experiment: str,
     only: tuple[str, ...],
@@ -57,6 +61,7 @@ def command(
     yes: bool,
     as_json: bool,
     replay: bool,
+    allow_exposed_keys: bool,
 ) -> None:
     """Judge the stored trials of EXPERIMENT; no agent is started. What is stored under the same key is kept.
 
@@ -78,8 +83,7 @@ def command(
     tape = options.tape(experiment, record, replay=replay)
     known = due(journey, subjects(journey, _judged(journey, tried), repeat, known=controls), None)
     if known or any(made is None or made.error for _, _, made in _judged(journey, tried)):
-        require_access({}, journey.judges, tape)
-        ask_to_spend(journey, tape, yes=yes, controls=sum(len(subject.probes) for subject in known))
+        _consent(journey, tape, known, yes=yes, exposed=allow_exposed_keys)
     with reach(journey, tape):
         work(journey, jobs)
         found = subjects(journey, _judged(journey, tried), repeat, known=controls)
@@ -88,6 +92,13 @@ def command(
     made = _summary(journey, tried, found)
     _show(made, as_json=as_json)
     _complain(_judged(journey, tried))
+
+
+def _consent(journey: Journey, tape: Tape, known: Sequence[Subject], *, yes: bool, exposed: bool) -> None:
+    """See that judges can be reached, that keys are not where checks run, and that what it costs is wanted."""
+    require_access({}, journey.judges, tape)
+    guard_checks(journey.plan, tape, SANDBOXES[journey.plan.sandbox], allowed=exposed)
+    ask_to_spend(journey, tape, yes=yes, controls=sum(len(subject.probes) for subject in known))
 
 
 def _tried(plan: Plan, folder: RunFolder, only: tuple[str, ...]) -> _Trials:

@@ -21,6 +21,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
     "report": ("report", "Render the report: a table here, and report.md."),
     "show": ("show", "Show why a cell's trial passed or failed."),
+    "shell": ("shell", "Open the box of a cell as its agent had it."),
     "validate": ("validate", "Check configuration and scenarios; --execute proves each scenario."),
     "inventory": ("inventory", "Measure what an agent CLI brings by itself, for the proof of delivery."),
     "image": ("image", "Build, list and remove the images of the Docker sandbox."),

@@ -55,6 +55,12 @@ def selection(command: Callable[..., None]) -> Callable[..., None]:
     return with_choice
 
 
+def sandbox(default: str, why: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The option that chooses a sandbox where no experiment does."""
+    kinds = click.Choice(["auto", "docker", "bubblewrap", "host"])
+    return click.option("--sandbox", type=kinds, default=default, show_default=True, help=why)
+
+
 def confirmed(question: str) -> bool:
     """Whether the user says yes on the terminal."""
     try:

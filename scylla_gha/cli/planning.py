@@ -19,6 +19,7 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan, Range
 from scylla_gha.model.result import Result
 from scylla_gha.plan import Boxing, Choice, Known, agent_name, plan
+from scylla_gha.sandboxes.base import Place
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.tools import find_program, npm_program
 from scylla_gha.store import RunFolder, read_lines
@@ -31,6 +32,10 @@ class Installed:
     agent: Agent
     program: str
     version: str | None
+
+    def started_by(self, place: Place) -> str:
+        """The program, which an image has by its name."""
+        return self.agent.package.program if self.agent.package and place.image else self.program
 
     @property
     def known(self) -> Known:

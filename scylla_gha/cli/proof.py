@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents import AGENTS
+from scylla_gha.cli.boxing import Boxes
 from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.judge import Bench, judge
 from scylla_gha.model.experiment import Limits
@@ -20,15 +21,13 @@ from scylla_gha.model.trial import Attempt, Outcome, Trial
 from scylla_gha.prepare import lay_ground, prepare
 from scylla_gha.proc import Cancel
 from scylla_gha.run import Runner, run
-from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.sandboxes.base import Place
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import scratch
 from scylla_gha.store import CellFolder
 
 _LEAST_WRONG: Final = 2
-_BENCH: Final = Bench(Place(SANDBOXES["host"]), Limits(), Cancel())
+_CANCEL: Final = Cancel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +43,17 @@ class Proof:
         return [f"{self.scenario}: {name}: {fault}" for name, _, fault in self.tried if fault]
 
 
-def prove(folder: ScenarioFolder, library: Library) -> Proof:
-    """Execute the scenario's proof.
+def prove(folder: ScenarioFolder, library: Library, boxes: Boxes | None = None) -> Proof:
+    """Execute the scenario's proof, in boxes or on the host.
 
     Raises:
         FixtureError: the start state is not the pinned one.
-        ToolError: a tool cannot be had.
+        ToolError: a tool or the image cannot be had.
     """
-    ground = lay_ground(folder, library, cache_root())
-    tried = [("nop", *_nop(ground)), ("solution", *_solution(ground))]
-    tried += [(f"wrong/{patch.stem}", *_wrong(ground, patch)) for patch in folder.wrong]
+    place = (boxes or Boxes("host", library)).place(folder.scenario.tools)
+    stand = _Stand(lay_ground(folder, library, cache_root()), Bench(place, Limits(), _CANCEL))
+    tried = [("nop", *_nop(stand)), ("solution", *_solution(stand))]
+    tried += [(f"wrong/{patch.stem}", *_wrong(stand, patch)) for patch in folder.wrong]
     if len(folder.wrong) < _LEAST_WRONG:
         tried.append(
             ("wrong", False, f"only {len(folder.wrong)} wrong solutions are kept; add at least {_LEAST_WRONG}")
@@ -63,13 +63,21 @@ def prove(folder: ScenarioFolder, library: Library) -> Proof:
 
 def stop() -> None:
     """End what is being proved, in any thread."""
-    _BENCH.cancel.set()
+    _CANCEL.set()
 
 
-def _nop(ground: Ground) -> tuple[bool, str | None]:
-    _, judgment, fault = _twice(ground, "nop", ground.folder.solution)
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """What is tried on, and where."""
+
+    ground: Ground
+    bench: Bench
+
+
+def _nop(stand: _Stand) -> tuple[bool, str | None]:
+    _, judgment, fault = _twice(stand, "nop", stand.ground.folder.solution)
     broken = judgment.result.broken if judgment and judgment.result else ()
-    solved = judgment is not None and _is_solved(ground, judgment)
+    solved = judgment is not None and _is_solved(stand.ground, judgment)
     if not fault and solved:
         fault = "all that is required of a solution holds on the base, so the task is solved in the fixture already"
     if not fault and broken:
@@ -84,18 +92,18 @@ def _is_solved(ground: Ground, judgment: Judgment) -> bool:
     return all(holds[checkpoint.id] for checkpoint in asked)
 
 
-def _solution(ground: Ground) -> tuple[bool, str | None]:
-    passed, judgment, fault = _twice(ground, "oracle", ground.folder.solution)
+def _solution(stand: _Stand) -> tuple[bool, str | None]:
+    passed, judgment, fault = _twice(stand, "oracle", stand.ground.folder.solution)
     failing = [check.id for check in judgment.checks if not check.holds] if judgment else []
-    expected_absent = {item.applies_if for item in ground.folder.rubric.items if item.applies_if}
+    expected_absent = {item.applies_if for item in stand.ground.folder.rubric.items if item.applies_if}
     failing = [name for name in failing if name not in expected_absent]
     if not fault and (failing or not passed):
         fault = f"does not pass whole: {', '.join(_evidence(judgment, failing)) or 'its score is too low'}"
     return passed, fault
 
 
-def _wrong(ground: Ground, patch: Path) -> tuple[bool, str | None]:
-    passed, _, fault = _twice(ground, "oracle", patch)
+def _wrong(stand: _Stand, patch: Path) -> tuple[bool, str | None]:
+    passed, _, fault = _twice(stand, "oracle", patch)
     return passed, fault or ("passes, so the checks do not tell it from a right one" if passed else None)
 
 
@@ -104,11 +112,11 @@ def _evidence(judgment: Judgment | None, names: Iterator[str] | tuple[str, ...] 
     return [f"{name} ({' '.join(found[name].split())[:200]})" for name in names]
 
 
-def _twice(ground: Ground, agent: str, patch: Path) -> tuple[bool, Judgment | None, str | None]:
+def _twice(stand: _Stand, agent: str, patch: Path) -> tuple[bool, Judgment | None, str | None]:
     """Try it two times; the verdict, the first judgment, and what went wrong in the trying."""
     judgments: list[Judgment] = []
     for _ in range(2):
-        attempt, judgment = _try(ground, agent, patch)
+        attempt, judgment = _try(stand, agent, patch)
         if attempt.outcome is not Outcome.COMPLETED:
             return False, None, f"{attempt.outcome}: {attempt.reason}"
         if judgment.result is None:
@@ -120,11 +128,12 @@ def _twice(ground: Ground, agent: str, patch: Path) -> tuple[bool, Judgment | No
     return bool(judgments[0].result and judgments[0].result.passed), judgments[0], fault
 
 
-def _try(ground: Ground, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
+def _try(stand: _Stand, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
+    ground, bench = stand.ground, stand.bench
     arm = Arm(id=agent, agent=agent, version="1")
-    runner = Runner(arm, AGENTS[agent], "", None, _BENCH.place, _BENCH.limits, _BENCH.cancel, patch)
+    runner = Runner(arm, AGENTS[agent], "", None, bench.place, bench.limits, bench.cancel, patch)
     with scratch() as root:
         cell = CellFolder(root / "cell")
         attempt = run(runner, ground, prepare(ground, root / "ground"), cell.attempt(1))
-        trial = Trial(cell=agent, key=agent, sandbox="host", versions={}, attempts=(attempt,))
-        return attempt, judge(trial, ground, cell, _BENCH)
+        trial = Trial(cell=agent, key=agent, sandbox=bench.place.sandbox.name, versions={}, attempts=(attempt,))
+        return attempt, judge(trial, ground, cell, bench)

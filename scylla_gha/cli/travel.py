@@ -161,7 +161,7 @@ def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
         ground = journey.ground(cell.scenario)
         with scratch() as root:
             workspace = prepare(ground, root)
-            attempt = run(_runner(journey, cell), ground, workspace, folder)
+            attempt = run(runner_of(journey, cell), ground, workspace, folder)
             if journey.keep != "none":
                 attempt = keep_workspace(attempt, workspace.repo, folder, journey.redactor)
                 write_record(folder.file("attempt.json"), attempt)
@@ -178,17 +178,21 @@ def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
         return attempt
 
 
-def _runner(journey: Journey, cell: Cell) -> Runner:
+def runner_of(journey: Journey, cell: Cell) -> Runner:
+    """How a cell's agent is run.
+
+    Raises:
+        ToolError: the image that it works in cannot be had.
+    """
     arm = journey.plan.arm(cell.arm)
     experiment = journey.plan.experiment
     named = next(each for each in experiment.agents if each.partition("@")[0] == arm.agent)
     installed = journey.agents[named]
-    package = installed.agent.package
     place = journey.boxes.place(journey.scenario(cell.scenario).scenario.tools, arm)
     return Runner(
         arm=arm,
         agent=installed.agent,
-        program=package.program if package and place.image else installed.program,
+        program=installed.started_by(place),
         gateway=journey.gateway,
         place=place,
         limits=experiment.limits,

@@ -9,12 +9,14 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.cli.boxing import Boxes, strongest
 from scylla_gha.cli.models import model_notes
 from scylla_gha.cli.planning import find_agents
 from scylla_gha.cli.proof import Proof, prove, stop
 from scylla_gha.config.crosscheck import check_variants
 from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.errors import ConfigError, ScyllaError, ValidationError
+from scylla_gha.model.experiment import SandboxWish
 from scylla_gha.model.scenario import size_of
 from scylla_gha.plan import plan
 from scylla_gha.seeding.start import commit_of
@@ -25,14 +27,17 @@ from scylla_gha.seeding.start import commit_of
 @click.option(
     "--execute", is_flag=True, help="Prove each scenario: no-op and wrong solutions fail, the solution passes."
 )
+@options.sandbox("host", "Where that is done; docker proves that the checks hold in the box of trials.")
 @options.jobs
-def command(path: Path, jobs: int, *, execute: bool) -> None:
+def command(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish) -> None:
     """Check all configuration and the scenarios under PATH (a repository, a suite, a scenario, or an experiment file).
 
     \b
     scylla-gha validate
-    scylla-gha validate scenarios/core/001-hello-world --execute
+    scylla-gha validate scenarios/core/001-hello-world --execute --sandbox auto
     """  # noqa: D301
+    if sandbox != "host" and not execute:
+        raise click.UsageError("--sandbox says where --execute proves; give both")
     library = options.library()
     place = path.resolve()
     if place.is_file() and place.name != "scenario.yaml":
@@ -45,7 +50,8 @@ def command(path: Path, jobs: int, *, execute: bool) -> None:
         _tell([_fault_of(check) for check in _configuration(library)], "configuration: valid")
     _tell([_fault_of(functools.partial(_scenario, library, name)) for name in names], f"{len(names)} scenarios: valid")
     if execute:
-        _execute(library, names, jobs)
+        found = strongest(library, "--sandbox {}") if sandbox == "auto" else sandbox
+        _execute(library, names, jobs, Boxes(found, library))
 
 
 def _configuration(library: Library) -> Iterator[Callable[[], object]]:
@@ -103,12 +109,13 @@ def _tell(faults: Sequence[str | None], good: str) -> None:
     click.echo(good)
 
 
-def _execute(library: Library, scenarios: list[str], jobs: int) -> None:
+def _execute(library: Library, scenarios: list[str], jobs: int, boxes: Boxes) -> None:
+    boxes.check()
     folders = [library.scenario(name) for name in scenarios]
     proofs: list[Proof] = []
     with ThreadPoolExecutor(jobs) as lanes:
         try:
-            for proof in lanes.map(lambda folder: prove(folder, library), folders):
+            for proof in lanes.map(lambda folder: prove(folder, library, boxes), folders):
                 proofs.append(proof)
                 said = ", ".join(f"{name} {'passes' if passed else 'fails'}" for name, passed, _ in proof.tried)
                 click.echo(f"{'ok' if not proof.faults else 'NOT OK'}: {proof.scenario}: {said}")

@@ -1,6 +1,6 @@
 """An experiment: a question put as scenarios x variants x agents x models x repetitions."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
@@ -9,6 +9,10 @@ from scylla_gha.model.scenario import Seconds
 from scylla_gha.model.traffic import Role
 
 SandboxName = Literal["docker", "bubblewrap", "host"]
+SandboxWish = Literal["auto"] | SandboxName
+
+
+_OF_A_CONTAINER: Final = {"memory_mb", "disk_mb", "processes", "cpus"}
 
 
 class Limits(Record):
@@ -27,11 +31,25 @@ class Limits(Record):
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     api_retries: Annotated[int, Field(ge=0, description="how often the agent CLI repeats a failed request")] = 4
     safety_net: Annotated[bool, Field(description="block the agent's destructive commands, in all arms alike")] = True
+    memory_mb: Annotated[
+        int, Field(ge=64, description="MiB of memory for a box's programs; in docker only, as the next three")
+    ] = 4096
+    disk_mb: Annotated[
+        int, Field(ge=1, description="MiB of a box's workspace and HOME together, which are in memory; docker only")
+    ] = 2048
+    processes: Annotated[int, Field(ge=32, description="of a box at once, threads included; docker only")] = 512
+    cpus: Annotated[
+        float, Field(ge=0.1, description="cores that a box may use, as far as the machine has them; docker only")
+    ] = 2.0
     free_disk_mb: Annotated[int, Field(ge=0, description="with less free space on a disk, nothing new starts")] = 1024
 
-    def keyed(self) -> dict[str, JsonValue]:
-        """What of them can change what an agent does, for keys; a limit that is not set leaves no trace there."""
-        return self.model_dump(mode="json", exclude={"free_disk_mb"} | ({"tokens"} if self.tokens is None else set()))
+    def keyed(self, sandbox: SandboxName) -> dict[str, JsonValue]:
+        """What of them can change what an agent does, for keys.
+
+        A limit that is not set leaves no trace there, nor does one that does not hold in the sandbox.
+        """
+        without = {"free_disk_mb"} | ({"tokens"} if self.tokens is None else set())
+        return self.model_dump(mode="json", exclude=without | (set() if sandbox == "docker" else _OF_A_CONTAINER))
 
 
 class Retry(Record):
@@ -92,7 +110,7 @@ class Experiment(Record):
     seed: Annotated[int, Field(description="of the order in which arms are interleaved")] = 0
     limits: Limits = Limits()
     sandbox: Annotated[
-        Literal["auto"] | SandboxName,
+        SandboxWish,
         Field(description="where agents and checks run; auto: agents with a model in docker, where an engine answers"),
     ] = "auto"
     retry: Retry = Retry()

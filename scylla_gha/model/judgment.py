@@ -55,7 +55,10 @@ class Score(Record):
 
 
 def judgment_key(trial: Trial, judging_digest: str, court_digest: str, image_digest: str | None = None) -> str:
-    """Covers the trial, what it left, and all that judges it: by code, in an image or in none, and by a panel."""
+    """Covers the trial, what it left, and all that judges it: by code, in an image or in none, and by a panel.
+
+    The sandbox and its limits are those of the trial, whose key covers them.
+    """
     diff = trial.last.diff
     parts = [trial.key, diff.sha256 if diff else None, judging_digest, court_digest]
     return digest(parts if image_digest is None else [*parts, image_digest])

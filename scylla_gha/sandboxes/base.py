@@ -36,6 +36,7 @@ class Box:
         image: the image's id.
         sockets: a folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`), or None: no network.
         keep: whether `cwd` and `home` shall hold afterwards what the process left in them.
+        program: of this machine, for a box that is not the host and has no image; "": the one that is run.
     """
 
     cwd: Path
@@ -46,6 +47,7 @@ class Box:
     image: str | None = None
     sockets: Path | None = None
     keep: bool = True
+    program: str = ""
 
 
 class Sandbox(Protocol):
@@ -58,6 +60,10 @@ class Sandbox(Protocol):
     @property
     def isolation(self) -> Isolation:
         """What it gives an agent, as the Result says it."""
+
+    @property
+    def user(self) -> int:
+        """The number of the user that runs in it, as it is told there."""
 
     def inside(self, box: Box) -> Mapping[Path, str]:
         """What the box's folders are called in the sandbox."""

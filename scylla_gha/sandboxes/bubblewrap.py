@@ -34,7 +34,7 @@ from scylla_gha.sandboxes.base import ENVIRONMENT, Box
 from scylla_gha.sandboxes.container import GATEWAY_PORT, GATEWAY_SOCKET
 
 _INSIDE: Final = "/run/scylla"
-_USER: Final = "1000"
+_USER: Final = 1000
 _SCRATCH_BYTES: Final = 512 * 1024 * 1024  # of /tmp, which is in memory
 _LAST_CODE: Final = 128  # a process that a signal ended is told as 128 and its number
 _END_SECONDS: Final = 10.0
@@ -44,7 +44,8 @@ _PROBE_SECONDS: Final = 20.0
 _START: Final = 'exec 9>"$1"; shift; trap "" TERM; exec "$@"'
 _ALONE: Final = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net",
-    "--disable-userns", "--uid", _USER, "--gid", _USER, "--cap-drop", "ALL", "--die-with-parent", "--hostname", "box",
+    "--disable-userns", "--uid", str(_USER), "--gid", str(_USER), "--cap-drop", "ALL",
+    "--die-with-parent", "--hostname", "box",
 )  # fmt: skip
 _ETC: Final = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf",
                "ca-certificates", "pki/tls/certs", "localtime", "nsswitch.conf", "hosts", "passwd", "group",
@@ -57,6 +58,7 @@ class BubblewrapSandbox:
     """Runs in a box of namespaces."""
 
     name: Final = "bubblewrap"
+    user: Final = _USER
     isolation: Final = Isolation(network="gateway", keys="hidden", files="own")
 
     def inside(self, box: Box) -> dict[Path, str]:
@@ -111,8 +113,8 @@ def _command(argv: tuple[str, ...], box: Box) -> tuple[str, ...]:
     python = str(Path(sys.executable).resolve())
     ways = [(GATEWAY_PORT, f"{_INSIDE}/sockets/{GATEWAY_SOCKET}")] if box.sockets else []
     return (
-        shutil.which("bwrap") or "bwrap", "--json-status-fd", "9", *_ALONE, *_system(), *_programs(argv[0], box.path),
-        *_folders(box), "--chdir", str(box.cwd), "--",
+        shutil.which("bwrap") or "bwrap", "--json-status-fd", "9", *_ALONE, *_system(),
+        *_programs(box.program or argv[0], box.path), *_folders(box), "--chdir", str(box.cwd), "--",
         python, "-I", "-S", f"{_INSIDE}/porter.py", json.dumps(ways), *argv,
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from scylla_gha.errors import SandboxError
+from scylla_gha.model import experiment
 from scylla_gha.proc import Hit, Limits
 from scylla_gha.sandboxes import engine
 from scylla_gha.sandboxes.base import Box
@@ -49,6 +50,12 @@ class Size:
     cpus: float = 2.0
 
 
+def size_of(limits: experiment.Limits) -> Size:
+    """The size that an experiment gives each container."""
+    return Size(memory_bytes=limits.memory_mb * _MEGA, disk_bytes=limits.disk_mb * _MEGA,
+                processes=limits.processes, cpus=limits.cpus)  # fmt: skip
+
+
 @contextlib.contextmanager
 def socket_folder() -> Iterator[Path]:
     """A new folder for sockets, with a short path, as they must have; a box's `sockets`.
@@ -69,12 +76,23 @@ class Process:
 
     api: "APIClient"
     id: str
+    on_terminal: bool = False
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[socket.socket]:
         """Start it: its input and both outputs."""
-        with _socket(self.api.exec_start(self.id, socket=True)) as stream:
+        with _socket(self.api.exec_start(self.id, socket=True, tty=self.on_terminal)) as stream:
             yield stream
+
+    def resize(self, rows: int, columns: int) -> bool:
+        """Tell its terminal the size; False where that is not there yet, or no more."""
+        from docker.errors import APIError
+
+        try:
+            self.api.exec_resize(self.id, height=rows, width=columns)
+        except APIError:
+            return False
+        return True
 
     def running(self) -> bool:
         """Whether the engine says that it has not ended."""
@@ -105,11 +123,11 @@ class Container:
         chunks: Iterable[bytes] = self.api.get_archive(self.name, folder)[0]
         return chunks
 
-    def process(self, argv: tuple[str, ...], cwd: str, env: Mapping[str, str]) -> Process:
+    def process(self, argv: tuple[str, ...], cwd: str, env: Mapping[str, str], *, on_terminal: bool = False) -> Process:
         """A process that is not trusted."""
         made = self.api.exec_create(self.name, list(argv), stdin=True, user=f"{AGENT}:{AGENT}", workdir=cwd,
-                                    environment=dict(env))  # fmt: skip
-        return Process(self.api, made["Id"])
+                                    environment=dict(env), tty=on_terminal)  # fmt: skip
+        return Process(self.api, made["Id"], on_terminal)
 
     def ask_to_end(self) -> None:
         """Send TERM to all that is not trusted; where not even that can be started, the end will be KILL."""
@@ -136,15 +154,19 @@ class Container:
             self.api.pause(self.name)
         if told is None:
             return frozenset({Hit.LOST}), "the container does not answer"
-        most = self.size.memory_bytes // _MEGA
         found = {Hit.MEMORY: told["memory"], Hit.PROCESSES: told["processes"], Hit.DISK: told["disk"]}
         words = {
-            Hit.MEMORY: f"{told['memory']} processes were ended for want of memory, of which there are {most} MB",
-            Hit.PROCESSES: f"{self.size.processes} processes at once, the limit",
-            Hit.DISK: f"full: {', '.join(told['disk'])}",
+            Hit.MEMORY: f"{told['memory']} processes were ended for want of memory: limits.memory_mb is "
+            f"{self.size.memory_bytes // _MEGA}",
+            Hit.PROCESSES: f"limits.processes is {self.size.processes}",
+            Hit.DISK: f"full: {', '.join(map(self._disk, told['disk']))}",
         }
         hits = [hit for hit, seen in found.items() if seen]
         return frozenset(hits), "; ".join(words[hit] for hit in hits)
+
+    def _disk(self, folder: str) -> str:
+        """A full folder, and what is to be changed where that can be."""
+        return f"{folder}, where limits.disk_mb is {self.size.disk_bytes // _MEGA}" if folder == "/home" else folder
 
 
 @contextlib.contextmanager

@@ -18,17 +18,20 @@ from scylla_gha.model.isolation import Isolation
 from scylla_gha.proc import Cancel, Finished, Hit, Limits, Streams
 from scylla_gha.sandboxes import cargo, engine
 from scylla_gha.sandboxes.base import ENVIRONMENT, Box, told
-from scylla_gha.sandboxes.container import AGENT, Container, Size, opened
+from scylla_gha.sandboxes.container import AGENT, Container, Process, Size, opened
+from scylla_gha.sandboxes.device import join
 from scylla_gha.sandboxes.stream import End, Outputs, Pump
 
 WORKSPACE: Final = "/home/workspace"
 HOME: Final = "/home/dev"
 _GRACE_SECONDS: Final = 5.0
+_CODE_SECONDS: Final = 1.0
 _LAST_CODE: Final = 128  # a shell tells the signal that ended a process as 128 and its number
 _MEMORY: Final = 64 * 1024 * 1024  # of a load, before it goes to a file
 # Waits for the first line of its input, which is sent when the folders are there and the engine's stream is open. Where
 # memory runs out, it and what it starts shall be ended before the keeper is.
 _STARTER: Final = f'IFS= read -r go; echo 500 >/proc/self/oom_score_adj; cd {WORKSPACE}; unset OLDPWD go; exec "$@"'
+_ON_TERMINAL: Final = _STARTER.removeprefix("IFS= read -r go; ")  # it is started when the folders are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class DockerSandbox:
     def name(self) -> str:
         """As the Result names it."""
         return "docker"
+
+    @property
+    def user(self) -> int:
+        """Of the image's own."""
+        return AGENT
 
     def inside(self, box: Box) -> dict[Path, str]:
         """The same in every container."""
@@ -116,12 +124,18 @@ class _Run:
     cancel: Cancel | None
     places: dict[Path, str]
 
+    @property
+    def env(self) -> dict[str, str]:
+        """What the process finds, beside what the image says."""
+        extra = {name: told(value, self.places) for name, value in self.box.extra.items()}
+        return {**ENVIRONMENT, "HOME": HOME, "TMPDIR": "/tmp", **extra}  # noqa: S108
+
     def to_the_end(self, argv: tuple[str, ...]) -> Finished:
         """Run it, freeze the container, and take out what is wanted."""
+        if self.streams.terminal is not None:
+            return self._on(self.streams.terminal, argv)
         places = self.places
-        extra = {name: told(value, places) for name, value in self.box.extra.items()}
-        process = self.container.process(("/bin/sh", "-c", _STARTER, "sh", *argv), "/",
-                                         {**ENVIRONMENT, "HOME": HOME, "TMPDIR": "/tmp", **extra})  # noqa: S108  # fmt: skip
+        process = self.container.process(("/bin/sh", "-c", _STARTER, "sh", *argv), "/", self.env)
         with (
             process.stream() as stream,
             self.streams.stdout.open("wb", buffering=0) as out,
@@ -141,6 +155,20 @@ class _Run:
         faults = self._take_out() if self.box.keep else []
         return _finished(code, seconds, end, hits, "; ".join([*([note] if note else []), *faults]))
 
+    def _on(self, device: Path, argv: tuple[str, ...]) -> Finished:
+        """The same on a terminal; of what the process leaves nothing is kept."""
+        for path in (self.streams.stdout, self.streams.stderr):
+            path.touch()
+        _load(self.container, self.box, self.places)
+        self.container.ready()
+        started = time.monotonic()
+        process = self.container.process(("/bin/sh", "-c", _ON_TERMINAL, "sh", *argv), "/", self.env, on_terminal=True)
+        with process.stream() as stream:
+            end = join(stream, device, process, started + self.limits.seconds, self.cancel)
+            _await_end(process)
+        hits, note = self.container.freeze()
+        return _finished(process.code(), time.monotonic() - started, end, hits, note)
+
     def _take_out(self) -> list[str]:
         """Put what the process left in place of what it was given."""
         fresh = {name: folder.with_name(f"{folder.name}.{uuid.uuid4().hex[:8]}")
@@ -153,6 +181,13 @@ class _Run:
             fresh[name].rename(folder)
             cargo.discard(old)
         return hold.faults[:3]
+
+
+def _await_end(process: Process) -> None:
+    """The end of a stream is there a moment before that of the process; one that was cancelled has none."""
+    until = time.monotonic() + _CODE_SECONDS
+    while process.running() and time.monotonic() < until:
+        time.sleep(_CODE_SECONDS / 100)
 
 
 def _finished(code: int | None, seconds: float, end: End, hits: frozenset[Hit], note: str) -> Finished:

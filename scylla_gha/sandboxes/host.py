@@ -4,6 +4,7 @@ Keys are exposed: the harness, which closes its own memory and environment, is n
 it was started from does too, and files of this user may; and to root nothing is closed.
 """
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,11 @@ class HostSandbox:
 
     name: Final = "host"
     isolation: Final = Isolation(network="open", keys="exposed", files="open")
+
+    @property
+    def user(self) -> int:
+        """Who the harness is, too."""
+        return os.getuid()
 
     def inside(self, box: Box) -> dict[Path, str]:
         """Folders are called what they are."""

@@ -199,8 +199,17 @@ def materialise(start: Start, patch: bytes, into: Path) -> None:
         FixtureError: the patch does not apply to the base.
     """
     shutil.copytree(start.clone, into, symlinks=True, ignore=lambda _, names: [n for n in names if n == ".git"])
+    apply(start, patch, into)
+
+
+def apply(start: Start, patch: bytes, tree: Path) -> None:
+    """Apply a stored diff to a copy of the base.
+
+    Raises:
+        FixtureError: the patch does not apply to the base.
+    """
     if patch.strip():
-        git(start.git_dir, "apply", "--binary", "--whitespace=nowarn", "-", work_tree=into, stdin=patch)
+        git(start.git_dir, "apply", "--binary", "--whitespace=nowarn", "-", work_tree=tree, stdin=patch)
 
 
 def _printable(path: str) -> str:

@@ -29,6 +29,7 @@ sandbox: docker
 """
 KEY = "sk-ant-canary-1357924680"
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+OF_THE_CLI = {"PWD", "OLDPWD", "SHLVL", "_"}
 # what may differ between the two: time, the place itself, and the key, which covers it
 OF_THE_PLACE = {"seconds", "sandbox", "key", "network", "keys", "files"}
 
@@ -110,6 +111,23 @@ def test_the_agent_sees_its_box_and_nothing_else(tmp_path: Path) -> None:
     assert "ANTHROPIC_API_KEY=sk-scylla-" in seen
     assert KEY not in seen
     assert str(tmp_path) not in seen
+
+
+def test_the_shell_of_a_cell_has_the_agents_cli_and_environment_but_no_model(tmp_path: Path) -> None:
+    look = Say("I look.", "Bash", {"command": "id -u; pwd; cat /proc/$PPID/environ | tr '\\0' '\\n'"})
+    with serve(lambda body: Say("Done.") if tool_results(body) else look) as provider:
+        (row,) = evaluated(tmp_path / "x", "hello-claude", "docker", live(provider), "--only", "*empty*r01")
+    seen = tool_results(next(body for body in provider.requests if body.get("tools") and tool_results(body)))[0]
+    ask = "import socket; socket.create_connection(('127.0.0.1', 4141))"
+    script = f'id -u; pwd; env; claude --version; python3 -c "{ask}"'
+    said = scylla("shell", row["cell"], "--", "sh", "-c", script, cwd=tmp_path / "x", env=found_by())
+    assert "no model and no key" in said.err
+    assert "Connection refused" in said.err
+    assert "2.1.197 (Claude Code)" in said.out
+    first, second = (set(text.splitlines()) for text in (seen, said.out))
+    differs = {line.partition("=")[0] for line in first ^ second}
+    tokens = {"ANTHROPIC_API_KEY", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
+    assert differs <= {*tokens, "2.1.197 (Claude Code)"} | OF_THE_CLI, first ^ second
 
 
 def test_treatments_are_delivered_and_the_safety_net_holds_in_containers(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.support.records import make_checkpoint, make_experiment
 from tests.support.repository import Repository, make_repository
 
 pytestmark = pytest.mark.usefixtures("running_engine")
+LITTLE = Limits(file_mb=1, processes=64, memory_mb=128, disk_mb=16, cpus=0.5)
 SOLVE = "printf '#!/bin/sh\\necho hello\\n' >greet.sh"
 CHECKS = (
     make_checkpoint(id="greets", what="It says hello", run="sh greet.sh", stdout="hello\n"),
@@ -75,8 +76,12 @@ def test_what_is_stored_is_taken_as_it_is(repository: Repository, tmp_path: Path
 @pytest.mark.parametrize(
     ("script", "outcome", "words"),
     [
-        pytest.param("echo done >kept; for i in $(seq 700); do sleep 60 & done; exit 3", Outcome.AGENT_ERROR,
-                     "it started as many processes as its box allows", id="processes"),
+        pytest.param("echo done >kept; for i in $(seq 100); do sleep 60 & done; exit 3", Outcome.AGENT_ERROR,
+                     "it started as many processes as its box allows (limits.processes is 64)", id="processes"),
+        pytest.param("echo done >kept; python3 -c 'while True: x = [bytearray(1 << 20) for _ in range(900)]'",
+                     Outcome.AGENT_ERROR, "for want of memory: limits.memory_mb is 128", id="memory"),
+        pytest.param("echo done >kept; for i in $(seq 40); do head -c 900000 /dev/zero >~/$i || exit 3; done",
+                     Outcome.AGENT_ERROR, "the disk of its box (full: /home, where limits.disk_mb is 16)", id="disk"),
         pytest.param("echo done >kept; head -c 3000000 /dev/zero; exit 3", Outcome.BUDGET_EXCEEDED,
                      "it wrote more to its output than one file may hold", id="output"),
     ],
@@ -84,7 +89,7 @@ def test_what_is_stored_is_taken_as_it_is(repository: Repository, tmp_path: Path
 def test_a_limit_of_the_box_is_the_agents_doing_and_what_was_done_is_kept(
     repository: Repository, tmp_path: Path, script: str, outcome: Outcome, words: str
 ) -> None:
-    (told,) = travelled(boxed(repository, tmp_path / "runs", script, limits=Limits(file_mb=1))).told
+    (told,) = travelled(boxed(repository, tmp_path / "runs", script, limits=LITTLE)).told
     last = told[1].last
     assert (last.outcome, last.retryable) == (outcome, False)
     assert words in last.reason

@@ -1,12 +1,13 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from scylla_gha.agents.base import Package
-from scylla_gha.cli.exposure import guard_keys, has_real_key, withheld
+from scylla_gha.cli.exposure import guard_checks, guard_keys, has_real_key, withheld
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.errors import RefusedError
@@ -107,6 +108,19 @@ def test_without_real_key_or_agent_nothing_is_refused(
     if change == "no key":
         monkeypatch.delenv("ANTHROPIC_API_KEY")
     guard_keys(journey, tape, SANDBOXES["host"], allowed=False)
+
+
+def test_built_in_agents_alone_stay_on_the_host_in_actions_beside_a_key(
+    journey: Journey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    own = make_journey(make_repository(tmp_path / "other"), tmp_path / "runs", {"shell": ShellAgent()}, sandbox="host")
+    assert own.plan.sandbox == "host"
+    guard_keys(own, Tape(), SANDBOXES["host"], allowed=False)
+    guard_checks(own.plan, Tape(), SANDBOXES["host"], allowed=False)
+    both = replace(own, agents={**own.agents, **journey.agents})
+    with pytest.raises(RefusedError, match="in Docker only"):
+        guard_keys(both, Tape(), SANDBOXES["host"], allowed=True)
 
 
 def test_keys_are_withheld_from_what_is_started_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:

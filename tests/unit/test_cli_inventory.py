@@ -15,9 +15,10 @@ FOUND = "config/inventories/claude-code-2.1.197.yaml"
 
 
 def inventory(folder: Path, script: str, *args: str) -> Said:
-    """The command with a `claude` that does what the shell script does."""
+    """The command, on the host, with a `claude` that does what the shell script does."""
     folder.mkdir(exist_ok=True)
-    said = scylla("inventory", *(args or ("claude-code",)), cwd=folder, env=claude_environment(folder, script))
+    named = args or ("claude-code",)
+    said = scylla("inventory", *named, "--sandbox", "host", cwd=folder, env=claude_environment(folder, script))
     assert "Traceback" not in said.err
     return said
 

@@ -155,6 +155,20 @@ def test_what_is_to_be_known_of_models_is_noted_and_no_fault(repo: Path) -> None
     assert "claude-opus-4-5: has no file in config/models/, so its cost is unknown" in said.err
 
 
+def test_a_sandbox_is_for_what_is_executed(repo: Path) -> None:
+    said = validate(repo, "--sandbox", "docker")
+    assert (said.code, "--sandbox says where --execute proves" in said.err) == (2, True)
+    said = validate(repo, PLACE, "--execute", "--sandbox", "docker")
+    assert (said.code, "no container engine answers at" in said.err) == (5, True)
+
+
+def test_without_an_engine_the_box_is_bubblewraps_and_that_is_said(repo: Path) -> None:
+    said = validate(repo, PLACE, "--execute", "--sandbox", "auto")
+    assert said.code == 0, said.err
+    assert "sandbox: bubblewrap, since no container engine answers; --sandbox docker refuses that" in said.err
+    assert f"ok: {SCENARIO}: nop fails, solution passes" in said.out
+
+
 def test_price_lists_are_checked_with_the_configuration(repo: Path) -> None:
     write_prices(repo, "then", "claude-none")
     said = validate(repo)

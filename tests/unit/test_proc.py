@@ -25,6 +25,18 @@ def said(folder: Path) -> str:
     return (folder / "out").read_text()
 
 
+def test_on_a_terminal_it_has_that_for_all_three_and_is_its_master(tmp_path: Path) -> None:
+    master, slave = os.openpty()
+    streams = Streams(tmp_path / "out", tmp_path / "err", terminal=Path(os.ttyname(slave)))
+    script = "test -t 0 && test -t 1 && test -t 2 && echo all >/dev/tty; echo aside >&2; exit 3"
+    ended = proc.run(("/bin/sh", "-c", script), cwd=tmp_path, env=ENV, streams=streams, limits=Limits(FOREVER))
+    assert ended.code == 3
+    assert os.read(master, 1000) == b"all\r\naside\r\n"
+    assert (said(tmp_path), streams.stderr.read_text()) == ("", "")
+    os.close(slave)
+    os.close(master)
+
+
 @pytest.mark.parametrize(
     ("script", "code"),
     [
