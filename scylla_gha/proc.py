@@ -1,13 +1,12 @@
-"""The only place that starts processes.
+"""The only place that starts processes; `orphans` has one more, which ends them when the harness is killed.
 
 Three ways: `capture` for the harness's own short tools (git, uv); `run` for what is not trusted (agents, and checks
 that execute what an agent wrote): own session, output to files with a size limit set by the kernel, a time limit that
 ends the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set; `start` for the harness's
-own servers, which end when their standard input does, so also when the harness is killed.
+own servers, which end when their standard input does. Nothing of the three outlives a harness that is killed.
 """
 
 import contextlib
-import ctypes
 import functools
 import os
 import select
@@ -21,15 +20,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Final
 
+from scylla_gha import orphans
 from scylla_gha.errors import ToolError
 
 _GRACE_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.5
-_SET_DUMPABLE: Final = 4  # PR_SET_DUMPABLE of <linux/prctl.h>
+_PIPE: Final = subprocess.PIPE
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
+# It begins with a line of input, which is sent when its group is known to `orphans`; where that is never sent, it ends.
 # `-u` is bash's name of the limit on a user's processes, `-p` is dash's.
 _LIMITED: Final = (
-    'ulimit -c 0; ulimit -f "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null; shift 2; exec "$@"'
+    'read -r go || exit; exec <"$1"; ulimit -c 0; ulimit -f "$2"; '
+    'ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null; shift 3; unset go; exec "$@"'
 )
 # The first of a session becomes the master of a terminal by opening it.
 _ON_TERMINAL: Final = ("/bin/sh", "-c", 'exec <>"$1" >&0 2>&1; shift; exec "$@"', "sh")
@@ -120,14 +122,6 @@ class Captured:
         return (self.stderr or self.stdout).decode(errors="replace").strip()[-2000:]
 
 
-def close_memory() -> None:
-    """Let no other process of this user, unless it is root's, trace this one, or read its memory and environment.
-
-    It holds for this process alone: what it starts can be read. There is no core dump of it either.
-    """
-    ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
-
-
 def capture(
     argv: Sequence[str],
     *,
@@ -142,12 +136,19 @@ def capture(
         ToolError: the program is missing, or did not end within `seconds`.
     """
     try:
-        done = subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=seconds, check=False)
+        process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=_PIPE, stdout=_PIPE, stderr=_PIPE)
     except (FileNotFoundError, PermissionError) as error:
         raise ToolError(f"{argv[0]}: not found; install it, or put it on PATH ({error})") from None
-    except subprocess.TimeoutExpired:
-        raise ToolError(f"{' '.join(argv[:4])}: no end after {seconds:g} s") from None
-    return Captured(done.returncode, done.stdout, done.stderr)
+    orphans.begin("TERM", process.pid)
+    with process:
+        try:
+            stdout, stderr = process.communicate(stdin, seconds)
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"{' '.join(argv[:4])}: no end after {seconds:g} s") from None
+        finally:
+            process.kill()  # does nothing to one that has ended
+            orphans.finish("TERM", process.pid)
+    return Captured(process.returncode, stdout, stderr)
 
 
 def run(
@@ -165,16 +166,18 @@ def run(
         ToolError: the program cannot be started.
     """
     blocks = max(1, limits.file_bytes // _BLOCK_BYTES)
+    source = str((streams.stdin or Path(os.devnull)).absolute())
     on = (*_ON_TERMINAL, str(streams.terminal)) if streams.terminal else ()
-    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(limits.processes), *on, *argv]
+    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", source, str(blocks), str(limits.processes), *on, *argv]
     started = time.monotonic()
-    with _open(streams.stdin) as stdin, streams.stdout.open("wb") as out, streams.stderr.open("wb") as err:
+    with streams.stdout.open("wb") as out, streams.stderr.open("wb") as err:
         try:
-            process = subprocess.Popen(
-                wrapped, cwd=cwd, env=dict(env), stdin=stdin, stdout=out, stderr=err, start_new_session=True
-            )
+            process = subprocess.Popen(wrapped, cwd=cwd, env=dict(env), stdin=_PIPE, stdout=out, stderr=err,
+                                       start_new_session=True)  # fmt: skip
         except OSError as error:
             raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
+        orphans.begin("KILL", -process.pid)
+        _let_go(process)
         full = functools.partial(_is_full, (out.fileno(), err.fileno()), blocks * _BLOCK_BYTES)
         return _wait(process, started, limits.seconds, cancel, full)
 
@@ -239,17 +242,19 @@ def start(argv: Sequence[str], *, env: Mapping[str, str]) -> Service:
     """
     stderr = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as the process
     try:
-        process = subprocess.Popen(
-            argv, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
-        )
+        process = subprocess.Popen(argv, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=stderr,
+                                   start_new_session=True)  # fmt: skip
     except OSError as error:
         stderr.close()
         raise ToolError(f"{argv[0]}: cannot be started: {error}") from None
     return Service(process, stderr)
 
 
-def _open(path: Path | None) -> IO[bytes]:
-    return (path or Path(os.devnull)).open("rb")
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    """Send the line of input that a program waits for."""
+    assert process.stdin is not None  # noqa: S101 it is a pipe
+    with contextlib.suppress(BrokenPipeError), process.stdin as gate:
+        gate.write(b"\n")
 
 
 def _is_full(outputs: Sequence[int], most: int) -> bool:
@@ -271,9 +276,10 @@ def _wait(
             select.select([handle], [], [], _GRACE_SECONDS)
         # The leader is not reaped yet, so its group id cannot belong to anybody else.
         _signal_group(process.pid, signal.SIGKILL)
-        code = process.wait()
     finally:
+        orphans.finish("KILL", -process.pid)
         os.close(handle)
+    code = process.wait()
     hits = {Hit.OUTPUT} if full() else set()
     cancelled = not ended and bool(woken)
     return Finished(code, time.monotonic() - started, timed_out, cancelled, frozenset(hits))

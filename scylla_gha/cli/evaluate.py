@@ -21,7 +21,7 @@ from scylla_gha.model.plan import Cell, Unstarted
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan import Choice, refuse_above_budget
 from scylla_gha.proc import Cancel
-from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.sandboxes import SANDBOXES, temporary
 from scylla_gha.seeding.workspace import reap
 from scylla_gha.store import RunFolder, read_record, write_record
 
@@ -119,6 +119,7 @@ def open_journey(
         ToolError: an agent or its access is missing.
     """
     reap()
+    temporary.reap()
     library = options.library()
     agents = find_agents(library.experiment(experiment), install=True)
     require_access(agents, library.experiment(experiment).judges, tape)

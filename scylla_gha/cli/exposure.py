@@ -4,6 +4,7 @@ A key is real where requests go to a provider. One for an address of loopback is
 proxy of one's own, which holds what is worth stealing itself), and a recording needs none at all.
 """
 
+import ctypes
 import ipaddress
 import os
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,6 @@ from urllib.parse import urlsplit
 
 import click
 
-from scylla_gha import proc
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.errors import RefusedError
@@ -24,6 +24,7 @@ from scylla_gha.sandboxes.base import Sandbox
 
 KEY: Final = "ANTHROPIC_API_KEY"
 BEARERS: Final = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # the second is of a subscription
+_SET_DUMPABLE: Final = 4  # PR_SET_DUMPABLE of <linux/prctl.h>
 
 
 def guard_keys(journey: Journey, tape: Tape, sandbox: Sandbox, *, allowed: bool) -> None:
@@ -91,8 +92,16 @@ def withheld() -> Iterator[None]:
     """
     kept = {name: os.environ.pop(name) for name in (KEY, *BEARERS) if name in os.environ}
     if kept:
-        proc.close_memory()
+        _close_memory()
     try:
         yield
     finally:
         os.environ.update(kept)
+
+
+def _close_memory() -> None:
+    """Let no other process of this user, unless it is root's, trace this one, or read its memory and environment.
+
+    It holds for this process alone: what it starts can be read. There is no core dump of it either.
+    """
+    ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)

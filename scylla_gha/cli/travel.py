@@ -104,7 +104,9 @@ def _allowed(journey: Journey, cell: Cell) -> AbstractContextManager[str | None]
 def _made(journey: Journey, cell: Cell, place: CellFolder) -> Trial:
     _clear_way(journey, cell, place)
     attempts = [_attempt_left_in(folder, journey.redactor) for folder in place.attempts()]
-    trial = _try(journey, cell, place, attempts)
+    if not (attempts and attempts[-1].outcome.measures_agent):  # else killed between the two records
+        attempts = _try(journey, cell, place, attempts)
+    trial = _sum_up(journey, cell, attempts)
     write_record(place.trial, trial)
     return trial
 
@@ -131,7 +133,7 @@ def _attempt_left_in(folder: AttemptFolder, redactor: Redactor) -> Attempt:
                    retryable=True, started_at=began, seconds=0.0, usage=Usage(), redactions=sweep.found)  # fmt: skip
 
 
-def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt]) -> Trial:
+def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt]) -> list[Attempt]:
     """Attempt the cell until an outcome stands, with a doubling pause after faults that do not measure the agent."""
     retry = journey.plan.experiment.retry
     for turn in range(retry.attempts):
@@ -142,6 +144,10 @@ def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt
         last = turn == retry.attempts - 1
         if last or not attempt.retryable or journey.cancel.wait(retry.backoff_seconds * 2**turn):
             break
+    return attempts
+
+
+def _sum_up(journey: Journey, cell: Cell, attempts: list[Attempt]) -> Trial:
     arm = journey.plan.arm(cell.arm)
     image = journey.boxes.boxing.image(journey.scenario(cell.scenario).scenario.tools, arm)
     versions = {

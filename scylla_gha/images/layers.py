@@ -184,5 +184,8 @@ def _layer(key: str, cache: Path, make: Callable[[Path], None], *, fresh: bool =
             make(unfinished)
             unfinished.replace(place)
             with place.open("rb") as file:
-                told.write_text(hashlib.file_digest(file, "sha256").hexdigest(), encoding="ascii")
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            untold = place.with_suffix(".making.sha256")
+            untold.write_text(sha256, encoding="ascii")
+            untold.replace(told)  # whole or not at all: it says that the layer is there
         return Layer(place, told.read_text(encoding="ascii"))

@@ -20,7 +20,6 @@ import select
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from scylla_gha.model.isolation import Isolation
 from scylla_gha.proc import Cancel, Finished, Limits, Streams
 from scylla_gha.sandboxes.base import ENVIRONMENT, Box
 from scylla_gha.sandboxes.container import GATEWAY_PORT, GATEWAY_SOCKET
+from scylla_gha.sandboxes.temporary import temporary
 
 _INSIDE: Final = "/run/scylla"
 _USER: Final = 1000
@@ -76,8 +76,8 @@ class BubblewrapSandbox:
         if why := lacking():
             raise SandboxError(why)
         env = {**ENVIRONMENT, "PATH": box.path, "HOME": str(box.home), "TMPDIR": str(box.home), **box.extra}
-        with tempfile.TemporaryDirectory(prefix="scylla-") as folder:
-            status = Path(folder, "status")
+        with temporary() as folder:
+            status = folder / "status"
             wrapped = ("/bin/sh", "-c", _START, "sh", str(status), *_command(argv, box))
             finished = proc.run(wrapped, cwd=box.cwd, env=env, streams=streams, limits=limits, cancel=cancel)
             told = _told(status)

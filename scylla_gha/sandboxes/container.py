@@ -6,7 +6,6 @@ import json
 import os
 import select
 import socket
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from scylla_gha.model import experiment
 from scylla_gha.proc import Hit, Limits
 from scylla_gha.sandboxes import engine
 from scylla_gha.sandboxes.base import Box
+from scylla_gha.sandboxes.temporary import temporary
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -63,8 +63,8 @@ def socket_folder() -> Iterator[Path]:
     The folder may be entered by anybody who finds it, so by a container's user, and lies in one that only this user of
     the host may enter.
     """
-    with tempfile.TemporaryDirectory(prefix="scylla-") as private:
-        folder = Path(private, "s")
+    with temporary() as private:
+        folder = private / "s"
         folder.mkdir()
         folder.chmod(0o711)
         yield folder

@@ -60,11 +60,13 @@ def _version(host: str) -> str:
 
 
 def answers() -> bool:
-    """Whether an engine can be used here."""
+    """Whether an engine can be used here; one that is just starting or ending cannot."""
+    from docker.errors import DockerException
+
     try:
         with contextlib.closing(connect()) as api:
             return bool(api.ping())
-    except SandboxError:
+    except (SandboxError, OSError, DockerException):
         return False
 
 

@@ -86,7 +86,8 @@ def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> Start:
 
 def _make(place: Path, commit: str, repo: str, fixture: Path | None, cache: Path) -> None:
     new = place.with_name(f"{place.name}.{os.getpid()}.tmp")
-    shutil.rmtree(new, ignore_errors=True)
+    for left in place.parent.glob(f"{place.name}.*.tmp"):  # by a process that was killed; who lives waits for the lock
+        shutil.rmtree(left, ignore_errors=True)
     try:
         init(new / "git")
         if fixture is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.engine import found_by
 from tests.support.faults import (
     JUDGES,
     KEY,
@@ -92,7 +93,9 @@ def gateway_of(process: int) -> int:
     raise AssertionError("there is no gateway")
 
 
-def test_a_gateway_killed_in_the_middle_is_no_fault_of_the_agent(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("running_engine")
+@pytest.mark.parametrize("sandbox", ["host", "docker"])
+def test_a_gateway_killed_in_the_middle_is_no_fault_of_the_agent(tmp_path: Path, sandbox: str) -> None:
     killed: list[int] = []
 
     def kill_once(body: Body) -> Answer:
@@ -102,11 +105,12 @@ def test_a_gateway_killed_in_the_middle_is_no_fault_of_the_agent(tmp_path: Path)
         os.kill(killed[0], signal.SIGKILL)
         return Hang()
 
-    agents_repository(tmp_path)
+    agents_repository(tmp_path, sandbox=sandbox)
     with (
         serve(kill_once) as provider,
-        running("evaluate", "greet", "--yes", cwd=tmp_path, env=dict(access(tmp_path, provider))) as process,
-    ):
+        running("evaluate", "greet", "--yes", cwd=tmp_path,
+                env=dict(access(tmp_path, provider, **found_by()))) as process,
+    ):  # fmt: skip
         _, err = process.communicate(timeout=120)
     found = left(tmp_path)
     first, second = found.record("trial.json")["attempts"]

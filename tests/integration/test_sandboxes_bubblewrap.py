@@ -202,3 +202,39 @@ def test_the_gateway_is_reached_by_its_socket_and_by_nothing_else(bubbles: Bubbl
         until(lambda: host.gateway.alive)
         made = host.gateway.close(door)
     assert (made.requests, made.usage.usd, provider.keys) == (1, pytest.approx(EACH), [KEY])
+
+
+MANY = """
+import os, time
+started = 0
+try:
+    while started < 300:  # enough to show it; the machine has room for more
+        if os.fork() == 0:
+            time.sleep(600.0523)
+        started += 1
+except OSError:
+    pass
+print(started, flush=True)
+time.sleep(600)
+"""
+
+
+def test_as_many_processes_as_it_starts_end_with_it_and_their_number_is_limited_where_it_is_not_root(
+    bubbles: Bubbles,
+) -> None:
+    uid = os.geteuid()
+    own = sum(1 for path in Path("/proc").iterdir() if path.name.isdecimal() and path.stat().st_uid == uid)
+    bubbles.limits = Limits(3, processes=own + 100)
+    ended = bubbles.python(MANY)
+    assert ended.timed_out
+    started = int(bubbles.out)
+    assert started == 300 if uid == 0 else 0 < started < 300
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"600.0523" in content(path)]
+    assert left == []
+
+
+def content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -31,20 +31,26 @@ def an_engine(folder: Path) -> Iterator[None]:
         yield
         return
     folder.mkdir(exist_ok=True)
-    before = os.environ.get("DOCKER_HOST")
-    os.environ["DOCKER_HOST"] = f"unix://{folder}/sock"
-    with (folder / "users").open("w") as users, (folder / "starting").open("w") as starting:
+    with at(folder), (folder / "users").open("w") as users, (folder / "starting").open("w") as starting:
         fcntl.flock(starting, fcntl.LOCK_EX)
         fcntl.flock(users, fcntl.LOCK_SH)
         if not engine.answers():
             _start(folder)
         fcntl.flock(starting, fcntl.LOCK_UN)
-        try:
-            yield
-        finally:
-            os.environ.pop("DOCKER_HOST")
-            if before:
-                os.environ["DOCKER_HOST"] = before
+        yield
+
+
+@contextlib.contextmanager
+def at(folder: Path) -> Iterator[None]:
+    """Have `DOCKER_HOST` lead to the folder's socket."""
+    before = os.environ.get("DOCKER_HOST")
+    os.environ["DOCKER_HOST"] = f"unix://{folder}/sock"
+    try:
+        yield
+    finally:
+        os.environ.pop("DOCKER_HOST")
+        if before:
+            os.environ["DOCKER_HOST"] = before
 
 
 def found_by() -> dict[str, str]:

@@ -1,11 +1,13 @@
 """Run the repository's own tests, as they were at the start, against the sources as they are now.
 
 Each outcome is reported by a plugin that is loaded before any of the repository's code, through a
-file descriptor; the names of the expected tests are in tests.txt.
+file descriptor, with a word that only the plugin was told; the names of the expected tests are in
+tests.txt.
 """
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -20,38 +22,41 @@ from _pytest.reports import TestReport
 sys.dont_write_bytecode = True
 write, close, dump = os.write, os.close, json.dumps
 
-class Plugin:
-    def __init__(self):
-        self.outcomes = {}
-    def pytest_runtest_logreport(self, report):
-        name = report.nodeid
-        good = type(report) is TestReport and report.outcome == 'passed'
-        self.outcomes[name] = self.outcomes.get(name, True) and good
-        if report.when == 'teardown':
-            write(descriptor, (dump([name, self.outcomes[name]]) + chr(10)).encode())
+def plugin(descriptor, word):
+    outcomes = {}
 
-descriptor = int(sys.argv[1])
+    class Plugin:
+        def pytest_runtest_logreport(self, report):
+            name = report.nodeid
+            good = type(report) is TestReport and report.outcome == 'passed'
+            outcomes[name] = outcomes.get(name, True) and good
+            if report.when == 'teardown':
+                write(descriptor, (dump([word, name, outcomes[name]]) + chr(10)).encode())
+
+    return Plugin()
+
 options = ['-q', '-p', 'no:cacheprovider', '-c', 'pyproject.toml', '--rootdir', '.', 'tests']
-pytest.main(options, plugins=[Plugin()])
+pytest.main(options, plugins=[plugin(int(sys.argv[1]), sys.stdin.readline().strip())])
 """
 
 
 def _session(tree: Path, home: str) -> tuple[dict[str, bool], str]:
     receiver, sender = os.pipe()
+    word = secrets.token_hex()
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC"}
     with os.fdopen(receiver, encoding="utf-8") as stream:
         process = subprocess.Popen(
             [sys.executable, "-I", "-B", "-c", RUN, str(sender)],
             cwd=tree,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             pass_fds=[sender],
         )
         os.close(sender)
         try:
-            output = process.communicate(timeout=25)[0].decode("utf-8", "replace")
+            output = process.communicate(word.encode(), timeout=25)[0].decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
             output = "the tests did not end"
         finally:
@@ -60,10 +65,11 @@ def _session(tree: Path, home: str) -> tuple[dict[str, bool], str]:
         outcomes: dict[str, bool] = {}
         for line in stream.read().splitlines():
             try:
-                name, passed = json.loads(line)
-            except ValueError:
+                said, name, passed = json.loads(line)
+            except (ValueError, TypeError):
                 continue
-            outcomes[str(name)] = outcomes.get(str(name), True) and passed is True
+            if said == word:
+                outcomes[str(name)] = outcomes.get(str(name), True) and passed is True
     return outcomes, output
 
 

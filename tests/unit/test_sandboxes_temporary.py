@@ -1,0 +1,59 @@
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.sandboxes.temporary import reap, temporary
+
+NOBODY = 2**22 + 1  # above any process's number
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def left(place: Path, name: str) -> Path:
+    folder = place / name
+    (folder / "s").mkdir(parents=True)
+    (folder / "s" / "socket").touch()
+    return folder
+
+
+def test_it_is_this_users_alone_and_gone_afterwards(place: Path) -> None:
+    with temporary() as folder:
+        assert folder.parent == place
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "x").touch()
+        reap()
+        assert (folder / "x").exists(), "its owner lives"
+    assert list(place.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed(place: Path) -> None:
+    left(place, f"scylla-{NOBODY}-abc_1")
+    reap()
+    assert list(place.iterdir()) == []
+
+
+def test_what_another_process_holds_stays_also_where_its_number_says_nothing_here(place: Path) -> None:
+    folder = left(place, f"scylla-{NOBODY}-abc")
+    lock = os.open(folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    reap()
+    os.close(lock)
+    assert (folder / "s" / "socket").exists()
+
+
+def test_other_things_stay(place: Path) -> None:
+    names = ("scylla-x", "scylla-1-", f"other-{NOBODY}-abc", f"scylla-{NOBODY}-a b")
+    for name in names:
+        left(place, name)
+    (place / f"scylla-{NOBODY}-file").touch()
+    (place / f"scylla-{NOBODY}-link").symlink_to(place / "scylla-x")
+    reap()
+    assert {path.name for path in place.iterdir()} == {*names, f"scylla-{NOBODY}-file", f"scylla-{NOBODY}-link"}
+    assert (place / "scylla-x" / "s" / "socket").exists()
