@@ -104,7 +104,8 @@ class Reach(Record):
     """What a scenario's agent may reach beside its model; checks reach nothing."""
 
     hosts: Annotated[
-        tuple[NamedHost, ...], Field(description="such as pypi.org, *.example.org, example.org:8443; else none")
+        tuple[NamedHost, ...],
+        Field(description="such as packages.example.org, *.example.org, example.org:8443; else none"),
     ] = ()
 
 

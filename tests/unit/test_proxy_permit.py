@@ -9,8 +9,12 @@ SECRET = "fixture-token-0123456789-canary"
 
 
 def test_by_default_nothing_is_allowed() -> None:
-    assert not Permit().allows("pypi.org", 443)
-    assert (Permit().words, Permit().token("pypi.org", 443), Permit().place("pypi.org", 443)) == ("none", None, None)
+    assert not Permit().allows("packages.example.org", 443)
+    assert (
+        Permit().words,
+        Permit().token("packages.example.org", 443),
+        Permit().place("packages.example.org", 443),
+    ) == ("none", None, None)
 
 
 def test_a_token_is_for_its_host_and_allows_no_tunnel_to_it() -> None:

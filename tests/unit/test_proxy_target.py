@@ -8,9 +8,9 @@ from scylla_gha.proxy.target import Target, of_absolute, of_tunnel
 @pytest.mark.parametrize(
     ("text", "host", "port"),
     [
-        ("pypi.org:443", "pypi.org", 443),
-        ("PyPI.org:443", "pypi.org", 443),
-        ("pypi.org.:443", "pypi.org", 443),
+        ("packages.example.org:443", "packages.example.org", 443),
+        ("PyPI.org:443", "packages.example.org", 443),
+        ("packages.example.org.:443", "packages.example.org", 443),
         ("XN--Bcher-kva.example:443", "xn--bcher-kva.example", 443),
         ("192.0.2.1:8443", "192.0.2.1", 8443),
         ("[2001:DB8:0::1]:443", "2001:db8::1", 443),
@@ -23,11 +23,11 @@ def test_one_host_has_one_spelling(text: str, host: str, port: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", ":443", "pypi.org", "pypi.org:", "pypi.org:0", "pypi.org:65536", "pypi.org:-1", "pypi.org:+443",
-     "pypi.org:443:443", "pypi.org..:443", ".:443", "pypi.org/:443", "user@pypi.org:443", "user:pw@pypi.org:443",
-     "pypi.org%2e:443", "pypi.org\r\nX:443", "pypi.org\x00:443", "pypi.org :443", "bücher.example:443", "127.1:443",
+    ["", ":443", "packages.example.org", "packages.example.org:", "packages.example.org:0", "packages.example.org:65536", "packages.example.org:-1", "packages.example.org:+443",
+     "packages.example.org:443:443", "packages.example.org..:443", ".:443", "packages.example.org/:443", "user@packages.example.org:443", "user:pw@packages.example.org:443",
+     "packages.example.org%2e:443", "packages.example.org\r\nX:443", "packages.example.org\x00:443", "packages.example.org :443", "bücher.example:443", "127.1:443",
      "2130706433:443", "0x7f000001:443", "0177.0.0.1:443", "127.0.0.01:443", "[::1%lo]:443", "[v1.x]:443", "::1:443",
-     "http://pypi.org:443", "pypi.org:\u0664\u0664\u0663"],
+     "http://packages.example.org:443", "packages.example.org:\u0664\u0664\u0663"],
 )  # fmt: skip
 def test_what_is_no_host_and_port(text: str) -> None:
     assert of_tunnel(text) is None
@@ -36,10 +36,10 @@ def test_what_is_no_host_and_port(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "host", "port", "path"),
     [
-        ("http://pypi.org", "pypi.org", 80, "/"),
-        ("HTTP://PyPI.org./simple/?q=a#".removesuffix("#"), "pypi.org", 80, "/simple/?q=a"),
-        ("http://pypi.org?q=a", "pypi.org", 80, "/?q=a"),
-        ("http://pypi.org:8080//b/../c%2e%2e", "pypi.org", 8080, "//b/../c%2e%2e"),
+        ("http://packages.example.org", "packages.example.org", 80, "/"),
+        ("HTTP://PyPI.org./simple/?q=a#".removesuffix("#"), "packages.example.org", 80, "/simple/?q=a"),
+        ("http://packages.example.org?q=a", "packages.example.org", 80, "/?q=a"),
+        ("http://packages.example.org:8080//b/../c%2e%2e", "packages.example.org", 8080, "//b/../c%2e%2e"),
         ("http://[2001:db8::1]/x@y", "2001:db8::1", 80, "/x@y"),
     ],
 )
@@ -49,10 +49,10 @@ def test_a_url_is_read(text: str, host: str, port: int, path: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "/", "pypi.org", "//pypi.org/", "https://pypi.org/", "ftp://pypi.org/", "http:/pypi.org/", "http:///x",
-     "http://user@pypi.org/", "http://user:pw@pypi.org/", "http://pypi.org\\@x/", "http://pypi.org#x",
-     "http://pypi.org/#x", "http://pypi.org/a b", "http://pypi.org/\r\nX: 1", "http://pypi.org/ü", "http://pypi.org:/",
-     "http://pypi.org:0/", "http://pypi.org:99999/", "http://127.1/", " http://pypi.org/"],
+    ["", "/", "packages.example.org", "//packages.example.org/", "https://packages.example.org/", "ftp://packages.example.org/", "http:/packages.example.org/", "http:///x",
+     "http://user@packages.example.org/", "http://user:pw@packages.example.org/", "http://packages.example.org\\@x/", "http://packages.example.org#x",
+     "http://packages.example.org/#x", "http://packages.example.org/a b", "http://packages.example.org/\r\nX: 1", "http://packages.example.org/ü", "http://packages.example.org:/",
+     "http://packages.example.org:0/", "http://packages.example.org:99999/", "http://127.1/", " http://packages.example.org/"],
 )  # fmt: skip
 def test_what_is_no_such_url(text: str) -> None:
     assert of_absolute(text) is None
