@@ -105,7 +105,7 @@ class Reach(Record):
 
     hosts: Annotated[
         tuple[NamedHost, ...],
-        Field(description="such as packages.example.org, *.example.org, example.org:8443; else none"),
+        Field(description="such as pkg.example, *.example.org, example.org:8443; else none"),
     ] = ()
 
 

@@ -85,18 +85,18 @@ def test_the_host_is_that_of_the_url_and_credentials_stay_here(host: Host, plain
 
 
 def test_what_is_not_listed_is_refused_by_name_and_counted(host: Host, plain: Site) -> None:
-    door = host.lane(permit=Permit(hosts=("packages.example.org",), local={f"{NAME}:{plain.port}": plain.place}))
+    door = host.lane(permit=Permit(hosts=("pkg.test",), local={f"{NAME}:{plain.port}": plain.place}))
     by_http = fetch(door, "http://elsewhere.example.com/x")
     assert (by_http.status, by_http.headers["reason"]) == (403, "elsewhere.example.com:80 is not allowed")
-    assert b"not among the hosts that this task may reach (packages.example.org, " in by_http.body
-    for wanted in ("elsewhere.example.com:443", "packages.example.org:22", f"127.0.0.1:{plain.port}", f"localhost:{plain.port}",
+    assert b"not among the hosts that this task may reach (pkg.test, " in by_http.body
+    for wanted in ("elsewhere.example.com:443", "pkg.test:22", f"127.0.0.1:{plain.port}", f"localhost:{plain.port}",
                    f"[::1]:{plain.port}", f"[::ffff:127.0.0.1]:{plain.port}"):  # fmt: skip
         with tunnel(door, wanted) as (_, said):
             assert said.startswith(b"HTTP/1.1 403 "), wanted
     host.gateway.close(door)
     made = account(journal(host))
     assert (made.allowed, sum(made.refused.values())) == ({}, 7)
-    assert (made.refused["elsewhere.example.com"], made.refused["packages.example.org:22"]) == (2, 1)
+    assert (made.refused["elsewhere.example.com"], made.refused["pkg.test:22"]) == (2, 1)
     assert plain.headers == []
 
 

@@ -204,7 +204,7 @@ def test_a_scenario_folder_knows_its_files(tmp_path: Path) -> None:
         scenario_folder(scenario=scenario(tools=Tools(python={"ruff": "1"}))),
         scenario_folder(scenario=scenario(tools=Tools(system=("git",)))),
         scenario_folder(scenario=scenario(container="python:3.12")),
-        scenario_folder(scenario=scenario(network={"hosts": ("packages.example.org",)})),
+        scenario_folder(scenario=scenario(network={"hosts": ("pkg.test",)})),
     ],
     ids=["prompt", "last newline", "start state", "packages", "programs", "container", "hosts"],
 )

@@ -9,11 +9,11 @@ SECRET = "fixture-token-0123456789-canary"
 
 
 def test_by_default_nothing_is_allowed() -> None:
-    assert not Permit().allows("packages.example.org", 443)
+    assert not Permit().allows("pkg.test", 443)
     assert (
         Permit().words,
-        Permit().token("packages.example.org", 443),
-        Permit().place("packages.example.org", 443),
+        Permit().token("pkg.test", 443),
+        Permit().place("pkg.test", 443),
     ) == ("none", None, None)
 
 

@@ -8,9 +8,9 @@ from scylla_gha.proxy.target import Target, of_absolute, of_tunnel
 @pytest.mark.parametrize(
     ("text", "host", "port"),
     [
-        ("packages.example.org:443", "packages.example.org", 443),
-        ("PyPI.org:443", "packages.example.org", 443),
-        ("packages.example.org.:443", "packages.example.org", 443),
+        ("pkg.test:443", "pkg.test", 443),
+        ("PyPI.org:443", "pkg.test", 443),
+        ("pkg.test.:443", "pkg.test", 443),
         ("XN--Bcher-kva.example:443", "xn--bcher-kva.example", 443),
         ("192.0.2.1:8443", "192.0.2.1", 8443),
         ("[2001:DB8:0::1]:443", "2001:db8::1", 443),
@@ -23,11 +23,11 @@ def test_one_host_has_one_spelling(text: str, host: str, port: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", ":443", "packages.example.org", "packages.example.org:", "packages.example.org:0", "packages.example.org:65536", "packages.example.org:-1", "packages.example.org:+443",
-     "packages.example.org:443:443", "packages.example.org..:443", ".:443", "packages.example.org/:443", "user@packages.example.org:443", "user:pw@packages.example.org:443",
-     "packages.example.org%2e:443", "packages.example.org\r\nX:443", "packages.example.org\x00:443", "packages.example.org :443", "bücher.example:443", "127.1:443",
+    ["", ":443", "pkg.test", "pkg.test:", "pkg.test:0", "pkg.test:65536", "pkg.test:-1", "pkg.test:+443",
+     "pkg.test:443:443", "pkg.test..:443", ".:443", "pkg.test/:443", "user@pkg.test:443", "user:pw@pkg.test:443",
+     "pkg.test%2e:443", "pkg.test\r\nX:443", "pkg.test\x00:443", "pkg.test :443", "bücher.example:443", "127.1:443",
      "2130706433:443", "0x7f000001:443", "0177.0.0.1:443", "127.0.0.01:443", "[::1%lo]:443", "[v1.x]:443", "::1:443",
-     "http://packages.example.org:443", "packages.example.org:\u0664\u0664\u0663"],
+     "http://pkg.test:443", "pkg.test:\u0664\u0664\u0663"],
 )  # fmt: skip
 def test_what_is_no_host_and_port(text: str) -> None:
     assert of_tunnel(text) is None
@@ -36,10 +36,10 @@ def test_what_is_no_host_and_port(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "host", "port", "path"),
     [
-        ("http://packages.example.org", "packages.example.org", 80, "/"),
-        ("HTTP://PyPI.org./simple/?q=a#".removesuffix("#"), "packages.example.org", 80, "/simple/?q=a"),
-        ("http://packages.example.org?q=a", "packages.example.org", 80, "/?q=a"),
-        ("http://packages.example.org:8080//b/../c%2e%2e", "packages.example.org", 8080, "//b/../c%2e%2e"),
+        ("http://pkg.test", "pkg.test", 80, "/"),
+        ("HTTP://PyPI.org./simple/?q=a#".removesuffix("#"), "pkg.test", 80, "/simple/?q=a"),
+        ("http://pkg.test?q=a", "pkg.test", 80, "/?q=a"),
+        ("http://pkg.test:8080//b/../c%2e%2e", "pkg.test", 8080, "//b/../c%2e%2e"),
         ("http://[2001:db8::1]/x@y", "2001:db8::1", 80, "/x@y"),
     ],
 )
@@ -49,10 +49,10 @@ def test_a_url_is_read(text: str, host: str, port: int, path: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "/", "packages.example.org", "//packages.example.org/", "https://packages.example.org/", "ftp://packages.example.org/", "http:/packages.example.org/", "http:///x",
-     "http://user@packages.example.org/", "http://user:pw@packages.example.org/", "http://packages.example.org\\@x/", "http://packages.example.org#x",
-     "http://packages.example.org/#x", "http://packages.example.org/a b", "http://packages.example.org/\r\nX: 1", "http://packages.example.org/ü", "http://packages.example.org:/",
-     "http://packages.example.org:0/", "http://packages.example.org:99999/", "http://127.1/", " http://packages.example.org/"],
+    ["", "/", "pkg.test", "//pkg.test/", "https://pkg.test/", "ftp://pkg.test/", "http:/pkg.test/", "http:///x",
+     "http://user@pkg.test/", "http://user:pw@pkg.test/", "http://pkg.test\\@x/", "http://pkg.test#x",
+     "http://pkg.test/#x", "http://pkg.test/a b", "http://pkg.test/\r\nX: 1", "http://pkg.test/ü", "http://pkg.test:/",
+     "http://pkg.test:0/", "http://pkg.test:99999/", "http://127.1/", " http://pkg.test/"],
 )  # fmt: skip
 def test_what_is_no_such_url(text: str) -> None:
     assert of_absolute(text) is None

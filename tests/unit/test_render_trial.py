@@ -107,10 +107,10 @@ def test_the_proof_of_the_treatment_is_told(delivery: Delivery, said: str) -> No
 
 
 def test_hosts_that_were_sought_are_shown_by_name() -> None:
-    network = Reached(allowed={"packages.example.org": 3}, refused={"a.org": 1, "b.org:22": 2})
+    network = Reached(allowed={"pkg.test": 3}, refused={"a.org": 1, "b.org:22": 2})
     attempt = make_attempt(network=network)
     text = shown(make_dossier(Work(number=1, attempt=attempt), trial=make_trial(CELL, attempt)))
-    assert "network   reached: packages.example.org 3\n" in text
+    assert "network   reached: pkg.test 3\n" in text
     assert "network   refused: a.org 1, b.org:22 2\n" in text
     silent = make_attempt(network=Reached())
     assert "network" not in shown(make_dossier(Work(number=1, attempt=silent), trial=make_trial(CELL, silent)))

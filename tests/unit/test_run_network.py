@@ -43,7 +43,7 @@ def work(tmp_path: Path, folder: AttemptFolder, script: str, *hosts: str, packag
 
 def test_an_agents_client_is_refused_what_its_scenario_does_not_declare(tmp_path: Path, folder: AttemptFolder) -> None:
     script = f"{ASK} dear x; {FETCH} http://a.example.org/ https://a.example.org/ https://localhost.example.org:22/"
-    made = work(tmp_path, folder, script, "packages.example.org")
+    made = work(tmp_path, folder, script, "pkg.test")
     said = folder.file("transcript.jsonl").read_text().splitlines()
     assert said == [
         "Hi.",
