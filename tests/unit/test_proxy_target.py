@@ -9,7 +9,7 @@ from scylla_gha.proxy.target import Target, of_absolute, of_tunnel
     ("text", "host", "port"),
     [
         ("pkg.test:443", "pkg.test", 443),
-        ("PyPI.org:443", "pkg.test", 443),
+        ("PKG.test:443", "pkg.test", 443),
         ("pkg.test.:443", "pkg.test", 443),
         ("XN--Bcher-kva.example:443", "xn--bcher-kva.example", 443),
         ("192.0.2.1:8443", "192.0.2.1", 8443),
@@ -37,7 +37,7 @@ def test_what_is_no_host_and_port(text: str) -> None:
     ("text", "host", "port", "path"),
     [
         ("http://pkg.test", "pkg.test", 80, "/"),
-        ("HTTP://PyPI.org./simple/?q=a#".removesuffix("#"), "pkg.test", 80, "/simple/?q=a"),
+        ("HTTP://PKG.test./simple/?q=a#".removesuffix("#"), "pkg.test", 80, "/simple/?q=a"),
         ("http://pkg.test?q=a", "pkg.test", 80, "/?q=a"),
         ("http://pkg.test:8080//b/../c%2e%2e", "pkg.test", 8080, "//b/../c%2e%2e"),
         ("http://[2001:db8::1]/x@y", "2001:db8::1", 80, "/x@y"),
