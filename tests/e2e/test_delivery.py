@@ -63,6 +63,7 @@ variants: [VARIANT]
 models: [claude-sonnet-5]
 repetitions: REPETITIONS
 baseline: BASELINE.claude-code.claude-sonnet-5
+sandbox: host
 limits: {timeout_seconds: 60, LIMITS}
 """
 

@@ -32,6 +32,7 @@ def test_what_an_engine_loses_is_done_again_when_it_is_back(tmp_path: Path) -> N
         assert told[2] is not None
         assert told[2].result is not None
         assert told[2].result.passed
+        engine.await_removals()
         with contextlib.closing(engine.connect()) as api:
             assert api.containers(all=True) == []
             # the one of the container that was lost; by its owner, it is removed at the next start
