@@ -14,6 +14,8 @@ _CHUNK: Final = 1 << 18
 _HEADER: Final = 8
 _STDERR: Final = 2
 _ASK_SECONDS: Final = 0.5
+_QUIET_SECONDS: Final = 0.3  # after its end: what is on its way from the engine comes in less
+_REST_SECONDS: Final = 2.0  # and a child that goes on talking is not listened to for longer
 
 End = Literal["ended", "timed_out", "cancelled", "output"]
 
@@ -77,7 +79,9 @@ class Pump:
             while True:
                 writable = self._wait(until, writing=pending is not None)
                 if isinstance(writable, str):
-                    return writable
+                    if writable == "ended":
+                        self._take_rest()
+                    return "output" if self.outputs.cut else writable
                 if writable and pending is not None:
                     pending = self._send(pending, source)
                 if not self._receive():
@@ -92,8 +96,16 @@ class Pump:
                 if not self._receive():
                     return True
             elif not self.running():
+                self._take_rest()
                 return True
         return False
+
+    def _take_rest(self) -> None:
+        """Take what the process said while the engine was asked whether it runs, which it may have ended with."""
+        until = time.monotonic() + _REST_SECONDS
+        while (left := until - time.monotonic()) > 0:
+            if not select.select([self.stream], [], [], min(left, _QUIET_SECONDS))[0] or not self._receive():
+                return
 
     def _wait(self, until: float, *, writing: bool) -> End | bool:
         """Wait for something to do; True when the stream takes bytes."""

@@ -91,3 +91,37 @@ def test_after_the_limit_it_drains_until_the_end_or_the_next_limit(pair: tuple[s
     theirs.close()
     assert Pump(ours, taken, lambda: True, None).drain(time.monotonic() + 60)
     assert out.getvalue() == b"last"
+
+
+def test_what_is_said_while_the_engine_is_asked_is_not_lost(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+
+    def running() -> bool:
+        theirs.sendall(frame(OUT, b"the ver"))
+        threading.Timer(0.1, theirs.sendall, (frame(OUT, b"dict"),)).start()
+        return False
+
+    taken, out, _ = outputs()
+    assert Pump(ours, taken, running, None).run(None, time.monotonic() + 60) == "ended"
+    assert out.getvalue() == b"the verdict"
+    assert Pump(ours, taken, running, None).drain(time.monotonic() + 60)
+    assert out.getvalue() == b"the verdict" * 2
+
+
+def test_a_child_that_goes_on_talking_is_not_listened_to_for_ever(pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    stop = threading.Event()
+
+    def talk() -> None:
+        while not stop.wait(0.05):
+            theirs.sendall(frame(OUT, b"on and "))
+
+    talker = threading.Thread(target=talk)
+
+    def running() -> bool:
+        talker.start()
+        return False
+
+    assert Pump(ours, outputs()[0], running, None).run(None, time.monotonic() + 60) == "ended"
+    stop.set()
+    talker.join()
