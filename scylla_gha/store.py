@@ -26,15 +26,16 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.record import Record, slug
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +247,37 @@ def read_lines(path: Path, kind: type[R]) -> Iterator[R]:
                     raise ConfigError(f"{path}:{number}: not a {kind.__name__}: {error.errors()[0]['msg']}") from None
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file; run `scylla-gha collect` first") from None
+
+
+def read_journal(path: Path, line: TypeAdapter[T], what: str) -> list[T]:
+    """The records of a file that is written line by line, in order of time; none where there is no file.
+
+    Args:
+        path: of the file.
+        line: what each is.
+        what: they tell of, for the message.
+
+    Raises:
+        ConfigError: a line other than a torn last one is no such record.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    records = []
+    for number, content in enumerate(lines[:-1], start=1):  # what follows the last line's end is torn or empty
+        try:
+            records.append(line.validate_json(content))
+        except ValidationError as error:
+            message = f"{path}:{number}: no record of {what}: {error.errors()[0]['msg']}; move the file away to go on"
+            raise ConfigError(message) from None
+    return records
+
+
+def open_journal(path: Path) -> IO[bytes]:
+    """Open a journal for appending, unbuffered; a torn last line goes, and folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("a+b", buffering=0)
+    file.seek(0)
+    file.truncate(file.read().rfind(b"\n") + 1)
+    return file

@@ -63,9 +63,7 @@ def _no_containers(library: Library) -> str | None:
     """Why containers cannot be had here, or None."""
     if not engine.answers():
         return "no container engine answers"
-    if not layers.can_make_base(library.image(), cache_root()):
-        return "mmdebstrap, which images are made by, is not here (apt-get install mmdebstrap)"
-    return None
+    return None if layers.is_base_made(library.image(), cache_root()) else layers.lacking()
 
 
 @dataclass

@@ -7,7 +7,7 @@ import click
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.cli import options
-from scylla_gha.errors import ConfigError
+from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.images import store
 from scylla_gha.plan import agent_name, select
 from scylla_gha.sandboxes import engine
@@ -79,9 +79,9 @@ def show(*, as_json: bool) -> None:
 @options.yes
 def prune(*, yes: bool) -> None:
     """Remove the toolkit's images that no container uses, its cached layers, and what killed runs left behind."""
-    if not yes:
-        click.confirm("Remove all images of scylla-gha and the cached layers?", abort=True, err=True)
     with contextlib.closing(engine.connect()) as api:
+        if not (yes or options.confirmed("Remove all images of scylla-gha and the cached layers?")):
+            raise RefusedError("not confirmed; nothing was removed; --yes removes without asking")
         reaped = engine.reap(api)
         images, layers = store.prune(api, cache_root())
     click.echo(f"removed {images} images, {layers} cached layers, {len(reaped)} leftovers of killed runs", err=True)

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
-from scylla_gha.errors import ConfigError
 from scylla_gha.model.record import Record
 from scylla_gha.model.traffic import Answered, Asked, Component, Tokens
 from scylla_gha.model.trial import NO_USAGE, Usage
+from scylla_gha.store import open_journal, read_journal
 
 UNMATCHED: Final = "unmatched_request"
 _LINE: Final[TypeAdapter[Asked | Answered]] = TypeAdapter(Annotated[Asked | Answered, Field(discriminator="kind")])
@@ -50,11 +50,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         """Open for appending; a torn last line goes."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab", buffering=0)
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            self._file.truncate(content.rfind(b"\n") + 1)
+        self._file = open_journal(path)
 
     def write(self, record: Asked | Answered) -> None:
         """Append one line; when this returns, the death of this process cannot lose it."""
@@ -71,18 +67,7 @@ def read(path: Path) -> list[Asked | Answered]:
     Raises:
         ConfigError: a line other than a torn last one is no such record.
     """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    records = []
-    for number, line in enumerate(lines[:-1], start=1):  # what follows the last line's end is torn or empty
-        try:
-            records.append(_LINE.validate_json(line))
-        except ValidationError as error:
-            message = f"{path}:{number}: no record of traffic: {error.errors()[0]['msg']}; move the file away to go on"
-            raise ConfigError(message) from None
-    return records
+    return read_journal(path, _LINE, "traffic")
 
 
 def account(path: Path) -> Account:

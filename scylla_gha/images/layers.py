@@ -39,9 +39,14 @@ find "$1" -xdev -type f -perm /6000 -exec chmod a-s {} +
 """
 
 
-def can_make_base(recipe: Recipe, cache: Path) -> bool:
-    """Whether the lowest layer is made already, or what makes it is here."""
-    return is_base_made(recipe, cache) or shutil.which("mmdebstrap") is not None
+def lacking() -> str | None:
+    """What the lowest layer cannot be made for want of, and what to do; None where nothing is."""
+    if shutil.which("mmdebstrap") is None:
+        return "images are made by mmdebstrap, which is not here; on Debian and Ubuntu: apt-get install mmdebstrap"
+    if os.geteuid() and shutil.which("newuidmap") is None:
+        return ("for a user other than root, mmdebstrap needs newuidmap, which is not here; on Debian and Ubuntu: "
+                "apt-get install uidmap")  # fmt: skip
+    return None
 
 
 def is_base_made(recipe: Recipe, cache: Path) -> bool:
@@ -64,9 +69,8 @@ def base_layer(recipe: Recipe, cache: Path, *, fresh: bool = False) -> Layer:
                     for name, number in (("dev", AGENT), ("keeper", KEEPER)))  # fmt: skip
 
     def make(into: Path) -> None:
-        if shutil.which("mmdebstrap") is None:
-            raise ToolError("images are made by mmdebstrap, which is not here; on Debian and Ubuntu: "
-                            "apt-get install mmdebstrap")  # fmt: skip
+        if why := lacking():
+            raise ToolError(why)
         leave = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT]
         argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(recipe.packages)}", *leave,
                 f"--customize-hook={_FINISH}{users}", recipe.release, str(into)]  # fmt: skip

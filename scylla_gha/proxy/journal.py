@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
-from scylla_gha.errors import ConfigError
 from scylla_gha.model.network import Closed, Opened, Reached
 from scylla_gha.proxy.target import Target
+from scylla_gha.store import open_journal, read_journal
 
 FILE: Final = "network.jsonl"
 _MOST: Final = 50  # hosts that are counted apart
@@ -38,8 +38,7 @@ class Journal:
         """
         if not self._path.exists():
             return 0
-        with self._path.open("r+b") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
+        open_journal(self._path).close()
         return max((each.number for each in read(self._path)), default=0)
 
 
@@ -49,18 +48,7 @@ def read(path: Path) -> list[Opened | Closed]:
     Raises:
         ConfigError: a line other than a torn last one is no such record.
     """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    records = []
-    for number, line in enumerate(lines[:-1], start=1):  # what follows the last line's end is torn or empty
-        try:
-            records.append(_LINE.validate_json(line))
-        except ValidationError as error:
-            message = f"{path}:{number}: no record of the network: {error.errors()[0]['msg']}; move the file away"
-            raise ConfigError(message) from None
-    return records
+    return read_journal(path, _LINE, "the network")
 
 
 def account(path: Path) -> Reached:

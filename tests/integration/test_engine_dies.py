@@ -9,7 +9,10 @@ import pytest
 from scylla_gha.model.trial import Outcome
 from scylla_gha.sandboxes import engine
 from tests.integration.test_boxing import CHECKS, SOLVE, boxed, travelled
+from tests.support.command import scylla
+from tests.support.engine import found_by
 from tests.support.killing import is_running
+from tests.support.library import write
 from tests.support.own_engine import OwnEngine, own_engine
 from tests.support.processes import wait_for
 from tests.support.repository import Repository, make_repository
@@ -37,6 +40,22 @@ def test_what_an_engine_loses_is_done_again_when_it_is_back(tmp_path: Path) -> N
             assert api.containers(all=True) == []
             # the one of the container that was lost; by its owner, it is removed at the next start
             assert all(volume["Labels"][engine.OWNER] == engine.owner() for volume in api.volumes()["Volumes"] or ())
+        prune(tmp_path)
+
+
+def prune(folder: Path) -> None:
+    """All images go, and the layers of a cache; but not unasked."""
+    layer = write(folder / "cache/layers/one.tar", "a layer")
+    env = {**found_by(), "SCYLLA_CACHE": str(folder / "cache")}
+    unasked = scylla("image", "prune", cwd=folder, env=env)
+    assert (unasked.code, layer.exists()) == (6, True)
+    assert "nothing was removed; --yes" in unasked.err
+    said = scylla("image", "prune", "--yes", cwd=folder, env=env)
+    assert said.code == 0, said.err
+    assert " images, 1 cached layers, " in said.err
+    assert not layer.exists()
+    with contextlib.closing(engine.connect()) as api:
+        assert api.images() == []
 
 
 def solve_without_the_image(repository: Repository, runs: Path) -> None:

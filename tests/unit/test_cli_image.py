@@ -23,7 +23,8 @@ def test_what_cannot_be_built_is_named_before_an_engine_is_asked(
     assert message in said.err
 
 
-def test_nothing_is_removed_unasked(tmp_path: Path) -> None:
+def test_without_an_engine_nothing_is_asked_and_it_says_what_to_do(tmp_path: Path) -> None:
     said = scylla("image", "prune", cwd=tmp_path, env={"DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
-    assert said.code == 130
-    assert "Remove all images" in said.err
+    assert said.code == 5
+    assert "Remove all images" not in said.err
+    assert "apt-get install docker.io" in said.err

@@ -44,3 +44,8 @@ def test_the_start_imports_nothing_heavy(code: str) -> None:
     script = f"{code}\nimport sys\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert HEAVY & set(done.stdout.split()) == set()
+
+
+def test_checks_that_scenarios_have_alike_stay_alike() -> None:
+    """A scenario's folder is whole by itself, so what several need is in each; mended in one, it is mended in all."""
+    assert len({path.read_bytes() for path in (ROOT / "scenarios").rglob("checks/ownsuite.py")}) == 1

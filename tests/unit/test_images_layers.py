@@ -30,22 +30,32 @@ def test_the_keeper_is_in_its_layer(tmp_path: Path) -> None:
     assert made.sha256 == hashlib.sha256(made.path.read_bytes()).hexdigest()
 
 
-def test_a_system_is_made_where_it_is_in_the_cache_and_can_be_where_its_maker_is_here(
+def test_a_system_is_made_once_and_then_needs_its_maker_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = Recipe(id="base", release="bookworm", packages=("python3",))
-    monkeypatch.setenv("PATH", "/nowhere")
+    programs = {"mmdebstrap": "#!/bin/sh\nfor into; do :; done; echo system >$into\n", "newuidmap": "#!/bin/sh\n"}
+    makers = write_tree(tmp_path / "bin", programs)
+    for name in programs:
+        (makers / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{makers}:/usr/bin:/bin")
+    assert layers.lacking() is None
     assert not layers.is_base_made(recipe, tmp_path)
-    assert not layers.can_make_base(recipe, tmp_path)
-    maker = write_tree(tmp_path / "bin", {"mmdebstrap": "#!/bin/sh\nfor into; do :; done; echo system >$into\n"})
-    (maker / "mmdebstrap").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{maker}:/usr/bin:/bin")
-    assert layers.can_make_base(recipe, tmp_path)
-    assert not layers.is_base_made(recipe, tmp_path)
-    layers.base_layer(recipe, tmp_path)
+    made = layers.base_layer(recipe, tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")
     assert layers.is_base_made(recipe, tmp_path)
-    assert layers.can_make_base(recipe, tmp_path)
+    assert layers.base_layer(recipe, tmp_path) == made
+
+
+@pytest.mark.parametrize(("user", "why"), [(0, None), (1000, "apt-get install uidmap")])
+def test_who_is_not_root_needs_more_to_make_a_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, why: str | None
+) -> None:
+    (write_tree(tmp_path, {"mmdebstrap": "#!/bin/sh\n"}) / "mmdebstrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    found = layers.lacking()
+    assert found is None if why is None else (found or "").endswith(why)
 
 
 def test_a_layer_is_made_once(tmp_path: Path) -> None:
