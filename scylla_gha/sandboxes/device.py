@@ -37,6 +37,7 @@ class _Watch:
         self._terminal, self._process, self._until, self._cancel = terminal, process, until, cancel
         self._size: tuple[int, int] | None = None
         self._asked = time.monotonic()
+        self._gone = False
         self.end: End = "ended"
 
     def look(self, quiet: bool) -> bool:
@@ -51,7 +52,9 @@ class _Watch:
         if now >= self._until:
             self.end = "timed_out"
             return True
-        if not quiet or now < self._asked + 1:
-            return False
-        self._asked = now
-        return not self._process.running()
+        if quiet and self._gone:
+            return True
+        if quiet and now >= self._asked + 1:
+            self._asked = now
+            self._gone = not self._process.running()  # what it said meanwhile is still to be passed on
+        return False
