@@ -66,7 +66,9 @@ one, other = (subprocess.Popen(["sleep", "600"], start_new_session=True) for _ i
 orphans.begin("KILL", -one.pid)
 (watcher,) = (int(task) for task in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
               if int(task) not in (one.pid, other.pid))
-Path("watcher").write_bytes(Path(f"/proc/{watcher}/environ").read_bytes())
+while not (environ := Path(f"/proc/{watcher}/environ").read_bytes()):
+    time.sleep(0.01)  # it is just becoming the shell
+Path("watcher").write_bytes(environ)
 os.kill(watcher, 9)
 os.waitpid(watcher, 0)
 orphans.begin("KILL", -other.pid)
