@@ -2,28 +2,40 @@
 
 import functools
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
 
 from scylla_gha.config.library import Library, ScenarioFolder
+from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.journal import account
 from scylla_gha.judges.blind import read_wording
 from scylla_gha.judges.court import court_digest
 from scylla_gha.judges.panel import Judge
 from scylla_gha.judges.probes import again_key, has_known_answers, known_key
+from scylla_gha.judges.score import score_alone
 from scylla_gha.model.judgment import Judgment, judgment_key
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.result import Result
-from scylla_gha.model.scenario import Scenario
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
 from scylla_gha.store import CellFolder, RunFolder, find_judgment, read_record, traffic_of, write_lines
+
+# Columns of a row that an attempt has under the same name.
+_AS_IT_IS: Final = (
+    "started_at", "seconds", "first_byte_seconds", "tool_seconds", "characters", "requests", "repeated_requests",
+    "turns", "failed_tool_calls", "base_commit", "workspace_digest",
+)  # fmt: skip
 
 
 def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
     """Write `results.jsonl`: one row for every planned cell with a trial under the planned key; and `controls.jsonl`.
 
     Raises:
-        ConfigError: a stored record is not what it must be.
+        ConfigError: a stored record is not what it must be, or the rows are imported.
     """
+    if plan.imported:
+        raise ConfigError(f"{folder.root}: its rows are imported, and there is nothing to collect; run `scylla-gha "
+                          "import` again to read them anew")  # fmt: skip
     experiment = plan.experiment
     court = court_digest(experiment.judges, library.roots, experiment.model_settings.judge)
     write_lines(folder.results, _rows(plan, folder, library, court))
@@ -36,10 +48,10 @@ def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterat
     for cell in plan.cells:
         place = folder.cell(cell.id)
         trial = read_record(place.trial, Trial)
-        if trial is not None and trial.key == cell.key:
+        if trial is not None and trial.key == cell.key and not trial.is_older_than(plan.not_before):
             scenario = library.scenario(cell.scenario)
             judged = find_judgment(place, _key(plan, cell, trial, scenario, court))
-            yield _row(plan, cell, trial, judged, scenario.scenario, _judging_usd(place))
+            yield _row(plan, cell, _Worked(trial, judged, scenario), _judging_usd(place))
 
 
 def _key(plan: Plan, cell: Cell, trial: Trial, scenario: ScenarioFolder, court: str) -> str:
@@ -52,45 +64,74 @@ def _judging_usd(place: CellFolder) -> float | None:
     return functools.reduce(Usage.plus, (account(path).usage for path in journals), NO_USAGE).usd
 
 
-def _row(
-    plan: Plan, cell: Cell, trial: Trial, judgment: Judgment | None, scenario: Scenario, judge_usd: float | None
-) -> Result:
-    arm = plan.arm(cell.arm)
-    last = trial.last
+@dataclass(frozen=True, slots=True)
+class _Worked:
+    """What there is of a cell."""
+
+    trial: Trial
+    judgment: Judgment | None
+    folder: ScenarioFolder
+
+
+def _row(plan: Plan, cell: Cell, worked: _Worked, judge_usd: float | None) -> Result:
+    trial, judgment, scenario = worked.trial, worked.judgment, worked.folder.scenario
+    arm, last = plan.arm(cell.arm), trial.last
     outcome, reason = _outcome(trial, judgment)
     measures = outcome.measures_agent
-    score = judgment.result if measures and judgment else None
-    usage = trial.usage
-    unscored = [item for item in judgment.items if item.value is None] if judgment else []
     return Result(
         experiment=plan.experiment.id, cell=cell.id, key=cell.key, epoch=plan.epoch,
         scenario=cell.scenario, category=scenario.category, size=scenario.size, difficulty=scenario.difficulty,
         arm=cell.arm, agent=arm.agent, agent_version=last.agent_version or arm.version, model=arm.model,
         variant=arm.variant.id if arm.variant else None, repetition=cell.repetition,
-        outcome=outcome, reason=reason, measures_agent=measures, judged=score is not None,
-        passed=score.passed if score else None,
-        score=score.score if score else None,
-        grade=score.grade if score else None,
-        progress=score.progress if score else None,
-        items_na=len(unscored), items_unjudged=sum(1 for item in unscored if item.by == "judge"),
-        broken_guards=len(score.broken) if score else 0,
-        attempts=len(trial.attempts), seconds=last.seconds, turns=last.turns,
-        tool_calls=sum(last.tool_calls.values()), failed_tool_calls=last.failed_tool_calls,
-        blocked_calls=len(last.safety_net.blocked) if last.safety_net else None,
-        unread_calls=last.safety_net.unread if last.safety_net else None,
-        **usage.model_dump(), judge_usd=judge_usd,
-        unadjusted=" ".join(last.unadjusted), judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
+        outcome=outcome, reason=reason, measures_agent=measures,
+        **_verdict(worked, measures=measures), **_effort(trial), **trial.usage.model_dump(), judge_usd=judge_usd,
+        judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
         subscription=any(attempt.subscription for attempt in trial.attempts)
         or bool(judgment and judgment.subscription),
-        network_refused=sum(last.network.refused.values()) if last.network else None,
-        delivered=last.delivery.proved if last.delivery else None,
-        delivery_unverified="; ".join(last.delivery.unverified) or None if last.delivery else None,
-        files_changed=len(last.diff.files) if last.diff else None,
-        lines_changed=last.diff.added + last.diff.deleted if last.diff else None,
-        base_commit=last.base_commit, workspace_digest=last.workspace_digest, sandbox=trial.sandbox,
+        human_usd=scenario.human_baseline_usd, sandbox=trial.sandbox,
         **(trial.isolation.model_dump() if trial.isolation else {}),
-        redactions=sum(attempt.redactions for attempt in trial.attempts),
     )  # fmt: skip
+
+
+def _verdict(worked: _Worked, *, measures: bool) -> dict[str, Any]:
+    """The columns of what the trial was found to be worth."""
+    judgment, rubric = worked.judgment, worked.folder.rubric
+    score = judgment.result if measures and judgment else None
+    parts = judgment.categories if score and judgment else ()
+    answers = judgment.answers if score and judgment else ()
+    items = judgment.items if judgment else ()
+    unscored = [item for item in items if item.value is None]
+    return {
+        "judged": score is not None,
+        **{name: getattr(score, name, None) for name in ("passed", "score", "grade", "progress")},
+        "threshold": rubric.pass_threshold,
+        "points": sum(part.achieved for part in parts) if parts else None,
+        "points_max": sum(part.maximum for part in parts) if parts else None,
+        "judge_scores": {answer.judge: score_alone(rubric, items, answer) for answer in answers},
+        "items_na": len(unscored), "items_unjudged": sum(item.by == "judge" for item in unscored),
+        "guards": sum(point.guard for point in worked.folder.scenario.checkpoints),
+        "broken_guards": len(score.broken) if score else 0,
+    }  # fmt: skip
+
+
+def _effort(trial: Trial) -> dict[str, Any]:
+    """The columns of what the agent did, and what it took."""
+    last = trial.last
+    return {
+        **{name: getattr(last, name) for name in _AS_IT_IS},
+        "attempts": len(trial.attempts),
+        "generation_seconds": last.generation_seconds if last.requests else None,
+        "tool_calls": sum(last.tool_calls.values()), "tools": last.tool_calls,
+        "blocked_calls": len(last.safety_net.blocked) if last.safety_net else None,
+        "unread_calls": last.safety_net.unread if last.safety_net else None,
+        "unadjusted": " ".join(last.unadjusted),
+        "network_refused": sum(last.network.refused.values()) if last.network else None,
+        "delivered": last.delivery.proved if last.delivery else None,
+        "delivery_unverified": "; ".join(last.delivery.unverified) or None if last.delivery else None,
+        "files_changed": len(last.diff.files) if last.diff else None,
+        "lines_changed": last.diff.added + last.diff.deleted if last.diff else None,
+        "redactions": sum(attempt.redactions for attempt in trial.attempts),
+    }  # fmt: skip
 
 
 def _outcome(trial: Trial, judgment: Judgment | None) -> tuple[Outcome, str]:

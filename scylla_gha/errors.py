@@ -12,6 +12,8 @@
 | 7 | `validate --execute` found a scenario that does not hold |
 | 8 | the run ended early; what was done is kept |
 | 9 | the run ended since its budget is spent; what was done is kept and reported |
+| 10 | a gate did not hold: `compare --fail-on`, or the experiment's |
+| 11 | GitHub could not be asked, or refused: no access, no such repository, its rate limit, the network |
 | 130 | interrupted; what was done is kept |
 
 A message names the file, key or cell, says what is wrong and what to do. What an agent does wrong is never an
@@ -69,3 +71,15 @@ class BudgetError(ScyllaError):
     """The budget of the experiment or of a role was spent before all planned cells were done."""
 
     exit_code = 9
+
+
+class GateError(ScyllaError):
+    """A verdict is not what was demanded of it; the report is there."""
+
+    exit_code = 10
+
+
+class GitHubError(ScyllaError):
+    """GitHub gave no answer, or refused to."""
+
+    exit_code = 11

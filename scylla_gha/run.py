@@ -218,6 +218,7 @@ def _attempt(
 ) -> Attempt:
     calls = [call for step in reading.trajectory.steps for call in step.tool_calls]
     account = traffic.account
+    timed = [call.seconds for call in calls if call.seconds is not None]
     return Attempt(
         number=number,
         outcome=reading.outcome,
@@ -230,6 +231,7 @@ def _attempt(
         repeated_requests=account.retries,
         first_byte_seconds=account.first_byte_seconds,
         generation_seconds=account.generation_seconds,
+        tool_seconds=round(sum(timed), 3) if timed else None,
         characters={str(part): count for part, count in account.characters.items()},
         adjusted=account.adjusted,
         unadjusted=account.unadjusted,

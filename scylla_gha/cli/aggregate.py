@@ -6,6 +6,7 @@ import click
 
 from scylla_gha.aggregate import aggregate
 from scylla_gha.cli import options
+from scylla_gha.cli.analysing import analysis_of
 from scylla_gha.cli.conclude import stored_probes
 from scylla_gha.model.plan import Unstarted
 from scylla_gha.model.result import Result
@@ -23,6 +24,7 @@ def command(experiment: str, runs: Path) -> None:
     """  # noqa: D301
     folder = options.run_folder(runs, experiment)
     rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, Unstarted)
-    made = aggregate(options.stored_plan(folder), rows, stored_probes(folder), unstarted)
+    plan = options.stored_plan(folder)
+    made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan))
     write_record(folder.report("json"), made)
     click.echo(str(folder.report("json")))

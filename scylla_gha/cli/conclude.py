@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from scylla_gha.aggregate import aggregate
+from scylla_gha.cli.analysing import analysis_of
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from scylla_gha.model.plan import Plan, Unstarted
@@ -23,8 +24,13 @@ def stored_probes(folder: RunFolder) -> Iterator[Probe]:
 def conclude(plan: Plan, folder: RunFolder, library: Library) -> Report:
     """Collect, aggregate and render what there is, whole or not."""
     collect(plan, folder, library)
+    return summarise(plan, folder)
+
+
+def summarise(plan: Plan, folder: RunFolder) -> Report:
+    """Aggregate and render the rows that a folder holds."""
     rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, Unstarted)
-    made = aggregate(plan, rows, stored_probes(folder), unstarted)
+    made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan))
     write_record(folder.report("json"), made)
     report(made, folder)
     return made

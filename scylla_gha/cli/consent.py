@@ -51,7 +51,7 @@ def due_work(journey: Journey) -> Work:
 
 
 def _is_run(journey: Journey, cell: Cell) -> bool:
-    return not journey.fresh and stored_trial(cell, journey.folder.cell(cell.id)) is not None
+    return not journey.fresh and stored_trial(cell, journey.folder.cell(cell.id), journey.plan.not_before) is not None
 
 
 def _to_judge(journey: Journey) -> Iterator[Cell]:
@@ -61,7 +61,7 @@ def _to_judge(journey: Journey) -> Iterator[Cell]:
         if all(item.checks for item in journey.scenario(cell.scenario).rubric.items):
             continue  # code decides all of it
         place = journey.folder.cell(cell.id)
-        trial = stored_trial(cell, place)
+        trial = stored_trial(cell, place, journey.plan.not_before)
         judgment = find_judgment(place, journey.key(cell, trial)) if trial else None
         if journey.fresh or judgment is None or judgment.error:
             yield cell

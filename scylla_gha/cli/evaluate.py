@@ -10,6 +10,8 @@ from scylla_gha.cli.access import reach, require_access
 from scylla_gha.cli.conclude import conclude, show
 from scylla_gha.cli.consent import ask_to_spend
 from scylla_gha.cli.exposure import guard_keys
+from scylla_gha.cli.foresight import refuse_futile_gate
+from scylla_gha.cli.gate import hold_gate
 from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.planning import find_agents, make_plan, tell
@@ -18,6 +20,7 @@ from scylla_gha.cli.travel import travel
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Unstarted
+from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan import Choice, refuse_above_budget
 from scylla_gha.proc import Cancel
@@ -70,6 +73,7 @@ def command(
     journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)
     refuse_above_budget(journey.plan)
+    refuse_futile_gate(journey.plan, folder, choice)
     guard_keys(journey, tape, SANDBOXES[journey.plan.sandbox], allowed=allow_exposed_keys)
     ask_to_spend(journey, tape, yes=yes)
     journey.keep = keep
@@ -80,12 +84,19 @@ def command(
     finally:
         made = conclude(journey.plan, folder, journey.library)
     show(made, folder, as_json=as_json)
+    _end(journey, made, choice)
+
+
+def _end(journey: Journey, made: Report, choice: Choice) -> None:
+    """Say what is missing, or that the gate does not hold; a part of an experiment is not held against it."""
     if made.counts.judged < made.counts.planned:
         lack = f"{made.counts.planned - made.counts.judged} of {made.counts.planned} cells have no judged trial"
         refused = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in journey.stopped.items())
         end_for_budget(journey, lack)
         raise IncompleteError(f"{lack}: {journey.full or refused or 'the report lists them, with reasons'}; "
                               "run the same command again to fill them")  # fmt: skip
+    if not choice.only:
+        hold_gate(journey.plan.experiment, made)
 
 
 def end_for_budget(journey: Journey, lack: str) -> None:
@@ -107,6 +118,7 @@ def _dry_run(experiment: str, choice: Choice, folder: RunFolder, jobs: int) -> N
     for cell in made.cells:
         click.echo(cell.id)
     refuse_above_budget(made)
+    refuse_futile_gate(made, folder, choice)
 
 
 def open_journey(
@@ -124,7 +136,8 @@ def open_journey(
     agents = find_agents(library.experiment(experiment), install=True)
     require_access(agents, library.experiment(experiment).judges, tape)
     made = make_plan(experiment, library, agents, choice, folder)
-    stored = [trial for cell in made.cells if (trial := stored_trial(cell, folder.cell(cell.id)))]
+    taken = (stored_trial(cell, folder.cell(cell.id), made.not_before) for cell in made.cells)
+    stored = [trial for trial in taken if trial]
     if fresh:
         _ask(stored, yes=yes)
     elif stored:

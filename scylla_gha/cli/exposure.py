@@ -5,7 +5,6 @@ proxy of one's own, which holds what is worth stealing itself), and a recording 
 """
 
 import ctypes
-import ipaddress
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from scylla_gha.cli.options import Tape
 from scylla_gha.errors import RefusedError
 from scylla_gha.gateway.settings import ANTHROPIC
 from scylla_gha.model.plan import Plan
+from scylla_gha.proxy.addresses import is_loopback
 from scylla_gha.sandboxes import bubblewrap
 from scylla_gha.sandboxes.base import Sandbox
 
@@ -73,14 +73,7 @@ def has_real_key(tape: Tape, environ: Mapping[str, str]) -> bool:
     """Whether requests will go to a provider with a key of this environment."""
     if tape.replay is not None or not any(environ.get(name) for name in (KEY, *BEARERS)):
         return False
-    return not _is_loopback(urlsplit(environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC).hostname or "")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return not is_loopback(urlsplit(environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC).hostname or "")
 
 
 @contextmanager

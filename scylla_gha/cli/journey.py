@@ -1,5 +1,6 @@
 """What the lanes of one run share: the plan, where it is kept, who works on it, and what is known so far."""
 
+import datetime
 import functools
 import threading
 from collections.abc import Iterable
@@ -119,10 +120,12 @@ class Journey:
         return found
 
 
-def stored_trial(cell: Cell, place: CellFolder) -> Trial | None:
-    """The trial that makes working on the cell needless."""
+def stored_trial(cell: Cell, place: CellFolder, not_before: datetime.datetime | None = None) -> Trial | None:
+    """The trial that makes working on the cell needless; one that was started too early does not."""
     trial = read_record(place.trial, Trial)
-    return trial if trial and trial.key == cell.key and trial.outcome.measures_agent else None
+    if trial is None or trial.key != cell.key or trial.is_older_than(not_before):
+        return None
+    return trial if trial.outcome.measures_agent else None
 
 
 def finish(futures: Iterable[Future[None]], cancel: Cancel) -> None:

@@ -107,7 +107,8 @@ def _tried(plan: Plan, folder: RunFolder, only: tuple[str, ...]) -> _Trials:
         raise ConfigError(
             f"--only {' '.join(only)!r} matches none of {len(plan.cells)} cells; one is {plan.cells[0].id}"
         )
-    return [(cell, trial) for cell in chosen if (trial := stored_trial(cell, folder.cell(cell.id)))]
+    stored = ((cell, stored_trial(cell, folder.cell(cell.id), plan.not_before)) for cell in chosen)
+    return [(cell, trial) for cell, trial in stored if trial]
 
 
 def _judged(journey: Journey, tried: _Trials) -> list[Tried]:

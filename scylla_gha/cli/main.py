@@ -20,11 +20,18 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "collect": ("collect", "Turn a run's records into rows, results.jsonl."),
     "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
     "report": ("report", "Render the report: a table here, and report.md."),
+    "aa": ("aa", "Hold each arm against itself: does the verdict stay silent?"),
+    "power": ("power", "What an experiment can see, by scenarios, repetitions and USD."),
+    "history": ("history", "Follow arms over several runs: against a pinned one, changes, drift."),
     "show": ("show", "Show why a cell's trial passed or failed."),
     "shell": ("shell", "Open the box of a cell as its agent had it."),
+    "compare": ("compare", "Two sets of results against each other: B against A, scenario by scenario."),
+    "import": ("importing", "Take in another tool's rows: CSV, JSON lines, Parquet, Harbor jobs, Inspect logs."),
+    "export": ("export", "Give rows to other tools: CSV, Parquet, JUnit, Inspect, ATIF, ProfileRow."),
     "validate": ("validate", "Check configuration and scenarios; --execute proves each scenario."),
     "inventory": ("inventory", "Measure what an agent CLI brings by itself, for the proof of delivery."),
     "image": ("image", "Build, list and remove the images of the Docker sandbox."),
+    "reverts": ("reverts", "How often a repository's merged pull requests were reverted."),
     "schemas": ("schemas", "Write the JSON Schemas of the YAML files."),
 }
 

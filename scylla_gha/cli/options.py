@@ -10,6 +10,7 @@ import click
 
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan
 from scylla_gha.plan import Choice
 from scylla_gha.store import RunFolder, read_record
@@ -28,6 +29,7 @@ exposed = click.option("--allow-exposed-keys", is_flag=True,
                        help="Let agents work where they could read the provider's key.")  # fmt: skip
 keep = click.option("--keep-workspaces", "keep", type=click.Choice(["none", "failed", "all"]), default="none",
                     show_default=True, help="Copies of what agents left, beside their records.")  # fmt: skip
+MARGIN = float(Experiment.model_fields["margin"].default)  # where no plan says which
 fresh = click.option("--fresh", is_flag=True, help="Run again what is stored; says what that is, and asks.")
 
 

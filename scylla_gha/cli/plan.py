@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.cli.foresight import refuse_futile_gate
 from scylla_gha.cli.planning import find_agents, make_plan, tell
 from scylla_gha.plan import Choice, refuse_above_budget
 from scylla_gha.store import write_record
@@ -38,6 +39,7 @@ def command(
     made = make_plan(experiment, library, agents, choice, folder, draw=not dry_run)
     tell(made, jobs)
     refuse_above_budget(made)
+    refuse_futile_gate(made, folder, choice)
     if not dry_run:
         write_record(folder.plan, made)
     click.echo(made.model_dump_json() if as_json else "\n".join(cell.id for cell in made.cells))

@@ -10,6 +10,7 @@ import click
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import Agent
 from scylla_gha.cli.boxing import Boxes, choose
+from scylla_gha.cli.foresight import foresight
 from scylla_gha.cli.models import model_notes
 from scylla_gha.config.library import Library
 from scylla_gha.config.load import did_you_mean
@@ -92,7 +93,18 @@ def make_plan(
     if sandbox == "docker" and not draw:
         click.echo("the images of the containers are not made now, so the keys are not those of a run", err=True)
     made = plan(experiment, library, known, choice, history_of(folder.results), boxing)
-    return made.model_copy(update={"notes": model_notes(made, library, datetime.datetime.now(datetime.UTC).date())})
+    now = datetime.datetime.now(datetime.UTC)
+    oldest = None if experiment.max_age_days is None else _before(now, experiment.max_age_days)
+    made = made.model_copy(update={"not_before": oldest})
+    return made.model_copy(update={"notes": (*model_notes(made, library, now.date()), *foresight(made, folder))})
+
+
+def _before(now: datetime.datetime, days: float) -> datetime.datetime | None:
+    """So many days ago; None where no calendar goes back so far."""
+    try:
+        return now - datetime.timedelta(days=days)
+    except OverflowError:
+        return None
 
 
 def history_of(results: Path) -> dict[tuple[str, str], list[Spent]]:
@@ -104,7 +116,7 @@ def history_of(results: Path) -> dict[tuple[str, str], list[Spent]]:
         click.echo(f"{results}: is of another version, so the estimate goes without it", err=True)
         return found
     for row in rows:
-        if row.measures_agent:
+        if row.measures_agent and row.seconds is not None:
             judge_usd = row.judge_usd if row.judged and row.judge_usd else None  # 0: perhaps no panel was there
             found[row.scenario, row.arm].append(Spent(row.usd, row.seconds, judge_usd))
     return found

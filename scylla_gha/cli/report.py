@@ -6,7 +6,9 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.cli.conclude import show
+from scylla_gha.cli.gate import hold_gate
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.plan import Plan
 from scylla_gha.model.report import Report
 from scylla_gha.report import report
 from scylla_gha.store import read_record
@@ -17,7 +19,7 @@ from scylla_gha.store import read_record
 @options.runs
 @options.as_json
 def command(experiment: str, runs: Path, *, as_json: bool) -> None:
-    """Show the report of EXPERIMENT, and write report.md from report.json.
+    """Show the report of EXPERIMENT, and write report.md from report.json; ends with 10 where its gate does not hold.
 
     \b
     scylla-gha report quickstart
@@ -28,3 +30,6 @@ def command(experiment: str, runs: Path, *, as_json: bool) -> None:
         raise ConfigError(f"{folder.report('json')}: there is no report; run `scylla-gha aggregate {experiment}` first")
     report(made, folder)
     show(made, folder, as_json=as_json)
+    plan = read_record(folder.plan, Plan)
+    if plan is not None:
+        hold_gate(plan.experiment, made)

@@ -9,6 +9,7 @@ from scylla_gha.cli.access import reach
 from scylla_gha.cli.consent import ask_to_spend
 from scylla_gha.cli.evaluate import end_for_budget, open_journey, work
 from scylla_gha.cli.exposure import guard_keys
+from scylla_gha.cli.foresight import refuse_futile_gate
 from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.planning import tell
 from scylla_gha.errors import IncompleteError
@@ -51,6 +52,7 @@ def command(
     journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
     tell(journey.plan, jobs)
     refuse_above_budget(journey.plan)
+    refuse_futile_gate(journey.plan, folder, choice)
     journey.judging, journey.keep = False, keep
     guard_keys(journey, tape, SANDBOXES[journey.plan.sandbox], allowed=allow_exposed_keys)
     ask_to_spend(journey, tape, yes=yes)

@@ -76,7 +76,7 @@ def _lane(journey: Journey, waiting: _Shared, told: Told) -> None:
 
 def _trial(journey: Journey, cell: Cell, place: CellFolder) -> Trial | None:
     """The cell's trial, stored or made now; None where it is not started, for a reason that is noted."""
-    stored = None if journey.fresh else stored_trial(cell, place)
+    stored = None if journey.fresh else stored_trial(cell, place, journey.plan.not_before)
     if stored is not None:
         return stored
     if cell.arm in journey.stopped:
@@ -112,9 +112,10 @@ def _made(journey: Journey, cell: Cell, place: CellFolder) -> Trial:
 
 
 def _clear_way(journey: Journey, cell: Cell, place: CellFolder) -> None:
-    """Put records of another key aside; they may have been paid for."""
-    owner = read_record(place.cell, Cell)
-    if owner is not None and (journey.fresh or owner.key != cell.key):
+    """Put records of another key, or that are too old, aside; they may have been paid for."""
+    owner, stored = read_record(place.cell, Cell), read_record(place.trial, Trial)
+    is_old = stored is not None and stored.is_older_than(journey.plan.not_before)
+    if owner is not None and (journey.fresh or is_old or owner.key != cell.key):
         aside = journey.folder.aside(owner.id, owner.key)
         aside.parent.mkdir(parents=True, exist_ok=True)
         place.root.rename(aside)

@@ -5,11 +5,12 @@ section 4.1). All N/A is null. A trial passes when the agent completed, the scor
 required checkpoint holds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from scylla_gha.judges.consensus import Agreed, Consensus
 from scylla_gha.model.judgment import CategoryScore, CheckResult, Grade, ItemScore, Score
+from scylla_gha.model.panel import JudgeAnswer
 from scylla_gha.model.rubric import Item, Rubric
 from scylla_gha.model.scenario import ProgressStep, Scenario
 
@@ -91,6 +92,15 @@ def total(categories: Iterable[CategoryScore]) -> float | None:
     """The weighted score in 0..1; None where every item is N/A."""
     parts = [category.weight * category.achieved / category.maximum for category in categories]
     return min(1.0, round(sum(parts), _DIGITS)) if parts else None
+
+
+def score_alone(rubric: Rubric, items: Sequence[ItemScore], answer: JudgeAnswer) -> float | None:
+    """The score by one judge: its values in place of the consensus; None where it left out an item that was valued."""
+    judged = {item.id: answer.score(item.id) for item in items if item.by == "judge" and item.value is not None}
+    if None in judged.values():
+        return None
+    own = (item.model_copy(update={"value": one.value}) if (one := judged.get(item.id)) else item for item in items)
+    return total(score_categories(rubric, own))
 
 
 def grade(score: float, *, excess_cited: bool = False) -> Grade:

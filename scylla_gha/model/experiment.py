@@ -107,6 +107,16 @@ class Experiment(Record):
     prices: Annotated[Slug | None, Field(description="a list of config/prices/; none: each model's own price")] = None
     repetitions: Annotated[int | None, Field(ge=1, le=9999, description="none: each scenario's runs_per_tier")] = None
     baseline: Annotated[Text, Field(description="the arm that the others are compared with")]
+    margin: Annotated[
+        float, Field(gt=0, lt=1, description="a difference of pass rates that counts as none, e.g. 0.05: 5 points")
+    ] = 0.05
+    gate: Annotated[
+        Literal["none", "better", "not_worse"],
+        Field(description="what every arm must be shown to be against the baseline, or the command fails"),
+    ] = "none"
+    max_age_days: Annotated[
+        float | None, Field(gt=0, description="stored trials that are older are run again; none: age does not matter")
+    ] = None
     seed: Annotated[int, Field(description="of the order in which arms are interleaved")] = 0
     limits: Limits = Limits()
     sandbox: Annotated[

@@ -1,10 +1,12 @@
 """The plan: which cells an experiment is, under which keys, and what they may cost."""
 
+import datetime
 from typing import Annotated
 
 from pydantic import Field
 
 from scylla_gha.model.experiment import Experiment, SandboxName
+from scylla_gha.model.imported import Imported
 from scylla_gha.model.record import Record
 from scylla_gha.model.variant import Variant
 
@@ -87,7 +89,16 @@ class Plan(Record):
     estimate: Estimate
     sandbox: Annotated[SandboxName, Field(description="of all agents and checks")] = "host"
     check_images: Annotated[dict[str, str], Field(description="digests of the checks' images, by scenario")] = {}
-    notes: Annotated[tuple[str, ...], Field(description="of models: near their end, not known, without a price")] = ()
+    notes: Annotated[
+        tuple[str, ...],
+        Field(description="of models (near their end, not known, without a price), and of what can be seen"),
+    ] = ()
+    imported: Annotated[Imported | None, Field(description="where rows come from that this toolkit did not make")] = (
+        None
+    )
+    not_before: Annotated[
+        datetime.datetime | None, Field(description="a stored trial that was started earlier is too old, and not taken")
+    ] = None
 
     def arm(self, arm: str) -> Arm:
         """The arm of that id; KeyError where there is none."""

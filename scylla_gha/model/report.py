@@ -1,13 +1,12 @@
 """The report: the answer as data."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
+from scylla_gha.model.analysis import Analysis, Verdict
 from scylla_gha.model.plan import Estimate
 from scylla_gha.model.record import Record
-
-Verdict = Literal["better", "worse", "equivalent", "not_enough_data"]
 
 
 class Counts(Record):
@@ -33,7 +32,7 @@ class ArmSummary(Record):
     grades: dict[str, int]
     outcomes: dict[str, int]
     usd: Annotated[float | None, Field(description="all attempts of all trials; null when one is unknown")]
-    cost_of_pass: Annotated[float | None, Field(description="USD over passes; null when unknown or without a pass")]
+    cost_of_pass: Annotated[float | None, Field(description="of judged trials; null: unknown, or no pass")]
     mean_seconds: float | None
     tokens: Annotated[int | None, Field(description="input, output, cache read and write together")]
 
@@ -62,10 +61,19 @@ class Excluded(Record):
     reason: str
 
 
+class Failure(Record):
+    """Judged trials of an arm that did not pass, for one reason; `cells` are a few of them."""
+
+    arm: str
+    kind: Annotated[str, Field(description="an Outcome, or why a completed trial did not pass")]
+    count: int
+    cells: tuple[str, ...]
+
+
 class Report(Record):
     """All that the renderings show."""
 
-    schema_version: int = 2
+    schema_version: int = 3
     experiment: str
     question: str
     toolkit_version: str
@@ -74,9 +82,11 @@ class Report(Record):
     scenarios: tuple[ScenarioRow, ...]
     comparisons: tuple[Comparison, ...]
     excluded: tuple[Excluded, ...]
+    failures: tuple[Failure, ...] = ()
     delivery: Annotated[
         tuple[int, int] | None, Field(description="trials whose treatment was proved, of those that had one")
     ] = None
     judge_usd: Annotated[float | None, Field(description="of all judging and all controls; null when one is unknown")]
     warnings: tuple[str, ...]
     estimate: Estimate
+    analysis: Annotated[Analysis | None, Field(description="null: the statistics were not installed")] = None

@@ -1,5 +1,6 @@
 """The result: one flat row per trial, the statistics' only input."""
 
+import datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from scylla_gha.model.trial import Outcome
 class Result(Record):
     """One line of `results.jsonl`. Null is unknown; every planned cell that left a trial has one."""
 
-    schema_version: int = 1
+    schema_version: int = 2
     experiment: str
     cell: str
     key: str
@@ -28,6 +29,7 @@ class Result(Record):
     model: str | None
     variant: str | None
     repetition: int
+    started_at: datetime.datetime | None = None
     outcome: Outcome
     reason: str
     measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]
@@ -36,11 +38,22 @@ class Result(Record):
     score: Fraction | None
     grade: Grade | None
     progress: Fraction | None
+    threshold: Annotated[Fraction | None, Field(description="of the score, to pass")] = None
+    points: Annotated[float | None, Field(ge=0, description="of all items that apply, without weights")] = None
+    points_max: Annotated[float | None, Field(ge=0, description="that the same items are worth")] = None
+    judge_scores: Annotated[
+        dict[str, Fraction | None],
+        Field(description="by judge: the score, had it alone judged the items for judgment; null: not all"),
+    ] = {}
     items_na: Annotated[int, Field(description="items that were not scored")]
     items_unjudged: Annotated[int, Field(description="those of them that are for the judge panel")]
+    guards: Annotated[int | None, Field(description="checks of the scenario that hold on the base")] = None
     broken_guards: Annotated[int, Field(description="checks that held on the base and no longer do")]
-    attempts: int
-    seconds: Annotated[float, Field(description="wall time of the attempt that stands")]
+    attempts: int | None
+    seconds: Annotated[float | None, Field(description="wall time of the attempt that stands; null: imported without")]
+    first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
+    generation_seconds: Annotated[float | None, Field(description="from first bytes to last ones, summed")] = None
+    tool_seconds: Annotated[float | None, Field(description="of all tool calls, summed; they may overlap")] = None
     usd: Annotated[float | None, Field(description="model cost of all attempts, the failed ones included")]
     judge_usd: Annotated[float | None, Field(description="model cost of all judging, by any panel, at any time")]
     unadjusted: Annotated[str, Field(description="configured settings that requests of the agent went without")] = ""
@@ -50,9 +63,17 @@ class Result(Record):
     output_tokens: int | None
     cache_read_tokens: int | None
     cache_write_tokens: int | None
+    total_tokens: Annotated[int | None, Field(description="of all kinds, of a row that does not tell them apart")] = (
+        None
+    )
+    characters: Annotated[dict[str, int], Field(description="of all requests of the agent, by component")] = {}
+    requests: int | None = None
+    repeated_requests: Annotated[int | None, Field(description="those of them that followed a failed one")] = None
+    human_usd: Annotated[float | None, Field(description="what a person's solution of the scenario costs")] = None
     turns: int | None
-    tool_calls: int
-    failed_tool_calls: int
+    tool_calls: int | None
+    tools: Annotated[dict[str, int], Field(description="tool calls by the tool's name")] = {}
+    failed_tool_calls: int | None
     blocked_calls: Annotated[int | None, Field(description="by the safety net; null: there was none")]
     unread_calls: Annotated[int | None, Field(description="that the safety net allowed without reading them whole")]
     network_refused: Annotated[

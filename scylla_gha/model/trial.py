@@ -126,6 +126,7 @@ class Attempt(Record):
     repeated_requests: Annotated[int, Field(description="those of them that followed a failed one")] = 0
     first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
     generation_seconds: Annotated[float, Field(description="from an answer's first byte to its last, summed")] = 0.0
+    tool_seconds: Annotated[float | None, Field(description="of all tool calls, summed; None: no CLI told")] = None
     characters: Annotated[dict[str, int], Field(description="of all requests, by component")] = {}
     adjusted: Annotated[tuple[str, ...], Field(description="model settings that requests were given")] = ()
     unadjusted: Annotated[tuple[str, ...], Field(description="those that some went without: refused by the model")] = ()
@@ -161,6 +162,10 @@ class Trial(Record):
     def last(self) -> Attempt:
         """The attempt that stands."""
         return self.attempts[-1]
+
+    def is_older_than(self, when: datetime.datetime | None) -> bool:
+        """Whether the attempt that stands began earlier; None is no limit."""
+        return when is not None and self.last.started_at < when
 
     @property
     def usage(self) -> Usage:

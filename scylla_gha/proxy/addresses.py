@@ -71,4 +71,12 @@ def is_public(text: str) -> bool:
     return each.is_global and not (each.is_multicast or each.is_reserved or each.is_unspecified)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a name or address is this machine, by itself: no name but `localhost` is looked up."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b::/32")  # IPv4 behind a translator

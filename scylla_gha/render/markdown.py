@@ -1,71 +1,83 @@
-"""The report as Markdown."""
+"""The report as Markdown: the answer first, then what it rests on, each part only where it says something."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scylla_gha.model.report import Report
-from scylla_gha.render.text import COUNTS_NOTE, HEADINGS, arm_row, plain, totals
+from scylla_gha.render.answers import answers, tally
+from scylla_gha.render.arms import COUNTS_NOTE, HEADINGS, arm_row
+from scylla_gha.render.grid import code, escape, more, raw_table
+from scylla_gha.render.notes import Note, marks, notes, told
+from scylla_gha.render.page import Page, page_of
+from scylla_gha.render.report_changes import changes
+from scylla_gha.render.report_ends import excluded, failures, odd
+from scylla_gha.render.report_judges import judges
+from scylla_gha.render.report_method import method
+from scylla_gha.render.report_money import money
+from scylla_gha.render.report_scenarios import kinds, scenarios
+from scylla_gha.render.report_statistics import statistics
+from scylla_gha.render.report_tiers import families, tiers
+from scylla_gha.render.report_work import reliability, times, tools, work
+from scylla_gha.render.text import totals
 
-_MOST_EXCLUDED: Final = 50
-# GitHub turns these into mentions and links after Markdown, so a backslash does not help: github/cmark-gfm issue 181.
-_REFERENCE: Final = re.compile(r"([@#]|:(?=//)|\bwww(?=\.)|\bGH(?=-[0-9]))", re.IGNORECASE)
-_METHOD: Final = """\
-A trial **passes** when the agent completed, its score reaches the scenario's threshold, and every required checkpoint
-holds. The **score** is the weighted sum of the rubric's categories, each the points achieved of those that apply;
-weights of categories that do not apply are shared out among the others. **Time** is the mean wall time of a trial,
-**USD** the model cost of all its attempts, **USD/pass** that cost over the passes. The interval is Wilson's, at 95 %.
-Rates are over judged trials: faults of provider, sandbox, fixture or judge are excluded, counted, and listed.
-`?` is unknown, `-` is undefined; neither is 0."""
+_MOST_VERDICTS: Final = 10
+_MOST_NOTES: Final = 40
+_PARTS: Final = (
+    changes, tiers, families, scenarios, kinds, work, reliability, judges, tools, times, money, failures, odd, excluded,
+)  # fmt: skip
 
 
 def markdown(report: Report) -> str:
     """The whole report."""
-    return "\n".join(_lines(report)) + "\n"
+    text = "\n".join(_lines(page_of(report)))
+    return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(page: Page) -> Iterator[str]:
+    report, found = page.report, notes(page)
     yield f"# {escape(report.experiment)}"
     yield f"\n{escape(report.question)}\n"
-    yield f"**{totals(report)}** (scylla-gha {report.toolkit_version})\n"
-    yield from _verdicts(report)
-    yield from _table(HEADINGS, (arm_row(arm) for arm in report.arms))
-    yield f"\n{COUNTS_NOTE}"
-    yield "\n## Scenarios: passed of judged\n"
-    arms = [arm.arm for arm in report.arms]
-    rows = ((row.scenario, *(f"{row.passed[arm][0]}/{row.passed[arm][1]}" for arm in arms)) for row in report.scenarios)
-    yield from _table(("scenario", *arms), rows)
-    yield from _excluded(report)
-    if report.warnings:
-        yield "\n## Warnings\n"
-        yield from (f"- {escape(warning)}" for warning in report.warnings)
-    yield f"\n## How this was computed\n\n{_METHOD}"
+    yield from _verdicts(page)
+    yield f"\n**{totals(report)}** (scylla-gha {report.toolkit_version})\n"
+    yield from _arms(page, found)
+    for part in _PARTS:
+        yield from part(page)
+    yield from _warnings(page, found)
+    yield from statistics(page)
+    yield from method(page)
 
 
-def _verdicts(report: Report) -> Iterator[str]:
-    for one in report.comparisons:
-        yield f"- `{one.arm}` against `{one.baseline}`: **{one.verdict}** ({escape(one.why)})"
-    if report.comparisons:
-        yield ""
+def _verdicts(page: Page) -> Iterator[str]:
+    counted = tally(page, _MOST_VERDICTS)
+    if counted:
+        yield f"**{escape(counted)}**\n"
+    for one in answers(page, _MOST_VERDICTS):
+        yield f"- {one.mark} **{escape(one.said)}**: {escape(one.why)}"
+    yield from more(len(page.report.comparisons) - _MOST_VERDICTS, "more verdicts")
 
 
-def _excluded(report: Report) -> Iterator[str]:
-    if not report.excluded:
+def _arms(page: Page, found: Sequence[Note]) -> Iterator[str]:
+    if not page.arms:
         return
-    yield f"\n## Not in the rates: {len(report.excluded)}\n"
-    shown = report.excluded[:_MOST_EXCLUDED]
-    yield from _table(("cell", "outcome", "reason"), ((one.cell, one.outcome, one.reason) for one in shown))
-    if len(report.excluded) > len(shown):
-        yield f"\nand {len(report.excluded) - len(shown)} more, in report.json"
+    if page.left_out:
+        yield f"The {len(page.arms)} best and worst of {len(page.report.arms):,} arms, by pass rate.\n"
+    noted = marks(found)
+    yield from raw_table(HEADINGS, (_row(arm_row(page, arm, wide=True), noted.get(arm.arm, "")) for arm in page.arms))
+    yield from more(page.left_out, "more arms")
+    shared = f"All arms: {code(page.shared)}. " if page.shared else ""
+    small = "; the small numbers are those of the warnings below" if noted else ""
+    yield f"{shared}{COUNTS_NOTE}{small}."
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(headings)} |"
-    yield f"|{'---|' * len(headings)}"
-    yield from (f"| {' | '.join(escape(value) for value in row)} |" for row in rows)
+def _row(values: Sequence[str], noted: str) -> list[str]:
+    first, *others = [escape(value) for value in values]
+    return [f"{first} <sup>{noted}</sup>" if noted else first, *others]
 
 
-def escape(text: str) -> str:
-    """One line of Markdown that shows `text` and does nothing else: no table cell, HTML, link or mention."""
-    line = re.sub(r"([\\`*_\[\]<>|&~])", r"\\\1", plain(text))
-    return _REFERENCE.sub(r"\1<!-- -->", line)
+def _warnings(page: Page, found: Sequence[Note]) -> Iterator[str]:
+    if not found:
+        return
+    yield "\n## Warnings\n"
+    yield from (f"{note.number}. {escape(told(page, note))}" for note in found[:_MOST_NOTES])
+    yield from more(len(found) - _MOST_NOTES, "more warnings")

@@ -78,26 +78,6 @@ def totals(report: Report) -> str:
     return f"{said}{proved}; judges {usd(report.judge_usd)}"
 
 
-HEADINGS = ("arm", "n", "pass", "95 %", "score", "grades", "USD", "USD/pass", "time", "tokens")
-COUNTS_NOTE = "n: planned/ran/judged/scored, or one number where the four are equal"
-
-
-def arm_row(arm: ArmSummary) -> tuple[str, ...]:
-    """One arm under `HEADINGS`."""
-    return (
-        arm.arm,
-        counts(arm.counts),
-        percent(arm.pass_rate),
-        interval(arm),
-        number(arm.mean_score),
-        grades(arm),
-        usd(arm.usd),
-        cost_of_pass(arm),
-        seconds(arm.mean_seconds),
-        tokens(arm.tokens),
-    )
-
-
 def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:
     """Arm ids without the parts that all arms share, and those parts: for places with little room."""
     split = [arm.split(".") for arm in arms]

@@ -14,6 +14,7 @@ from tests.support.engine import found_by
 from tests.support.hello import WRITE, hello
 from tests.support.provider import Provider, Say, serve, tool_results
 from tests.support.repository import write_tree
+from tests.support.rows import TIMES
 
 pytestmark = pytest.mark.usefixtures("running_engine")
 TREATED = """\
@@ -31,7 +32,7 @@ KEY = "sk-ant-canary-1357924680"
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
 OF_THE_CLI = {"PWD", "OLDPWD", "SHLVL", "_"}
 # what may differ between the two: time, the place itself, and the key, which covers it
-OF_THE_PLACE = {"seconds", "sandbox", "key", "network", "keys", "files"}
+OF_THE_PLACE = {*TIMES, "sandbox", "key", "network", "keys", "files"}
 
 
 def written(folder: Path, name: str, sandbox: str) -> str:

@@ -14,13 +14,12 @@ import pytest
 from tests.support.command import scylla
 from tests.support.hello import hello
 from tests.support.provider import serve
+from tests.support.rows import TIMES
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "config/recordings/hello-claude"
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
 KEY = "sk-ant-canary-9876543210"
-# what may differ between a run and its replay: time
-TIMES = {"seconds"}
 REPLAY = "hello-claude-replay"
 
 

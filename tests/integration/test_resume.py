@@ -15,7 +15,14 @@ from tests.support.library import write_model
 from tests.support.processes import ends, number_in
 from tests.support.provider import Say, serve
 from tests.support.records import make_checkpoint, make_model
-from tests.support.repository import CHECKPOINTS, SCENARIO, cache, environment, make_repository
+from tests.support.repository import (
+    CHECKPOINTS,
+    SCENARIO,
+    cache,
+    environment,
+    make_repository,
+    write_greet_experiment,
+)
 from tests.support.standin import ARM, ask, claude_environment, running, say, tell, write_claude_experiment
 
 NOP, ORACLE = f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"
@@ -248,3 +255,39 @@ def test_two_runs_at_once_share_a_new_cache(repo: Path, tmp_path: Path) -> None:
     ):
         said = one.communicate()[1], other.communicate()[1]
     assert (one.returncode, other.returncode) == (0, 0), said
+
+
+def grow_old(repo: Path) -> None:
+    """The trial of one arm, as if it had been run years ago."""
+    stored = repo / "runs/greet" / NOP / "trial.json"
+    stored.write_text(stored.read_text().replace(attempts(repo, NOP)[0]["started_at"], "2020-01-02T03:04:05Z"))
+
+
+def test_a_trial_beyond_the_maximum_age_is_run_again_beside_the_others(repo: Path) -> None:
+    write_greet_experiment(repo, max_age_days=30)
+    evaluate(repo)
+    grow_old(repo)
+    said = scylla("collect", "greet", cwd=repo, env=environment(repo.parent))
+    assert said.code == 0, said.err
+    results = repo / "runs/greet/results.jsonl"
+    assert [json.loads(line)["cell"] for line in results.read_text().splitlines()] == [ORACLE], "it counts as not there"
+    again = evaluate(repo)
+    assert again.code == 0
+    assert "1 of 2 trials are stored under their keys" in again.err
+    assert not attempts(repo, NOP)[0]["started_at"].startswith("2020")
+    (aside,) = (repo / "runs/greet/old").iterdir()
+    assert aside.name.startswith(f"{NOP}--")
+    assert "2020-01-02" in (aside / "trial.json").read_text()
+    assert "2020-01-02" not in results.read_text()
+
+
+def test_a_gate_that_nothing_can_pass_is_refused_before_anything_runs(repo: Path) -> None:
+    write_greet_experiment(repo, gate="better")
+    for command in ("plan", "evaluate", "run"):
+        said = scylla(command, "greet", cwd=repo, env=environment(repo.parent))
+        assert said.code == 6
+        assert "gate better: " in said.err
+        assert " can never pass it: with 1 scenarios and 1 comparison" in said.err
+    assert not (repo / "runs").exists()
+    part = evaluate(repo, "--only", "*--nop--*")
+    assert part.code == 0, "a part of an experiment is not held against its gate"

@@ -35,12 +35,14 @@ class Travelled:
 
 def make_journey(repository: Repository, runs: Path, agents: dict[str, ShellAgent], **given: Any) -> Journey:
     """Plan with the agents, by name; `given` are fields of the experiment, or `cancel` and `fresh`."""
-    how = {name: given.pop(name) for name in ("cancel", "fresh", "judging", "epoch", "keep") if name in given}
+    own = ("cancel", "fresh", "judging", "epoch", "keep", "not_before")
+    how = {name: given.pop(name) for name in own if name in given}
     fields = {"id": "greet", "scenarios": (SCENARIO,), "agents": tuple(agents), "baseline": next(iter(agents)),
               "retry": {"attempts": 3, "backoff_seconds": 0.0}, **given}  # fmt: skip
     library = Library((repository.root,))
     known = {name: Known("1", uses_model=False) for name in agents}
     made = plan(make_experiment(**fields), library, known, Choice(epoch=how.pop("epoch", "")))
+    made = made.model_copy(update={"not_before": how.pop("not_before", None)})
     installed = {name: Installed(agent, "", "1") for name, agent in agents.items()}
     cancel = how.pop("cancel", None) or Cancel()
     return Journey(made, RunFolder(runs), library, installed, cancel, **how)

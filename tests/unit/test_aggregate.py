@@ -126,14 +126,14 @@ def test_grades_come_best_first_and_only_those_there_are() -> None:
     assert list(arm.grades.items()) == [("S", 1), ("A", 2), ("B", 1), ("F", 1)]
 
 
-def test_cost_of_a_pass_pays_for_failures_and_for_trials_that_are_excluded() -> None:
+def test_cost_of_a_pass_pays_for_failures_and_not_for_faults_that_are_none_of_the_agents() -> None:
     first, second, third = cells(3)
     arm = one_arm(
         make_result(first, usd=1.0),
         make_result(second, usd=2.0, **FAILED),
         make_excluded_result(third, Outcome.PROVIDER_ERROR, usd=4.0),
     )
-    assert (arm.usd, arm.cost_of_pass) == (7.0, 7.0)
+    assert (arm.usd, arm.cost_of_pass) == (7.0, 3.0)
 
 
 def test_without_a_pass_the_cost_of_one_is_not_a_number() -> None:
@@ -281,3 +281,20 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
     planned = [*cells(3), *cells(3, "nop")]
     rows = [make_result(cell, score=cell.repetition / 4, agent_version=str(cell.repetition)) for cell in planned]
     assert aggregate(plan_of(*planned), rows) == aggregate(plan_of(*planned), rows[::-1])
+
+
+def test_trials_that_did_not_pass_are_told_by_why() -> None:
+    many = cells(11)
+    kinds: list[dict[str, Any]] = [
+        *[{"score": 0.3, "threshold": 0.6}] * 6, {"outcome": Outcome.TIMEOUT}, {"files_changed": 0},
+        {"broken_guards": 1}, {"score": 0.9, "threshold": 0.6}, {"passed": True},
+    ]  # fmt: skip
+    rows = [make_result(cell, **{"passed": False, **kind}) for cell, kind in zip(many, kinds, strict=True)]
+    found = aggregate(plan_of(*many), rows).failures
+    assert [(one.kind, one.count, len(one.cells)) for one in found] == [
+        ("score below the threshold", 6, 5),
+        ("a required check does not hold", 1, 1),
+        ("broke what worked before", 1, 1),
+        ("changed nothing", 1, 1),
+        ("timeout", 1, 1),
+    ]

@@ -1,3 +1,4 @@
+import datetime
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from scylla_gha.store import RunFolder, write_lines
 from tests.support.agents import ShellAgent
 from tests.support.records import NOTHING, make_arm, make_cell, make_excluded_result, make_experiment, make_result
 from tests.support.records import make_plan as make_plan_record
-from tests.support.repository import SCENARIO, make_repository
+from tests.support.repository import SCENARIO, make_repository, write_greet_experiment
 from tests.support.standin import stand_in
 
 
@@ -159,3 +160,21 @@ def test_rows_of_another_version_are_no_help_and_no_hindrance(
     results.write_text('{"schema_version": 0}\n')
     assert history_of(results) == {}
     assert f"{results}: is of another version" in capsys.readouterr().err
+
+
+def test_what_a_plan_can_see_is_among_its_notes(library: Library, tmp_path: Path) -> None:
+    made = planned(library, RunFolder(tmp_path / "runs"))
+    assert made.notes[-1].startswith("no difference of pass rates can be shown, however large: with 1 scenarios")
+
+
+@pytest.mark.parametrize(("days", "has_limit"), [(None, False), (30.0, True), (1e9, False), (1e300, False)])
+def test_a_maximum_age_becomes_the_moment_before_which_trials_are_too_old(
+    library: Library, tmp_path: Path, days: float | None, has_limit: bool
+) -> None:
+    root = library.roots[0]
+    write_greet_experiment(root, max_age_days=days)
+    made = planned(Library((root,)), RunFolder(tmp_path / "runs"))
+    assert (made.not_before is not None) == has_limit
+    if made.not_before and days:
+        age = datetime.datetime.now(datetime.UTC) - made.not_before
+        assert age >= datetime.timedelta(days=days)

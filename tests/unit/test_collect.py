@@ -6,8 +6,9 @@ from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.isolation import Isolation
-from scylla_gha.model.judgment import ItemScore, Judgment, judgment_key
+from scylla_gha.model.judgment import CategoryScore, ItemScore, Judgment, judgment_key
 from scylla_gha.model.network import Reached
+from scylla_gha.model.panel import JudgeAnswer, JudgeScore
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import NO_USAGE, Blocked, DiffStat, Outcome, Trial, Usage, Watched
 from scylla_gha.store import RunFolder, read_lines
@@ -27,6 +28,13 @@ from tests.support.traffic import write_traffic
 BLOCKED = Blocked(rule="disk", tool="Bash", command="mkfs /dev/sda")
 ISOLATION = Isolation(network="open", keys="exposed", files="open")
 DIFF = DiffStat(files=("a", "b"), added=3, deleted=4, sha256="0")
+
+ITEMS = (ItemScore(id="R1", category="all", points=1.0, value=0.75, by="judge", reason=""),)
+ANSWERS = (
+    JudgeAnswer(judge="one", prompt_digest="",
+                items=(JudgeScore(id="R1", evidence="seen", state="scored", value=0.5),)),
+    JudgeAnswer(judge="two", prompt_digest="", error="it was cut"),
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -52,17 +60,25 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
     attempt = make_attempt(usage=used, turns=7, tool_calls={"Bash": 2, "Edit": 1}, failed_tool_calls=1, diff=DIFF,
                            base_commit="b", workspace_digest="w", agent_version="9",
                            safety_net=Watched(calls=4, blocked=(BLOCKED,), unread=2), redactions=2,
-                           network=Reached(allowed={"a.org": 9}, refused={"b.org": 2, "c.org:22": 1}))  # fmt: skip
+                           network=Reached(allowed={"a.org": 9}, refused={"b.org": 2, "c.org:22": 1}),
+                           requests=5, repeated_requests=1, first_byte_seconds=0.5, generation_seconds=3.0,
+                           tool_seconds=1.5, characters={"tool_input": 7})  # fmt: skip
     score = make_score(score=0.7, grade="B", progress=0.5, broken=("tests",), passed=False)
     write_traffic(folder.cell(CELL.id).attempt(1).file("judge-traffic.jsonl"), 0.25)
-    row = row_of(folder, library, make_trial(CELL, attempt, isolation=ISOLATION), make_judgment(CELL, result=score))
+    achieved = CategoryScore(id="works", weight=1.0, achieved=1.5, maximum=2.0)
+    judgment = make_judgment(CELL, result=score, items=ITEMS, answers=ANSWERS, categories=(achieved,))
+    row = row_of(folder, library, make_trial(CELL, attempt, isolation=ISOLATION), judgment)
     assert row.model_dump(mode="json") == {
-        "schema_version": 1, "experiment": "demo", "cell": CELL.id, "key": CELL.key, "epoch": "",
+        "schema_version": 2, "experiment": "demo", "cell": CELL.id, "key": CELL.key, "epoch": "",
         "scenario": "001-one", "category": "new_features", "size": "small", "difficulty": "trivial", "arm": "nop",
-        "agent": "nop", "agent_version": "9", "model": None, "variant": None, "repetition": 1, "outcome": "completed",
+        "agent": "nop", "agent_version": "9", "model": None, "variant": None, "repetition": 1,
+        "outcome": "completed", "started_at": "2026-01-02T03:04:05Z",
         "reason": "ended by itself", "measures_agent": True, "judged": True, "passed": False, "score": 0.7,
-        "grade": "B", "progress": 0.5, "items_na": 0, "items_unjudged": 0, "broken_guards": 1,
+        "grade": "B", "progress": 0.5, "threshold": 0.6, "points": 1.5, "points_max": 2.0,
+        "judge_scores": {"one": 0.5, "two": None}, "items_na": 0, "items_unjudged": 0, "guards": 0, "broken_guards": 1,
         "attempts": 1, "seconds": 2.0, "usd": 0.5, "judge_usd": 0.25,
+        "first_byte_seconds": 0.5, "generation_seconds": 3.0, "tool_seconds": 1.5, "characters": {"tool_input": 7},
+        "requests": 5, "repeated_requests": 1, "human_usd": None, "total_tokens": None, "tools": {"Bash": 2, "Edit": 1},
         "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
         "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2,
         "network_refused": 3, "delivered": None, "delivery_unverified": None,

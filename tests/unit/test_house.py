@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = sorted((ROOT / "scylla_gha").rglob("*.py"))
 FILE_LINES, FUNCTION_LINES = 300, 40
-HEAVY = {"pydantic", "pandas", "anthropic", "rich", "yaml", "orjson"}
+HEAVY = {"pydantic", "pandas", "anthropic", "rich", "yaml", "orjson", "github"}
 
 
 @pytest.mark.parametrize("path", [*PACKAGE, *(ROOT / "tests").rglob("*.py")], ids=lambda path: path.stem)

@@ -6,12 +6,14 @@ from scylla_gha.judges.score import (
     NO_PANEL,
     grade,
     progress,
+    score_alone,
     score_categories,
     score_items,
     score_trial,
     total,
 )
 from scylla_gha.model.judgment import CategoryScore, CheckResult, ItemScore, Score
+from scylla_gha.model.panel import JudgeAnswer, JudgeScore
 from scylla_gha.model.rubric import Rubric
 from scylla_gha.model.scenario import ProgressStep
 from tests.support.records import make_category, make_check, make_checkpoint, make_item, make_rubric, make_scenario
@@ -92,6 +94,16 @@ def test_weights_of_categories_that_apply_sum_to_one_again() -> None:
     found = score_categories(split(a=0.3, b=0.2, c=0.5), items)
     assert {each.id: each.weight for each in found} == pytest.approx({"a": 0.6, "b": 0.4})
     assert total(found) == 0.6
+
+
+def test_one_judge_alone_decides_what_is_left_to_judgment() -> None:
+    rubric = split(a=0.5, b=0.5)
+    checked, judged = scored("A1", "a", 1.0), scored("B1", "b", 0.5).model_copy(update={"by": "judge"})
+    own = JudgeScore(id="B1", evidence="seen", state="scored", value=0.2)
+    assert score_alone(rubric, (checked, judged), JudgeAnswer(judge="j", prompt_digest="", items=(own,))) == 0.6
+    silent = JudgeAnswer(judge="j", prompt_digest="", error="it was cut")
+    assert score_alone(rubric, (checked, judged), silent) is None
+    assert score_alone(rubric, (checked,), silent) == 1.0, "where nothing is left to judgment, nobody has to answer"
 
 
 def test_a_score_of_zero_is_zero_and_of_nothing_is_null() -> None:

@@ -19,6 +19,7 @@ from tests.support.records import make_experiment
         ({"repetitions": 10_000}, "repetitions"),
         ({"budget_usd": 0.0}, "budget_usd"),
         ({"baseline": ""}, "baseline"),
+        ({"max_age_days": 0.0}, "max_age_days"),
         ({"judges": ("m",)}, "(?s)judges\n.*one judge is no panel; name two models at least"),
         ({"judges": ("m", "n", "m")}, "(?s)judges\n.*m is named twice; a panel is of different models"),
         ({"role_budget_usd": {"agent": 0.0}}, "role_budget_usd.agent"),

@@ -1,8 +1,10 @@
+import datetime
+
 import pytest
 from pydantic import ValidationError
 
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
-from tests.support.records import make_attempt, make_cell, make_trial
+from tests.support.records import WHEN, make_attempt, make_cell, make_trial
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,11 @@ def test_a_trial_has_an_attempt() -> None:
 def test_a_trial_survives_its_file() -> None:
     trial = make_trial(make_cell(), make_attempt(usage=Usage(), tool_calls={"Bash": 2}))
     assert Trial.model_validate_json(trial.model_dump_json()) == trial
+
+
+def test_the_age_is_that_of_the_attempt_that_stands() -> None:
+    early, late = make_attempt(started_at=WHEN), make_attempt(number=2, started_at=WHEN + datetime.timedelta(days=9))
+    trial = make_trial(make_cell(), early, late)
+    assert not trial.is_older_than(None)
+    assert not trial.is_older_than(late.started_at)
+    assert trial.is_older_than(late.started_at + datetime.timedelta(seconds=1))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from scylla_gha.proxy.addresses import Address, Finder, PrivateError, is_public, resolve
+from scylla_gha.proxy.addresses import Address, Finder, PrivateError, is_loopback, is_public, resolve
 from scylla_gha.proxy.permit import Bounds, Permit
 from scylla_gha.proxy.target import Target
 
@@ -32,6 +32,16 @@ def test_an_address_of_the_internet_is_public(address: str) -> None:
 )  # fmt: skip
 def test_any_other_is_not(address: str) -> None:
     assert not is_public(address)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_this_machine_is_known_by_its_addresses_and_one_name(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", [PUBLIC, "10.0.0.1", "0.0.0.0", "localhost.a.example", "127.0.0.1.a.example", ""])
+def test_no_other_name_is_taken_for_this_machine(host: str) -> None:
+    assert not is_loopback(host)
 
 
 def test_of_several_addresses_only_public_ones_are_dialled_each_once() -> None:

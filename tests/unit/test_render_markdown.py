@@ -1,57 +1,15 @@
 import re
-from itertools import pairwise
 
 import pytest
-from markdown_it import MarkdownIt  # what Rich reads Markdown with; here the judge of what is escaped
 
 from scylla_gha.model.report import Comparison, Counts, Excluded, Report, ScenarioRow
-from scylla_gha.render.markdown import escape, markdown
-from scylla_gha.render.text import plain
+from scylla_gha.render.markdown import markdown
 from tests.support.golden import golden
 from tests.support.records import make_report, make_summary
-
-HOSTILE = [
-    "a | b || c",
-    "`code` ``` fence",
-    "<script>alert(1)</script>",
-    "<!-- hidden --> <img src=x onerror=y>",
-    "@octocat and @org/team",
-    "fixes #1, closes GH-1, org/repo#2",
-    "see https://evil.example or http://x or www.evil.example",
-    "mail a@b.example",
-    "[text](https://evil.example) ![image](x) <https://evil.example>",
-    "**bold** _italic_ ~~struck~~",
-    "&lt;b&gt; &commat;octocat &#64;octocat &#35;1",
-    "two\nlines\r\n\r\n# heading\n| a |\n|---|",
-    "\\| \\@octocat \\\\",
-    "ends with a backslash \\",
-    "\x1b[31mred\x1b[0m \u202eevil",
-]
+from tests.support.reports import full_report, hostile_rows_report
 
 
-def parsed(line: str) -> list[tuple[str, str]]:
-    """The kinds and contents of what is inside a line of Markdown that is one cell of a table."""
-    blocks = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(f"| h |\n|---|\n| {line} |\n")
-    assert [block.type for block in blocks].count("td_open") == 1
-    cell = next(after for before, after in pairwise(blocks) if before.type == "td_open")
-    return [(child.type, child.content) for child in cell.children or []]
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_escaped_text_is_shown_as_it_is_and_nothing_else_happens(text: str) -> None:
-    found = parsed(escape(text))
-    assert {content for kind, content in found if kind != "text"} <= {"<!-- -->"}
-    assert "".join(content for kind, content in found if kind == "text") == plain(text)
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_escaped_text_mentions_nobody_and_refers_to_nothing(text: str) -> None:
-    pieces = escape(text).split("<!-- -->")  # GitHub looks for these inside a piece of text, after Markdown
-    for piece in pieces:
-        assert not re.search(r"@\w|#\d|://|www\.|(?i:gh-\d)", piece)
-
-
-def full_report() -> Report:
+def report_without_statistics() -> Report:
     arms = ("nop", "oracle", "t0-00-empty.cli.m")
     scenarios = (
         ScenarioRow(scenario="001-one", passed={"nop": (0, 10), "oracle": (10, 10), arms[2]: (5, 8)}),
@@ -95,35 +53,66 @@ def hostile_report() -> Report:
 
 @pytest.mark.parametrize(
     ("name", "report"),
-    [("report-full.md", full_report()), ("report-empty.md", make_report()), ("report-hostile.md", hostile_report())],
+    [
+        ("report-full.md", full_report()),
+        ("report-without-statistics.md", report_without_statistics()),
+        ("report-empty.md", make_report()),
+        ("report-hostile.md", hostile_report()),
+    ],
 )
 def test_a_report_reads_as_its_golden_file(name: str, report: Report) -> None:
     text = markdown(report)
     assert text == golden(name, text)
 
 
-@pytest.mark.parametrize("report", [full_report(), make_report(), hostile_report()])
-def test_every_row_of_a_table_has_the_cells_of_its_heading(report: Report) -> None:
-    tables = re.findall(r"(?:^\|.*\n)+", markdown(report), re.MULTILINE)
-    assert len(tables) == (3 if report.excluded else 2)
-    for table in tables:
+@pytest.mark.parametrize(
+    ("report", "tables"),
+    [
+        (full_report(), 27),
+        (report_without_statistics(), 3),
+        (make_report(), 0),
+        (hostile_report(), 1),
+        (hostile_rows_report(), 25),
+    ],
+    ids=["full", "without statistics", "empty", "hostile", "hostile rows"],
+)
+def test_every_row_of_a_table_has_the_cells_of_its_heading(report: Report, tables: int) -> None:
+    found = re.findall(r"(?:^\|.*\n)+", markdown(report), re.MULTILINE)
+    assert len(found) == tables
+    for table in found:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1
 
 
-def test_a_long_list_of_excluded_cells_says_how_many_are_left_out() -> None:
-    excluded = [Excluded(cell=f"c{number:02d}", outcome="missing", reason="r") for number in range(52)]
-    fifty, more = (markdown(make_report(excluded=tuple(excluded[:count]))) for count in (50, 52))
-    assert "## Not in the rates: 50\n" in fifty
-    assert "more, in report.json" not in fifty
-    assert "## Not in the rates: 52\n" in more
-    assert "\nand 2 more, in report.json\n" in more
-    assert ("| c49 |" in more, "| c50 |" in more) == (True, False)
+def test_names_that_others_chose_do_nothing_in_any_section() -> None:
+    text = markdown(hostile_rows_report())
+    assert "<b>" not in text
+    assert not re.search(r"@octocat|#1|https://|(?<!\\)\[here", text)
+    assert text.count("here") > 10
 
 
-def test_empty_sections_are_left_out() -> None:
-    text = markdown(make_report())
-    assert [line for line in text.splitlines() if line.startswith("#")] == [
-        "# demo",
-        "## Scenarios: passed of judged",
-        "## How this was computed",
-    ]
+def test_no_number_is_nan_and_no_p_is_zero() -> None:
+    text = markdown(full_report())
+    assert not re.search(r"(?i:\bnan\b|\binf\b)|\bNone\b|p 0[,; )]|p 0\.0+\b(?!\d)", text)
+
+
+def test_the_answer_comes_first() -> None:
+    lines = [line for line in markdown(full_report()).splitlines() if line]
+    assert lines[2].startswith("- ▲ **t1-01-skill is better than t0-00-empty**: passes ")
+    assert lines[3].startswith("- ? **not enough data to tell t0-01-vanilla from t0-00-empty**: passes ")
+
+
+def test_the_headline_interval_is_over_scenarios_and_not_of_pooled_trials() -> None:
+    report = full_report()
+    (rate,) = (each for each in report.analysis.measures[0].measures if each.metric == "pass_rate")  # type: ignore[union-attr]
+    row = next(line for line in markdown(report).splitlines() if line.startswith("| t0-00-empty <sup>"))
+    assert f"\\[{100 * (rate.low or 0):.0f}, {100 * (rate.high or 0):.0f}\\]" in row
+
+
+def test_sections_of_nothing_are_left_out() -> None:
+    full, none = (set(re.findall(r"^## (.*)", markdown(each), re.MULTILINE)) for each in (full_report(), make_report()))
+    assert none == {"How this was computed"}
+    assert full == {
+        "Changes against `t0-00-empty`", "Tiers", "Scenarios", "Kinds of scenario", "Checkpoints",
+        "Does it do so again?", "Judges", "Tools", "Time", "What a pass takes", "Failures", "Out of the ordinary",
+        "Not in the rates: 2", "Warnings", "The statistics", "How this was computed",
+    }  # fmt: skip

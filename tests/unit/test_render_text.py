@@ -124,23 +124,6 @@ def test_grades(given: dict[str, int], expected: str) -> None:
     assert text.grades(make_summary(grades=given)) == expected
 
 
-def test_a_row_has_a_value_for_every_heading() -> None:
-    row = dict(zip(text.HEADINGS, text.arm_row(make_summary()), strict=True))
-    assert row == {
-        "arm": "oracle", "n": "2", "pass": "100 %", "95 %": "[34, 100]", "score": "1.00", "grades": "2A",
-        "USD": "$0.5000", "USD/pass": "$0.2500", "time": "12.35 s", "tokens": "1,234,567",
-    }  # fmt: skip
-
-
-def test_a_row_of_nothing_shows_no_zero_for_what_is_not_known() -> None:
-    nothing = dict.fromkeys(
-        ["pass_rate", "pass_low", "pass_high", "mean_score", "usd", "cost_of_pass", "mean_seconds", "tokens"]
-    )
-    counts = Counts(planned=2, ran=0, judged=0, scored=0)
-    row = text.arm_row(make_summary(**nothing, passed=0, grades={}, counts=counts))
-    assert row == ("oracle", "2/0/0/0", "-", "-", "-", "-", "?", "-", "-", "?")
-
-
 @pytest.mark.parametrize(
     ("arms", "names", "shared"),
     [

@@ -1,0 +1,1 @@
+"""From rows to what can be said of them: estimates, comparisons, verdicts. Needs the `report` extra."""

@@ -1,0 +1,155 @@
+"""Before anything is paid for: the smallest effect that a plan can see, and whether its gate can ever be passed."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.special import stdtrit
+
+from scylla_gha.analysis.design import USUAL_SPLIT, can_show, lacking, smallest_effect
+from scylla_gha.analysis.verdicts import ALPHA
+from scylla_gha.model.design import PairVariance
+from scylla_gha.model.plan import Plan
+from scylla_gha.stats.noncentral_t import noncentral_t_sf
+from scylla_gha.stats.power import Split
+
+WANTED_POWER: Final = 0.8
+IDLE: Final = 0.1  # an arm a whole margin worse passes with 0.05: a gate that is hardly ever passed tells nothing
+_MOST_SCENARIOS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An arm beside the baseline in a plan: scenarios that both have, means over them of 1 / repetitions, variances."""
+
+    arm: str
+    scenarios: int
+    inverse: float
+    inverse_baseline: float
+    split: Split
+
+    @property
+    def variance(self) -> float:
+        """Of a scenario's difference."""
+        split = self.split
+        return split.between + split.within_x * self.inverse + split.within_y * self.inverse_baseline
+
+
+def shapes(plan: Plan, variances: Sequence[PairVariance]) -> tuple[Shape, ...]:
+    """Of every arm but the baseline; with the usual variances where the pilot has none of an arm."""
+    counts = Counter((cell.arm, cell.scenario) for cell in plan.cells)
+    known = {one.arm: Split(one.between, one.within, one.within_baseline) for one in variances}
+    base = {scenario: n for (arm, scenario), n in counts.items() if arm == plan.experiment.baseline}
+    arms = dict.fromkeys(cell.arm for cell in plan.cells if cell.arm != plan.experiment.baseline)
+    return tuple(_shape(arm, counts, base, known.get(arm, USUAL_SPLIT)) for arm in arms)
+
+
+def _shape(arm: str, counts: Counter[tuple[str, str]], base: dict[str, int], split: Split) -> Shape:
+    shared = [(counts[arm, scenario], n) for scenario, n in base.items() if counts[arm, scenario]]
+    inverse, inverse_baseline = (1 / np.array(shared, dtype=np.float64)).mean(axis=0) if shared else (1.0, 1.0)
+    return Shape(arm, len(shared), float(inverse), float(inverse_baseline), split)
+
+
+def notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator[str]:
+    """What a person should know of a plan: the smallest effect it can see, and how likely its gate is passed.
+
+    Nothing where there is nothing to compare.
+
+    Args:
+        plan: made.
+        variances: of a pilot, or none.
+        basis: where they come from.
+    """
+    found = shapes(plan, variances)
+    if not found:
+        return
+    family = len(found)
+    hardest = max(found, key=lambda one: _reach(one, family))
+    reach = smallest_effect(hardest.variance, hardest.scenarios, family)
+    size = f"{hardest.scenarios} scenarios, {family} {'comparison' if family == 1 else 'comparisons'}"
+    if not can_show(hardest.scenarios, family):
+        yield f"no difference of pass rates can be shown, however large: {lacking(hardest.scenarios, family)}"
+    elif reach is None:
+        yield f"no difference of pass rates is likely to be shown ({size}; by {basis}); `scylla-gha power` tells more"
+    else:
+        yield f"smallest difference of pass rates seen with 80 % power: {100 * reach:.1f} points ({size}; by {basis})"
+    if plan.experiment.gate == "not_worse":
+        yield from _chances(found, plan.experiment.margin)
+
+
+def _reach(shape: Shape, family: int) -> float:
+    found = smallest_effect(shape.variance, shape.scenarios, family)
+    return float("inf") if found is None else found
+
+
+def _chances(found: Sequence[Shape], margin: float) -> Iterator[str]:
+    worst = min(found, key=lambda one: power_not_worse(one.variance, one.scenarios, margin))
+    chance = power_not_worse(worst.variance, worst.scenarios, margin)
+    if IDLE <= chance < WANTED_POWER:
+        yield (f"gate not_worse: an arm as good as the baseline passes it with a chance of {100 * chance:.0f} % only "
+               f"({worst.arm}); {_takes(worst, margin)}")  # fmt: skip
+
+
+def power_not_worse(variance: float, scenarios: int, margin: float) -> float:
+    """The chance that the lower limit for an arm as good as the baseline lies above -margin.
+
+    Args:
+        variance: of a scenario's difference.
+        scenarios: that both arms have.
+        margin: of pass rates.
+    """
+    if scenarios < 2:  # noqa: PLR2004 a spread takes two
+        return 0.0
+    if variance == 0:
+        return 1.0
+    df = scenarios - 1
+    return noncentral_t_sf(float(stdtrit(df, 1 - ALPHA)), df, margin * float(np.sqrt(scenarios / variance)))
+
+
+def futile(plan: Plan, variances: Sequence[PairVariance], basis: str) -> str | None:
+    """Why a plan's gate can never, or hardly ever, be passed, and what it would take; None where it can."""
+    gate, found = plan.experiment.gate, shapes(plan, variances)
+    if gate == "none":
+        return None
+    if not found:
+        baseline = plan.experiment.baseline
+        return f"gate {gate}: no arm is planned beside the baseline {baseline}; plan one, or set gate: none"
+    if gate == "better":
+        return _never_better(found)
+    return _never_not_worse(found, plan.experiment.margin, basis)
+
+
+def _never_better(found: Sequence[Shape]) -> str | None:
+    poorest, family = min(found, key=lambda one: one.scenarios), len(found)
+    if can_show(poorest.scenarios, family):
+        return None
+    return (f"gate better: {poorest.arm} can never pass it: {lacking(poorest.scenarios, family)}; "
+            "plan more scenarios or fewer arms, or set gate: none")  # fmt: skip
+
+
+def _never_not_worse(found: Sequence[Shape], margin: float, basis: str) -> str | None:
+    worst = min(found, key=lambda one: power_not_worse(one.variance, one.scenarios, margin))
+    if worst.scenarios < 2:  # noqa: PLR2004 as above
+        return (f"gate not_worse: {worst.arm} can never pass it: {worst.scenarios} scenarios that the baseline has too "
+                f"show no spread; {_takes(worst, margin)}; or set gate: none")  # fmt: skip
+    chance = power_not_worse(worst.variance, worst.scenarios, margin)
+    if chance >= IDLE:
+        return None
+    return (f"gate not_worse: {worst.arm}, were it as good as the baseline, would pass it with a chance of "
+            f"{100 * chance:.0f} % (margin {100 * margin:g} points, {worst.scenarios} scenarios; by {basis}); "
+            f"{_takes(worst, margin)}; or widen the margin, or set gate: none")  # fmt: skip
+
+
+def _takes(shape: Shape, margin: float) -> str:
+    """The scenarios that give the wanted power, with as many repetitions as are planned."""
+    low, high = 1, 2
+    while power_not_worse(shape.variance, high, margin) < WANTED_POWER:
+        low, high = high, 2 * high
+        if high > _MOST_SCENARIOS:
+            return "no number of scenarios that anybody runs would do"
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_not_worse(shape.variance, middle, margin) >= WANTED_POWER else (middle, high)
+    return f"{high} scenarios with as many repetitions give it a chance of {100 * WANTED_POWER:g} %"

@@ -1,0 +1,176 @@
+"""What statistics say of the rows: every number with its uncertainty, its method and whom it speaks of."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scylla_gha.model.record import Record
+
+Target = Literal["these scenarios", "scenarios like these"]
+State = Literal["known", "unknown", "undefined", "infinite"]
+Verdict = Literal["better", "worse", "equivalent", "not_enough_data"]
+
+
+class Measure(Record):
+    """One estimand of one arm, or of a part of its trials. `value` is null where the state is not `known`."""
+
+    metric: str
+    value: float | None
+    low: Annotated[float | None, Field(description="of the 95 % interval; infinite: one-sided; null: none")] = None
+    high: float | None = None
+    state: State = "known"
+    n: Annotated[int, Field(description="trials that it is of")]
+    scenarios: int
+    method: Annotated[str, Field(description="of the interval; empty: there is none")] = ""
+    target: Target = "scenarios like these"
+    note: Annotated[str, Field(description="why there is no value, or what to be careful about")] = ""
+
+
+class ArmMeasures(Record):
+    """All measures of an arm."""
+
+    arm: str
+    measures: tuple[Measure, ...]
+
+
+class Slice(Record):
+    """The pass rate of an arm within a part of the scenarios, or of several arms together."""
+
+    by: Literal["scenario", "category", "difficulty", "size", "tier"]
+    name: str
+    arm: str
+    passed: int
+    rate: Measure
+
+
+class Contrast(Record):
+    """An arm against another on one metric, paired by scenario. One estimand: value, limits and p are of the same."""
+
+    arm: str
+    baseline: str
+    metric: str
+    scale: Annotated[Literal["difference", "ratio"], Field(description="ratio: of geometric means over scenarios")]
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    inner_low: Annotated[float | None, Field(description="of the 90 % interval, by which equivalence is told")] = None
+    inner_high: float | None = None
+    method: str = ""
+    p: Annotated[float | None, Field(description="sign-flip over scenarios; never 0")] = None
+    least_p: Annotated[float | None, Field(description="the least p that so many scenarios can give")] = None
+    p_adjusted: Annotated[float | None, Field(description="within the family")] = None
+    family: str = ""
+    family_size: int = 1
+    adjustment: Annotated[Literal["Holm", "Benjamini-Hochberg", "none"], Field()] = "none"
+    p_here: Annotated[float | None, Field(description="stratified permutation: on these scenarios only")] = None
+    scenarios: Annotated[int, Field(description="that both arms have")]
+    dropped: Annotated[int, Field(description="scenarios that only one of the two arms has")] = 0
+    wins: Annotated[tuple[int, int, int], Field(description="scenarios won, tied, lost")] = (0, 0, 0)
+    cohens_d: Annotated[float | None, Field(description="of all trials, unpaired; null: no spread")] = None
+    hedges_g: float | None = None
+    d_z: Annotated[float | None, Field(description="of the paired differences")] = None
+    cliffs_delta: float | None = None
+    correlation: Annotated[float | None, Field(description="of the two arms' scenario means")] = None
+    smallest_effect: Annotated[float | None, Field(description="found with 80 % power, by this spread")] = None
+    note: str = ""
+
+
+class Ruling(Record):
+    """The verdict on an arm against its baseline, by the pass rate and a margin that counts as no difference."""
+
+    arm: str
+    baseline: str
+    verdict: Verdict
+    why: str
+    margin: float
+    contrast: Contrast
+
+
+class BestSubtest(Record):
+    """The best sub-test of a tier: chosen on one half of the repetitions, reported on the other."""
+
+    tier: str
+    arm: str
+    of: Annotated[int, Field(description="sub-tests that it was chosen from")]
+    chosen: Measure
+    reported: Measure
+
+
+class Frontier(Record):
+    """What a pass costs at least."""
+
+    pooled: Measure
+    best: tuple[str, ...]
+    per_scenario: Measure
+    unsolved: Annotated[int, Field(description="scenarios that no arm passed and that have no human baseline")]
+    human: Annotated[int, Field(description="scenarios with a human baseline")]
+    shares: Annotated[dict[str, float], Field(description="how often each arm is the cheapest in resamples")]
+    optimism: Annotated[float | None, Field(description="by how much choosing the least flatters it, relative")] = None
+    pareto: Annotated[tuple[str, ...], Field(description="arms that no other beats in both pass rate and cost")] = ()
+
+
+class Pair(Record):
+    """Two judges against each other: mean difference of their scores, and its standard deviation."""
+
+    first: str
+    second: str
+    bias: float
+    sd: float | None
+    n: int
+
+
+class Agreement(Record):
+    """How far judges agree. Null is undefined: too few scores, or no spread."""
+
+    judges: tuple[str, ...]
+    trials: int
+    alpha: Annotated[float | None, Field(description="Krippendorff's, interval scale, over all trials")]
+    alpha_low: float | None
+    alpha_high: float | None
+    icc_single: Annotated[float | None, Field(description="ICC(2,1): of one judge")]
+    icc_panel: Annotated[float | None, Field(description="ICC(2,k): of the panel's mean")]
+    kappa: Annotated[float | None, Field(description="of grades, quadratic weights, mean over pairs of judges")]
+    decisive: Annotated[float | None, Field(description="share of trials whose pass hangs on the rule of consensus")]
+    pairs: tuple[Pair, ...]
+    by_scenario: Annotated[dict[str, float | None], Field(description="alpha of each")]
+
+
+class ToolUse(Record):
+    """Calls of one tool by one arm."""
+
+    arm: str
+    tool: str
+    calls: int
+    per_trial: float
+
+
+class Odd(Record):
+    """A trial that is out of the ordinary, for a person to look at."""
+
+    cell: str
+    what: str
+
+
+class Shrunk(Record):
+    """The pass rate of an arm drawn towards those of its like, by a binomial model over arms and scenarios."""
+
+    arm: str
+    rate: float
+    low: float
+    high: float
+
+
+class Analysis(Record):
+    """All that is computed from the rows by the `report` extra."""
+
+    measures: tuple[ArmMeasures, ...]
+    slices: tuple[Slice, ...]
+    rulings: tuple[Ruling, ...]
+    contrasts: tuple[Contrast, ...]
+    best: tuple[BestSubtest, ...] = ()
+    frontier: Frontier | None = None
+    agreement: Agreement | None = None
+    tools: tuple[ToolUse, ...] = ()
+    odd: tuple[Odd, ...] = ()
+    shrunk: tuple[Shrunk, ...] = ()
+    warnings: tuple[str, ...] = ()

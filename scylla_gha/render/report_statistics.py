@@ -1,0 +1,128 @@
+"""For who distrusts the rest: every estimate and comparison with its method, p, and what it speaks of."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from scylla_gha.model.analysis import Analysis, Contrast, Measure
+from scylla_gha.render.grid import fold, more, table
+from scylla_gha.render.metrics import change, change_limits, limits, ratio, title, unit, value
+from scylla_gha.render.page import MOST_COLUMNS, Page
+from scylla_gha.render.text import UNDEFINED, number, percent
+from scylla_gha.stats.shown import shown_p
+
+_MOST: Final = 60
+_FOR_ALL: Final = ("pass_rate", "pass_rate_pooled", "cost_of_pass", "icc", "design_effect", "effective_trials")
+_LEFT_OUT: Final = ("_share",)  # which stand in tables of their own
+_TESTS: Final = (
+    "comparison", "metric", "change", "95 %", "90 %", "p", "adjusted p", "least p", "family", "scenarios", "w/t/l",
+    "smallest effect", "method", "note",
+)  # fmt: skip
+_EFFECTS: Final = (
+    "comparison", "metric", "Cohen's d", "Hedges' g", "Cliff's delta", "d_z", "correlation",
+    "p on these scenarios only",
+)  # fmt: skip
+_OF_WHAT: Final = """\
+All of these are of the metric itself, never of its logarithm. d, g and Cliff's delta are of all trials, unpaired; d_z
+and the correlation are of scenario means. Without any spread they are undefined, not 0. The last column is a
+permutation of trials within each scenario: it says nothing of other scenarios."""
+_ESTIMATES: Final = ("arm", "metric", "value", "95 %", "trials", "scenarios", "method", "speaks of", "note")
+
+
+def statistics(page: Page) -> Iterator[str]:
+    """All of it folded; nothing without an analysis of something."""
+    analysis = page.analysis
+    if analysis is None:
+        return
+    found = _contrasts(page, analysis)
+    lines = [*_folds(page, analysis, found)]
+    if lines:
+        yield "\n## The statistics\n"
+        yield from lines
+
+
+def _folds(page: Page, analysis: Analysis, found: list[Contrast]) -> Iterator[str]:
+    yield from fold("Comparisons: intervals, p and what they are adjusted for", _tests(page, found))
+    yield from fold("Effect sizes, and p on these scenarios only", _effects(page, found))
+    yield from fold("Estimates: method, and whom they speak of", _estimates(page))
+    yield from fold("Pass rates drawn towards each other", _shrunk(page, analysis))
+
+
+def _contrasts(page: Page, analysis: Analysis) -> list[Contrast]:
+    """Families first, then what was screened; of the arms that are shown, and of who is no arm."""
+    shown = {arm.arm for arm in page.arms}
+    every = chain(page.changes.values(), analysis.contrasts)
+    known = [one for one in every if (one.arm in shown or one.arm not in page.names) and one.value is not None]
+    return sorted(known, key=lambda one: one.adjustment != "Holm")
+
+
+def _tests(page: Page, found: list[Contrast]) -> Iterator[str]:
+    if found:
+        yield from table(_TESTS, (_test(page, one) for one in found[:_MOST]))
+        yield from more(len(found) - _MOST, "more comparisons")
+
+
+def _test(page: Page, one: Contrast) -> tuple[str, ...]:
+    dropped = f" ({one.dropped} left out)" if one.dropped else ""
+    return (
+        _sides(page, one), title(one.metric), change(one), change_limits(one), change_limits(one, inner=True),
+        _p(one.p), _p(one.p_adjusted), _p(one.least_p), f"{one.family} ({one.family_size}, {one.adjustment})",
+        f"{one.scenarios}{dropped}", "/".join(str(each) for each in one.wins), _smallest(one), one.method, one.note,
+    )  # fmt: skip
+
+
+def _smallest(one: Contrast) -> str:
+    if one.smallest_effect is None:
+        return UNDEFINED
+    if one.scale == "ratio":
+        return f"x{ratio(one.smallest_effect)}"
+    return f"{unit(one.metric).step(one.smallest_effect).lstrip('+')}{unit(one.metric).step_unit}"
+
+
+def _effects(page: Page, found: list[Contrast]) -> Iterator[str]:
+    if not found:
+        return
+    yield _OF_WHAT
+    rows = (
+        (_sides(page, one), title(one.metric), *(number(each) for each in (
+            one.cohens_d, one.hedges_g, one.cliffs_delta, one.d_z, one.correlation)), _p(one.p_here))
+        for one in found[:_MOST]
+    )  # fmt: skip
+    yield from table(_EFFECTS, rows)
+    yield from more(len(found) - _MOST, "more comparisons")
+
+
+def _estimates(page: Page) -> Iterator[str]:
+    rows = [(arm.arm, one) for arm in page.arms for one in _wanted(page, arm.arm)]
+    if rows:
+        yield from table(_ESTIMATES, (
+            (page.name(arm), title(one.metric), value(one), limits(one), str(one.n), str(one.scenarios),
+             one.method or UNDEFINED, one.target, one.note) for arm, one in rows
+        ))  # fmt: skip
+        yield from more(page.left_out, "more arms")
+
+
+def _wanted(page: Page, arm: str) -> list[Measure]:
+    """Of few arms, all; of many, those that the headline rests on."""
+    found = page.measures.get(arm, {}).values()
+    if len(page.report.arms) > MOST_COLUMNS:
+        return [one for one in found if one.metric in _FOR_ALL]
+    return [one for one in found if not one.metric.endswith(_LEFT_OUT) and one.state != "undefined"]
+
+
+def _shrunk(page: Page, analysis: Analysis) -> Iterator[str]:
+    shown = {arm.arm for arm in page.arms}
+    rows = [one for one in analysis.shrunk if one.arm in shown]
+    if rows:
+        yield "A binomial model over arms and scenarios: with few trials, an arm's rate is drawn towards the others'."
+        yield from table(("arm", "pass rate", "95 %"), (
+            (page.name(one.arm), percent(one.rate), f"[{100 * one.low:.0f}, {100 * one.high:.0f}]") for one in rows
+        ))  # fmt: skip
+
+
+def _sides(page: Page, one: Contrast) -> str:
+    return f"{page.name(one.arm)} against {page.name(one.baseline)}"
+
+
+def _p(p: float | None) -> str:
+    return UNDEFINED if p is None else shown_p(p)

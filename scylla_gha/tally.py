@@ -1,0 +1,193 @@
+"""What is counted of rows, one row at a time: a million of them need not be held to say how many there are."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from scylla_gha.model.report import Counts
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Outcome
+
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_SHOWN = 5  # cells of a kind of failure
+
+
+@dataclass(slots=True)
+class Sum:
+    """A sum with what it does not know."""
+
+    total: float = 0.0
+    known: int = 0
+    unknown: int = 0
+
+    def add(self, value: float | None) -> None:
+        """One more; None is unknown."""
+        if value is None:
+            self.unknown += 1
+        else:
+            self.total += value
+            self.known += 1
+
+    @property
+    def whole(self) -> float | None:
+        """The sum; None where one is unknown, or where there is none."""
+        return self.total if self.known and not self.unknown else None
+
+    @property
+    def mean(self) -> float | None:
+        """Of those that are known."""
+        return self.total / self.known if self.known else None
+
+
+@dataclass(slots=True)
+class Cells:
+    """How many, and the first few of them."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, cell: str) -> None:
+        """One more."""
+        self.count += 1
+        if self.count <= _SHOWN:
+            self.first.append(cell)
+
+
+@dataclass(slots=True)
+class ArmTally:
+    """One arm's rows."""
+
+    ran: int = 0
+    judged: int = 0
+    scored: int = 0
+    passed: int = 0
+    score: Sum = field(default_factory=Sum)
+    progress: Sum = field(default_factory=Sum)
+    usd: Sum = field(default_factory=Sum)
+    judged_usd: Sum = field(default_factory=Sum)
+    seconds: Sum = field(default_factory=Sum)
+    tokens: Sum = field(default_factory=Sum)
+    grades: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, Cells] = field(default_factory=lambda: defaultdict(Cells))
+    blocked: list[int] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)
+    unread: int = 0
+    versions: set[str] = field(default_factory=set)
+    unverified: set[str] = field(default_factory=set)
+    unadjusted: Counter[str] = field(default_factory=Counter)
+    judge_unadjusted: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: Result) -> None:
+        """One more row."""
+        self.ran += 1
+        self.outcomes[row.outcome.value] += 1
+        self.usd.add(row.usd)
+        parts = [getattr(row, part) for part in _TOKENS]
+        self.tokens.add(row.total_tokens if None in parts else sum(parts))
+        if row.measures_agent:
+            self.seconds.add(row.seconds)
+        if row.judged:
+            self._add_judged(row)
+        self._add_events(row)
+
+    def _add_judged(self, row: Result) -> None:
+        self.judged += 1
+        self.scored += row.score is not None
+        self.passed += bool(row.passed)
+        self.judged_usd.add(row.usd)
+        if row.score is not None:
+            self.score.add(row.score)
+        if row.progress is not None:
+            self.progress.add(row.progress)
+        if row.grade:
+            self.grades[row.grade] += 1
+        if not row.passed:
+            self.failures[_why(row)].add(row.cell)
+
+    def _add_events(self, row: Result) -> None:
+        if row.blocked_calls:
+            self.blocked.append(row.blocked_calls)
+        if row.network_refused:
+            self.refused.append(row.network_refused)
+        self.unread += row.unread_calls or 0
+        if row.agent_version:
+            self.versions.add(row.agent_version)
+        if row.delivery_unverified:
+            self.unverified.add(row.delivery_unverified)
+        self.unadjusted.update(row.unadjusted.split())
+        self.judge_unadjusted.update(row.judge_unadjusted.split())
+
+    def counts(self, planned: int) -> Counts:
+        """The denominators."""
+        return Counts(planned=planned, ran=self.ran, judged=self.judged, scored=self.scored)
+
+
+@dataclass(slots=True)
+class Tally:
+    """All rows. `left_out` are those that are not in the rates: outcome and reason by cell."""
+
+    arms: dict[str, ArmTally] = field(default_factory=lambda: defaultdict(ArmTally))
+    passed: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    left_out: dict[str, tuple[str, str]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    judge_usd: Sum = field(default_factory=Sum)
+    delivered: Sum = field(default_factory=Sum)
+    starts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    scenarios: set[str] = field(default_factory=set)
+    boxes: set[str] = field(default_factory=set)
+    real: int = 0
+    exposed: int = 0
+    on_host: bool = False
+    redacted: list[int] = field(default_factory=list)
+    subscription: bool = False
+    unjudged_items: bool = False
+    strangers: int = 0
+
+    def add(self, row: Result) -> None:
+        """One more row that belongs to the plan."""
+        self.seen.add(row.cell)
+        self.scenarios.add(row.scenario)
+        self.arms[row.arm].add(row)
+        self.judge_usd.add(row.judge_usd)
+        if row.delivered is not None:
+            self.delivered.add(row.delivered)
+        if row.judged:
+            cell = self.passed.setdefault(row.scenario, {}).setdefault(row.arm, [0, 0])
+            cell[0] += bool(row.passed)
+            cell[1] += 1
+        elif not row.measures_agent:
+            self.left_out[row.cell] = (row.outcome.value, row.reason)
+        else:
+            self.left_out[row.cell] = ("unjudged", "it ran, and is not judged; run `scylla-gha judge`")
+        self._add_circumstances(row)
+
+    def _add_circumstances(self, row: Result) -> None:
+        self.boxes.add(_box(row))
+        self.real += bool(row.model)
+        self.exposed += bool(row.model) and row.keys == "exposed"
+        self.on_host |= bool(row.model) and row.sandbox == "host"
+        self.subscription |= row.subscription
+        self.unjudged_items |= bool(row.items_unjudged)
+        if row.redactions:
+            self.redacted.append(row.redactions)
+        if row.workspace_digest:
+            self.starts[row.scenario].add(row.workspace_digest)
+
+
+def _box(row: Result) -> str:
+    """The sandbox, with what it gave."""
+    gave = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(row, name))]
+    return f"{row.sandbox} ({', '.join(gave)})" if gave else row.sandbox
+
+
+def _why(row: Result) -> str:
+    """Why a judged trial did not pass."""
+    if row.outcome is not Outcome.COMPLETED:
+        return row.outcome.value
+    if row.files_changed == 0:
+        return "changed nothing"
+    if row.broken_guards:
+        return "broke what worked before"
+    if row.score is not None and row.threshold is not None and row.score < row.threshold:
+        return "score below the threshold"
+    return "a required check does not hold"

@@ -1,0 +1,110 @@
+"""Comparisons against scipy and by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from scylla_gha.analysis.contrasts import Pairing, compare, screen
+from scylla_gha.analysis.families import BASELINE, TIERS, adjacent, against, models
+from scylla_gha.model.analysis import Contrast
+from scylla_gha.model.result import Result
+from scylla_gha.stats.resampling import Resampling
+from tests.support.frames import frame, row, table
+
+HOW = Resampling()
+ARMS = {"base": ["PPFF", "PFFF", "PPPF", "FFFF", "PPFF", "PFFF", "PPPP"],
+        "more": ["PPPF", "PPFF", "PPPP", "PFFF", "PPFF", "PPPF", "PPPF"]}  # fmt: skip
+
+
+def rates(arm: str) -> list[float]:
+    return [letters.count("P") / len(letters) for letters in ARMS[arm]]
+
+
+def passes() -> Contrast:
+    made = frame(table(ARMS))
+    (one,) = compare(made, against(made, "base"), BASELINE, HOW)
+    return one
+
+
+def test_the_headline_is_the_paired_t_of_scenario_means() -> None:
+    one, test = passes(), stats.ttest_rel(rates("more"), rates("base"))
+    interval = test.confidence_interval(0.95)
+    assert one.value == pytest.approx(np.mean(rates("more")) - np.mean(rates("base")))
+    assert (one.low, one.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
+    inner = test.confidence_interval(0.90)
+    assert (one.inner_low, one.inner_high) == (pytest.approx(inner.low), pytest.approx(inner.high))
+
+
+def test_its_p_is_the_exact_sign_flip() -> None:
+    d = np.subtract(rates("more"), rates("base"))
+    oracle = stats.permutation_test((d,), np.mean, permutation_type="samples", vectorized=True)
+    assert passes().p == pytest.approx(oracle.pvalue)
+    assert passes().least_p == pytest.approx(2 / 2**6), "a scenario without a difference tells nothing"
+
+
+def test_who_wins_where_is_counted() -> None:
+    assert passes().wins == (5, 1, 1)
+
+
+def test_effects_are_of_trials_and_of_scenario_means() -> None:
+    one = passes()
+    d = np.subtract(rates("more"), rates("base"))
+    assert one.d_z == pytest.approx(d.mean() / d.std(ddof=1))
+    assert one.correlation == pytest.approx(np.corrcoef(rates("more"), rates("base"))[0, 1])
+    assert one.cohens_d is not None
+    assert one.hedges_g is not None
+    assert one.cliffs_delta is not None
+    assert 0 < one.hedges_g < one.cohens_d
+    assert one.cliffs_delta == pytest.approx((18 * 15 - 10 * 13) / 28**2)
+
+
+def test_a_family_is_adjusted_after_holm() -> None:
+    made = frame(table({**ARMS, "third": ["FFFF"] * 7}))
+    found = compare(made, against(made, "base"), BASELINE, HOW)
+    raw = sorted(one.p for one in found if one.p is not None)
+    adjusted = sorted(one.p_adjusted for one in found if one.p_adjusted is not None)
+    assert adjusted == [pytest.approx(2 * raw[0]), pytest.approx(max(raw[1], 2 * raw[0]))]
+    assert {(one.family_size, one.adjustment) for one in found} == {(2, "Holm")}
+
+
+def test_what_is_paid_is_compared_as_a_ratio_of_geometric_means() -> None:
+    paid = {"base": (1.0, 2.0, 5.0, 9.0), "more": (2.0, 4.4, 10.0, 18.0)}
+    rows = [row(arm, f"{at:03d}-s", 1, usd=usd) for arm, all_of in paid.items() for at, usd in enumerate(all_of)]
+    made = frame(rows)
+    usd = {one.metric: one for one in screen(made, against(made, "base"), HOW)}["usd"]
+    assert usd.scale == "ratio"
+    assert usd.value == pytest.approx(math.exp((3 * math.log(2) + math.log(2.2)) / 4))
+    assert usd.low is not None
+    assert usd.low > 1.5
+    assert (usd.family, usd.adjustment) == ("screening", "Benjamini-Hochberg")
+
+
+def test_where_an_arm_is_free_there_is_no_ratio() -> None:
+    made = frame(table(ARMS))
+    found = {one.metric: one for one in screen(made, against(made, "base"), HOW)}
+    assert found["usd"].scale == "difference"
+    assert (found["usd"].value, found["usd"].low) == (0.0, None)
+    assert found["usd"].note == "all differences are alike, and show no spread"
+
+
+def test_tiers_are_compared_with_the_one_before_their_sub_tests_weighing_the_same() -> None:
+    def of(variant: str, passed: list[str]) -> list[Result]:
+        return [one.model_copy(update={"variant": variant}) for one in table({variant.lower(): passed})]
+
+    made = frame(of("T0/a", ["FF"] * 6) + of("T1/a", ["PP"] * 6) + of("T1/b", ["PF"] * 6) + of("T2/a", ["PP"] * 6))
+    found = compare(made, adjacent(made), TIERS, HOW)
+    assert [(one.arm, one.baseline, one.value) for one in found] == [("T1", "T0", 0.75), ("T2", "T1", 0.25)]
+
+
+def test_models_are_compared_over_the_variants_that_both_have() -> None:
+    made = frame(table({"a.m1": ["PP"] * 3, "a.m2": ["PF"] * 3}))
+    assert models(made, {"a.m1": "m1", "a.m2": "m2"}) == [Pairing("m1", "m2", (0,), (1,))]
+    assert models(made, {"a.m1": "m1", "a.m2": None}) == []
+
+
+def test_a_baseline_without_a_row_is_compared_with_nobody() -> None:
+    made = frame(table({"a": ["P"]}))
+    assert against(made, "base") == []
+    assert compare(made, [], BASELINE, HOW) == ()

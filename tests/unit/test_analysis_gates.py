@@ -1,0 +1,118 @@
+"""A gate that nothing can pass is no gate."""
+
+import pytest
+
+from scylla_gha.analysis.design import USUAL_BASIS
+from scylla_gha.analysis.gates import futile, notes, power_not_worse, shapes
+from scylla_gha.model.design import PairVariance
+from scylla_gha.model.plan import Plan
+from tests.support.records import make_cell, make_experiment, make_plan
+
+CALM = (PairVariance(arm="a0", between=0.0, within=0.01, within_baseline=0.01, scenarios=20),)
+
+
+def planned(scenarios: int, repetitions: int = 5, arms: int = 1, **given: object) -> Plan:
+    names = ("base", *(f"a{at}" for at in range(arms)))
+    cells = [make_cell(name, repetition, f"{at:03d}-s") for name in names for at in range(scenarios)
+             for repetition in range(1, repetitions + 1)]  # fmt: skip
+    return make_plan(*cells, experiment=make_experiment(baseline="base", **given))
+
+
+def told(plan: Plan, variances: tuple[PairVariance, ...] = ()) -> list[str]:
+    return list(notes(plan, variances, USUAL_BASIS))
+
+
+def test_every_plan_says_the_smallest_effect_that_it_sees() -> None:
+    (note,) = told(planned(10))
+    assert note.startswith("smallest difference of pass rates seen with 80 % power: 31.5 points (10 scenarios, 1 comp")
+    assert USUAL_BASIS in note
+
+
+def test_rows_that_vary_less_see_more() -> None:
+    assert "power: 6.3 points" in told(planned(10), CALM)[0]
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (
+            planned(5),
+            "no difference of pass rates can be shown, however large: with 5 scenarios and 1 comparison in",
+        ),
+        (planned(7, arms=6), "no difference of pass rates can be shown, however large"),
+    ],
+)
+def test_a_plan_that_sees_nothing_says_so(plan: Plan, said: str) -> None:
+    assert told(plan)[0].startswith(said)
+
+
+def test_rows_that_vary_too_much_for_their_number_see_nothing() -> None:
+    wild = (CALM[0].model_copy(update={"between": 2.0}),)
+    said = "no difference of pass rates is likely to be shown (6 scenarios, 1 comparison; by"
+    assert told(planned(6), wild)[0].startswith(said)
+
+
+def test_one_arm_is_compared_with_nobody() -> None:
+    assert told(make_plan(make_cell("base"), experiment=make_experiment(baseline="base"))) == []
+
+
+def test_repetitions_and_scenarios_are_those_of_both() -> None:
+    cells = [make_cell("base", 1, "001-a"), make_cell("base", 2, "001-a"), make_cell("a0", 1, "001-a"),
+             make_cell("a0", 1, "002-b")]  # fmt: skip
+    (one,) = shapes(make_plan(*cells, experiment=make_experiment(baseline="base")), ())
+    assert (one.scenarios, one.inverse, one.inverse_baseline) == (1, 1.0, 0.5)
+
+
+def test_without_a_gate_nothing_is_futile() -> None:
+    assert futile(planned(1, 1), (), USUAL_BASIS) is None
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "arms", "need"), [(5, 1, 6), (6, 2, 7), (7, 6, 8), (12, 113, 13), (6, 1, None), (8, 6, None)]
+)
+def test_better_takes_scenarios_by_the_least_p_of_the_family(scenarios: int, arms: int, need: int | None) -> None:
+    why = futile(planned(scenarios, 1, arms, gate="better"), (), USUAL_BASIS)
+    if need is None:
+        assert why is None
+    else:
+        assert why is not None
+        assert why.startswith("gate better: a0 can never pass it: ")
+        assert f"it takes {need} scenarios" in why
+
+
+def test_not_worse_takes_a_spread() -> None:
+    why = futile(planned(1, gate="not_worse"), CALM, "rows")
+    assert why is not None
+    assert why.startswith("gate not_worse: a0 can never pass it: 1 scenarios")
+    assert "scenarios with as many repetitions give it a chance of 80 %" in why
+
+
+def test_not_worse_that_even_an_equal_arm_hardly_passes_is_refused_with_what_it_takes() -> None:
+    why = futile(planned(8, 3, gate="not_worse"), (), USUAL_BASIS)
+    assert why is not None
+    assert "would pass it with a chance of 10 % (margin 5 points, 8 scenarios; by the usual variances" in why
+    assert "359 scenarios" in why
+
+
+def test_not_worse_that_is_unlikely_is_a_note() -> None:
+    plan = planned(47, 5, gate="not_worse")
+    assert futile(plan, (), USUAL_BASIS) is None
+    (_, note) = told(plan)
+    assert note.startswith("gate not_worse: an arm as good as the baseline passes it with a chance of ")
+    assert told(planned(47, 5, gate="not_worse"), CALM)[1:] == [], "likely, nothing is said"
+
+
+@pytest.mark.parametrize("gate", ["better", "not_worse"])
+def test_a_gate_without_another_arm_is_futile(gate: str) -> None:
+    plan = make_plan(make_cell("base"), experiment=make_experiment(baseline="base", gate=gate))
+    assert "no arm is planned beside the baseline base" in (futile(plan, (), USUAL_BASIS) or "")
+
+
+def test_the_chance_of_an_equal_arm_rises_with_scenarios_from_5_percent() -> None:
+    found = [power_not_worse(0.1, scenarios, 0.05) for scenarios in (2, 10, 100, 1000)]
+    assert found == sorted(found)
+    assert 0.05 < found[0] < 0.07
+    assert found[-1] > 0.99
+    assert power_not_worse(0.0, 2, 0.05) == 1.0
+    assert power_not_worse(0.0, 1, 0.05) == 0.0
+    assert power_not_worse(0.1, 100, 1e-9) == pytest.approx(0.05, abs=1e-6)

@@ -1,0 +1,79 @@
+import pytest
+
+from scylla_gha.analysis.history import Pin, ResultSet, history
+from scylla_gha.model.history import Series
+from tests.support.frames import row, table
+
+
+def sets(*passed: list[str], arm: str = "arm") -> list[ResultSet]:
+    return [ResultSet(f"r{at}", f"r{at}", "", tuple(table({arm: one}))) for at, one in enumerate(passed)]
+
+
+def series(*passed: list[str], pin: str = "r0", margin: float = 0.05) -> Series:
+    (found,) = history(sets(*passed), ["arm"], Pin(pin, margin)).series
+    return found
+
+
+def test_each_set_is_held_against_the_pinned_one_by_itself() -> None:
+    found = series(["PPPP"] * 8, ["FFFF"] * 8, ["PPPP"] * 8)
+    assert [one.rate for one in found.points] == [1.0, 0.0, 1.0]
+    assert [(one.difference, one.verdict) for one in found.points] == [
+        (None, None), (-1.0, "worse"), (0.0, "not_enough_data"),
+    ]  # fmt: skip
+    assert [one.not_worse for one in found.points] == [None, False, False]
+    assert found.points[1].trials == 32
+
+
+def test_equal_arms_over_many_scenarios_are_not_worse() -> None:
+    assert series(["PP"] * 60, ["PP"] * 60).points[1].not_worse is True
+
+
+def test_any_set_may_be_the_pinned_one() -> None:
+    found = series(["FFFF"] * 8, ["PPPP"] * 8, pin="r1")
+    assert [one.verdict for one in found.points] == ["worse", None]
+
+
+def test_a_step_in_the_series_is_found() -> None:
+    high, low = ["PPPF", "PPFP", "PFPP", "PPPP"] * 3, ["FFPF", "FPFF", "PFFF", "FFFF"] * 3
+    found = series(*[high] * 2, high[::-1], ["PPPP", *high[1:]], *[low] * 3, ["FFFF", *low[1:]])
+    assert [(one.kind, one.metric, one.run, one.side) for one in found.shifts] == [
+        ("change", "pass_rate", "r4", "down"), ("drift", "pass_rate", "r4", "down"),
+    ]  # fmt: skip
+    assert found.notes == ()
+
+
+def test_too_few_sets_say_so() -> None:
+    found = history(sets(["PF"], ["PF"]), ["arm"], Pin("r0", 0.05))
+    assert found.notes == ("2 result sets are too few to look for changes of level: it takes 6",)
+    alone = history(sets(["PF"]), ["arm"], Pin("r0", 0.05))
+    assert alone.notes[0].startswith("1 result set is too few")
+    assert alone.series[0].shifts == ()
+
+
+def test_a_change_of_suite_is_no_change_of_the_agent() -> None:
+    easy = ["PPPP", "PPPF", "PPFP"]
+    found = series(*[[*easy, "-"]] * 5, *[[*easy, "FFFF"]] * 5)
+    assert found.shifts == ()
+    assert found.points[0].rate != found.points[9].rate
+    assert "in the 3 of 4 that all of them have" in found.notes[0]
+
+
+def test_sets_without_the_arm_are_counted() -> None:
+    mine, other = sets(["PF"], ["PF"]), sets(["PF"], arm="other")[0]
+    other = ResultSet("r9", "r9", "", other.rows)
+    (found,) = history([*mine, other], ["arm"], Pin("r0", 0.05)).series
+    assert (found.points[2].trials, found.points[2].rate, found.points[2].verdict) == (0, None, None)
+    assert "1 of 3 result sets have no judged trial of this arm" in found.notes
+
+
+def test_a_cost_that_is_not_known_whole_is_none() -> None:
+    rows = (row("arm", "001-a", 1, usd=1.0), row("arm", "001-a", 2, usd=None))
+    whole = (row("arm", "001-a", 1, usd=1.0), row("arm", "002-b", 1, usd=3.0, seconds=4.0))
+    given = [ResultSet("r0", "r0", "", rows), ResultSet("r1", "r1", "", whole)]
+    points = history(given, ["arm"], Pin("r0", 0.05)).series[0].points
+    assert [one.usd for one in points] == [None, pytest.approx(2.0)]
+    assert points[1].seconds == pytest.approx(3.0)
+
+
+def test_without_repetitions_drift_is_not_looked_for() -> None:
+    assert any(note.startswith("drift is not looked for") for note in series(["P", "F"], ["F", "P"]).notes)

@@ -1,0 +1,79 @@
+"""From rows to a verdict: what it takes, and what it says where that is not there."""
+
+import pytest
+
+from scylla_gha.analysis.contrasts import compare
+from scylla_gha.analysis.families import BASELINE, against
+from scylla_gha.analysis.verdicts import rulings, scenarios_needed
+from scylla_gha.model.analysis import Ruling
+from scylla_gha.stats.resampling import Resampling
+from scylla_gha.stats.shown import shown_p
+from tests.support.frames import frame, table
+
+
+def ruled(margin: float = 0.05, /, **arms: list[str]) -> dict[str, Ruling]:
+    made = frame(table(arms))
+    contrasts = compare(made, against(made, "base"), BASELINE, Resampling())
+    return {one.arm: one for one in rulings(contrasts, margin)}
+
+
+def test_an_arm_that_wins_everywhere_is_better_though_its_differences_show_no_spread() -> None:
+    ruling = ruled(base=["FF"] * 6, good=["PP"] * 6)["good"]
+    assert ruling.verdict == "better"
+    assert ruling.contrast.p == pytest.approx(2 / 2**6)
+    assert (ruling.contrast.value, ruling.contrast.wins) == (1.0, (6, 0, 0))
+    assert ruling.contrast.low is not None
+    assert 0 < ruling.contrast.low < 1
+    assert "+100.0 points" in ruling.why
+
+
+def test_an_arm_that_loses_is_worse() -> None:
+    assert ruled(base=["PPPP"] * 8, bad=["FFFP"] * 4 + ["FFFF"] * 4)["bad"].verdict == "worse"
+
+
+def test_five_scenarios_can_never_show_anything_and_it_says_what_would() -> None:
+    ruling = ruled(base=["F"] * 5, good=["P"] * 5)["good"]
+    assert ruling.verdict == "not_enough_data"
+    assert "no p reaches 0.05 so: it takes 6 that differ" in ruling.why
+
+
+def test_the_family_pays_for_every_arm_in_it() -> None:
+    arms = {f"good{at}": ["PP"] * 6 for at in range(4)}
+    found = ruled(base=["FF"] * 6, **arms)
+    assert {one.verdict for one in found.values()} == {"not_enough_data"}
+    assert {one.contrast.p_adjusted for one in found.values()} == {4 * 2 / 2**6}
+
+
+def test_arms_that_do_the_same_in_many_scenarios_are_equivalent_within_a_margin() -> None:
+    same = ["PPPPPPPPPF"] * 10 + ["PPPPPPPPFF"] * 10
+    swapped = ["PPPPPPPPFF"] * 10 + ["PPPPPPPPPF"] * 10
+    assert ruled(0.10, base=same, twin=swapped)["twin"].verdict == "equivalent"
+    assert ruled(0.01, base=same, twin=swapped)["twin"].verdict == "not_enough_data"
+
+
+def test_one_scenario_has_no_verdict() -> None:
+    ruling = ruled(base=["FFFFFFFF"], good=["PPPPPPPP"])["good"]
+    assert (ruling.verdict, ruling.contrast.low) == ("not_enough_data", None)
+
+
+def test_scenarios_that_one_arm_lacks_are_dropped_and_counted() -> None:
+    ruling = ruled(base=["FF"] * 7, good=["PP"] * 6 + ["-"])["good"]
+    assert (ruling.contrast.scenarios, ruling.contrast.dropped) == (6, 1)
+
+
+def test_arms_without_a_common_scenario_cannot_be_compared() -> None:
+    ruling = ruled(base=["FF", "-"], good=["-", "PP"])["good"]
+    assert (ruling.verdict, ruling.contrast.p) == ("not_enough_data", None)
+    assert ruling.why == "the two share no scenario with a known value"
+
+
+@pytest.mark.parametrize(("family", "needed"), [(1, 6), (2, 7), (6, 8), (113, 13)])
+def test_how_many_scenarios_a_family_takes(family: int, needed: int) -> None:
+    assert scenarios_needed(family) == needed
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"), [(None, "unknown"), (1.0, "1"), (0.0500001, "0.050"), (0.0078125, "0.0078"), (1e-300, "< 0.0001")]
+)
+def test_p_is_never_shown_as_zero(p: float | None, shown: str) -> None:
+    assert shown_p(p) == shown

@@ -1,0 +1,156 @@
+"""`scylla-gha import`, with what is wrong with rows in the world, and `export` back to where they came from."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.report import Report
+from scylla_gha.model.result import Result
+from scylla_gha.store import RunFolder, read_lines, read_record
+from tests.support.foreign import asked, csv_file, jsonl_file, strict_json
+
+HEADER = "scenario,arm,repetition,passed,score,usd,seconds\n"
+
+
+def imported(place: Path, *more: str, name: str = "run") -> Report:
+    """Import a file, and check that all that was written is JSON as it is defined."""
+    runs = place.parent / "runs"
+    done = asked("import", str(place), "--name", name, "--runs", str(runs), "--json", *more)
+    if done.exception:
+        raise done.exception
+    folder = RunFolder(runs / name)
+    strict_json(folder.report("json").read_text())
+    strict_json(folder.plan.read_text())
+    for line in folder.results.read_text().splitlines():
+        strict_json(line)
+    assert "nan" not in folder.report("md").read_text().lower().split()
+    found = read_record(folder.report("json"), Report)
+    assert found is not None
+    return found
+
+
+def rows(scenarios: int, repetitions: int = 2, arms: int = 2, **given: Any) -> str:
+    values = {"passed": "1", "score": "0.5", "usd": "0.1", "seconds": "2", **given}
+    return HEADER + "".join(
+        f"s{s:02d},arm{a},{r},{values['passed']},{values['score']},{values['usd']},{values['seconds']}\n"
+        for s in range(scenarios) for a in range(arms) for r in range(1, repetitions + 1)
+    )  # fmt: skip
+
+
+BAD = {
+    "no rows": HEADER,
+    "one row": HEADER + "s,a,1,1,,,\n",
+    "one scenario": rows(1, 5),
+    "all passes": rows(8),
+    "no pass": rows(8, passed="0"),
+    "all costs unknown": rows(8, usd=""),
+    "all costs zero": rows(8, usd="0", seconds="0"),
+    "unequal repetitions": rows(7) + "s90,arm0,1,1,1,1,1\ns90,arm1,1,0,0,1,1\n",
+    "scenarios missing in one arm": rows(7) + "s90,arm0,1,1,1,1,1\ns91,arm1,1,0,0,1,1\n",
+    "no scenario in common": HEADER + "s,a,1,1,,,\nt,b,1,0,,,\n",
+    "nothing judged": rows(8, passed="", score=""),
+    "one arm": rows(8, arms=1),
+    "huge numbers": rows(8, usd="1e17", seconds="1e17"),
+}
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD.keys())
+def test_bad_rows_make_a_report_with_nulls_and_never_a_made_up_number(tmp_path: Path, text: str) -> None:
+    made = imported(csv_file(tmp_path / "a.csv", text))
+    assert made.warnings[0].startswith("The rows are imported from a.csv")
+    given = text.count("\n") - 1
+    assert made.counts.planned == made.counts.ran == given
+    for arm in made.arms:
+        assert (arm.pass_rate is None) == (arm.counts.judged == 0)
+        assert arm.tokens is None
+        if "1e17" not in text:
+            assert (arm.usd is None) == (",,\n" in text or ",,2\n" in text)
+    assert all(one.verdict != "better" for one in made.comparisons)
+
+
+def test_no_rows_are_said_to_be_none(tmp_path: Path) -> None:
+    made = imported(csv_file(tmp_path / "a.csv", HEADER))
+    assert ("There is no row." in made.warnings, made.arms) == (True, ())
+
+
+def test_a_thousand_arms_are_reported_and_their_models_not_set_against_each_other(tmp_path: Path) -> None:
+    lines = [f"s{s},arm{a:04d},{(a + s) % 2},m{a}" for a in range(1000) for s in range(2)]
+    made = imported(csv_file(tmp_path / "a.csv", "scenario,arm,passed,model\n" + "\n".join(lines)))
+    assert (len(made.arms), len(made.comparisons)) == (1000, 999)
+    assert any(warning.startswith("1000 models are too many") for warning in made.warnings)
+
+
+def test_duplicate_rows_are_refused_with_both_lines_and_nothing_is_written(tmp_path: Path) -> None:
+    place = csv_file(tmp_path / "a.csv", HEADER + "s,a,1,1,,,\ns,a,1,0,,,\n")
+    with pytest.raises(ConfigError, match=rf"{place}:3: repetition 1 .* is there already, at {place}:2"):
+        imported(place)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_same_file_again_is_the_same(tmp_path: Path) -> None:
+    place = csv_file(tmp_path / "a.csv", rows(6))
+    imported(place)
+    first = {path.name: path.read_bytes() for path in (tmp_path / "runs" / "run").iterdir()}
+    imported(place)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "runs" / "run").iterdir()} == first
+
+
+@pytest.mark.parametrize("to", ["csv", "parquet"])
+def test_what_is_exported_and_imported_again_has_equal_rows_and_verdicts(tmp_path: Path, to: str) -> None:
+    text = HEADER + "".join(f"s{s:02d},a,1,{s % 2},0.{s},0.1,2\ns{s:02d},b,1,1,,0.3,3\n" for s in range(10, 22))
+    first = imported(csv_file(tmp_path / "a.csv", text))
+    runs = tmp_path / "runs"
+    target = tmp_path / f"out.{to}"
+    assert asked("export", "run", "--to", to, "-o", str(target), "--runs", str(runs)).exit_code == 0
+    second = imported(target, name="again")
+    assert second.comparisons == first.comparisons
+    assert second.analysis == first.analysis
+    assert second.arms == first.arms
+    before, after = (
+        [
+            row.model_copy(update={"experiment": "", "key": ""})
+            for row in read_lines(RunFolder(runs / name).results, Result)
+        ]
+        for name in ("run", "again")
+    )
+    assert after == before
+
+
+def test_columns_are_mapped_on_the_command_line_or_in_a_file(tmp_path: Path) -> None:
+    place = jsonl_file(
+        tmp_path / "a.jsonl", [{"t": "x", "m": {"id": "a", "s": 0.7}}, {"t": "x", "m": {"id": "b", "s": 0}}]
+    )
+    stored = csv_file(
+        tmp_path / "map.yaml", "columns: {scenario: t, arm: m.id, score: t}\npassed_if: score>=0.6\nbaseline: b\n"
+    )
+    made = imported(place, "--map-file", str(stored), "--map", "score=m.s")
+    assert [(arm.arm, arm.passed) for arm in made.arms] == [("a", 1), ("b", 0)]
+    assert made.comparisons[0].baseline == "b"
+
+
+def test_a_run_that_was_paid_for_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "run").mkdir(parents=True)
+    (tmp_path / "runs" / "run" / "results.jsonl").write_text("")
+    with pytest.raises(ConfigError, match="holds a run that was not imported, and is left alone; give another --name"):
+        imported(csv_file(tmp_path / "a.csv", HEADER))
+
+
+@pytest.mark.parametrize(
+    ("file", "more", "message"),
+    [
+        ("none.csv", (), "there is no such file or folder"),
+        ("a.txt", (), "what it is cannot be told by its name"),
+        (".", ("--format", "csv"), "is a folder, and csv is a file"),
+        ("a.txt", ("--name", "No Name"), "is no name of a run"),
+    ],
+)
+def test_what_cannot_be_read_is_said(tmp_path: Path, file: str, more: tuple[str, ...], message: str) -> None:
+    csv_file(tmp_path / "a.txt", HEADER)
+    done = asked("import", str(tmp_path / file), "--name", "run", "--runs", str(tmp_path / "runs"), *more)
+    assert message in str(done.exception)
+
+
+def test_a_mapping_that_is_none_is_wrong_use(tmp_path: Path) -> None:
+    assert asked("import", str(tmp_path), "--map", "task").exit_code == 2

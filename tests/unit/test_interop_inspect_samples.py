@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.imported import Given, Loaded, load_rows
+from scylla_gha.interop.inspect_log import inspect_logs
+from scylla_gha.interop.inspect_samples import read_inspect
+from tests.support.records import WHEN, make_cell, make_plan, make_result
+
+USAGE = {"input_tokens": 5, "output_tokens": 6, "total_tokens": 21, "input_tokens_cache_read": 10,
+         "input_tokens_cache_write": None}  # fmt: skip
+
+
+def sample(**given: Any) -> dict[str, Any]:
+    return {"id": "one", "epoch": 2, "scores": {"match": {"value": "C"}}, "total_time": 3.5,
+            "model_usage": {"x/m": USAGE}, **given}  # fmt: skip
+
+
+def log(place: Path, *samples: Any, **spec: Any) -> Path:
+    about = {"created": "", "task": "bench", "model": "x/m", "dataset": {}, "config": {}, **spec}
+    place.write_text(json.dumps({"version": 2, "status": "success", "eval": about, "samples": list(samples)}))
+    return place
+
+
+def loaded(place: Path) -> Loaded:
+    return load_rows(read_inspect(place), Given("run", place.name, "inspect"))
+
+
+def test_a_sample_becomes_a_row(tmp_path: Path) -> None:
+    (row,) = loaded(log(tmp_path / "a.json", sample())).rows
+    assert (row.scenario, row.arm, row.model, row.repetition, row.category) == ("one", "x/m", "x/m", 2, "bench")
+    assert (row.passed, row.score, row.seconds) == (True, 1.0, 3.5)
+    assert (row.input_tokens, row.cache_read_tokens, row.cache_write_tokens, row.total_tokens) == (5, 10, None, 21)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("C", (True, 1.0)), ("I", (False, 0.0)), ("P", (False, 0.5)), ("N", (False, 0.0)),
+                            (1, (True, 1.0)), (0.75, (False, 0.75)), (True, (True, 1.0))],
+)  # fmt: skip
+def test_values_of_scorers(tmp_path: Path, value: Any, expected: Any) -> None:
+    (row,) = loaded(log(tmp_path / "a.json", sample(scores={"match": {"value": value}}))).rows
+    assert (row.passed, row.score) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"error": {"message": "RateLimitError('429')"}, "scores": None}, ("provider_error", None, False)),
+        ({"error": {"message": "KeyError('a')"}, "scores": {}}, ("agent_error", False, True)),
+        ({"limit": {"type": "time", "limit": 5}, "scores": {}}, ("timeout", False, True)),
+        ({"limit": {"type": "token", "limit": 5}}, ("budget_exceeded", True, True)),
+        ({"limit": {"type": "operator", "limit": 1}}, ("cancelled", None, False)),
+        ({"scores": {}}, ("completed", None, False)),
+    ],
+)
+def test_errors_and_limits_are_outcomes(tmp_path: Path, given: dict[str, Any], expected: Any) -> None:
+    (row,) = loaded(log(tmp_path / "a.json", sample(**given))).rows
+    assert (row.outcome.value, row.passed, row.judged) == expected
+
+
+def test_logs_of_several_models_and_tasks_are_read_together(tmp_path: Path) -> None:
+    log(tmp_path / "a.json", sample(), model="x/a")
+    log(tmp_path / "b.json", sample(), model="x/b", task="other")
+    assert [(row.arm, row.scenario) for row in loaded(tmp_path).rows] == [("x/a", "bench/one"), ("x/b", "other/one")]
+
+
+def test_what_was_exported_comes_back_with_its_arm_and_verdict(tmp_path: Path) -> None:
+    cells = [make_cell("nop"), make_cell("oracle")]
+    rows = [make_result(cells[0], passed=False, score=1.0), make_result(cells[1], score=0.5)]
+    for each in inspect_logs(make_plan(*cells), rows, WHEN):
+        (tmp_path / each.name).write_bytes(each.content)
+    assert {(row.arm, row.passed, row.score) for row in loaded(tmp_path).rows} == {
+        ("nop", False, 1.0), ("oracle", True, 0.5),
+    }  # fmt: skip
+
+
+def test_a_log_that_did_not_end_well_is_told_of(tmp_path: Path) -> None:
+    place = log(tmp_path / "a.json", sample())
+    place.write_text(place.read_text().replace("success", "cancelled"))
+    assert read_inspect(place).notes == ("a.json: the log's status is 'cancelled', so samples may be missing.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "is no JSON"), ("{}", "no object `eval`"), ('{"eval": {}, "samples": [{}]}', r"samples\[0\] has no id")],
+)
+def test_what_is_no_log_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_inspect(tmp_path / "a.json")
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="inspect log convert"):
+        read_inspect(tmp_path)

@@ -1,0 +1,88 @@
+import json
+from typing import Any
+
+import pytest
+
+from scylla_gha.interop.profile_rows import profile_rows
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Attempt, Outcome
+from tests.support.golden import golden
+from tests.support.records import make_attempt, make_cell, make_excluded_result, make_result
+
+TOKENS: dict[str, Any] = {"input_tokens": 10, "output_tokens": 20, "cache_read_tokens": 300, "cache_write_tokens": 4}
+ROW = make_result(model="m", variant="T0/00-empty", tool_calls=4, failed_tool_calls=1, usd=0.5, **TOKENS)
+
+
+def read(row: Result = ROW, attempt: Attempt | None = None) -> dict[str, Any]:
+    (line,) = profile_rows([row], {row.cell: attempt} if attempt else None).splitlines()
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def test_it_reads_as_it_always_did() -> None:
+    fault = make_excluded_result(make_cell(repetition=2), Outcome.SANDBOX_ERROR, reason="no room")
+    text = profile_rows([ROW, fault], {ROW.cell: make_attempt(tool_calls={"Bash": 4})}).decode()
+    assert text == golden("profile-rows.jsonl", text)
+
+
+def test_all_fields_of_the_profiler_are_there() -> None:
+    assert set(read()) == {
+        "runId", "scenarioId", "mode", "model", "iteration", "startedAt", "completedAt", "tokens", "timing",
+        "toolCalls", "cost", "success", "checkpointsPassed", "checkpointsTotal", "checkpointDetails", "outputValid",
+        "provider", "sessionId", "agentTurns", "completionReason", "extensions",
+    }  # fmt: skip
+
+
+def test_known_numbers_are_in_the_profilers_units() -> None:
+    found = read()
+    assert found["timing"]["wallMs"] == 2000.0
+    assert (found["tokens"]["total"], found["tokens"]["active"]) == (334, 30)
+    assert (found["toolCalls"]["total"], found["toolCalls"]["errorRate"]) == (4, 0.25)
+    assert (found["cost"]["totalUsd"], found["mode"], found["iteration"]) == (0.5, "T0/00-empty", 1)
+
+
+def test_unknown_is_null_and_not_zero() -> None:
+    found = read(make_result(usd=None, input_tokens=None))
+    assert found["cost"] == {"totalUsd": None, "inputUsd": None, "outputUsd": None, "reasoningUsd": None}
+    assert (found["tokens"]["input"], found["tokens"]["total"], found["tokens"]["active"]) == (None, None, None)
+    assert found["toolCalls"]["errorRate"] is None
+    assert (found["startedAt"], found["completedAt"], found["toolCalls"]["byCategory"]) == (None, None, None)
+    assert (found["model"], found["mode"]) == (None, "nop")
+
+
+def test_an_attempt_adds_times_and_tools() -> None:
+    found = read(attempt=make_attempt(seconds=90.0, tool_calls={"Bash": 3, "Read": 1}))
+    assert (found["startedAt"], found["completedAt"]) == ("2026-01-02T03:04:05+00:00", "2026-01-02T03:05:35+00:00")
+    assert found["toolCalls"]["byCategory"] == {"Bash": 3, "Read": 1}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (Outcome.COMPLETED, "stop"),
+        (Outcome.TIMEOUT, "timeout"),
+        (Outcome.REFUSED, "error"),
+        (Outcome.BUDGET_EXCEEDED, "error"),
+    ],
+)
+def test_the_end_is_told_in_the_profilers_words(outcome: Outcome, reason: str) -> None:
+    found = read(make_result(outcome=outcome, reason="why", passed=False))
+    assert found["completionReason"] == reason
+    assert found.get("errorCode") == (None if outcome is Outcome.COMPLETED else outcome.value)
+    assert found["success"] is False
+
+
+def test_a_fault_is_no_failure_of_the_agent() -> None:
+    found = read(make_excluded_result(make_cell(), Outcome.PROVIDER_ERROR, reason="429 \x1b\n\ud800"))
+    assert (found["success"], found["completionReason"]) == (None, "error")
+    assert found["error"] == "429 \x1b\n\ufffd"
+    assert found["extensions"]["measures_agent"] is False
+
+
+def test_epochs_are_runs_of_their_own() -> None:
+    assert read()["runId"] == "demo"
+    assert read(make_result(epoch="e2"))["runId"] == "demo@e2"
+
+
+def test_no_results_are_no_lines() -> None:
+    assert profile_rows([]) == b""

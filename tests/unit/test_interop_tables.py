@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.interop.rows_table import table
+from scylla_gha.interop.sources import Source
+from scylla_gha.interop.tables import need, read_csv, read_jsonl, read_parquet, write_csv, write_parquet
+from tests.support.foreign import csv_file
+from tests.support.records import WHEN, make_result
+
+
+def test_csv_is_text_with_the_line_of_each_row(tmp_path: Path) -> None:
+    place = csv_file(tmp_path / "a.csv", '\ufeffa, b \n1,NA\n\n"x\ny",\n,\n007,nan\n')
+    found = read_csv(place)
+    assert found.columns == ("a", "b")
+    assert found.rows == (
+        Source(f"{place}:2", {"a": "1", "b": "NA"}),
+        Source(f"{place}:4", {"a": "x\ny", "b": None}),
+        Source(f"{place}:7", {"a": "007", "b": "nan"}),
+    )
+
+
+def test_tabs_part_the_columns_of_a_tsv(tmp_path: Path) -> None:
+    assert read_csv(csv_file(tmp_path / "a.tsv", "a\tb,c\n1\t2\n")).columns == ("a", "b,c")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no header line"),
+        ("a,b\n1,2,3\n", "is no CSV in UTF-8: .*Expected 2 fields in line 2, saw 3"),
+        ('a,b\n"1,2\n', "is no CSV"),
+        ("a,a\n1,2\n", "column 'a' is there twice"),
+        ("a,\n1,2\n", "column 2 has no name"),
+    ],
+)
+def test_a_csv_that_is_none_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_csv(csv_file(tmp_path / "a.csv", text))
+
+
+def test_other_bytes_than_utf_8_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        read_csv(tmp_path / "a.csv")
+
+
+def test_json_lines_keep_types_and_open_what_is_inside(tmp_path: Path) -> None:
+    place = csv_file(tmp_path / "a.jsonl", '{"a": 1, "m": {"s": 0.5, "t": null}}\n\n{"a": true, "c": "x"}\n')
+    found = read_jsonl(place)
+    assert found.columns == ("a", "m", "m.s", "m.t", "c")
+    assert found.rows == (
+        Source(f"{place}:1", {"a": 1, "m": {"s": 0.5, "t": None}, "m.s": 0.5, "m.t": None}),
+        Source(f"{place}:3", {"a": True, "c": "x"}),
+    )
+    assert type(found.rows[0].values["a"]) is int
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", '{"a": NaN}', "1"])
+def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConfigError, match=r"a\.jsonl:2: is no JSON"):
+        read_jsonl(csv_file(tmp_path / "a.jsonl", f'{{"a": 1}}\n{line}\n'))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_of_rows_has_a_column_for_each_field_and_null_stays_null(tmp_path: Path, suffix: str) -> None:
+    row = make_result(usd=None, tools={"Bash": 2}, started_at=WHEN, turns=3, delivered=None, seconds=1.25)
+    place = tmp_path / f"rows.{suffix}"
+    (write_csv if suffix == "csv" else write_parquet)(table([row, make_result()]), place)
+    (first, _) = (read_csv if suffix == "csv" else read_parquet)(place).rows
+    assert list(first.values) == list(type(row).model_fields)
+    assert [first.values[name] for name in ("usd", "delivered", "grade")] == [None, None, "A"]
+    assert first.values["tools"] == '{"Bash": 2}'
+    typed = (True, 3, 1.25, WHEN) if suffix == "parquet" else ("True", "3", "1.25", "2026-01-02 03:04:05+00:00")
+    assert tuple(first.values[name] for name in ("passed", "turns", "seconds", "started_at")) == typed
+
+
+def test_a_table_of_no_rows_has_its_columns(tmp_path: Path) -> None:
+    write_parquet(table([]), tmp_path / "none.parquet")
+    found = read_parquet(tmp_path / "none.parquet")
+    assert (found.rows, "usd" in found.columns) == ((), True)
+
+
+def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read as Parquet"):
+        read_parquet(csv_file(tmp_path / "a.parquet", "a,b\n"))
+
+
+def test_what_is_not_installed_is_named_with_the_extra() -> None:
+    with pytest.raises(ToolError, match=r"reading CSV needs no_such_package: .*'scylla-gha\[report\]'"):
+        need("no_such_package", what="reading CSV")
