@@ -2,12 +2,13 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from scylla_gha.model.report import Counts
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 
-_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_tokens = attrgetter("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _SHOWN = 5  # cells of a kind of failure
 
 
@@ -82,7 +83,7 @@ class ArmTally:
         self.ran += 1
         self.outcomes[row.outcome.value] += 1
         self.usd.add(row.usd)
-        parts = [getattr(row, part) for part in _TOKENS]
+        parts = _tokens(row)
         self.tokens.add(row.total_tokens if None in parts else sum(parts))
         if row.measures_agent:
             self.seconds.add(row.seconds)
@@ -114,8 +115,9 @@ class ArmTally:
             self.versions.add(row.agent_version)
         if row.delivery_unverified:
             self.unverified.add(row.delivery_unverified)
-        self.unadjusted.update(row.unadjusted.split())
-        self.judge_unadjusted.update(row.judge_unadjusted.split())
+        if row.unadjusted or row.judge_unadjusted:
+            self.unadjusted.update(row.unadjusted.split())
+            self.judge_unadjusted.update(row.judge_unadjusted.split())
 
     def counts(self, planned: int) -> Counts:
         """The denominators."""

@@ -15,7 +15,7 @@ from scylla_gha.analysis.groups import Groups, grouped
 from scylla_gha.analysis.paired import Scale, Sides, sides, told
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.effect import cliffs_delta, cohens_d, cohens_dz, hedges_correction
+from scylla_gha.stats.effect import cliffs_delta, cohens_d, cohens_dz, correlation, hedges_correction
 from scylla_gha.stats.multiplicity import benjamini_hochberg, holm
 from scylla_gha.stats.resampling import Resampling
 from scylla_gha.stats.signflip import MOST_EXACT, sign_flip_p
@@ -122,11 +122,10 @@ def _moved(d: Floats) -> Floats:
 def _effects(frame: Frame, metric: _Metric, pairing: Pairing, pair: Sides) -> dict[str, float | None]:
     one, other = _trials(frame, metric, pairing.first), _trials(frame, metric, pairing.second)
     first, second = pair.one[pair.shared], pair.other[pair.shared]
-    related = first.size > 2 and first.std() > 0 and second.std() > 0  # noqa: PLR2004 two points are a line
     d, j = cohens_d(one, other), hedges_correction(one.size + other.size - 2)
     return {
         "cohens_d": d, "hedges_g": None if d is None or j is None else j * d, "cliffs_delta": cliffs_delta(one, other),
-        "d_z": cohens_dz(first, second), "correlation": float(np.corrcoef(first, second)[0, 1]) if related else None,
+        "d_z": cohens_dz(first, second), "correlation": correlation(first, second),
     }  # fmt: skip
 
 

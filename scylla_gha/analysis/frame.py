@@ -5,6 +5,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,8 @@ COLUMNS: Final = (
 )  # fmt: skip
 TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 COMPONENTS: Final = ("system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation")
+_numbers: Final = attrgetter(*COLUMNS)
+_NO_COMPONENTS: Final = (math.nan,) * len(COMPONENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +116,7 @@ class _Reader:
     judged: bytearray = field(default_factory=bytearray)
     measures: bytearray = field(default_factory=bytearray)
     cells: list[str] = field(default_factory=list)
-    columns: "dict[str, array[float]]" = field(
-        default_factory=lambda: {name: array("d") for name in (*COLUMNS, *COMPONENTS)}
-    )
+    numbers: "array[float]" = field(default_factory=lambda: array("d"))  # row after row, columns and components
     about: dict[str, About] = field(default_factory=dict)
     variants: dict[str, str | None] = field(default_factory=dict)
     tools: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -130,11 +131,9 @@ class _Reader:
         self.measures.append(row.measures_agent)
         self.cells.append(row.cell)
         self.outcomes.append(row.outcome.value)
-        for name in COLUMNS:
-            value = getattr(row, name)
-            self.columns[name].append(math.nan if value is None else value)
-        for name in COMPONENTS:
-            self.columns[name].append(row.characters.get(name, 0) if row.characters else math.nan)
+        self.numbers.extend([math.nan if value is None else value for value in _numbers(row)])
+        said = row.characters
+        self.numbers.extend([said.get(name, 0) for name in COMPONENTS] if said else _NO_COMPONENTS)
         self._add_names(row)
 
     def _add_names(self, row: Result) -> None:
@@ -142,7 +141,9 @@ class _Reader:
             self.about[row.scenario] = About(row.category, row.difficulty, row.size)
         self.variants.setdefault(row.arm, row.variant)
         if row.judged:
-            self.tools[row.arm].update(row.tools)
+            used = self.tools[row.arm]
+            for tool, calls in row.tools.items():
+                used[tool] += calls
         for judge, score in row.judge_scores.items():
             known = self.scores.setdefault(judge, array("d"))
             known.extend([math.nan] * (len(self.cells) - 1 - len(known)))
@@ -161,10 +162,15 @@ class _Reader:
             scenario=place[scenario] if names else scenario, repetition=_ints(self.repetition),
             judged=np.frombuffer(bytes(self.judged), dtype=np.bool_),
             measures=np.frombuffer(bytes(self.measures), dtype=np.bool_), cells=tuple(self.cells),
-            columns={name: _floats(column) for name, column in self.columns.items()},
+            columns=self._columns(),
             about=self.about, variants=self.variants, tools=dict(self.tools),
             scores={name: _floats(self.scores[name]) for name in sorted(self.scores)}, outcomes=tuple(self.outcomes),
         )  # fmt: skip
+
+    def _columns(self) -> dict[str, Floats]:
+        names = (*COLUMNS, *COMPONENTS)
+        table = np.frombuffer(self.numbers, dtype=np.float64).reshape(len(self.cells), len(names))
+        return {name: np.ascontiguousarray(table[:, at]) for at, name in enumerate(names)}
 
 
 def _ints(column: "array[int]") -> Ints:

@@ -4,6 +4,7 @@ Never give a label without an interval: with no effect, 24 % of comparisons of 5
 """
 
 import math
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -37,6 +38,7 @@ def cohens_d(x: ArrayLike, y: ArrayLike) -> float | None:
     return float((one.mean() - other.mean()) / math.sqrt(square / (one.size + other.size - _TWO)))
 
 
+@lru_cache(maxsize=1024)
 def hedges_correction(df: float) -> float | None:
     """The exact J that takes the bias out of d; None where df is not above 1.
 
@@ -77,6 +79,16 @@ def cohens_dav(x: ArrayLike, y: ArrayLike) -> float | None:
     if flat(one) and flat(other):
         return 0.0 if flat(np.concatenate([one, other])) else None
     return float((one.mean() - other.mean()) * 2 / (one.std(ddof=1) + other.std(ddof=1)))
+
+
+def correlation(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Pearson's r of pairs; None with fewer than three, or where a side does not vary."""
+    one, other = pair(x, y)
+    if one.size <= _TWO or flat(one) or flat(other):
+        return None
+    a, b = one - one.mean(), other - other.mean()
+    r = float((a * b).sum() / math.sqrt(float((a * a).sum()) * float((b * b).sum())))
+    return min(max(r, -1.0), 1.0)
 
 
 def cliffs_delta(x: ArrayLike, y: ArrayLike) -> float | None:

@@ -6,6 +6,7 @@ strata that average out: 13-24 % false alarms where the question is about strata
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -114,8 +115,9 @@ def stratified_binary_test(counts: ArrayLike, alternative: Alternative = "two-si
     return Test(observed, p, least, "stratified permutation, exact", len(table))
 
 
+@lru_cache(maxsize=4096)  # of few trials there are few such tables, and thousands of strata share them
 def _hypergeometric(successes: int, n: int, m: int) -> Floats:
-    """How probably the n trials of the first arm get each possible number of the successes."""
+    """How probably the n trials of the first arm get each possible number of the successes; read-only."""
     k = np.arange(max(0, successes - m), min(successes, n) + 1)
 
     def log_choose(top: int, bottom: Floats) -> Floats:
@@ -123,7 +125,9 @@ def _hypergeometric(successes: int, n: int, m: int) -> Floats:
 
     logs = log_choose(n, k.astype(np.float64)) + log_choose(m, (successes - k).astype(np.float64))
     chance = np.exp(logs - logs.max())
-    return np.asarray(chance / chance.sum())
+    found = np.asarray(chance / chance.sum())
+    found.flags.writeable = False
+    return found
 
 
 def _tail(offsets: NDArray[np.floating], chance: Floats, observed: float, alternative: Alternative) -> float:

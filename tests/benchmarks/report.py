@@ -5,6 +5,7 @@ import to report.json and report.md on disk.
 """
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -15,11 +16,14 @@ from pathlib import Path
 import click
 import numpy as np
 
+from scylla_gha.model.plan import Cell
+from scylla_gha.store import RunFolder, write_record
 from tests.support.records import make_plan, make_result
 
 SCENARIOS = 47
+COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 JUDGES = ("j1", "j2", "j3")
-COLD = "from tests.benchmarks.report import whole; import sys; whole(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))"
+COLD = "from tests.benchmarks.report import whole; import sys; whole(sys.argv[1])"
 
 
 def write_rows(path: Path, arms: int, repetitions: int) -> None:
@@ -56,25 +60,30 @@ def drawn(rng: np.random.Generator, score: float) -> dict[str, object]:
             "judge_scores": judged, "requests": 9, "repeated_requests": 0, "turns": 9}  # fmt: skip
 
 
-def whole(file: str, arms: int, repetitions: int) -> None:
-    """What the cold process does; its last line is what it took."""
+def write_plan(path: Path, arms: int, repetitions: int) -> None:
+    """The plan that the rows belong to."""
+    names = ("scenario", "arm", "repetition", "key")
+    parts = (identity(arm, scenario, at)
+             for arm in range(arms) for scenario in range(SCENARIOS) for at in range(repetitions))  # fmt: skip
+    cells = [Cell.model_validate({"id": one["cell"], **{name: one[name] for name in names}}) for one in parts]
+    experiment = make_plan(*cells[:1]).experiment.model_copy(update={"baseline": cells[0].arm})
+    write_record(path, make_plan(*cells, experiment=experiment))
+
+
+def whole(file: str) -> None:
+    """What the cold process does: what `scylla-gha aggregate` and `report` do; its last line is what it took."""
     from scylla_gha.aggregate import aggregate
-    from scylla_gha.cli.analysing import analysis_of
-    from scylla_gha.model.plan import Cell
+    from scylla_gha.cli.conclude import uncollected
+    from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result
     from scylla_gha.report import report
-    from scylla_gha.store import RunFolder, read_lines, write_record
+    from scylla_gha.store import RunFolder, read_lines, read_record
 
-    folder = RunFolder(Path(file).parent)
-    parts = [identity(arm, scenario, at)
-             for arm in range(arms) for scenario in range(SCENARIOS) for at in range(repetitions)]  # fmt: skip
-    names = ("scenario", "arm", "repetition", "key")
-    cells = [Cell.model_validate({"id": one["cell"], **{name: one[name] for name in names}}) for one in parts]
-    first = make_plan(*cells[:1]).experiment.model_copy(update={"baseline": cells[0].arm})
-    plan = make_plan(*cells, experiment=first)
     began, cpu = time.perf_counter(), time.process_time()
+    folder = RunFolder(Path(file).parent)
+    plan = read_record(folder.plan, Plan)
+    assert plan is not None
     statistics = 0.0
-    inner = analysis_of(plan)
 
     def timed(rows: object) -> object:
         nonlocal statistics
@@ -87,13 +96,13 @@ def whole(file: str, arms: int, repetitions: int) -> None:
         statistics = time.perf_counter() - started
         return found
 
-    assert inner is not None
-    made = aggregate(plan, read_lines(Path(file), Result), analyse=timed)  # type: ignore[arg-type]
+    with uncollected():
+        made = aggregate(plan, read_lines(Path(file), Result), analyse=timed)  # type: ignore[arg-type]
     write_record(folder.report("json"), made)
     report(made, folder)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"rows": len(cells), "statistics_seconds": round(statistics, 2),
-                      "seconds_from_rows_to_report": round(time.perf_counter() - began, 2),
+    print(json.dumps({"rows": len(plan.cells), "statistics_seconds": round(statistics, 2),
+                      "seconds_from_files_to_report": round(time.perf_counter() - began, 2),
                       "cpu_seconds": round(time.process_time() - cpu, 2), "peak_mb": round(peak)}))  # fmt: skip
 
 
@@ -105,10 +114,11 @@ def main(arms: int, repetitions: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results.jsonl"
         write_rows(file, arms, repetitions)
+        write_plan(RunFolder(file.parent).plan, arms, repetitions)
         for _ in range(rounds):
             began = time.perf_counter()
-            argv = [sys.executable, "-c", COLD, str(file), str(arms), str(repetitions)]
-            done = subprocess.run(argv, capture_output=True, text=True, check=True)
+            argv = [sys.executable, "-c", COLD, str(file)]
+            done = subprocess.run(argv, capture_output=True, text=True, check=True, env=COMPILED)
             print(done.stdout.strip(), f"whole process {time.perf_counter() - began:.2f} s")
 
 

@@ -1,8 +1,10 @@
 import math
+import random
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from scylla_gha.stats.effect import (
@@ -11,6 +13,7 @@ from scylla_gha.stats.effect import (
     cohens_d,
     cohens_dav,
     cohens_dz,
+    correlation,
     hedges_correction,
     hedges_g,
     mean_difference,
@@ -80,3 +83,20 @@ def test_many_rows_at_once() -> None:
 def test_nothing_has_no_effect() -> None:
     assert cliffs_delta([], [1]) is vargha_delaney_a([1], []) is mean_difference([], [1]) is None
     assert mean_difference([1, 2], [4]) == -2.5
+
+
+@FIXED
+@given(spread(), st.randoms(use_true_random=False))
+def test_correlation_is_pearsons(x: list[float], random: random.Random) -> None:
+    y = random.sample(x, len(x))
+    expected = stats.pearsonr(x, y).statistic if len(x) > 2 else None
+    assert correlation(x, y) == (None if expected is None else pytest.approx(expected, abs=1e-9))
+
+
+@pytest.mark.parametrize(("x", "y"), [([], []), ([1, 2], [3, 5]), ([1, 1, 1], [1, 2, 3]), ([0.1] * 3, [0.3] * 3)])
+def test_of_a_line_or_without_spread_there_is_no_correlation(x: list[float], y: list[float]) -> None:
+    assert correlation(x, y) is None
+
+
+def test_correlation_stays_within_its_limits() -> None:
+    assert correlation([0.1, 0.2, 0.3], [0.1, 0.2, 0.3]) == pytest.approx(1.0, abs=0)
