@@ -117,10 +117,11 @@ def _scenarios(tally: Tally, arms: Sequence[str]) -> Iterator[ScenarioRow]:
 
 def _comparisons(plan: Plan, arms: Sequence[ArmSummary], analysis: Analysis | None) -> Iterator[Comparison]:
     """The verdicts; without statistics no data is enough for one."""
-    baseline = plan.experiment.baseline
+    pairs = plan.pairs
     ruled = {ruling.arm: ruling for ruling in analysis.rulings} if analysis else {}
     for arm in arms:
-        if arm.arm == baseline:
+        baseline = pairs.get(arm.arm)
+        if baseline is None:
             continue
         ruling = ruled.get(arm.arm)
         if ruling is not None:

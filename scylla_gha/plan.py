@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from scylla_gha.config.crosscheck import check_variants
 from scylla_gha.config.library import Library, ScenarioFolder
@@ -18,6 +19,7 @@ from scylla_gha.model.record import KEY_VERSION, digest, slug
 from scylla_gha.model.scenario import Tools
 from scylla_gha.model.variant import Variant
 from scylla_gha.seeding.tools import toolbox_digest
+from scylla_gha.variants.change import against_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,16 @@ class Boxing:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which cells of an experiment are meant: globs over cell ids, another number of repetitions, an epoch."""
+    """Which cells of an experiment are meant: globs over cell ids, another number of repetitions, an epoch.
+
+    With `head`, a folder with another version of `config/`, they are those of the variants that it changes: as they are
+    there, against as they are here.
+    """
 
     only: tuple[str, ...] = ()
     repetitions: int | None = None
     epoch: str = ""
+    head: Path | None = None
 
 
 def agent_name(named: str) -> tuple[str, str | None]:
@@ -78,11 +85,15 @@ def plan(
 
     Raises:
         ConfigError: a name matches nothing, the baseline is no arm, two arms are one, or no cell is left.
+        RefusedError: `choice.head` changes no variant.
     """
     if choice.repetitions:
         experiment = experiment.model_copy(update={"repetitions": choice.repetitions})
     arms = _arms(experiment, library, agents)
     _check_baseline(experiment, arms)
+    if choice.head:
+        arms = against_head(experiment, arms, _arms(experiment, Library.here(choice.head), agents))
+        experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.against)})
     names = select("scenarios", experiment.scenarios, list(library.scenarios))
     folders = [library.scenario(name) for name in names]
     cells = _selected(_cells(experiment, folders, arms, choice.epoch, boxing), choice.only)

@@ -34,12 +34,13 @@ class Question:
     models: Mapping[str, str | None]
     margin: float
     seed: int = 0
+    pairs: Mapping[str, str] | None = None  # what each arm is compared with, where not all are with the baseline
 
 
 def analyse(frame: Frame, question: Question) -> Analysis:
     """The whole analysis; with few rows most of it is null, with a reason."""
     how = Resampling(seed=question.seed)
-    pairs = against(frame, question.baseline)
+    pairs = against(frame, question.baseline, question.pairs)
     others = (
         *compare(frame, adjacent(frame), TIERS, how),
         *compare(frame, models(frame, dict(question.models)), MODELS, how),

@@ -5,7 +5,7 @@ A family is declared by the plan and not by what came out, and its p values are 
 
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from scylla_gha.analysis.contrasts import Pairing
 from scylla_gha.analysis.frame import Frame
@@ -16,12 +16,12 @@ MODELS = "models against each other"
 MOST_MODELS = 20  # of which each two are 190 comparisons; of more, no p is left after Holm
 
 
-def against(frame: Frame, baseline: str) -> list[Pairing]:
-    """Every other arm against the baseline; none where it has no row."""
+def against(frame: Frame, baseline: str, pairs: Mapping[str, str] | None = None) -> list[Pairing]:
+    """Every other arm against the baseline, or the given ones against theirs; none where that has no row."""
     place = {arm: at for at, arm in enumerate(frame.arms)}
-    if baseline not in place:
-        return []
-    return [Pairing(arm, baseline, (at,), (place[baseline],)) for arm, at in place.items() if arm != baseline]
+    wanted = pairs or {arm: baseline for arm in place if arm != baseline}
+    return [Pairing(arm, other, (place[arm],), (place[other],))
+            for arm, other in wanted.items() if arm in place and other in place]  # fmt: skip
 
 
 def tier_of(variant: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """Before anything is paid for: the smallest effect that a plan can see, and whether its gate can ever be passed."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -41,9 +41,10 @@ def shapes(plan: Plan, variances: Sequence[PairVariance]) -> tuple[Shape, ...]:
     """Of every arm but the baseline; with the usual variances where the pilot has none of an arm."""
     counts = Counter((cell.arm, cell.scenario) for cell in plan.cells)
     known = {one.arm: Split(one.between, one.within, one.within_baseline) for one in variances}
-    base = {scenario: n for (arm, scenario), n in counts.items() if arm == plan.experiment.baseline}
-    arms = dict.fromkeys(cell.arm for cell in plan.cells if cell.arm != plan.experiment.baseline)
-    return tuple(_shape(arm, counts, base, known.get(arm, USUAL_SPLIT)) for arm in arms)
+    base: dict[str, dict[str, int]] = defaultdict(dict)
+    for (arm, scenario), n in counts.items():
+        base[arm][scenario] = n
+    return tuple(_shape(arm, counts, base[held], known.get(arm, USUAL_SPLIT)) for arm, held in plan.pairs.items())
 
 
 def _shape(arm: str, counts: Counter[tuple[str, str]], base: dict[str, int], split: Split) -> Shape:

@@ -24,6 +24,7 @@ def analysis_of(plan: Plan) -> Analyse | None:
             models={arm.id: arm.model for arm in plan.arms},
             margin=experiment.margin,
             seed=experiment.seed,
+            pairs=plan.pairs,
         )
         return whole.analyse(read(rows, dict.fromkeys(cell.arm for cell in plan.cells)), question)
 

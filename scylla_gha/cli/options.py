@@ -45,14 +45,18 @@ def selection(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that choose cells of an experiment; the command gets them as one `choice`."""
 
     @functools.wraps(command)
-    def with_choice(only: tuple[str, ...], repetitions: int | None, epoch: str, **others: object) -> None:
-        command(choice=Choice(only, repetitions, epoch), **others)
+    def with_choice(
+        only: tuple[str, ...], repetitions: int | None, epoch: str, head: Path | None, **others: object
+    ) -> None:
+        command(choice=Choice(only, repetitions, epoch, head), **others)
 
     for option in (
         click.option("--only", multiple=True, metavar="GLOB", help="Cells whose id matches, e.g. '001-*--r01'."),
         click.option("--repetitions", type=click.IntRange(1, 9999), help="Instead of the experiment's number."),
+        click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
+                     help="A checkout of a change: the variants that it changes, against those here."),
         click.option("--epoch", default="", help="A name that makes all trials new ones, e.g. a date."),
-    ):
+    ):  # fmt: skip
         with_choice = option(with_choice)
     return with_choice
 

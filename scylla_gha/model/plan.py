@@ -1,7 +1,7 @@
 """The plan: which cells an experiment is, under which keys, and what they may cost."""
 
 import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,10 @@ class Arm(Record):
     version: Annotated[str | None, Field(description="of the agent; None: not known on the planning machine")]
     model: str | None = None
     variant: Variant | None = None
+    side: Annotated[
+        Literal["head"] | None, Field(description="head: its variant is that of the change, not of what it changes")
+    ] = None
+    against: Annotated[str | None, Field(description="the arm that it is held against; none: the baseline")] = None
 
 
 class Cell(Record):
@@ -103,3 +107,10 @@ class Plan(Record):
     def arm(self, arm: str) -> Arm:
         """The arm of that id; KeyError where there is none."""
         return {each.id: each for each in self.arms}[arm]
+
+    @property
+    def pairs(self) -> dict[str, str]:
+        """What each arm is held against: every one against the baseline, or a change against what it changes."""
+        sided = {arm.id: arm.against for arm in self.arms if arm.against}
+        baseline = self.experiment.baseline
+        return sided or {arm: baseline for arm in dict.fromkeys(cell.arm for cell in self.cells) if arm != baseline}

@@ -38,7 +38,7 @@ def tally(page: Page, most: int) -> str:
         return ""
     kinds = Counter(one.verdict for one in comparisons)
     counted = ", ".join(f"{kinds[kind]} {noun}" for kind, noun in _NOUNS.items())
-    return f"Of {len(comparisons):,} arms against {page.name(page.baseline)}: {counted}."
+    return f"Of {len(comparisons):,} arms against {page.name(page.baseline) or 'what each changes'}: {counted}."
 
 
 def _weight(page: Page, one: Comparison) -> tuple[int, float, float]:

@@ -1,6 +1,6 @@
 """What all parts of a report share: which arms there is room for, their short names, and their measures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,8 +40,13 @@ class Page:
 
     @property
     def baseline(self) -> str:
-        """The arm that others are compared with; empty where there are none."""
-        return self.report.comparisons[0].baseline if self.report.comparisons else ""
+        """The arm that all others are compared with; empty where there is none, or not one for all."""
+        return next(iter(self.baselines)) if len(self.baselines) == 1 else ""
+
+    @property
+    def baselines(self) -> frozenset[str]:
+        """All arms that others are compared with."""
+        return _baselines(self.report)
 
     @property
     def left_out(self) -> int:
@@ -67,11 +72,11 @@ def page_of(report: Report, most: int = MOST_ARMS) -> Page:
     analysis = report.analysis
     measures = {each.arm: each.measures for each in analysis.measures} if analysis else {}
     rates = {arm: next((one for one in each if one.metric == PASS), None) for arm, each in measures.items()}
-    baseline = report.comparisons[0].baseline if report.comparisons else ""
+    held = _baselines(report)
     known = {arm: rate.value for arm, rate in rates.items() if rate is not None}
-    arms = _chosen(report.arms, lambda arm: known.get(arm.arm, arm.pass_rate), baseline, most)
+    arms = _chosen(report.arms, lambda arm: known.get(arm.arm, arm.pass_rate), held, most)
     names, shared = short_names([arm.arm for arm in report.arms])
-    wanted = {arm.arm for arm in arms} | {baseline}
+    wanted = {arm.arm for arm in arms} | held
     return Page(
         report=report, arms=arms, names=names, shared=shared,
         measures={
@@ -82,15 +87,19 @@ def page_of(report: Report, most: int = MOST_ARMS) -> Page:
     )  # fmt: skip
 
 
+def _baselines(report: Report) -> frozenset[str]:
+    return frozenset(one.baseline for one in report.comparisons)
+
+
 def _chosen(
-    arms: Sequence[ArmSummary], rate: Callable[[ArmSummary], float | None], baseline: str, most: int
+    arms: Sequence[ArmSummary], rate: Callable[[ArmSummary], float | None], held: Set[str], most: int
 ) -> tuple[ArmSummary, ...]:
-    """All where they fit; else the best, a quarter of the room for the worst, and the baseline."""
+    """All where they fit; else the best, a quarter of the room for the worst, and the baseline where there is one."""
     if len(arms) <= most:
         return tuple(arms)
     ranked = sorted(arms, key=lambda arm: -1.0 if (known := rate(arm)) is None else known, reverse=True)
     worst = max(1, most // 4)
     kept = [*ranked[: most - worst], *ranked[-worst:]]
-    if baseline and all(arm.arm != baseline for arm in kept):
-        kept = [*kept[: most - worst - 1], *(arm for arm in ranked if arm.arm == baseline), *kept[most - worst :]]
+    if len(held) == 1 and all(arm.arm not in held for arm in kept):
+        kept = [*kept[: most - worst - 1], *(arm for arm in ranked if arm.arm in held), *kept[most - worst :]]
     return tuple(kept)

@@ -21,7 +21,8 @@ def changes(page: Page) -> Iterator[str]:
         return
     few = len(page.changes) < _FEW_ARMS
     shown = told if few else [one for one in told if one.metric == PASS or reading(one)[0] != MARKS["not_enough_data"]]
-    yield f"\n## Changes against {code(page.name(page.baseline))}\n"
+    held = code(page.name(page.baseline)) if page.baseline else "what each arm changes"
+    yield f"\n## Changes against {held}\n"
     yield ("Paired by scenario. ▲ and ▼ say more and less, and only where the interval excludes no change; for the "
            "pass rate, where the verdict is better or worse. Only the pass rate was asked about: the other rows are "
            "for looking around, and one in twenty of them may point somewhere by chance.")  # fmt: skip
@@ -58,7 +59,11 @@ def _all(page: Page) -> Iterator[Contrast]:
 
 def _screened(page: Page) -> Iterable[Contrast]:
     contrasts = page.analysis.contrasts if page.analysis else ()
-    return (one for one in contrasts if one.metric != PASS and one.baseline == page.baseline)
+    return (one for one in contrasts if one.metric != PASS and _is_asked(page, one))
+
+
+def _is_asked(page: Page, one: Contrast) -> bool:
+    return one.arm in page.changes and one.baseline == page.changes[one.arm].baseline
 
 
 def _moves(contrast: Contrast) -> bool:
