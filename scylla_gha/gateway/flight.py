@@ -16,6 +16,7 @@ from yarl import URL
 
 from scylla_gha.gateway.cassette import Take, Tape, events, is_stream, neutral
 from scylla_gha.gateway.entry import Entry
+from scylla_gha.gateway.federation import Bearer
 from scylla_gha.gateway.journal import UNMATCHED
 from scylla_gha.gateway.lanes import Channel
 from scylla_gha.gateway.ledger import Ledger, Refusal
@@ -37,6 +38,7 @@ class Desk:
     ledger: Ledger
     limiter: Limiter
     redactor: Redactor
+    bearer: Bearer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,9 @@ class Flight:
 
     async def _send(self, wave: int) -> aiohttp.ClientResponse:
         url = URL(self.desk.settings.upstream.rstrip("/") + self.request.raw_path, encoded=True)
-        headers = upward(self.request.headers, self.desk.settings)
         try:
+            token = await self.desk.bearer.token() if self.desk.bearer else None
+            headers = upward(self.request.headers, self.desk.settings, token)
             return await self.desk.session.post(url, data=self.question.body, headers=headers, allow_redirects=False)
         except BaseException:
             await self.desk.limiter.leave(None, {}, wave)

@@ -13,6 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Body = dict[str, Any]
+RULE = "fdrl_01test"
+ASKING = "a-token-of-the-job-0123456789"
+MINTED = "sk-ant-oat01-minted-0123456789"
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Provider:
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     raw: list[bytes] = field(default_factory=list)
+    exchanges: list[Body] = field(default_factory=list)  # of identities for tokens
     ended: threading.Event = field(default_factory=threading.Event)
 
 
@@ -130,9 +134,25 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._json(200, {})
 
+    def do_GET(self) -> None:
+        """The identity that GitHub gives a job that may ask for it."""
+        told = self.headers.get("authorization") == f"Bearer {ASKING}" and self.path.startswith("/identity?")
+        self._json(200 if told else 403, {"value": f"identity{self.path.partition('audience=')[2]}"} if told else {})
+
+    def _exchange(self, body: Body) -> None:
+        self.served.exchanges.append(body)
+        if body["federation_rule_id"] != RULE:
+            self._json(401, {"error": "invalid_grant"})
+            return
+        token = f"{MINTED}-{len(self.served.exchanges)}"
+        self._json(200, {"access_token": token, "token_type": "Bearer", "expires_in": 3600})
+
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers["content-length"]))
         body = json.loads(raw)
+        if self.path == "/v1/oauth/token":
+            self._exchange(body)
+            return
         if self.path.startswith("/v1/messages/count_tokens"):
             self._json(200, {"input_tokens": 42})
             return
