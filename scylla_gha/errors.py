@@ -14,6 +14,7 @@
 | 9 | the run ended since its budget is spent; what was done is kept and reported |
 | 10 | a gate did not hold: `compare --fail-on`, or the experiment's |
 | 11 | GitHub could not be asked, or refused: no access, no such repository, its rate limit, the network |
+| 12 | `doctor` found something that is still to be set up |
 | 130 | interrupted; what was done is kept |
 
 A message names the file, key or cell, says what is wrong and what to do. What an agent does wrong is never an
@@ -83,3 +84,9 @@ class GitHubError(ScyllaError):
     """GitHub gave no answer, or refused to."""
 
     exit_code = 11
+
+
+class SetupError(ScyllaError):
+    """`doctor` found something that is still to be set up."""
+
+    exit_code = 12

@@ -28,6 +28,8 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "compare": ("compare", "Two sets of results against each other: B against A, scenario by scenario."),
     "import": ("importing", "Take in another tool's rows: CSV, JSON lines, Parquet, Harbor jobs, Inspect logs."),
     "export": ("export", "Give rows to other tools: CSV, Parquet, JUnit, Inspect, ATIF, ProfileRow."),
+    "init": ("init", "Set up evaluations in a repository: workflow, experiment, scenario."),
+    "doctor": ("doctor", "What is still to be set up, here and on GitHub, and how."),
     "validate": ("validate", "Check configuration and scenarios; --execute proves each scenario."),
     "inventory": ("inventory", "Measure what an agent CLI brings by itself, for the proof of delivery."),
     "image": ("image", "Build, list and remove the images of the Docker sandbox."),

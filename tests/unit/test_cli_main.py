@@ -11,8 +11,8 @@ from tests.support.repository import SCENARIO, environment, make_repository, pat
 from tests.support.standin import write_claude_experiment
 
 COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "collect", "aggregate", "report", "aa", "power", "history",
-            "show", "shell", "compare", "import", "export", "validate", "inventory", "image", "reverts",
-            "schemas"]  # fmt: skip
+            "show", "shell", "compare", "import", "export", "init", "doctor", "validate", "inventory", "image",
+            "reverts", "schemas"]  # fmt: skip
 
 
 @pytest.fixture

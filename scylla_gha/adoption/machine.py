@@ -1,0 +1,92 @@
+"""What this machine has of what a run on it needs, and which toolkit the repository's workflows call."""
+
+import contextlib
+import platform
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import proc
+from scylla_gha.adoption.caller import Toolkit, toolkits_called
+from scylla_gha.adoption.finding import Finding, ok, optional, problem
+from scylla_gha.errors import SandboxError, ToolError
+from scylla_gha.sandboxes.engine import connect
+
+_SECONDS: Final = 20.0
+_OLDEST_NODE: Final = 18
+
+
+def machine_findings() -> Iterator[Finding]:
+    """Python, git, node, and a container engine."""
+    yield ok("python", platform.python_version())
+    git = _version("git")
+    if git is None:
+        yield problem("git", "is not on PATH, or does not start", "apt-get install git")
+    else:
+        yield ok("git", git.removeprefix("git version "))
+    yield _node()
+    yield _engine()
+
+
+def _version(program: str) -> str | None:
+    if shutil.which(program) is None:
+        return None
+    try:
+        done = proc.capture([program, "--version"], seconds=_SECONDS)
+    except ToolError:
+        return None
+    return done.stdout.decode(errors="replace").strip() if done.code == 0 else None
+
+
+def _node() -> Finding:
+    found = _version("node")
+    major = (found or "").removeprefix("v").partition(".")[0]
+    if found and major.isdecimal() and int(major) >= _OLDEST_NODE:
+        return ok("node", found)
+    what = f"{found} is older than {_OLDEST_NODE}" if found else "is not on PATH"
+    return optional("node", f"{what}; Claude Code wants it, oracle and nop do not", "https://nodejs.org/en/download")
+
+
+def _engine() -> Finding:
+    try:
+        with contextlib.closing(connect()) as api:
+            return ok("docker", f"an engine answers, interface {api.api_version}")
+    except SandboxError as error:
+        return optional("docker", "no engine answers; agents are isolated best in its containers", str(error))
+
+
+def caller_findings(root: Path, *, pins_required: bool) -> Iterator[Finding]:
+    """Which version of the toolkit the workflows in `root` call.
+
+    Args:
+        root: a working tree.
+        pins_required: whether GitHub refuses what is not pinned by a commit.
+    """
+    called = list(dict.fromkeys(_called(root)))
+    if not called and not (root / ".github/workflows/evaluate.yml").is_file():
+        yield problem("caller", "no workflow in this folder calls the toolkit", "scylla-gha init")
+    if len(called) > 1:
+        what = f"workflows call several versions: {', '.join(map(str, called))}"
+        yield problem("caller", what, "let all of them in .github/workflows/ name one")
+    yield from (_pin(toolkit, required=pins_required) for toolkit in called)
+
+
+def _pin(toolkit: Toolkit, *, required: bool) -> Finding:
+    mend = f"name the commit: gh api repos/{toolkit.repository}/commits/{toolkit.ref} --jq .sha"
+    if toolkit.is_pinned:
+        return ok("caller", f"calls {toolkit}")
+    if required:
+        return problem("caller", f"calls {toolkit}, and this repository takes nothing but full SHAs", mend)
+    return optional("caller", f"calls {toolkit}; a tag or branch can be moved", mend)
+
+
+def _called(root: Path) -> Iterator[Toolkit]:
+    for file in sorted((root / ".github/workflows").glob("*.y*ml")):
+        found = toolkits_called(file.read_text(encoding="utf-8", errors="replace"))
+        yield from (each for each in found if _is_ours(each, file))
+
+
+def _is_ours(toolkit: Toolkit, file: Path) -> bool:
+    """Other projects have reusable workflows too; ours are known by the repository's name, or by the file's."""
+    return toolkit.repository.endswith("/scylla-gha") or file.stem.startswith("scylla")

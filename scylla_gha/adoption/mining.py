@@ -1,0 +1,197 @@
+"""A task from a repository's own history: what a commit did to the code, verified by the tests that came with it.
+
+The start is the commit's parent, its tests are the hidden check, the rest of it is the reference solution.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from scylla_gha.adoption.languages import LANGUAGES, SAFE_NAME, Language, is_code, is_test
+from scylla_gha.adoption.mutants import wrong_ones
+from scylla_gha.adoption.repository import (
+    Checkout,
+    Commit,
+    Tree,
+    changed,
+    commits,
+    contents,
+    origin_of,
+    patch_of,
+    tree_of,
+)
+from scylla_gha.adoption.task import PROGRAM, Check, File, Start, Task
+from scylla_gha.adoption.templates import filled
+from scylla_gha.model.record import slug
+from scylla_gha.model.scenario import WorkflowCategory
+
+_LOOK_BACK: Final = 300  # commits
+_MOST_FILES: Final = 15  # of a solution, and of its tests
+_MOST_LINES: Final = 400  # of a solution
+_MOST_TEST_BYTES: Final = 1_000_000
+_FIXTURE_FILES: Final = 1500
+_FIXTURE_BYTES: Final = 5_000_000
+_MOST_KEPT: Final = 20  # files with tests that guard; whole suites may take an hour
+_WRONG: Final = 4  # that are tried; two have to fail
+_ID_CHARS: Final = 40
+_DULL: Final = re.compile(r"(revert|merge|wip|bump|release|fixup|squash)\b", re.IGNORECASE)
+_TRAILER: Final = re.compile(r"^([A-Z][A-Za-z]+(-[A-Za-z]+)+: .*|\(?cherry picked from .*|(close[sd]?|fix(e[sd])?|"
+                             r"resolve[sd]?) #[0-9]+\.?)$", re.IGNORECASE)  # fmt: skip
+_KINDS: Final[tuple[tuple[str, WorkflowCategory], ...]] = (
+    (r"fix|bug|repair|correct", "bug_fixing"),
+    (r"refactor|rename|extract|clean", "refactoring"),
+    (r"perf|speed|optimi[sz]e|faster", "optimization"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A commit that may make a task: the files that its code and its tests are."""
+
+    commit: Commit
+    language: Language
+    code: list[str]
+    tests: list[str]
+    kept: list[str]
+    tree: Tree
+
+
+def candidates(checkout: Checkout, ours: tuple[str, ...]) -> Iterator[Candidate]:
+    """Commits that changed code and tests, newest first.
+
+    Args:
+        checkout: the repository.
+        ours: folders that this toolkit's own files lie in; they are in no task.
+    """
+    for commit in commits(checkout, _LOOK_BACK):
+        if _DULL.match(commit.message):
+            continue
+        found = _candidate(checkout, commit, ours)
+        if found is not None:
+            yield found
+
+
+def _candidate(checkout: Checkout, commit: Commit, ours: tuple[str, ...]) -> Candidate | None:
+    did = {path: kind for path, kind in changed(checkout, commit).items() if not path.startswith(ours)}
+    tests = [path for path in did if is_test(path)]
+    rest = [path for path in did if path not in tests]
+    language = next((one for one in LANGUAGES if _speaks(one, tests, rest, did)), None)
+    if language is None or max(len(tests), len(rest)) > _MOST_FILES:
+        return None
+    tree = tree_of(checkout, commit.parent)
+    kept = [path for path in sorted(tree.blobs) if is_test(path) and path not in did and not path.startswith(ours)]
+    named = [*tests, *kept]
+    if not tree.whole or not all(SAFE_NAME.fullmatch(path) for path in named):
+        return None
+    return Candidate(commit, language, rest, tests, kept, tree)
+
+
+def _speaks(language: Language, tests: list[str], rest: list[str], did: Mapping[str, str]) -> bool:
+    tested = any(language.runs(path) and did[path] in {"A", "M"} for path in tests)
+    return tested and any(is_code(path, language) for path in rest)
+
+
+def task_of(checkout: Checkout, candidate: Candidate, name: str, pins: Mapping[str, str]) -> Task | None:
+    """The task that a candidate makes, with some solutions that may be wrong; None where it is too large.
+
+    Args:
+        checkout: the repository.
+        candidate: one of its commits.
+        name: of the fixture and the suite.
+        pins: Python packages that its tests need beside those of the language.
+    """
+    commit, language = candidate.commit, candidate.language
+    solution = patch_of(checkout, commit, candidate.code)
+    start = _start(checkout, candidate, (f"fixtures/{name}/", f"scenarios/{name}/"))
+    hidden = _hidden(checkout, candidate)
+    if (
+        start is None
+        or solution.count(b"\n") > 2 * _MOST_LINES
+        or sum(len(f.content) for f in hidden) > _MOST_TEST_BYTES
+    ):
+        return None
+    subject, prompt = _words(commit.message)
+    return Task(
+        id=f"101-{_short(slug(subject))}",
+        title=subject[:100],
+        origin=f"commit {commit.sha[:12]} of this repository, which changed {language.name} code and its tests",
+        category=next((kind for word, kind in _KINDS if re.match(word, commit.message, re.IGNORECASE)), "new_features"),
+        prompt=prompt,
+        start=start,
+        solution=solution,
+        wrong=wrong_ones(solution, _WRONG, lambda path: is_code(path, language)),
+        checks=_checks(candidate),
+        hidden=hidden,
+        python={**pins, **language.tools},
+        system=language.system,
+    )
+
+
+def _short(name: str) -> str:
+    """The beginning of a slug, cut between words where that is possible."""
+    cut = name[: _ID_CHARS + 1].rpartition("-")[0] if len(name) > _ID_CHARS else name
+    return re.sub(r"[._-]+", "-", cut or name[:_ID_CHARS]).strip("-") or "change"
+
+
+def _words(message: str) -> tuple[str, str]:
+    """The title and the prompt that a commit's message makes, without what only machines read."""
+    lines = [line for line in message.splitlines() if not _TRAILER.match(line.strip())]
+    subject = re.sub(r"\s*\(?#[0-9]+\)?$", "", lines[0] if lines else "").strip() or "A change of this repository"
+    body = "\n".join(lines[1:]).strip()
+    title = re.sub(r"^(\w+)(\([^)]*\))?!?:\s+", "", subject) or subject
+    title = title[0].upper() + title[1:]
+    return title, f"{title}\n{f'{chr(10)}{body}{chr(10)}' if body else ''}"
+
+
+def _start(checkout: Checkout, candidate: Candidate, ours: tuple[str, ...]) -> Start | None:
+    blobs = {path: blob for path, blob in candidate.tree.blobs.items() if not path.startswith(ours)}
+    if len(blobs) <= _FIXTURE_FILES and candidate.tree.size <= _FIXTURE_BYTES:
+        texts = contents(checkout, list(blobs.values()))
+        files = (File(path, text, blob.mode) for (path, blob), text in zip(blobs.items(), texts, strict=True))
+        return Start(files=tuple(files))
+    origin = origin_of(checkout)
+    return Start(repo=_address(origin), commit=candidate.commit.parent) if origin else None
+
+
+def _address(origin: str) -> str:
+    """An address that works without a person's own SSH key, where it is GitHub's; without a password in it."""
+    found = re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+?)(?:\.git)?/?", origin)
+    return f"https://{found[1]}/{found[2]}" if found else re.sub(r"(?<=://)[^/@]+@", "", origin)
+
+
+def _hidden(checkout: Checkout, candidate: Candidate) -> tuple[File, ...]:
+    """The folder `checks/`: the tests of the commit, lists of names, and the script that runs them."""
+    after = tree_of(checkout, candidate.commit.sha).blobs
+    new = [path for path in sorted(candidate.tests) if path in after]
+    texts = contents(checkout, [after[path] for path in new])
+    tests = [File(f"tests/{path}", text, after[path].mode) for path, text in zip(new, texts, strict=True)]
+    language = candidate.language
+    script = filled("run.sh", before=language.before, run=language.run)
+    return (
+        File("run.sh", script.encode(), PROGRAM),
+        File("hidden.txt", _listed(path for path in new if language.runs(path))),
+        File("kept.txt", _listed(candidate.kept)),
+        File("kept-tests.txt", _listed(_guarding(candidate))),
+        *tests,
+    )
+
+
+def _guarding(candidate: Candidate) -> list[str]:
+    """Files with tests that were there before, beside those of the change."""
+    beside = {path.rpartition("/")[0] for path in candidate.tests}
+    near = (path for path in candidate.kept if candidate.language.runs(path) and path.rpartition("/")[0] in beside)
+    return list(islice(near, _MOST_KEPT))
+
+
+def _listed(paths: Iterator[str] | list[str]) -> bytes:
+    return "".join(f"{path}\n" for path in paths).encode()
+
+
+def _checks(candidate: Candidate) -> tuple[Check, ...]:
+    shows = candidate.language.shows
+    run = 'sh "$CHECKS/run.sh"'
+    hidden = Check("hidden-tests", "The tests that came with the change pass", f"{run} hidden", shows=shows)
+    kept = Check("kept-tests", "The tests that were there before still pass", f"{run} kept", guard=True, shows=shows)
+    return (hidden, kept) if _guarding(candidate) else (hidden,)

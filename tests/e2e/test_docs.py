@@ -1,0 +1,125 @@
+"""What the pages of docs/ say is so: local commands are run, those for GitHub are held against the real workflows."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scylla_gha.adoption.caller import COMMENT_PATH, DEFAULT, PATH, Toolkit, workflow_files
+from scylla_gha.cli.main import cli
+from tests.support.adopters import empty
+from tests.support.command import scylla
+from tests.support.pages import PAGES, ROOT, anchors, commands, links, yaml_parts
+from tests.support.repository import environment
+
+EVALUATE = ROOT / ".github/workflows/evaluate.yml"
+WORKFLOWS = {Path(file.path).name: yaml.safe_load(file.content) for file in workflow_files("app", DEFAULT)}
+
+
+def test_what_can_be_run_here_runs(tmp_path: Path) -> None:
+    """In an empty repository called `app`, each command once, in the order of the page that has most of them."""
+    root, done = empty(tmp_path / "app"), set[str]()
+    pages = sorted(PAGES, key=lambda page: -len(commands(page)))
+    for words in (words for page in pages for words in commands(page)):
+        assert words[0] == "scylla-gha", (
+            f"{words} cannot be run by this test; mark it <!-- github --> if it needs GitHub"
+        )
+        if " ".join(words) not in done:
+            said = scylla(*words[1:], cwd=root, env={**environment(tmp_path), "GITHUB_REPOSITORY": ""})
+            assert said.code == 0, f"{words}: {said.err}"
+            done.add(" ".join(words))
+    assert len(done) >= 5
+
+
+def inputs_of(workflow: dict[Any, Any], event: str) -> dict[str, Any]:
+    """YAML reads the key `on` as true."""
+    return dict((workflow[True][event] or {}).get("inputs", {}))
+
+
+def on_github() -> list[tuple[str, list[str]]]:
+    return [(page.name, words) for page in PAGES for words in commands(page, on_github=True)]
+
+
+@pytest.mark.parametrize(
+    ("page", "words"), on_github(), ids=lambda given: given if isinstance(given, str) else given[1]
+)
+def test_what_github_is_asked_fits_what_is_there(page: str, words: list[str]) -> None:
+    plain = [word for word in words if not re.match(r"[A-Z_]+=", word)]
+    if plain[0] == "scylla-gha":
+        assert_known(plain[1:])
+        return
+    assert plain[0] == "gh", f"{page}: {words}"
+    names = {word for word in plain if word.endswith(".yml")}
+    known = {path.name: yaml.safe_load(path.read_text()) for path in EVALUATE.parent.glob("*.yml")}
+    for name in names & (known | WORKFLOWS).keys():
+        inputs = inputs_of((known | WORKFLOWS)[name], "workflow_dispatch")
+        given = [plain[at + 1].partition("=")[0] for at, word in enumerate(plain) if word == "-f"]
+        assert set(given) <= inputs.keys(), f"{page}: {words}"
+    assert names <= known.keys() | WORKFLOWS.keys() or not known, f"{page}: {words}"
+
+
+def assert_known(words: list[str]) -> None:
+    """A command of ours with options that it has. `results` comes with the results branch."""
+    command = cli.get_command(None, words[0])  # type: ignore[arg-type]  # our group needs no context for that
+    if command is None:
+        assert words[0] == "results", words
+        return
+    options = {name for param in command.params for name in param.opts}
+    assert {word for word in words if word.startswith("--")} <= options
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.is_file(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_in_the_list() -> None:
+    (index,) = (page for page in PAGES if page.name == "README.md")
+    listed = set(links(index))
+    assert {page.name for page in PAGES} - {"README.md"} <= listed | {"workflows.md"}
+
+
+def callers() -> dict[str, dict[Any, Any]]:
+    """Workflows that call the reusable one: those that `init` writes, and those that pages show."""
+    shown = {f"{page.name} {at}": part for page in PAGES for at, part in enumerate(yaml_parts(page)) if "jobs" in part}
+    return {**shown, PATH: WORKFLOWS[Path(PATH).name]}
+
+
+@pytest.mark.parametrize("name", callers())
+def test_a_caller_gives_what_the_reusable_workflow_takes(name: str) -> None:
+    job = callers()[name]["jobs"]["evaluate"]
+    uses = job["uses"]
+    assert uses == f"{DEFAULT.repository}/.github/workflows/evaluate.yml@{DEFAULT.ref}"
+    if EVALUATE.exists():  # it comes with the workflows
+        reusable = yaml.safe_load(EVALUATE.read_text())
+        call = reusable[True]["workflow_call"]
+        assert job["with"].keys() <= call["inputs"].keys()
+        assert job["secrets"].keys() <= call["secrets"].keys()
+        wanted = {
+            right: how for each in reusable["jobs"].values() for right, how in each.get("permissions", {}).items()
+        }
+        wanted |= {right: "write" for each in reusable["jobs"].values()
+                   for right, how in each.get("permissions", {}).items() if how == "write"}  # fmt: skip
+        assert all(job["permissions"].get(right) in {how, "write"} for right, how in wanted.items())
+
+
+def test_what_a_page_tells_to_uncomment_is_there() -> None:
+    texts = {file.path: file.content.decode() for file in workflow_files("app", DEFAULT)}
+    parts = {"on-a-schedule.md": (PATH, "schedule"), "by-a-comment.md": (COMMENT_PATH, "issue_comment")}
+    for page, (path, event) in parts.items():
+        (shown,) = (part for page_path in PAGES if page_path.name == page for part in yaml_parts(page_path))
+        bare = re.sub(r"^(\s*)# (?=\s*(schedule|- cron|issue_comment|types))", r"\1", texts[path], flags=re.MULTILINE)
+        assert yaml.safe_load(bare)[True][event] == shown[True][event]
+
+
+def test_a_toolkit_pinned_by_a_commit_is_written_everywhere() -> None:
+    toolkit = Toolkit("octo-org/scylla-gha", "ab" * 20)
+    assert all(DEFAULT.ref not in file.content.decode() for file in workflow_files("app", toolkit))

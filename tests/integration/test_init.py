@@ -1,0 +1,231 @@
+"""`scylla-gha init` as a team meets it: what it writes is proved and evaluated by the real commands."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scylla_gha.adoption.task import new_file
+from tests.support.adopters import TOOLKIT, commit, empty, till, web, words
+from tests.support.command import Said, scylla
+from tests.support.git import shell
+from tests.support.repository import environment
+
+
+def run(root: Path, *args: str) -> Said:
+    return scylla(*args, cwd=root, env=environment(root.parent))
+
+
+def init(root: Path, *args: str) -> Said:
+    return run(root, "init", "--toolkit", TOOLKIT, *args)
+
+
+def files(root: Path) -> dict[str, bytes]:
+    found = (path for path in root.rglob("*") if path.is_file() and not path.is_relative_to(root / ".git"))
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+
+
+def proves_and_evaluates(root: Path, name: str) -> None:
+    """The scaffold holds, and its experiment tells oracle from nop."""
+    checked = run(root, "validate")
+    assert checked.code == 0, checked.err
+    proved = run(root, "validate", f"scenarios/{name}", "--execute")
+    assert proved.code == 0, proved.err
+    assert "nop fails, solution passes" in proved.out
+    done = run(root, "evaluate", name)
+    assert done.code == 0, done.err
+    report = json.loads((root / "runs" / name / "report.json").read_text())
+    assert {arm["arm"]: arm["pass_rate"] for arm in report["arms"]} == {"nop": 0.0, "oracle": 1.0}
+
+
+def scenario_of(root: Path, name: str) -> Path:
+    (found,) = (root / "scenarios" / name).glob("*/scenario.yaml")
+    return found.parent
+
+
+@pytest.mark.parametrize("make", [empty, words])
+def test_a_repository_without_tests_gets_a_small_example(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    root = make(tmp_path / "ours")
+    said = init(root)
+    assert said.code == 0, said.err
+    proves_and_evaluates(root, "ours")
+    if make is words:
+        assert {str(path.relative_to(root)) for path in (root / "fixtures/ours").rglob("*.*")} == {
+            "fixtures/ours/README.md", "fixtures/ours/main.f90",
+        }  # fmt: skip
+
+
+def test_a_python_repository_gets_a_task_from_its_history(tmp_path: Path) -> None:
+    root = till(tmp_path / "till")
+    said = init(root)
+    assert said.code == 0, said.err
+    proves_and_evaluates(root, "till")
+    scenario = scenario_of(root, "till")
+    assert scenario.name == "101-a-discount-in-percent"
+    assert (scenario / "prompt.md").read_text() == "A discount in percent\n\nNo item of 1 or less gets it.\n"
+    assert b"def test_discount" in (scenario / "checks/tests/tests/test_discount.py").read_bytes()
+    assert not (root / "fixtures/till/tests/test_discount.py").exists()
+    told = yaml.safe_load((scenario / "scenario.yaml").read_text())
+    assert [(each["id"], each.get("guard", False)) for each in told["checkpoints"]] == [
+        ("hidden-tests", False), ("kept-tests", True),
+    ]  # fmt: skip
+    shell(root, "git add --all && git commit -q -m 'Evaluations'")
+    assert shell(root, "git status --short") == ""
+    assert "no tests ran" in shell(root, "PYTHONPATH=src python3 -m pytest -q fixtures || true")
+
+
+def test_a_solution_that_only_fools_the_tests_is_wrong(tmp_path: Path) -> None:
+    """It steers pytest, changes the tests that are there, or ends the process before they run."""
+    root = till(tmp_path / "till")
+    assert init(root).code == 0
+    wrong = scenario_of(root, "till") / "wrong"
+    leave = "import os\nos._exit(0)\n"
+    (wrong / "steered.patch").write_bytes(new_file("conftest.py", leave))
+    shell(root, f"git checkout -q HEAD~2 && printf {leave!r} >src/till/money.py")
+    (wrong / "left-early.patch").write_text(shell(root, "git diff") + "\n")
+    said = run(root, "validate", "scenarios/till", "--execute")
+    assert said.code == 0, said.err
+    assert "wrong/left-early fails" in said.out
+    assert "wrong/steered fails" in said.out
+
+
+def test_a_javascript_repository_too_and_its_image_has_node(tmp_path: Path) -> None:
+    root = web(tmp_path / "web")
+    said = init(root)
+    assert said.code == 0, said.err
+    proves_and_evaluates(root, "web")
+    assert "nodejs" in yaml.safe_load((root / "config/images/base.yaml").read_text())["packages"]
+
+
+def test_a_second_time_nothing_is_changed_even_after_further_commits(tmp_path: Path) -> None:
+    root = web(tmp_path / "web")
+    assert init(root).code == 0
+    before = files(root)
+    commit(root, "Evaluations", {"more.txt": "x\n"})
+    (root / "more.txt").unlink()
+    again = run(root, "init")  # the toolkit is the one that the workflow names
+    assert (again.code, again.out) == (0, "nothing to do: all is there already\n"), again.err
+    assert files(root) == before
+    told = json.loads(run(root, "init", "--json").out)
+    assert (told["new"], told["overwritten"]) == ([], [])
+
+
+def test_what_is_there_is_overwritten_with_consent_alone(tmp_path: Path) -> None:
+    root = empty(tmp_path / "ours")
+    assert init(root).code == 0
+    experiment = root / "config/experiments/ours.yaml"
+    wanted = experiment.read_bytes()
+    experiment.write_text("mine: true\n")
+    refused = init(root)
+    assert refused.code == 6
+    assert "config/experiments/ours.yaml: would be overwritten, and nobody is at a terminal" in refused.err
+    assert experiment.read_text() == "mine: true\n"
+    told = json.loads(init(root, "--dry-run", "--json").out)
+    assert told["overwritten"] == ["config/experiments/ours.yaml"]
+    assert experiment.read_text() == "mine: true\n"
+    assert init(root, "--yes").code == 0
+    assert experiment.read_bytes() == wanted
+
+
+def test_a_dry_run_lists_and_writes_nothing(tmp_path: Path) -> None:
+    root = empty(tmp_path / "ours")
+    said = init(root, "--dry-run")
+    assert said.code == 0, said.err
+    assert "would be new: .github/workflows/scylla.yml" in said.out
+    assert files(root) == {}
+
+
+def test_an_interrupted_one_is_begun_again(tmp_path: Path) -> None:
+    root = empty(tmp_path / "ours")
+    assert init(root).code == 0
+    (scenario_of(root, "ours") / "scenario.yaml").unlink()
+    said = init(root)
+    assert said.code == 0, said.err
+    proves_and_evaluates(root, "ours")
+    shutil.rmtree(scenario_of(root, "ours"))
+    (root / "fixtures/ours/stray.txt").write_text("x")
+    refused = init(root)
+    assert refused.code == 6
+    assert "such as fixtures/ours/stray.txt; remove that folder" in refused.err
+
+
+def test_tests_that_do_not_hold_make_no_task(tmp_path: Path) -> None:
+    root = web(tmp_path / "web")
+    flaw = 'import "nowhere-to-be-found";\n'
+    commit(root, "Sums", {"lib/sums.js": "export const one = () => 1;\n", "test/sums.test.js": flaw})
+    commit(root, "Nothing", {"lib/none.js": "export const none = null;\n", "test/none.test.js": "export default 1;\n"})
+    said = init(root)
+    assert said.code == 0, said.err
+    assert "solution: does not pass whole: hidden-tests" in said.err
+    assert "nop: all that is required of a solution holds on the base" in said.err
+    assert scenario_of(root, "web").name == "101-slugs-are-trimmed-and-short"
+
+
+def test_tests_that_fail_of_themselves_are_no_guard(tmp_path: Path) -> None:
+    root = empty(tmp_path / "web")
+    commit(
+        root, "Begin", {"package.json": '{"type": "module"}\n', "test/old.test.js": "throw new Error('never held');\n"}
+    )
+    shutil.copytree(web(tmp_path / "model") / "lib", root / "lib")
+    commit(root, "Slugs", {"test/slug.test.js": (tmp_path / "model/test/slug.test.js").read_bytes()})
+    said = init(root)
+    assert said.code == 0, said.err
+    told = yaml.safe_load((scenario_of(root, "web") / "scenario.yaml").read_text())
+    assert [each["id"] for each in told["checkpoints"]] == ["hidden-tests"]
+
+
+def test_a_large_repository_is_fetched_and_not_copied(tmp_path: Path) -> None:
+    root = empty(tmp_path / "web")
+    begin = {"package.json": '{"type": "module"}\n', "lib/slug.js": "export const slug = 1;\n"}
+    commit(root, "Begin", {**begin, "data.bin": bytes(5_000_001)})
+    model = web(tmp_path / "model")
+    commit(root, "Slugs", {name: (model / name).read_bytes() for name in ("lib/slug.js", "test/slug.test.js")})
+    shell(root, f"git clone -q --bare . ../remote.git && git remote add origin file://{tmp_path}/remote.git")
+    said = init(root)
+    assert said.code == 0, said.err
+    told = yaml.safe_load((scenario_of(root, "web") / "scenario.yaml").read_text())
+    assert told["source"] == {"repo": f"file://{tmp_path}/remote.git", "hash": shell(root, "git rev-parse HEAD~")}
+    assert not (root / "fixtures").exists()
+    proves_and_evaluates(root, "web")
+
+
+def test_links_and_rights_are_part_of_the_fixture(tmp_path: Path) -> None:
+    root = empty(tmp_path / "web")
+    (root / "current").symlink_to("lib")
+    commit(
+        root,
+        "Begin",
+        {"package.json": '{"type": "module"}\n', "lib/slug.js": "export const slug = 1;\n", "go.sh": "true\n"},
+    )
+    model = web(tmp_path / "model")
+    commit(root, "Slugs", {name: (model / name).read_bytes() for name in ("lib/slug.js", "test/slug.test.js")})
+    assert init(root).code == 0
+    assert (root / "fixtures/web/current").readlink() == Path("lib")
+    assert os.access(root / "fixtures/web/go.sh", os.X_OK)
+    assert run(root, "validate").code == 0
+
+
+def test_what_a_gitignore_would_lose_is_told(tmp_path: Path) -> None:
+    root = empty(tmp_path / "ours")
+    (root / ".gitignore").write_text("*.patch\n")
+    said = init(root)
+    assert said.code == 0
+    assert (
+        "warning: a .gitignore keeps 3 of these files out of a commit; add them by: git add --force scenarios/"
+        in said.err
+    )
+
+
+def test_workflows_belong_to_the_top_of_a_repository(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    outside = init(tmp_path / "plain")
+    assert outside.code == 4
+    assert "is no git repository; make it one by `git init`" in outside.err
+    root = till(tmp_path / "till")
+    inside = init(root, "src")
+    assert inside.code == 4
+    assert f"lies inside the repository {root}" in inside.err

@@ -1,0 +1,46 @@
+"""The pages of docs/ taken apart, so that tests can do what they say."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+_FENCE = re.compile(
+    r"^(?P<margin> *)(?P<mark><!-- github -->\n *)?```(?P<kind>\w+)\n(?P<body>.*?)^ *```$", re.DOTALL | re.MULTILINE
+)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def _blocks(page: Path, kind: str, *, on_github: bool = False) -> Iterator[str]:
+    """Fenced blocks of a language; those that need GitHub itself stand behind `<!-- github -->`."""
+    for found in _FENCE.finditer(page.read_text(encoding="utf-8")):
+        if found["kind"] == kind and bool(found["mark"]) == on_github:
+            yield found["body"]
+
+
+def commands(page: Path, *, on_github: bool = False) -> list[list[str]]:
+    """The words of each line that is to be typed."""
+    blocks = _blocks(page, "sh", on_github=on_github)
+    lines = (line for block in blocks for line in block.splitlines() if line.strip())
+    return [shlex.split(line.replace("$(gh auth token)", "TOKEN")) for line in lines]
+
+
+def yaml_parts(page: Path) -> list[dict[Any, Any]]:
+    """The YAML that a page shows."""
+    return [yaml.safe_load(block) for block in _blocks(page, "yaml")]
+
+
+def links(page: Path) -> list[str]:
+    """Where its links lead."""
+    return _LINK.findall(page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
