@@ -20,6 +20,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "collect": ("collect", "Turn a run's records into rows, results.jsonl."),
     "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
     "report": ("report", "Render the report: a table here, and report.md."),
+    "publish": ("publish", "Post the verdict to GitHub: a comment on a pull request, a check."),
     "aa": ("aa", "Hold each arm against itself: does the verdict stay silent?"),
     "power": ("power", "What an experiment can see, by scenarios, repetitions and USD."),
     "history": ("history", "Follow arms over several runs: against a pinned one, changes, drift."),
@@ -33,6 +34,9 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "validate": ("validate", "Check configuration and scenarios; --execute proves each scenario."),
     "inventory": ("inventory", "Measure what an agent CLI brings by itself, for the proof of delivery."),
     "image": ("image", "Build, list and remove the images of the Docker sandbox."),
+    "slash": ("slash", "Take an order from a comment: /scylla evaluate EXPERIMENT."),
+    "next": ("next", "Start the next wave of a campaign."),
+    "alert": ("alert", "Open, update or close the issue of a regression."),
     "reverts": ("reverts", "How often a repository's merged pull requests were reverted."),
     "schemas": ("schemas", "Write the JSON Schemas of the YAML files."),
 }

@@ -29,6 +29,8 @@ exposed = click.option("--allow-exposed-keys", is_flag=True,
                        help="Let agents work where they could read the provider's key.")  # fmt: skip
 keep = click.option("--keep-workspaces", "keep", type=click.Choice(["none", "failed", "all"]), default="none",
                     show_default=True, help="Copies of what agents left, beside their records.")  # fmt: skip
+author = click.option("--author", metavar="LOGIN", envvar="SCYLLA_COMMENT_AUTHOR", show_envvar=True,
+                      help="Who writes by this token; else GitHub is asked, or it is Actions' own bot.")  # fmt: skip
 MARGIN = float(Experiment.model_fields["margin"].default)  # where no plan says which
 fresh = click.option("--fresh", is_flag=True, help="Run again what is stored; says what that is, and asks.")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -22,6 +23,7 @@ _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _TOO_MANY: Final = 429
+_SERVER_FAULT: Final = 500
 _MOST_WORDS: Final = 200
 # What PyGithub raises at an answer of another form than GitHub's
 _UNREADABLE: Final = (
@@ -30,9 +32,30 @@ _UNREADABLE: Final = (
 )  # fmt: skip
 
 
+class RefusedRequestError(GitHubError):
+    """GitHub answered, and did not do it; `status` is its HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What is asked of GitHub, in words, and the permission that it takes, as a workflow writes it."""
+
+    what: str
+    needs: str
+
+
 @contextmanager
-def explained(access: Access, repository: str) -> Iterator[None]:
+def explained(access: Access, repository: str, errand: Errand | None = None) -> Iterator[None]:
     """Turn every failure of a request into a message; none holds the token.
+
+    Args:
+        access: by which it is asked.
+        repository: of which.
+        errand: None: something of the repository is read.
 
     Raises:
         GitHubError: there was one.
@@ -44,7 +67,8 @@ def explained(access: Access, repository: str) -> Iterator[None]:
     except RateLimitExceededException as error:
         raise GitHubError(_limited(error, access)) from None
     except GithubException as error:
-        raise GitHubError(_refused(error, access, repository)) from None
+        said = _refused(error, access, repository) if errand is None else _errand_refused(error, access, errand)
+        raise RefusedRequestError(f"{repository}: {said}" if errand else said, error.status) from None
     except (RequestException, HTTPError) as error:
         raise GitHubError(_unreached(error, access)) from None
 
@@ -79,6 +103,20 @@ def _refused(error: GithubException, access: Access, repository: str) -> str:
     if error.status == _TOO_MANY:
         return _limited(error, access)
     return f"{repository}: GitHub answers {error.status}{said}; try again later"
+
+
+def _errand_refused(error: GithubException, access: Access, errand: Errand) -> str:
+    said = f"({error.status}{_words(error)})"
+    if error.status == _UNAUTHORIZED:
+        return f"cannot {errand.what}: GitHub takes {access.name} for wrong, expired or missing {said}"
+    if error.status == _FORBIDDEN:
+        return f"GitHub forbids to {errand.what} {said}; {access.name} needs the permission `{errand.needs}`"
+    if error.status == _NOT_FOUND:
+        return (f"cannot {errand.what}: GitHub knows no such thing, or {access.name} may not see it {said}; "
+                f"it needs the permission `{errand.needs}`")  # fmt: skip
+    if error.status == _TOO_MANY:
+        return _limited(error, access)
+    return f"cannot {errand.what} {said}" + ("; try again later" if error.status >= _SERVER_FAULT else "")
 
 
 def _words(error: GithubException) -> str:

@@ -18,6 +18,23 @@ class Patience:
     tell: Callable[[str], None]
     seconds: float = 600.0
 
+    def spend(self, wait: float, status: int) -> None:
+        """Take a wait off, and say it where it is long; the caller does the waiting.
+
+        Args:
+            wait: seconds.
+            status: that GitHub answered with; 0: it did not.
+
+        Raises:
+            RateLimitExceededExceedsMaxWait: that is longer than there is patience.
+        """
+        if wait > self.seconds:
+            raise RateLimitExceededExceedsMaxWait(status, wait=wait)
+        self.seconds -= wait
+        if wait > _WORTH_SAYING:
+            why = f"GitHub says {status}" if status else "no answer from GitHub"
+            self.tell(f"{why}; asking again in {wait:.0f} s")
+
 
 class PatientRetry(GithubRetry):
     """PyGithub's retries, which know both rate limits, with one bound on all that they wait.
@@ -46,11 +63,5 @@ class PatientRetry(GithubRetry):
         """
         told = self.get_retry_after(response) if response is not None else None
         wait = told or self.get_backoff_time()
-        if wait > self._patience.seconds:
-            status = response.status if response is not None else 0
-            raise RateLimitExceededExceedsMaxWait(status, wait=wait)
-        self._patience.seconds -= wait
-        if wait > _WORTH_SAYING:
-            why = f"GitHub says {response.status}" if response is not None else "no answer from GitHub"
-            self._patience.tell(f"{why}; asking again in {wait:.0f} s")
+        self._patience.spend(wait, response.status if response is not None else 0)
         super().sleep(response)

@@ -9,7 +9,7 @@ from scylla_gha.render.text import plain
 # GitHub turns these into mentions and links after Markdown, so a backslash does not help: github/cmark-gfm issue 181.
 _REFERENCE: Final = re.compile(r"([@#]|:(?=//)|\bwww(?=\.)|\bGH(?=-[0-9]))", re.IGNORECASE)
 _CODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]*")
-_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def escape(text: str) -> str:
@@ -41,7 +41,7 @@ def fold(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 def folder(cell: str) -> str:
     """A cell's id as a link to its folder, which lies beside the report."""
-    return f"[{escape(cell)}]({cell}/)" if _FOLDER.fullmatch(cell) else escape(cell)
+    return f"[{escape(cell)}]({cell}/)" if SAFE_NAME.fullmatch(cell) else escape(cell)
 
 
 def code(text: str) -> str:

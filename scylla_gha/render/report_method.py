@@ -13,11 +13,11 @@ weights of categories that do not apply are shared out among the others. Rates a
 provider, sandbox, fixture or judge are excluded, counted, and listed. **USD** is the model cost of all attempts of all
 trials; the judges' stands apart.
 """
-_POOLED: Final = """\
+POOLED: Final = """\
 **Time** is the mean wall time of a trial, **USD/pass** the cost over the passes. The interval is Wilson's, at 95 %, of
 all trials as if they were independent. Without the statistics (the extra `report`) there is no verdict.
 """
-_HEADLINE: Final = """\
+HEADLINE: Final = """\
 A task that is tried ten times is still one task: the **scenario** is the unit. Each scenario's trials become one mean,
 and **pass**, **score**, **time** and **USD/pass** are built from those means, each scenario weighing the same. A 95 %
 **interval** is made so that, of a hundred such, about 95 hold the true value; it speaks of scenarios like these, where
@@ -56,7 +56,7 @@ def method(page: Page) -> Iterator[str]:
     analysed = page.analysis is not None
     yield "\n## How this was computed\n"
     yield _TRIALS
-    yield _HEADLINE if analysed else _POOLED
+    yield HEADLINE if analysed else POOLED
     yield _SIGNS
     if analysed:
         yield from fold("Words", _WORDS.splitlines())

@@ -14,6 +14,11 @@ def plain(text: str) -> str:
     return "".join(character for character in " ".join(text.split()) if character.isprintable())
 
 
+def clipped(text: str, most: int) -> str:
+    """`text` with at most so many characters, and a sign where it was cut."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def percent(value: float | None) -> str:
     """A fraction as a whole percentage."""
     return UNDEFINED if value is None else f"{100 * value:.0f} %"

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.support.openapi import faults
+
 REPOSITORY, TOKEN = "octo-org/app", "ghp_" + "s3cret" * 6
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -61,6 +63,7 @@ class GitHub:
     asked: list[str] = field(default_factory=list)
     most: int = 5  # per page, whatever is asked for: there are always several pages
     ended: threading.Event = field(default_factory=threading.Event)
+    wrong: list[str] = field(default_factory=list)  # requests that GitHub's own description does not allow
 
     def fault(self, path: str) -> Fault | None:
         found = next((each for each in self.faults if each.at in path), None)
@@ -125,6 +128,7 @@ def serve(github: GitHub) -> Iterator[GitHub]:
         server.shutdown()
         server.server_close()
         thread.join()
+    assert github.wrong == []
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -137,14 +141,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         self.served.asked.append(self.path)
+        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        self.served.wrong += faults("GET", parts.path, asked)
         fault = self.served.fault(self.path)
         if fault is not None:
             self._fail(fault)
         elif self.headers.get("authorization") not in {None, f"token {TOKEN}", f"Bearer {TOKEN}"}:
             self._send(401, {"message": "Bad credentials"})
         else:
-            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            self._answer(parts.path, query)
+            self._answer(parts.path, asked)
 
     def _fail(self, fault: Fault) -> None:
         if fault.hang:

@@ -1,0 +1,94 @@
+"""What `publish` posts to GitHub: comment and check of this run, a file for a job that may post, or such a file."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from scylla_gha.cli.channels import open_channel
+from scylla_gha.cli.gate import hold_gate
+from scylla_gha.errors import ConfigError, GateError
+from scylla_gha.github.channel import Channel
+from scylla_gha.github.comments import own_login
+from scylla_gha.github.events import WorkflowRunEvent, read_event
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.posting import Facts
+from scylla_gha.model.report import Report
+from scylla_gha.posting.check import post_check
+from scylla_gha.posting.facts import About, facts_of, run_page_from
+from scylla_gha.posting.pending import read_pending, verified, write_pending
+from scylla_gha.posting.sticky import post_comment
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where to post: a comment on a pull request, a check on a commit; `author` is our own login."""
+
+    pull: int | None = None
+    check: str | None = None
+    author: str | None = None
+
+
+def facts(plan: Plan, report: Report, about: About) -> Facts:
+    """What is known of this run.
+
+    Raises:
+        ConfigError: it is no run of Actions, or what is said of the commits is wrong.
+    """
+    return facts_of(plan, about, run_page_from(os.environ), _gate_fault(plan, report))
+
+
+def _gate_fault(plan: Plan, report: Report) -> str:
+    try:
+        hold_gate(plan.experiment, report)
+    except GateError as fault:
+        return str(fault)
+    return ""
+
+
+def announce(report: Report, of: Facts, places: Places) -> None:
+    """Post comment and check.
+
+    Raises:
+        GitHubError: GitHub refused.
+    """
+    with open_channel() as channel:
+        _post(channel, report, of, places)
+
+
+def leave(path: Path, report: Report, of: Facts) -> None:
+    """Write the file for a job that may post; no token is needed.
+
+    Raises:
+        ConfigError: pull request or head are not named, or the report is too large.
+    """
+    if of.pull is None or of.head is None:
+        raise ConfigError("--pending: say with --pull and --head which pull request and commit it is about")
+    write_pending(path, report, of)
+    click.echo(f"left for a job that may post: {path}", err=True)
+
+
+def second_phase(path: Path, event: Path, author: str | None) -> None:
+    """Post what a job of a fork left, as far as GitHub bears it out: a comment, and a check on the head.
+
+    Raises:
+        ConfigError: it is not what it must be, or GitHub's view is another one.
+        GitHubError: GitHub refused.
+    """
+    pending, run = read_pending(path), read_event(event, WorkflowRunEvent).workflow_run.id
+    with open_channel() as channel:
+        server = run_page_from({**os.environ, "GITHUB_RUN_ID": str(run)}).server
+        of = verified(channel, pending, run, server)
+        _post(channel, pending.report, of, Places(of.pull, of.head, author))
+
+
+def _post(channel: Channel, report: Report, of: Facts, places: Places) -> None:
+    if places.pull is not None:
+        author = places.author or own_login(channel)
+        posted = post_comment(channel, report, of, places.pull, author)
+        later = "; it is of a later run" if posted.how == "kept" else ""
+        click.echo(f"comment {posted.how}{later}: {posted.url}", err=True)
+    if places.check is not None:
+        conclusion, kind = post_check(channel, report, of, places.check)
+        click.echo(f"{kind} on {places.check[:7]}: {conclusion}", err=True)

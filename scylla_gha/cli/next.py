@@ -1,0 +1,57 @@
+"""`scylla-gha next`."""
+
+import os
+from pathlib import Path
+
+import click
+
+from scylla_gha.cli import options
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.result import Result
+from scylla_gha.store import read_lines
+
+
+@click.command()
+@options.experiment
+@options.runs
+@click.option("--workflow", default="dispatch.yml", show_default=True, help="The workflow to dispatch.")
+@click.option("--most-waves", type=click.IntRange(1, 1000), default=40, show_default=True,
+              help="Waves of one campaign, after which none is started.")  # fmt: skip
+@click.option("--event", type=click.Path(path_type=Path, dir_okay=False), envvar="GITHUB_EVENT_PATH", show_envvar=True,
+              help="The runner's file of the event, whose inputs the next wave gets too.")  # fmt: skip
+def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, event: Path | None) -> None:
+    """Start the next wave of EXPERIMENT's campaign, where cells are left for it.
+
+    All waves run on the commit of the first: it is tagged scylla/CAMPAIGN. None is started where this one measured
+    nothing, where the budget is spent, or after --most-waves.
+
+    \b
+    scylla-gha next quickstart
+    """  # noqa: D301
+    from scylla_gha.cli.channels import open_channel
+    from scylla_gha.cli.waves import hindrance, inputs_of, read_wave, remaining
+    from scylla_gha.gha.outputs import write_outputs
+    from scylla_gha.github.dispatch import dispatch, pin
+
+    folder = options.run_folder(runs, experiment)
+    plan, wave = options.stored_plan(folder), read_wave(folder)
+    rows = list(read_lines(folder.results, Result)) if wave.left else []
+    left_usd = remaining(plan, wave, rows)
+    why = hindrance(wave, rows, left_usd, most_waves)
+    if why is not None:
+        click.echo(f"no further wave: {why}", err=True)
+        write_outputs(os.environ, {"dispatched": "false", "why": why})
+        return
+    sha = os.environ.get("GITHUB_SHA", "")
+    if not sha:
+        raise ConfigError("GITHUB_SHA is not set; set it to the commit that this wave ran on")
+    inputs = inputs_of(plan, wave, event, left_usd.usd)
+    with open_channel() as channel:
+        tag = f"scylla/{wave.campaign}"
+        at = pin(channel, tag, sha)
+        if at != sha:
+            raise ConfigError(f"the tag {tag} is at {at[:7]}, and this wave ran on {sha[:7]}: another campaign has "
+                              "that name; plan with another --campaign")  # fmt: skip
+        run = dispatch(channel, workflow, tag, inputs)
+    write_outputs(os.environ, {"dispatched": "true", "run": run.html_url})
+    click.echo(f"wave {wave.number + 1} of {wave.campaign}: {run.html_url}", err=True)

@@ -1,0 +1,125 @@
+"""Posting in two phases, for pull requests from forks: their jobs have no right to write, and write nothing but a file.
+
+A job of this repository, started when theirs ended (`workflow_run`), takes the file as what anybody may have made: it
+is read by schema and size, rendered anew, so that no Markdown of theirs is ever posted, and posted only where GitHub's
+own view of the run agrees with it. Its suite is one of its own, so that it can neither edit a trusted comment nor
+answer a trusted check.
+"""
+
+import stat
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.github.answers import Pull, Run
+from scylla_gha.github.channel import Channel
+from scylla_gha.github.pulls import pull, workflow_run
+from scylla_gha.model.posting import Facts, Pending, RunPage
+from scylla_gha.model.report import Report
+from scylla_gha.render.comment import comment
+from scylla_gha.store import write_record
+
+MOST_BYTES: Final = 16 << 20
+_MOST_ROWS: Final = 1_000_000
+_FORK: Final = "fork-"
+_MOST_SUITE: Final = 120
+
+
+def write_pending(path: Path, report: Report, facts: Facts) -> None:
+    """Leave report and facts for a job that may post.
+
+    Raises:
+        ConfigError: the report is too large to be taken there.
+    """
+    made = Pending(facts=facts, report=report)
+    if len(made.model_dump_json()) > MOST_BYTES // 2:  # the file is indented
+        raise ConfigError(f"{path}: the report is larger than {MOST_BYTES >> 21} MiB, which the second phase would "
+                          "refuse; evaluate fewer cells at once with --only")  # fmt: skip
+    write_record(path, made)
+
+
+def read_pending(path: Path) -> Pending:
+    """What a job left, in whatever form.
+
+    Raises:
+        ConfigError: it is no plain file of bounded size with a report and facts in it.
+    """
+    try:
+        told = path.lstat()
+        if not stat.S_ISREG(told.st_mode):
+            raise ConfigError(f"{path}: is no plain file; it is refused")
+        if told.st_size > MOST_BYTES:
+            raise ConfigError(f"{path}: has {told.st_size:,} bytes, more than {MOST_BYTES:,}; it is refused")
+        pending = Pending.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file; did the first phase run `publish --pending`?") from None
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])[:200]
+        raise ConfigError(f"{path}: is refused: {where!r}: {first['type']}") from None
+    _whole(path, pending)
+    return pending
+
+
+def _whole(path: Path, pending: Pending) -> None:
+    """Refuse a report whose parts do not belong together, before anything is asked of GitHub or posted.
+
+    Raises:
+        ConfigError: it cannot be shown, or only after a very long time.
+    """
+    report = pending.report
+    size = (len(report.comparisons) + len(report.arms)) * len(report.scenarios)
+    if size > _MOST_ROWS:
+        raise ConfigError(f"{path}: is refused: {len(report.arms):,} arms and {len(report.scenarios):,} scenarios "
+                          "are more than any experiment has")  # fmt: skip
+    try:
+        comment(report, pending.facts)
+    except (LookupError, ArithmeticError, ValueError) as error:
+        raise ConfigError(f"{path}: is refused: its report cannot be shown ({type(error).__name__})") from None
+
+
+def verified(channel: Channel, pending: Pending, run: int, server: str) -> Facts:
+    """The facts, with all that GitHub knows in GitHub's words.
+
+    Args:
+        channel: to the repository that is posted to.
+        pending: what was left.
+        run: by the event, which GitHub wrote.
+        server: GitHub's address for people.
+
+    Raises:
+        ConfigError: GitHub's view is another one.
+        GitHubError: it cannot be asked.
+    """
+    facts, told = pending.facts, workflow_run(channel, run)
+    if told.event != "pull_request":
+        raise ConfigError(f"run {run} is of {told.event!r}; only runs of pull_request are posted in a second phase")
+    if facts.pull is None or facts.head is None:
+        raise ConfigError("the file names no pull request or no head; run `publish --pending` with --pull and --head")
+    if facts.head != told.head_sha:
+        raise ConfigError(
+            f"the file is about {facts.head[:7]}, and run {run} was of {told.head_sha[:7]}; it is refused"
+        )
+    of = pull(channel, facts.pull)
+    _same(of, told, run)
+    suite = facts.suite if facts.suite.startswith(_FORK) else f"{_FORK}{facts.suite}"[:_MOST_SUITE].rstrip("._-")
+    origin = RunPage(server=server, repository=channel.repository, run=run, attempt=told.run_attempt)
+    changes = {"suite": suite, "origin": origin, "from_fork": True, "branch": "", "base": None,
+               "base_name": of.base.ref}  # fmt: skip
+    return Facts.model_validate({**dict(facts), **changes})
+
+
+def _same(of: Pull, told: Run, run: int) -> None:
+    """Refuse a pull request that is not the run's.
+
+    Raises:
+        ConfigError: it is not, or its head has moved on.
+    """
+    theirs = (of.head.repo.full_name if of.head.repo else None, of.head.ref)
+    if theirs != (told.head_repository.full_name if told.head_repository else None, told.head_branch):
+        raise ConfigError(f"#{of.number} is not the pull request of run {run}; the file is refused")
+    if of.head.sha != told.head_sha:
+        raise ConfigError(f"the head of #{of.number} is {of.head.sha[:7]} by now, and run {run} was of "
+                          f"{told.head_sha[:7]}; the run of the new head posts instead")  # fmt: skip

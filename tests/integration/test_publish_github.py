@@ -1,0 +1,98 @@
+"""`scylla-gha publish` to GitHub, the real command, against a local server that knows GitHub's API."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.render.comment import marker
+from tests.support.comments import Made, report_of
+from tests.support.github_api import FORK, REPOSITORY, Broken, State, serving, sha
+from tests.support.jobs import Job
+from tests.support.records import make_cell, make_experiment, make_plan
+
+HEAD = sha("a")
+ARMS = ("base.cli.m", "head.cli.m")
+LOSS = report_of(Made({ARMS[0]: (5, 4, 5), ARMS[1]: (1, 0, 2)}))
+PLAN = make_plan(*(make_cell(arm) for arm in ARMS), experiment=make_experiment(baseline=ARMS[0]))
+POST = ("publish", "demo", "--pull", "7", "--head", HEAD, "--check", HEAD)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    with serving(State()) as state:
+        state.pull(7, HEAD)
+        made = Job(state, tmp_path, HEAD)
+        made.lay(PLAN, LOSS)
+        yield made
+
+
+def test_a_verdict_is_posted_and_then_edited(job: Job) -> None:
+    said = job.scylla(*POST)
+    assert said.code == 0, said.err
+    assert "comment posted: https://github.com/octo-org/app/issues/7#issuecomment-" in said.err
+    assert "check run on aaaaaaa: failure" in said.err
+    assert "5 API calls" in said.err, "who we are, comments, the pull request, a comment, a check"
+    again = job.scylla(*POST, "--author", "scylla-bot", GITHUB_RUN_ATTEMPT="2")
+    assert "comment edited" in again.err
+    assert "4 API calls" in again.err
+    (body,) = job.state.bodies(7)
+    assert body.startswith(f"{marker('demo')}\n<!-- scylla:data ")
+    assert "▼ head is worse than base" in body
+
+
+def test_a_job_that_may_make_no_check_run_sets_a_status(job: Job) -> None:
+    job.state.broken = [Broken(403, "check-runs", "Resource not accessible by integration")]
+    assert "commit status on aaaaaaa: failure" in job.scylla(*POST).err
+    assert job.state.statuses[0]["target_url"] == f"https://github.com/{REPOSITORY}/actions/runs/55"
+
+
+def test_a_gate_that_does_not_hold_is_said(job: Job) -> None:
+    gated = PLAN.experiment.model_copy(update={"gate": "not_worse"})
+    job.lay(PLAN.model_copy(update={"experiment": gated}), LOSS)
+    assert job.scylla(*POST).code == 0
+    assert "gate not\\_worse does not hold" in job.state.bodies(7)[0]
+    assert job.state.checks[0]["conclusion"] == "failure"
+
+
+def test_a_fork_posts_through_the_second_phase(job: Job) -> None:
+    job.state.pull(8, HEAD, repository=FORK, ref="patch-1")
+    run = {"id": 55, "html_url": "https://x", "event": "pull_request", "head_sha": HEAD, "head_branch": "patch-1",
+           "head_repository": {"full_name": FORK}}  # fmt: skip
+    job.state.runs[55] = run
+    first = job.scylla("publish", "demo", "--pull", "8", "--head", HEAD, "--pending", "pending.json", GITHUB_TOKEN="")
+    assert first.code == 0, first.err
+    assert job.state.asked == [], "no token, no request"
+    job.event({"action": "completed", "workflow_run": run})
+    second = job.scylla("publish", "--from-pending", "pending.json", "--event", "event.json", GITHUB_RUN_ID="66")
+    assert second.code == 0, second.err
+    assert job.state.bodies(8)[0].startswith(marker("fork-demo"))
+    assert [one["name"] for one in job.state.checks] == ["scylla / fork-demo"]
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "code", "why"),
+    [
+        ((), {}, 3, "say where to, with --pull or --check"),
+        (("--check", "main"), {}, 2, "is no commit in full"),
+        (("--check", HEAD, "--suite", "A B"), {}, 3, "--suite 'A B'"),
+        (("--check", HEAD), {"GITHUB_TOKEN": ""}, 3, "GITHUB_TOKEN is not set"),
+        (("--check", HEAD), {"GITHUB_REPOSITORY": ""}, 3, "do not name a run"),
+        (("--check", HEAD, "--pending", "p"), {}, 3, "say with --pull and --head"),
+        (("--from-pending", "p"), {}, 3, "give --event"),
+        (("--from-pending", "p", "--event", "e"), {}, 3, "did the first phase run"),
+    ],
+)
+def test_what_cannot_be_posted_says_why(
+    job: Job, args: tuple[str, ...], env: dict[str, str], code: int, why: str
+) -> None:
+    said = job.scylla("publish", "demo", *args, **env)
+    assert (said.code, why in said.err) == (code, True), said.err
+    assert job.state.writes() == []
+
+
+def test_without_a_report_it_says_how_to_get_one(job: Job) -> None:
+    job.folder.report("json").unlink()
+    said = job.scylla(*POST)
+    assert said.code == 3
+    assert "run `scylla-gha collect demo` and `scylla-gha aggregate demo` first" in said.err

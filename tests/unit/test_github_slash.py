@@ -1,0 +1,79 @@
+import pytest
+
+from scylla_gha.errors import RefusedError
+from scylla_gha.github.slash import Order, addressed, parse
+
+SHA = "0123456789abcdef" * 2 + "01234567"
+
+
+@pytest.mark.parametrize(
+    ("body", "ours"),
+    [
+        ("/scylla evaluate demo", True),
+        ("/scylla", True),
+        ("/scylla evaluate demo\r\nthanks", True),
+        ("/scyllax evaluate", False),
+        (" /scylla evaluate demo", False),
+        ("please /scylla evaluate demo", False),
+        ("> /scylla evaluate demo", False),
+        ("text\n/scylla evaluate demo", False),
+        ("", False),
+    ],
+)
+def test_only_a_first_line_that_begins_so_is_to_us(body: str, *, ours: bool) -> None:
+    assert addressed(body) is ours
+
+
+@pytest.mark.parametrize(
+    ("body", "order"),
+    [
+        ("/scylla evaluate demo", Order("demo")),
+        ("/scylla evaluate demo\n\nplease, with --sugar", Order("demo")),
+        (f"/scylla evaluate demo {SHA}", Order("demo", sha=SHA)),
+        ("/scylla evaluate a.b-c_d --only '001-*--r0[1-3]' --only=*x? --repetitions 5 0123abc",
+         Order("a.b-c_d", ("001-*--r0[1-3]", "*x?"), "5", "0123abc")),
+        ("/scylla  evaluate   --repetitions=10 demo\r", Order("demo", repetitions="10")),
+    ],
+)  # fmt: skip
+def test_an_order_is_read(body: str, order: Order) -> None:
+    assert parse(body) == order
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("", "the only command"),
+        ("delete demo", "the only command"),
+        ("evaluate", "name one experiment"),
+        ("evaluate demo 0123abc more", "name one experiment"),
+        ("evaluate ../demo", "the experiment is named"),
+        ("evaluate Demo", "the experiment is named"),
+        ("evaluate $(id)", "the experiment is named"),
+        ("evaluate 'de\nmo'", "quotation"),
+        ("evaluate demo main", "a commit is"),
+        ("evaluate demo 0123ABC", "a commit is"),
+        ("evaluate demo 012345", "a commit is"),
+        ("evaluate demo --only", "has no value"),
+        ("evaluate demo --only '$(id)'", "a glob"),
+        ("evaluate demo --only 'a;b'", "a glob"),
+        ("evaluate demo --only 'a b'", "a glob"),
+        ("evaluate demo --only=-rf", "a glob"),
+        ("evaluate demo --only=", "a glob"),
+        ("evaluate demo --only " + "a" * 201, "a glob"),
+        ("evaluate demo" + " --only=a" * 11, "10 times"),
+        ("evaluate demo --repetitions 0", "a number from 1"),
+        ("evaluate demo --repetitions 99999", "a number from 1"),
+        ("evaluate demo --repetitions 1 --repetitions 2", "may stand once"),
+        ("evaluate demo --budget-usd 9", "the only options"),
+        ("evaluate demo -n", "the only options"),
+        ("evaluate demo 'x", "quotation mark"),
+        ("evaluate dem\u043e", "plain ASCII"),
+        ("evaluate demo\u200b", "plain ASCII"),
+        ("evaluate demo\x1b[2J", "plain ASCII"),
+        ("evaluate " + "a" * 2000, "too long"),
+    ],
+)
+def test_what_is_not_on_the_list_is_refused(line: str, why: str) -> None:
+    with pytest.raises(RefusedError, match=why) as error:
+        parse(f"/scylla {line}")
+    assert "$(" not in str(error.value), "the message is posted as it is"
