@@ -10,8 +10,8 @@ from tests.support.command import COMMAND, Said, scylla
 from tests.support.repository import SCENARIO, environment, make_repository, patch_of
 from tests.support.standin import write_claude_experiment
 
-COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "collect", "aggregate", "report", "aa", "power", "history",
-            "show", "shell", "compare", "import", "export", "validate", "inventory", "image", "reverts",
+COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "cell", "collect", "aggregate", "report", "aa", "power",
+            "history", "show", "shell", "compare", "import", "export", "validate", "inventory", "image", "reverts",
             "schemas"]  # fmt: skip
 
 
