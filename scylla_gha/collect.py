@@ -44,6 +44,16 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
         write_lines(folder.controls, probes)
 
 
+def rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
+    """One row for every planned cell with a trial under the planned key, by what is stored of it now.
+
+    Raises:
+        ConfigError: a stored record is not what it must be.
+    """
+    experiment = plan.experiment
+    return _rows(plan, folder, library, court_digest(experiment.judges, library.roots, experiment.model_settings.judge))
+
+
 def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterator[Result]:
     for cell in plan.cells:
         place = folder.cell(cell.id)

@@ -83,6 +83,28 @@ def estimate(
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """What a cell is planned with: minutes from the agent's start to its judgment, and USD (None: unknown)."""
+
+    minutes: float
+    usd: float | None
+
+
+def expected(
+    groups: Iterable[Group],
+    experiment: Experiment,
+    models: Mapping[str, Model],
+    history: Mapping[tuple[str, str], Sequence[Spent]],
+) -> dict[tuple[str, str], Expected]:
+    """One cell of each group, by scenario and arm. An agent without a history is given all the time it may take.
+
+    Args: as of `estimate`.
+    """
+    work = _Work(experiment, models, history)
+    return {(group.folder.scenario.id, group.arm.id): work.one(group) for group in groups}
+
+
+@dataclass(frozen=True, slots=True)
 class _Work:
     """Guesses for one cell of a group; None is unknown."""
 
@@ -92,6 +114,12 @@ class _Work:
 
     def past(self, group: Group) -> Sequence[Spent]:
         return self.history.get((group.folder.scenario.id, group.arm.id), ())
+
+    def one(self, group: Group) -> Expected:
+        agent = self.minutes(group)[1] if self.past(group) or group.arm.model is None else self._limit(group)
+        agents, judges = self.usd(group), self.judge_usd(group)
+        usd = None if agents is None or judges is None else agents[1] + judges[1]
+        return Expected(agent + self.judge_minutes(group)[1], usd)
 
     def usd(self, group: Group) -> Guess | None:
         if group.arm.model is None:
@@ -109,9 +137,12 @@ class _Work:
             return seconds
         if group.arm.model is None:
             return _BUILT_IN_MINUTES, _BUILT_IN_MINUTES, _BUILT_IN_MINUTES
-        limit = (self.experiment.limits.timeout_seconds or group.folder.scenario.task.timeout_seconds) / 60
+        limit = self._limit(group)
         low, likely, high = (min(limit, turns * _MINUTES_PER_TURN) for turns in _TURNS[group.folder.scenario.size])
         return low, likely, high
+
+    def _limit(self, group: Group) -> float:
+        return (self.experiment.limits.timeout_seconds or group.folder.scenario.task.timeout_seconds) / 60
 
     def judge_usd(self, group: Group) -> Guess | None:
         if not self._is_asked(group):

@@ -1,5 +1,6 @@
 """What a design can see: from variances, a pilot's or the usual ones, to the smallest effect and its price."""
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,6 +92,7 @@ def can_show(scenarios: int, family: int) -> bool:
     return max(least_p_sign_flip(scenarios), floor) * family <= ALPHA
 
 
+@functools.cache  # most arms of a plan are of one shape
 def smallest_effect(variance: float, scenarios: int, family: int) -> float | None:
     """The smallest difference of pass rates that is seen with 80 % power; None where none is, however large.
 

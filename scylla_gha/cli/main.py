@@ -17,6 +17,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "prepare": ("prepare", "Make the workspace of a cell, to look at it."),
     "run": ("run", "Let the agents work on a plan's cells, without judging."),
     "judge": ("judge", "Judge a run's trials, or judge them otherwise; control the judges."),
+    "cell": ("cell", "One job of a workflow run: the cells of a shard of a stored plan."),
     "collect": ("collect", "Turn a run's records into rows, results.jsonl."),
     "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
     "report": ("report", "Render the report: a table here, and report.md."),
@@ -112,10 +113,31 @@ def main() -> NoReturn:
 def _report_defect(error: Exception) -> None:
     import traceback
 
-    traceback.print_exception(error)
+    click.echo(_printed("".join(traceback.format_exception(error))), err=True, nl=False)
     _complain(f"this is a defect of scylla-gha {__version__}; please report it with the lines above")
 
 
 def _complain(message: str) -> None:
     colours = False if os.environ.get("NO_COLOR") else None  # None: where there is a terminal
-    click.secho(f"scylla-gha: {message}", err=True, fg="red", color=colours)
+    said = _annotated(message) if _in_actions() and "--github" in sys.argv[1:] else _printed(f"scylla-gha: {message}")
+    click.secho(said, err=True, fg="red", color=colours)
+
+
+def _in_actions() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _printed(text: str) -> str:
+    """It may quote strangers, in whose words the runner must find no command."""
+    if not _in_actions():
+        return text
+    from scylla_gha.gha.commands import harmless
+
+    return harmless(text)
+
+
+def _annotated(message: str) -> str:
+    """Shown on the run's page."""
+    from scylla_gha.gha.commands import annotation
+
+    return annotation("error", message, "scylla-gha")

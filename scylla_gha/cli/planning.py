@@ -1,7 +1,9 @@
 """A plan from an experiment's name: the agents that are here, what earlier trials cost, and how it is told."""
 
 import datetime
+import itertools
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +22,13 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan, Range
 from scylla_gha.model.result import Result
 from scylla_gha.plan import Boxing, Choice, Known, agent_name, plan
+from scylla_gha.reuse import stored_rows
 from scylla_gha.sandboxes.base import Place
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.tools import find_program, npm_program
 from scylla_gha.store import RunFolder, read_lines
+
+History = Mapping[tuple[str, str], Sequence[Spent]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +83,25 @@ def find_agent(named: str, *, install: bool) -> Installed:
 
 
 def make_plan(
-    name: str, library: Library, agents: dict[str, Installed], choice: Choice, folder: RunFolder, *, draw: bool = True
+    name: str,
+    library: Library,
+    agents: dict[str, Installed],
+    choice: Choice,
+    folder: RunFolder,
+    *,
+    draw: bool = True,
+    history: History | None = None,
 ) -> Plan:
-    """Plan an experiment with what is known here. `draw`: make images that are missing, since keys need their digests.
+    """Plan an experiment with what is known here.
+
+    Args:
+        name: of the experiment, or its file.
+        library: where it is found.
+        agents: those that are here.
+        choice: a part of the experiment.
+        folder: of its run.
+        draw: make images that are missing, since keys need their digests.
+        history: what earlier trials cost; None: by the last rows in the folder.
 
     Raises:
         ConfigError: the experiment is not what it must be.
@@ -92,7 +113,8 @@ def make_plan(
     boxing = Boxes(sandbox, library).boxing if draw else Boxing(sandbox)
     if sandbox == "docker" and not draw:
         click.echo("the images of the containers are not made now, so the keys are not those of a run", err=True)
-    made = plan(experiment, library, known, choice, history_of(folder.results), boxing)
+    past = history_of(folder.results) if history is None else history
+    made = plan(experiment, library, known, choice, past, boxing)
     now = datetime.datetime.now(datetime.UTC)
     oldest = None if experiment.max_age_days is None else _before(now, experiment.max_age_days)
     made = made.model_copy(update={"not_before": oldest})
@@ -107,15 +129,15 @@ def _before(now: datetime.datetime, days: float) -> datetime.datetime | None:
         return None
 
 
-def history_of(results: Path) -> dict[tuple[str, str], list[Spent]]:
-    """What the trials of the last report cost; rows of another version of the toolkit are no help."""
+def history_of(results: Path, done: Sequence[Path] = ()) -> History:
+    """What the trials of the last report, and those of rows elsewhere, cost; rows of another version are no help."""
     found: dict[tuple[str, str], list[Spent]] = defaultdict(list)
     try:
         rows = list(read_lines(results, Result)) if results.exists() else []
     except ConfigError:
         click.echo(f"{results}: is of another version, so the estimate goes without it", err=True)
         return found
-    for row in rows:
+    for row in itertools.chain(rows, stored_rows(done)):
         if row.measures_agent and row.seconds is not None:
             judge_usd = row.judge_usd if row.judged and row.judge_usd else None  # 0: perhaps no panel was there
             found[row.scenario, row.arm].append(Spent(row.usd, row.seconds, judge_usd))

@@ -1,0 +1,93 @@
+"""What the keys of a plan stand on, by name, so that a job on another machine can say what is otherwise there."""
+
+import platform
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from scylla_gha.cli.planning import Installed
+from scylla_gha.config.library import Library
+from scylla_gha.errors import RefusedError
+from scylla_gha.judges.court import court_digest
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.record import KEY_VERSION
+from scylla_gha.model.variant import Variant
+from scylla_gha.plan import Boxing, agent_name, key_of
+from scylla_gha.seeding.tools import toolbox_digest
+
+_MOST: Final = 5  # differences that a message names
+_DIGEST: Final = 64
+
+
+def footing(plan: Plan, library: Library, boxing: Boxing, agents: Mapping[str, Installed]) -> dict[str, str]:
+    """What stands here under the keys of a plan's cells and under those of their judgments.
+
+    Args:
+        plan: its cells.
+        library: what is found here.
+        boxing: the sandbox and its images here.
+        agents: that are here.
+    """
+    versions = {agent_name(named)[0]: installed.version for named, installed in agents.items()}
+    arms = {name: plan.arm(name) for name in dict.fromkeys(cell.arm for cell in plan.cells)}
+    found = {"python": f"{platform.python_version()} {platform.machine()}", "key version": str(KEY_VERSION)}
+    found["sandbox"] = boxing.sandbox
+    experiment = plan.experiment
+    found["judges"] = court_digest(experiment.judges, library.roots, experiment.model_settings.judge)
+    found |= {f"agent {arm.agent}": versions.get(arm.agent) or "unknown" for arm in arms.values()}
+    variants = [arm.variant for arm in arms.values() if arm.variant]
+    here = library.variants() if variants else {}
+    found |= {f"variant {one.id}": _digest(here.get(one.id)) for one in variants}
+    groups = dict.fromkeys((cell.scenario, cell.arm) for cell in plan.cells)
+    for name in dict.fromkeys(scenario for scenario, _ in groups):
+        found |= _of_scenario(name, library, boxing)
+    images = {(name, arms[arm].agent): (name, arms[arm]) for name, arm in groups}
+    for (name, agent), (_, arm) in images.items():
+        if (image := boxing.image(library.scenario(name).scenario.tools, arm)) is not None:
+            found[f"image of {agent} for {name}"] = image
+    return found
+
+
+def _digest(variant: Variant | None) -> str:
+    return variant.digest if variant else "not there"
+
+
+def _of_scenario(name: str, library: Library, boxing: Boxing) -> dict[str, str]:
+    folder = library.scenario(name)
+    image = boxing.image(folder.scenario.tools, None)
+    return {
+        f"task of {name}": folder.task_digest,
+        f"solution of {name}": folder.solution_digest,
+        f"checks and rubric of {name}": folder.judging_digest,
+        f"tools of {name}": toolbox_digest(folder.scenario.tools),
+        **({f"image of the checks of {name}": image} if image else {}),
+    }
+
+
+def refuse_other_footing(
+    plan: Plan, planned: Mapping[str, str], here: Mapping[str, str], library: Library, boxing: Boxing
+) -> None:
+    """Let nobody work on cells under keys that are not theirs here.
+
+    Raises:
+        RefusedError: something is otherwise than where it was planned; the message names it.
+    """
+    differ = [f"{name}: {_shown(planned.get(name))} when it was planned, {_shown(value)} here"
+              for name, value in here.items() if planned.get(name) != value]  # fmt: skip
+    if differ:
+        more = f"; and {len(differ) - _MOST} more" if len(differ) > _MOST else ""
+        raise RefusedError(f"{'; '.join(differ[:_MOST])}{more}: the planned keys do not hold here. Check out the "
+                           "planned commit, take the same Python and image, and pin the agents in the experiment "
+                           "(NAME@VERSION); or plan again")  # fmt: skip
+    wrong = next(_wrong(plan, library, boxing), None)
+    if wrong is not None:
+        raise RefusedError(f"{wrong}: has another key here, though nothing that is known to be under it differs; plan "
+                           "again with this version of the toolkit")  # fmt: skip
+
+
+def _wrong(plan: Plan, library: Library, boxing: Boxing) -> Iterator[str]:
+    return (cell.id for cell in plan.cells if key_of(plan, cell, library.scenario(cell.scenario), boxing) != cell.key)
+
+
+def _shown(value: str | None) -> str:
+    """A digest by its first characters."""
+    return "not known" if value is None else value if len(value) < _DIGEST else value[:12]

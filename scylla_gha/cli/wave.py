@@ -1,0 +1,163 @@
+"""One wave of an experiment in GitHub Actions: what is taken over, which jobs run the rest, and what is left."""
+
+import functools
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scylla_gha.cli.boxing import Boxes
+from scylla_gha.cli.footing import footing
+from scylla_gha.cli.planning import History, Installed
+from scylla_gha.config.library import Library
+from scylla_gha.estimate import Expected, Group, expected
+from scylla_gha.model.experiment import RoleBudgets
+from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.result import Result
+from scylla_gha.model.shards import Packing, Shard
+from scylla_gha.packing import NOTHING, Packed, Room, account_for, check_room, crowding, drift, pack
+from scylla_gha.plan import Work, expect, refuse_above_budget
+from scylla_gha.reuse import reusable
+from scylla_gha.shares import Claim, shares
+from scylla_gha.store import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked of a wave: its room, its place in a campaign, and rows that may be taken over."""
+
+    room: Room = Room()
+    campaign: str = "local"
+    wave: int = 1
+    done: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a wave is made of: the plan, which its folder holds already, and what stands under its keys."""
+
+    plan: Plan
+    folder: RunFolder
+    library: Library
+    agents: Mapping[str, Installed]
+    history: History
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """A wave, and the rows that were taken over. `usd` is the likely cost of its cells; None: unknown."""
+
+    packing: Packing
+    taken: tuple[Result, ...]
+    usd: float | None
+
+
+def make_wave(basis: Basis, wish: Wish) -> Wave:
+    """Take over what is done, and pack what is not.
+
+    Raises:
+        ConfigError: there is nothing to run and nothing to take over, or more shards are asked for than can be.
+        RefusedError: what is to be done is likely to cost more than what is left of a budget.
+    """
+    check_room(wish.room)
+    plan = basis.plan
+    taken = reusable(wish.done, plan, basis.library) if wish.done else {}
+    rest = _Rest(basis, taken)
+    packed = pack(rest.minutes, wish.room) if rest.cells or not taken else NOTHING
+    made = Packing(
+        experiment=basis.folder.root.name,
+        plan=hashlib.sha256(basis.folder.plan.read_bytes()).hexdigest(),
+        campaign=wish.campaign,
+        wave=wish.wave,
+        lanes=wish.room.lanes,
+        minutes=wish.room.minutes,
+        shards=rest.shards(packed),
+        left=tuple(cell.id for cell in rest.cells[packed.taken :]),
+        reused=tuple(cell.id for cell in plan.cells if cell.id in taken),
+        makespan=packed.makespan,
+        bound=packed.bound,
+        drift=drift(packed, rest.arms),
+        crowding=crowding(packed, rest.arms),
+        footing=_footing(basis),
+    )
+    account_for(made, plan)
+    return Wave(made, tuple(taken.values()), _sum(shard.usd for shard in made.shards))
+
+
+class _Rest:
+    """What is not done yet: its cells, what each is expected to take, and what may be spent on them."""
+
+    def __init__(self, basis: Basis, taken: Mapping[str, Result]) -> None:
+        self._plan = basis.plan
+        self._experiment = basis.plan.experiment  # its budget is what earlier waves left over: `next` hands that on
+        self.cells = [cell for cell in basis.plan.cells if cell.id not in taken]
+        if self.cells:
+            self._refuse_above_budget(basis, whole=not taken)
+        self._known = self._expected(basis)
+
+    @property
+    def arms(self) -> list[str]:
+        return [cell.arm for cell in self.cells]
+
+    @property
+    def minutes(self) -> list[float]:
+        return [self._of(cell).minutes for cell in self.cells]
+
+    def shards(self, packed: Packed) -> tuple[Shard, ...]:
+        """The records, each with its part of what is left of the budgets."""
+        groups = [[self.cells[one.place] for one in shard] for shard in packed.shards]
+        claims = [self._claim(cells) for cells in groups]
+        experiment = self._experiment
+        roles = experiment.role_budget_usd
+        whole = shares("budget_usd", experiment.budget_usd, claims)
+        agents = shares("role_budget_usd.agent", roles.agent, claims)
+        judges = shares("role_budget_usd.judge", roles.judge, [Claim(0.0, one.usd, one.cells) for one in claims])
+        return tuple(
+            Shard(
+                number=number,
+                cells=tuple(cell.id for cell in cells),
+                minutes=max(one.start + one.minutes for one in packed.shards[number]),
+                usd=claims[number].usd,
+                budget_usd=whole[number],
+                role_budget_usd=RoleBudgets(agent=agents[number], judge=judges[number]),
+            )
+            for number, cells in enumerate(groups)
+        )
+
+    def _of(self, cell: Cell) -> Expected:
+        return self._known[cell.scenario, cell.arm]
+
+    def _claim(self, cells: Sequence[Cell]) -> Claim:
+        limit = self._experiment.limits.usd or 0.0
+        need = limit if any(cell.arm in self._paid for cell in cells) else 0.0
+        return Claim(need, _sum(self._of(cell).usd for cell in cells), len(cells))
+
+    @functools.cached_property
+    def _paid(self) -> frozenset[str]:
+        """The arms whose agents use a model."""
+        return frozenset(arm.id for arm in self._plan.arms if arm.model)
+
+    def _refuse_above_budget(self, basis: Basis, *, whole: bool) -> None:
+        plan, work = self._plan, Work(self.cells, self.cells)
+        guess = plan.estimate if whole else expect(self._experiment, basis.library, plan.arms, work, basis.history)
+        refuse_above_budget(plan.model_copy(update={"estimate": guess}))
+
+    def _expected(self, basis: Basis) -> dict[tuple[str, str], Expected]:
+        library = basis.library
+        arms = {arm.id: arm for arm in self._plan.arms}
+        counts = Counter((cell.scenario, cell.arm) for cell in self.cells)
+        groups = [Group(library.scenario(name), arms[arm], many, many) for (name, arm), many in counts.items()]
+        return expected(groups, self._experiment, library.priced_models(self._experiment.prices), basis.history)
+
+
+def _footing(basis: Basis) -> dict[str, str]:
+    boxing = Boxes(basis.plan.sandbox, basis.library).boxing
+    return footing(basis.plan, basis.library, boxing, basis.agents)
+
+
+def _sum(costs: Iterable[float | None]) -> float | None:
+    """Unknown where one is."""
+    known = list(costs)
+    return None if None in known else math.fsum(cost for cost in known if cost is not None)

@@ -1,0 +1,88 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.cli.bulletin import outputs, publish_on_run
+from scylla_gha.gha.facts import facts_of
+from scylla_gha.model.analysis import Analysis, Contrast, Ruling
+from scylla_gha.model.report import Comparison, Counts, Excluded, Report
+from tests.support.actions import step_in
+from tests.support.records import make_report, make_summary
+from tests.support.reports import full_report
+
+
+def report_of(**rulings: tuple[str, float | None]) -> Report:
+    """Arms with a verdict and a difference each, beside the baseline `nop`."""
+    compared = [Comparison.model_validate({"arm": arm, "baseline": "nop", "verdict": verdict, "why": "w"})
+                for arm, (verdict, _) in rulings.items()]  # fmt: skip
+    ruled = tuple(_ruling(one, rulings[one.arm][1]) for one in compared)
+    arms = tuple(make_summary(arm=name, usd=0.5, pass_rate=0.25) for name in (*rulings, "nop"))
+    return make_report(comparisons=tuple(compared), arms=arms, judge_usd=None,
+                       counts=Counts(planned=9, ran=8, judged=7, scored=6),
+                       analysis=Analysis(measures=(), slices=(), rulings=ruled, contrasts=()))  # fmt: skip
+
+
+def _ruling(one: Comparison, value: float | None) -> Ruling:
+    limits: dict[str, Any] = {} if value is None else {"low": value - 0.1, "high": value + 0.1}
+    contrast = Contrast(arm=one.arm, baseline="nop", metric="pass_rate", scale="difference", value=value, scenarios=3,
+                        **limits)  # fmt: skip
+    return Ruling(arm=one.arm, baseline="nop", verdict=one.verdict, why="w", margin=0.05, contrast=contrast)
+
+
+def test_the_outputs_are_the_reports_figures() -> None:
+    assert outputs(report_of(a=("better", 0.3))) == {
+        "verdict": "better", "arm": "a", "pass_rate": "0.2500", "delta": "0.3000", "low": "0.2000", "high": "0.4000",
+        "agent_usd": "1.0000", "judge_usd": "", "missing": "2",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rulings", "verdict", "arm"),
+    [
+        ({"a": ("better", 0.3), "b": ("worse", -0.1), "c": ("worse", -0.4)}, "worse", "c"),
+        ({"a": ("better", 0.3), "b": ("not_enough_data", None)}, "not_enough_data", "b"),
+        ({"a": ("better", 0.3), "b": ("better", 0.2)}, "better", "b"),
+        ({"a": ("equivalent", 0.01), "b": ("better", 0.2)}, "better", "b"),
+        ({"a": ("equivalent", 0.01)}, "equivalent", "a"),
+    ],
+)
+def test_of_several_arms_the_worst_verdict_is_said_and_the_arm_it_is_of(
+    rulings: dict[str, tuple[str, float | None]], verdict: str, arm: str
+) -> None:
+    found = outputs(report_of(**rulings))
+    assert (found["verdict"], found["arm"]) == (verdict, arm)
+
+
+def test_without_a_comparison_there_is_no_baseline() -> None:
+    found = outputs(make_report(arms=(make_summary(usd=None),)))
+    assert (found["verdict"], found["arm"], found["pass_rate"]) == ("no_baseline", "oracle", "1.0000")
+    assert (found["delta"], found["low"], found["high"], found["agent_usd"], found["judge_usd"]) == (
+        "",
+        "",
+        "",
+        "",
+        "0.0000",
+    )
+    assert outputs(make_report())["pass_rate"] == ""
+
+
+def test_without_statistics_the_difference_is_unknown() -> None:
+    found = outputs(full_report().model_copy(update={"analysis": None}))
+    assert (found["delta"], found["low"], found["high"]) == ("", "", "")
+    assert found["verdict"] != ""
+
+
+def test_what_is_missing_is_annotated_and_can_command_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = step_in(tmp_path)
+    evil = "gone\n::set-output name=verdict::better" + "x" * 500
+    excluded = tuple(Excluded(cell=f"c{number}", outcome="missing", reason=evil) for number in range(12))
+    publish_on_run(facts_of(step.environment()), make_report(excluded=excluded), "# page\n")
+    assert step.summary.read_text() == "# page\n"
+    assert step.given()["verdict"] == "no_baseline"
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 11
+    assert all(line.startswith(("::warning title=demo::c", "::notice title=demo::2 more of 12")) for line in lines)
+    assert all(len(line) < 400 for line in lines)

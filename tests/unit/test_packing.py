@@ -1,0 +1,207 @@
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.shards import Packing, Shard
+from scylla_gha.packing import NOTHING, Packed, Placed, Room, account_for, crowding, drift, lower_bound, pack
+from tests.support.records import make_cell, make_plan
+
+DIGEST = "0" * 64
+ARMS = [f"arm-{number}" for number in range(12)]
+
+
+def ladder(seed: int, scenarios: int = 40, repetitions: int = 5, sigma: float = 0.8) -> tuple[list[str], list[float]]:
+    """Arms and minutes of cells in a plan's order: scenarios and arms have their own pace, as agents' work has."""
+    rng = random.Random(seed)
+    pace = {arm: rng.lognormvariate(0, 0.4) for arm in ARMS}
+    size = [rng.lognormvariate(1, sigma) for _ in range(scenarios)]
+    arms, minutes = [], []
+    for _ in range(repetitions):
+        for scenario in size:
+            order = rng.sample(ARMS, len(ARMS))
+            arms += order
+            minutes += [scenario * pace[arm] for arm in order]
+    return arms, minutes
+
+
+def places(packed: Packed) -> list[list[int]]:
+    return [[one.place for one in shard] for shard in packed.shards]
+
+
+def run(shard: Sequence[Placed], lanes: int) -> dict[int, float]:
+    """When each cell starts, if every lane takes the next one as soon as it is free, as jobs do."""
+    free, starts = [0.0] * lanes, {}
+    for one in shard:
+        lane = free.index(min(free))
+        starts[one.place] = free[lane]
+        free[lane] += one.minutes
+    return starts
+
+
+def test_one_cell_a_job_in_the_plans_order_up_to_the_cap() -> None:
+    packed = pack([1.0, 9.0, 3.0], Room(shards=250, lanes=4))
+    assert places(packed) == [[0], [1], [2]]
+    assert (packed.makespan, packed.bound, packed.taken) == (9.0, 9.0, 3)
+
+
+def test_above_the_cap_the_longest_are_spread_first_and_each_shard_keeps_the_plans_order() -> None:
+    packed = pack([1.0, 4.0, 5.0, 2.0], Room(shards=2, lanes=1))
+    assert places(packed) == [[0, 2], [1, 3]]
+    assert [[one.start for one in shard] for shard in packed.shards] == [[0.0, 1.0], [0.0, 4.0]]
+    assert packed.makespan == packed.bound == 6.0
+
+
+def test_lanes_of_a_shard_work_side_by_side() -> None:
+    packed = pack([3.0, 3.0, 3.0, 3.0], Room(shards=1, lanes=4))
+    assert places(packed) == [[0, 1, 2, 3]]
+    assert packed.makespan == 3.0
+
+
+def test_what_does_not_fit_into_a_wave_is_left_from_the_end_of_the_plan() -> None:
+    packed = pack([5.0] * 10, Room(shards=2, lanes=1, minutes=12))
+    assert packed.taken == 4
+    assert sorted(place for shard in places(packed) for place in shard) == [0, 1, 2, 3]
+    assert packed.makespan <= 12
+
+
+def test_a_cell_longer_than_a_job_has_time_gets_a_lane_of_its_own() -> None:
+    packed = pack([400.0, 1.0, 400.0, 1.0], Room(shards=2, lanes=2, minutes=300))
+    assert packed.taken == 4
+    assert packed.makespan == 400.0
+
+
+def test_a_first_cell_always_fits() -> None:
+    assert pack([400.0] * 3, Room(shards=1, lanes=1, minutes=300)).taken == 1
+
+
+@pytest.mark.parametrize(
+    ("minutes", "room", "said"),
+    [
+        ([], Room(), "0 jobs: there is no cell to run"),
+        ([1.0], Room(shards=251), "--most-shards 251: a wave has 1 to 250 jobs"),
+        ([1.0], Room(shards=0), "--most-shards 0: "),
+        ([1.0], Room(lanes=0), "--lanes 0 --minutes 300: a job needs a lane and some time"),
+        ([1.0], Room(minutes=0), "--lanes 4 --minutes 0: "),
+        ([1.0], Room(minutes=float("nan")), "--minutes nan: "),
+        ([1.0], Room(minutes=float("inf")), "--minutes inf: "),
+        ([float("inf")], Room(), "no finite number of minutes"),
+        ([-1.0], Room(), "no finite number of minutes"),
+    ],
+)
+def test_what_cannot_be_packed_is_refused(minutes: list[float], room: Room, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        pack(minutes, room)
+
+
+@given(
+    st.lists(st.floats(0, 500), min_size=1, max_size=120),
+    st.integers(1, 12), st.integers(1, 4), st.floats(0.5, 600),
+)  # fmt: skip
+@settings(max_examples=300, deadline=None)
+def test_no_cell_is_lost_or_doubled_whatever_they_take(
+    minutes: list[float], shards: int, lanes: int, most: float
+) -> None:
+    packed = pack(minutes, Room(shards, lanes, most))
+    found = sorted(place for shard in places(packed) for place in shard)
+    assert found == list(range(packed.taken))
+    assert packed.taken >= 1
+    assert len(packed.shards) == min(shards, packed.taken)
+    assert all(shard == sorted(shard, key=lambda one: (one.start, one.place)) for shard in map(list, packed.shards))
+    assert [min(shard) for shard in places(packed)] == sorted(min(shard) for shard in places(packed))
+    lone = max((minutes[place] for place in found), default=0.0)
+    assert packed.makespan <= max(most, lone) + 1e-6
+    assert packed.bound <= packed.makespan + 1e-6
+    assert packed.makespan <= (4 / 3) * _best(minutes[: packed.taken], len(packed.shards) * lanes) + 1e-6
+
+
+def _best(minutes: Sequence[float], lanes: int) -> float:
+    """What LPT is within a third of: the bound, and the two that share a lane where there are more cells than lanes."""
+    ranked = sorted(minutes, reverse=True)
+    pair = ranked[lanes - 1] + ranked[lanes] if len(ranked) > lanes else 0.0
+    return max(lower_bound(minutes, lanes), pair)
+
+
+@pytest.mark.parametrize("sigma", [0.6, 0.8, 1.2])
+@pytest.mark.parametrize("lanes", [1, 4])
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=15, deadline=None)
+def test_the_makespan_of_realistic_cells_is_within_5_percent_of_the_bound(lanes: int, sigma: float, seed: int) -> None:
+    _, minutes = ladder(seed, sigma=sigma)
+    packed = pack(minutes, Room(shards=60, lanes=lanes, minutes=10_000))
+    assert packed.taken == len(minutes)
+    assert packed.makespan <= 1.05 * packed.bound
+
+
+@given(seed=st.integers(0, 10_000), lanes=st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_arms_are_equally_early_and_no_shard_is_an_arms_own(seed: int, lanes: int) -> None:
+    arms, minutes = ladder(seed)
+    packed = pack(minutes, Room(shards=50, lanes=lanes, minutes=10_000))
+    assert drift(packed, arms) < 0.1
+    assert crowding(packed, arms) < 0.1
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=10, deadline=None)
+def test_a_wave_that_leaves_cells_has_whole_blocks_of_arms(seed: int) -> None:
+    arms, minutes = ladder(seed)
+    packed = pack(minutes, Room(shards=20, lanes=1, minutes=40))
+    assert 0 < packed.taken < len(minutes)
+    counts = [arms[: packed.taken].count(arm) for arm in ARMS]
+    assert max(counts) - min(counts) <= 1
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=10, deadline=None)
+def test_a_job_that_takes_the_next_cell_in_order_does_what_was_planned(seed: int) -> None:
+    _, minutes = ladder(seed, scenarios=10)
+    packed = pack(minutes, Room(shards=7, lanes=3, minutes=10_000))
+    for shard in packed.shards:
+        assert run(shard, 3) == pytest.approx({one.place: one.start for one in shard})
+
+
+def test_drift_tells_of_an_arm_that_comes_last() -> None:
+    packed = Packed(((Placed(0, 0.0, 5.0), Placed(1, 5.0, 5.0)),), 2, 10.0, 10.0)
+    assert drift(packed, ["a", "b"]) == 0.25
+    assert drift(packed, ["a", "a"]) == 0.0
+    assert drift(NOTHING, []) == 0.0
+
+
+def test_crowding_tells_of_an_arm_that_is_in_one_shard() -> None:
+    shards = tuple(tuple(Placed(place, 0.0, 1.0) for place in shard) for shard in ((0, 1), (2, 3)))
+    packed = Packed(shards, 4, 1.0, 1.0)
+    assert crowding(packed, ["a", "a", "b", "b"]) == 1.0
+    assert crowding(packed, ["a", "b", "a", "b"]) == 0.0
+    assert crowding(NOTHING, []) == 0.0
+
+
+CELLS = tuple(make_cell("nop", repetition) for repetition in (1, 2, 3))
+IDS = tuple(cell.id for cell in CELLS)
+
+
+@pytest.mark.parametrize(
+    ("shards", "left", "reused", "said"),
+    [
+        ([IDS[:1]], IDS[1:2], IDS[2:], None),
+        ([IDS[:1], IDS[1:2]], (), (), f"{IDS[2]}: is lost, and so are 0 more"),
+        ([IDS], IDS[:1], (), f"{IDS[0]}: is doubled, or not in the plan"),
+        ([IDS, (IDS[1],)], (), (), f"{IDS[1]}: is doubled"),
+        ([(*IDS, "other")], (), (), "other: is doubled, or not in the plan, and so are 0 more"),
+    ],
+)
+def test_every_planned_cell_is_in_one_place(
+    shards: list[tuple[str, ...]], left: tuple[str, ...], reused: tuple[str, ...], said: str | None
+) -> None:
+    records = tuple(Shard(number=number, cells=cells, minutes=1.0) for number, cells in enumerate(shards))
+    packing = Packing(experiment="demo", plan=DIGEST, campaign="c", lanes=1, minutes=1.0, shards=records, left=left,
+                      reused=reused)  # fmt: skip
+    plan = make_plan(*CELLS)
+    if said is None:
+        account_for(packing, plan)
+        return
+    with pytest.raises(ConfigError, match=said):
+        account_for(packing, plan)
