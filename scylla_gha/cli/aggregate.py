@@ -8,6 +8,7 @@ from scylla_gha.aggregate import aggregate
 from scylla_gha.cli import options
 from scylla_gha.cli.analysing import analysis_of
 from scylla_gha.cli.conclude import stored_probes
+from scylla_gha.model.intake import Intake
 from scylla_gha.model.plan import Unstarted
 from scylla_gha.model.result import Result
 from scylla_gha.store import read_lines, read_record, write_record
@@ -25,6 +26,7 @@ def command(experiment: str, runs: Path) -> None:
     folder = options.run_folder(runs, experiment)
     rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, Unstarted)
     plan = options.stored_plan(folder)
-    made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan))
+    intake = read_record(folder.refused, Intake)
+    made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan), intake)
     write_record(folder.report("json"), made)
     click.echo(str(folder.report("json")))

@@ -8,6 +8,7 @@ from scylla_gha.aggregate import aggregate
 from scylla_gha.cli.analysing import analysis_of
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
+from scylla_gha.model.intake import Intake
 from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import Report
@@ -30,7 +31,8 @@ def conclude(plan: Plan, folder: RunFolder, library: Library) -> Report:
 def summarise(plan: Plan, folder: RunFolder) -> Report:
     """Aggregate and render the rows that a folder holds."""
     rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, Unstarted)
-    made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan))
+    intake = read_record(folder.refused, Intake)
+    made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan), intake)
     write_record(folder.report("json"), made)
     report(made, folder)
     return made

@@ -20,6 +20,8 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "collect": ("collect", "Turn a run's records into rows, results.jsonl."),
     "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
     "report": ("report", "Render the report: a table here, and report.md."),
+    "publish": ("publish", "Put rows and report on the results branch."),
+    "results": ("results", "Runs on the results branch: list and show them, fetch their rows."),
     "aa": ("aa", "Hold each arm against itself: does the verdict stay silent?"),
     "power": ("power", "What an experiment can see, by scenarios, repetitions and USD."),
     "history": ("history", "Follow arms over several runs: against a pinned one, changes, drift."),

@@ -10,9 +10,9 @@ from tests.support.command import COMMAND, Said, scylla
 from tests.support.repository import SCENARIO, environment, make_repository, patch_of
 from tests.support.standin import write_claude_experiment
 
-COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "collect", "aggregate", "report", "aa", "power", "history",
-            "show", "shell", "compare", "import", "export", "validate", "inventory", "image", "reverts",
-            "schemas"]  # fmt: skip
+COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "collect", "aggregate", "report", "publish", "results",
+            "aa", "power", "history", "show", "shell", "compare", "import", "export", "validate", "inventory",
+            "image", "reverts", "schemas"]  # fmt: skip
 
 
 @pytest.fixture
