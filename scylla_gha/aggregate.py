@@ -7,6 +7,7 @@ from typing import Final
 import scylla_gha
 from scylla_gha.judges.probes import control_warnings
 from scylla_gha.model.analysis import Analysis
+from scylla_gha.model.intake import Intake
 from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Failure, Report, ScenarioRow
@@ -20,6 +21,8 @@ _GRADES: Final = ("S", "A", "B", "C", "D", "F")
 _NOT_ANALYSED: Final = (
     "the statistics are not installed (the extra `report` of scylla-gha), and a verdict needs an interval"
 )
+_NO_TRIAL: Final = "planned, and no trial is stored under its key"
+_REFUSALS: Final = 5  # that the report names
 Analyse = Callable[[Iterable[Result]], Analysis]
 
 
@@ -29,6 +32,7 @@ def aggregate(
     probes: Iterable[Probe] = (),
     unstarted: Unstarted | None = None,
     analyse: Analyse | None = None,
+    intake: Intake | None = None,
 ) -> Report:
     """Summarise the rows of a plan; rows of other cells or keys, and second ones, are left out and warned of.
 
@@ -38,6 +42,7 @@ def aggregate(
         probes: what the controls of judges found.
         unstarted: why cells have no row that a run chose not to start.
         analyse: computes what needs more than counting; None: it is not installed.
+        intake: what came of rows that other machines sent.
     """
     controls, tally = list(probes), Tally()
     mine = _counted(plan, rows, tally)
@@ -57,11 +62,12 @@ def aggregate(
         arms=arms,
         scenarios=tuple(_scenarios(tally, sorted(expected))),
         comparisons=tuple(_comparisons(plan, arms, analysis)),
-        excluded=tuple(_excluded(plan, tally, unstarted.cells if unstarted else {})),
+        excluded=tuple(_excluded(plan, tally, unstarted.cells if unstarted else {}, intake)),
         delivery=(int(tally.delivered.total), tally.delivered.known) if tally.delivered.known else None,
         judge_usd=judging.whole,
         failures=tuple(_failures(tally)),
         warnings=(
+            *_refusals(intake),
             *_warnings(plan, arms, tally, analysed=analysis is not None),
             *control_warnings(controls),
             *(analysis.warnings if analysis else ()),
@@ -138,7 +144,8 @@ def _failures(tally: Tally) -> Iterator[Failure]:
         yield Failure(arm=arm, kind=kind, count=cells.count, cells=tuple(sorted(cells.first)))
 
 
-def _excluded(plan: Plan, tally: Tally, unstarted: dict[str, str]) -> Iterator[Excluded]:
+def _excluded(plan: Plan, tally: Tally, unstarted: dict[str, str], intake: Intake | None) -> Iterator[Excluded]:
+    missing = intake.missing if intake else {}
     for cell in plan.cells:
         if cell.id in tally.left_out:
             outcome, reason = tally.left_out[cell.id]
@@ -148,7 +155,7 @@ def _excluded(plan: Plan, tally: Tally, unstarted: dict[str, str]) -> Iterator[E
         elif cell.id in unstarted:
             yield Excluded(cell=cell.id, outcome="not_started", reason=unstarted[cell.id])
         else:
-            yield Excluded(cell=cell.id, outcome="missing", reason="planned, and no trial is stored under its key")
+            yield Excluded(cell=cell.id, outcome="missing", reason=missing.get(cell.id, _NO_TRIAL))
 
 
 def _warnings(plan: Plan, arms: Sequence[ArmSummary], tally: Tally, *, analysed: bool) -> Iterator[str]:
@@ -174,6 +181,15 @@ def _warnings(plan: Plan, arms: Sequence[ArmSummary], tally: Tally, *, analysed:
     if tally.strangers:
         yield (f"{tally.strangers} rows belong to no planned cell (another plan, other keys, or given twice) and are "
                "left out.")  # fmt: skip
+
+
+def _refusals(intake: Intake | None) -> Iterator[str]:
+    """What other machines sent and was not taken."""
+    refused = intake.refused if intake else ()
+    if refused:
+        named = "; ".join(f"{one.artifact}: {one.reason}" for one in refused[:_REFUSALS])
+        more = f"; and {len(refused) - _REFUSALS} more" if len(refused) > _REFUSALS else ""
+        yield f"Rows of {len(refused)} artifacts were refused, none of them is counted: {named}{more}."
 
 
 def _origin(plan: Plan) -> Iterator[str]:

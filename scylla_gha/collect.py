@@ -1,25 +1,43 @@
 """collect: the records of a run's cells become rows, and what is missing is named."""
 
 import functools
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.journal import account
+from scylla_gha.intake.artifacts import Door, Limits
+from scylla_gha.intake.gather import absent, gather, room
 from scylla_gha.judges.blind import read_wording
 from scylla_gha.judges.court import court_digest
 from scylla_gha.judges.panel import Judge
 from scylla_gha.judges.probes import again_key, has_known_answers, known_key
 from scylla_gha.judges.score import score_alone
-from scylla_gha.model.judgment import Judgment, judgment_key
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.intake import Intake
+from scylla_gha.model.judgment import Judgment, judging_digest, judgment_key
+from scylla_gha.model.plan import Cell, Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.result import Result
+from scylla_gha.model.shards import Packing
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
-from scylla_gha.store import CellFolder, RunFolder, find_judgment, read_record, traffic_of, write_lines
+from scylla_gha.shelves import Shelves
+from scylla_gha.store import (
+    CellFolder,
+    RunFolder,
+    atomic,
+    find_judgment,
+    read_lines,
+    read_record,
+    traffic_of,
+    write_lines,
+    write_record,
+)
 
+_MOST_ATTEMPTS: Final = 10
 # Columns of a row that an attempt has under the same name.
 _AS_IT_IS: Final = (
     "started_at", "seconds", "first_byte_seconds", "tool_seconds", "characters", "requests", "repeated_requests",
@@ -39,6 +57,7 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
     experiment = plan.experiment
     court = court_digest(experiment.judges, library.roots, experiment.model_settings.judge)
     write_lines(folder.results, _rows(plan, folder, library, court))
+    folder.refused.unlink(missing_ok=True)
     probes = list(_probes(plan, folder, library))
     if probes or folder.controls.exists():
         write_lines(folder.controls, probes)
@@ -52,6 +71,62 @@ def rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
     """
     experiment = plan.experiment
     return _rows(plan, folder, library, court_digest(experiment.judges, library.roots, experiment.model_settings.judge))
+def collect_from(plan: Plan, folder: RunFolder, source: Path, attempt: int | None = None) -> Intake:
+    """Write `results.jsonl` of rows that other machines sent, `unstarted.json`, and `refused.json`.
+
+    Args:
+        plan: of the experiment.
+        folder: of its run, with `shards.json`, and `reused.jsonl` where rows were taken over.
+        source: a folder for each artifact; nothing in it is believed before it is checked.
+        attempt: at this run; None: of any.
+
+    Raises:
+        ConfigError: there is no `shards.json`, it is of another plan, or a reused row is none.
+    """
+    packing = _packing(folder)
+    limits = Limits()
+    door = Door(plan, packing, attempt, limits)
+    found = gather(source, door, room(packing, attempt or _MOST_ATTEMPTS, limits))
+    reused = {row.cell: row for row in _reused(plan, folder) if row.cell not in found.rows}
+    missing = dict(absent(packing, found, frozenset(reused)))
+    with atomic(folder.results) as temporary, temporary.open("wb") as file:
+        for cell in plan.cells:
+            if cell.id in found.rows:
+                file.write(found.rows[cell.id].text)
+            elif cell.id in reused:
+                file.write(reused[cell.id].model_dump_json().encode() + b"\n")
+    waiting = dict.fromkeys(packing.left, f"left for the next wave of {packing.campaign}")
+    _note({**waiting, **found.unstarted}, folder)
+    made = Intake(artifacts=found.artifacts, rows=len(found.rows), reused=len(reused), missing=missing,
+                  refused=tuple(found.refused), superseded=found.superseded)  # fmt: skip
+    write_record(folder.refused, made)
+    return made
+
+
+def _note(unstarted: dict[str, str], folder: RunFolder) -> None:
+    if unstarted:
+        write_record(folder.unstarted, Unstarted(cells=unstarted))
+    else:
+        folder.unstarted.unlink(missing_ok=True)
+
+
+def _packing(folder: RunFolder) -> Packing:
+    place = Shelves(folder.root).packing
+    packing = read_record(place, Packing)
+    if packing is None:
+        raise ConfigError(f"{place}: there is no such file; it comes from `scylla-gha plan --github`")
+    if packing.plan != hashlib.sha256(folder.plan.read_bytes()).hexdigest():
+        raise ConfigError(f"{place}: is of another plan than {folder.plan.name} beside it; take both from the "
+                          "same `scylla-gha plan --github`")  # fmt: skip
+    return packing
+
+
+def _reused(plan: Plan, folder: RunFolder) -> Iterator[Result]:
+    """The rows that were taken over for planned cells."""
+    place = Shelves(folder.root).reused
+    if place.exists():
+        keys = {cell.id: cell.key for cell in plan.cells}
+        yield from (row for row in read_lines(place, Result) if keys.get(row.cell) == row.key)
 
 
 def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterator[Result]:
@@ -61,7 +136,8 @@ def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterat
         if trial is not None and trial.key == cell.key and not trial.is_older_than(plan.not_before):
             scenario = library.scenario(cell.scenario)
             judged = find_judgment(place, _key(plan, cell, trial, scenario, court))
-            yield _row(plan, cell, _Worked(trial, judged, scenario), _judging_usd(place))
+            judging = judging_digest(scenario.judging_digest, court, plan.check_images.get(cell.scenario))
+            yield _row(plan, cell, _Worked(trial, judged, scenario, judging), _judging_usd(place))
 
 
 def _key(plan: Plan, cell: Cell, trial: Trial, scenario: ScenarioFolder, court: str) -> str:
@@ -81,6 +157,7 @@ class _Worked:
     trial: Trial
     judgment: Judgment | None
     folder: ScenarioFolder
+    judging: str
 
 
 def _row(plan: Plan, cell: Cell, worked: _Worked, judge_usd: float | None) -> Result:
@@ -113,6 +190,7 @@ def _verdict(worked: _Worked, *, measures: bool) -> dict[str, Any]:
     unscored = [item for item in items if item.value is None]
     return {
         "judged": score is not None,
+        "judging": worked.judging if score is not None else None,
         **{name: getattr(score, name, None) for name in ("passed", "score", "grade", "progress")},
         "threshold": rubric.pass_threshold,
         "points": sum(part.achieved for part in parts) if parts else None,

@@ -98,8 +98,8 @@ def plan(
     folders = [library.scenario(name) for name in names]
     cells = _selected(_cells(experiment, folders, arms, choice.epoch, boxing), choice.only)
     guess = expect(experiment, library, arms, Work(cells, cells), history or {})
-    return Plan(experiment=experiment, epoch=choice.epoch, arms=arms, cells=tuple(cells), estimate=guess,
-                sandbox=boxing.sandbox, check_images=_check_images(folders, boxing))  # fmt: skip
+    return Plan(experiment=experiment, epoch=choice.epoch, only=choice.only, arms=arms, cells=tuple(cells),
+                estimate=guess, sandbox=boxing.sandbox, check_images=_check_images(folders, boxing))  # fmt: skip
 
 
 def _check_images(folders: Sequence[ScenarioFolder], boxing: Boxing) -> dict[str, str]:

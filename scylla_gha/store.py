@@ -15,6 +15,7 @@ runs/<experiment>/
   controls.jsonl           one row per judge and scenario or trial that was controlled
   report.json  report.md
   unstarted.json           cells that a run did not start, and why; not there where it started all
+  refused.json             what came of the rows that jobs sent: what was refused, what is missing
   old/                     cells under keys that are no longer planned
 ```
 A file is either whole or absent: it is written beside its place and renamed into it, so a killed process leaves at
@@ -75,6 +76,11 @@ class RunFolder:
     def unstarted(self) -> Path:
         """The file of what the last run did not start."""
         return self.root / "unstarted.json"
+
+    @property
+    def refused(self) -> Path:
+        """The file of what came of rows that other machines sent."""
+        return self.root / "refused.json"
 
     def journals(self, name: str) -> list[Path]:
         """All `traffic.jsonl` or `judge-traffic.jsonl` of the run, of cells that were put aside as well."""

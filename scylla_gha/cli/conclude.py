@@ -10,6 +10,7 @@ from scylla_gha.aggregate import aggregate
 from scylla_gha.cli.analysing import analysis_of
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
+from scylla_gha.model.intake import Intake
 from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import Report
@@ -39,8 +40,9 @@ def summarise(plan: Plan, folder: RunFolder) -> Report:
 def summary(plan: Plan, folder: RunFolder) -> Report:
     """Aggregate the rows that a folder holds, and write `report.json`."""
     rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, Unstarted)
+    intake = read_record(folder.refused, Intake)
     with uncollected():
-        made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan))
+        made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan), intake)
     write_record(folder.report("json"), made)
     return made
 

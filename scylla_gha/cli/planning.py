@@ -22,7 +22,7 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan, Range
 from scylla_gha.model.result import Result
 from scylla_gha.plan import Boxing, Choice, Known, agent_name, plan
-from scylla_gha.reuse import stored_rows
+from scylla_gha.reuse import judging_of, stored_rows
 from scylla_gha.sandboxes.base import Place
 from scylla_gha.seeding.cache import cache_root
 from scylla_gha.seeding.tools import find_program, npm_program
@@ -117,7 +117,7 @@ def make_plan(
     made = plan(experiment, library, known, choice, past, boxing)
     now = datetime.datetime.now(datetime.UTC)
     oldest = None if experiment.max_age_days is None else _before(now, experiment.max_age_days)
-    made = made.model_copy(update={"not_before": oldest})
+    made = made.model_copy(update={"not_before": oldest, "judging": judging_of(made, library)})
     return made.model_copy(update={"notes": (*model_notes(made, library, now.date()), *foresight(made, folder))})
 
 

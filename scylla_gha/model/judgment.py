@@ -64,6 +64,17 @@ def judgment_key(trial: Trial, judging_digest: str, court_digest: str, image_dig
     return digest(parts if image_digest is None else [*parts, image_digest])
 
 
+def judging_digest(scenario: str, court: str, image: str | None = None) -> str:
+    """Covers all that judges trials of a scenario, as `judgment_key` does, whichever trial it is.
+
+    Args:
+        scenario: digest of its checks, its rubric and its progress steps.
+        court: digest of the panel; empty where there is none.
+        image: digest of what the checks run in.
+    """
+    return digest([scenario, court, image])
+
+
 class Judgment(Record):
     """One judgment of a trial; `key` covers the trial's key, checks, rubric and judges."""
 

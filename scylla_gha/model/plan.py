@@ -88,11 +88,15 @@ class Plan(Record):
     schema_version: int = 2
     experiment: Experiment
     epoch: Annotated[str, Field(description="a run with an epoch of its own samples anew")] = ""
+    only: Annotated[tuple[str, ...], Field(description="globs that chose a part of the cells; empty: it is all")] = ()
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
     estimate: Estimate
     sandbox: Annotated[SandboxName, Field(description="of all agents and checks")] = "host"
     check_images: Annotated[dict[str, str], Field(description="digests of the checks' images, by scenario")] = {}
+    judging: Annotated[
+        dict[str, str], Field(description="digests of what judges, by scenario; a judged row has the one of its own")
+    ] = {}
     notes: Annotated[
         tuple[str, ...],
         Field(description="of models (near their end, not known, without a price), and of what can be seen"),

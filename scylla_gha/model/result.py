@@ -34,6 +34,9 @@ class Result(Record):
     reason: str
     measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]
     judged: bool
+    judging: Annotated[
+        str | None, Field(description="digest of what judged it, the trial left out; null: not judged, or not known")
+    ] = None
     passed: Annotated[bool | None, Field(description="null where the trial does not measure the agent")]
     score: Fraction | None
     grade: Grade | None

@@ -1,8 +1,7 @@
-"""The harness's own git, which trusts nothing that an agent can write.
+"""The harness's own git on what an agent works on.
 
-Its git directory is kept apart from the workspace's; hooks, fsmonitor, external diff and text conversion are off; and
-`info/attributes`, which outranks every `.gitattributes`, takes away all attributes: no filter, no line-end conversion,
-no "this is binary" that would hide a change.
+Its git directory is kept apart from the workspace's, and `info/attributes`, which outranks every `.gitattributes`,
+takes away all attributes: no filter, no line-end conversion, no "this is binary" that would hide a change.
 """
 
 import os
@@ -12,27 +11,14 @@ from typing import Final
 
 from scylla_gha import proc
 from scylla_gha.errors import FixtureError
+from scylla_gha.git import run_git
 
 NO_ATTRIBUTES: Final = (
     "* !text !eol !crlf !ident !filter !diff !merge !whitespace !working-tree-encoding !export-subst !export-ignore\n"
 )
 _FETCH_SECONDS: Final = 1800.0
-_OFF: Final = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
-               "core.excludesFile=/dev/null", "core.autocrlf=false", "core.fileMode=true", "core.symlinks=true",
-               "core.quotePath=false", "core.protectNTFS=false", "core.protectHFS=false", "protocol.ext.allow=never",
-               "gc.auto=0")  # fmt: skip
 _OF_A_REPOSITORY: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
                                      "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_PREFIX"})  # fmt: skip
-_ENV: Final[Mapping[str, str]] = {
-    "PATH": os.environ.get("PATH", os.defpath),
-    "HOME": "/nonexistent",
-    "LC_ALL": "C",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-}
 
 
 def git(
@@ -43,11 +29,7 @@ def git(
     Raises:
         FixtureError: git reports an error.
     """
-    options = [part for setting in _OFF for part in ("-c", setting)]
-    place = [f"--git-dir={git_dir}", *([f"--work-tree={work_tree}"] if work_tree else [])]
-    done = proc.capture(
-        ["git", *options, *place, *args], cwd=work_tree or git_dir, env={**_ENV, **(env or {})}, stdin=stdin
-    )
+    done = run_git(git_dir, *args, work_tree=work_tree, env=env, stdin=stdin)
     if done.code:
         raise FixtureError(f"git {args[0]} in {work_tree or git_dir} failed: {done.message}")
     return done.stdout

@@ -10,9 +10,9 @@ from tests.support.command import COMMAND, Said, scylla
 from tests.support.repository import SCENARIO, environment, make_repository, patch_of
 from tests.support.standin import write_claude_experiment
 
-COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "cell", "collect", "aggregate", "report", "publish", "aa",
-            "power", "history", "show", "shell", "compare", "import", "export", "init", "doctor", "validate", "inventory",
-            "image", "slash", "next", "alert", "reverts", "schemas"]  # fmt: skip
+COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "cell", "collect", "aggregate", "report", "publish",
+            "results", "aa", "power", "history", "show", "shell", "compare", "import", "export", "init", "doctor",
+            "validate", "inventory", "image", "slash", "next", "alert", "reverts", "schemas"]  # fmt: skip
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, Estimate, Plan, Range, Share
 from scylla_gha.model.trial import Outcome
 from scylla_gha.plan import Choice, Known
+from scylla_gha.reuse import Judging
 from scylla_gha.store import RunFolder, write_lines
 from tests.support.agents import ShellAgent
 from tests.support.records import NOTHING, make_arm, make_cell, make_excluded_result, make_experiment, make_result
@@ -164,6 +165,7 @@ def test_rows_of_another_version_are_no_help_and_no_hindrance(
 
 def test_what_a_plan_can_see_is_among_its_notes(library: Library, tmp_path: Path) -> None:
     made = planned(library, RunFolder(tmp_path / "runs"))
+    assert made.judging == {SCENARIO: Judging(made, library).of(SCENARIO)}
     assert made.notes[-1].startswith("no difference of pass rates can be shown, however large: with 1 scenarios")
 
 

@@ -6,7 +6,7 @@ from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.isolation import Isolation
-from scylla_gha.model.judgment import CategoryScore, ItemScore, Judgment, judgment_key
+from scylla_gha.model.judgment import CategoryScore, ItemScore, Judgment, judging_digest, judgment_key
 from scylla_gha.model.network import Reached
 from scylla_gha.model.panel import JudgeAnswer, JudgeScore
 from scylla_gha.model.result import Result
@@ -74,6 +74,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "agent": "nop", "agent_version": "9", "model": None, "variant": None, "repetition": 1,
         "outcome": "completed", "started_at": "2026-01-02T03:04:05Z",
         "reason": "ended by itself", "measures_agent": True, "judged": True, "passed": False, "score": 0.7,
+        "judging": judging_digest(library.scenario(CELL.scenario).judging_digest, ""),
         "grade": "B", "progress": 0.5, "threshold": 0.6, "points": 1.5, "points_max": 2.0,
         "judge_scores": {"one": 0.5, "two": None}, "items_na": 0, "items_unjudged": 0, "guards": 0, "broken_guards": 1,
         "attempts": 1, "seconds": 2.0, "usd": 0.5, "judge_usd": 0.25,

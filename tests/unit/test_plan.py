@@ -255,6 +255,12 @@ def test_an_image_is_in_the_key_and_that_of_the_checks_in_the_plan(tmp_path: Pat
     assert one.check_images[scenario] == two.check_images[scenario] == "checks-1"
 
 
+def test_the_plan_says_that_it_is_a_part(tmp_path: Path) -> None:
+    where = library(tmp_path, "001-one", "002-two")
+    assert planned(where, Choice(only=("001-*",))).only == ("001-*",)
+    assert planned(where).only == ()
+
+
 def test_a_name_may_pin_a_version() -> None:
     assert agent_name("claude-code@2.1.197") == ("claude-code", "2.1.197")
     assert agent_name("nop") == ("nop", None)

@@ -1,0 +1,145 @@
+"""Publishing a run: compare and swap, as often as it takes, and never twice."""
+
+import datetime
+import hashlib
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import scylla_gha
+from scylla_gha.errors import ConfigError, GitHubError
+from scylla_gha.history.copy import Copy, PassingError
+from scylla_gha.history.index import INDEX, entry_in, month_of
+from scylla_gha.history.pack import Packed
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.published import Entry, Origin, RunManifest, RunName
+from scylla_gha.model.record import Record
+from scylla_gha.model.report import Report
+from scylla_gha.model.result import Result
+
+_MOST_ENTRIES: Final = 2_900  # of a folder: GitHub advises at most 3,000
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is to be published."""
+
+    name: RunName
+    origin: Origin
+    plan: Plan
+    report: Report
+    packed: Packed
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How often to try, and the seconds to wait in between: at random, up to the longest.
+
+    What a try took tells how long others are at it, so the wait is below a bound that doubles from there.
+    """
+
+    tries: int = 40
+    first: float = 0.25
+    longest: float = 10.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, tried: int, took: float) -> None:
+        """Wait after so many tries, of which the last one took some seconds."""
+        bound = max(self.first, took) * 2.0 ** min(tried, 20)
+        self.sleep(random.uniform(0.0, min(self.longest, bound)))  # noqa: S311 no secret
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where a run is. `new` is False where the branch had it already; `tries` is how many pushes it took."""
+
+    entry: Entry
+    new: bool
+    tries: int
+
+
+def append(copy: Copy, run: Run, backoff: Backoff = Backoff()) -> Appended:
+    """Publish a run on the branch of a copy, whoever else publishes at the same time.
+
+    Raises:
+        ConfigError: the branch has that run already, and with other content.
+        GitHubError: the remote is out of reach or refuses, or others were faster every time.
+    """
+    last: GitHubError | None = None
+    for tried in range(1, backoff.tries + 1):
+        began = time.monotonic()
+        try:
+            return _once(copy, run, tried)
+        except PassingError as error:
+            last = error
+        backoff.wait(tried, time.monotonic() - began)
+    raise GitHubError(f"{run.name}: not published after {backoff.tries} tries; run `scylla-gha publish` again. {last}")
+
+
+def _once(copy: Copy, run: Run, tried: int) -> Appended:
+    copy.refresh()
+    index = copy.files(INDEX)
+    there = entry_in(copy, index, run.name)
+    if there is not None:
+        if there.content != run.packed.content:
+            raise ConfigError(f"{run.name}: is on {copy.branch} already, with other content; what is published never "
+                              "changes: publish under another --run or --attempt")  # fmt: skip
+        return Appended(there, new=False, tries=tried - 1)
+    now = datetime.datetime.now(datetime.UTC)
+    entry, files = lay(run, now, _month(index, now))
+    copy.push(copy.commit(files, _message(entry)))
+    return Appended(entry, new=True, tries=tried)
+
+
+def _month(index: Mapping[str, str], now: datetime.datetime) -> str:
+    """The month's folder, or a further one of the same month where that is full."""
+    count = [month_of(path) for path in index]
+    names = [f"{now:%Y-%m}", *(f"{now:%Y-%m}.{number}" for number in range(2, 1_000))]
+    return next(name for name in names if count.count(name) < _MOST_ENTRIES)
+
+
+def lay(run: Run, now: datetime.datetime, month: str) -> tuple[Entry, dict[str, bytes]]:
+    """The entry in the index, and all files by their paths in the branch."""
+    year, _, rest = month.partition("-")
+    folder = f"v1/runs/{year}/{rest}/{run.name.experiment}/{run.name.run}-{run.name.attempt}"
+    about = {"name": run.name, "origin": run.origin, "published_at": now, "epoch": run.plan.epoch,
+             "toolkit_version": scylla_gha.__version__, "content": run.packed.content}  # fmt: skip
+    manifest = _text(RunManifest.model_validate(
+        {**about, "rows_version": Result.model_fields["schema_version"].default, "files": run.packed.parts}
+    ))  # fmt: skip
+    entry = Entry.model_validate(
+        {
+            **about,
+            "only": run.plan.only,
+            "folder": folder,
+            "manifest": hashlib.sha256(manifest).hexdigest(),
+            **_findings(run.report),
+        }
+    )
+    files = {f"{folder}/{name}": content for name, content in run.packed.files.items()}
+    files |= {f"{folder}/manifest.json": manifest, f"{INDEX}/{month}/{run.name.file}.json": _text(entry)}
+    return entry, files
+
+
+def _text(record: Record) -> bytes:
+    return record.model_dump_json(indent=1).encode() + b"\n"
+
+
+def _findings(report: Report) -> dict[str, object]:
+    verdicts = [comparison.verdict for comparison in report.comparisons]
+    costs = [arm.usd for arm in report.arms]
+    known = [cost for cost in costs if cost is not None]
+    return {
+        "counts": report.counts,
+        "passed": sum(arm.passed for arm in report.arms),
+        "verdicts": {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)},
+        "usd": sum(known) if len(known) == len(costs) else None,
+        "judge_usd": report.judge_usd,
+    }
+
+
+def _message(entry: Entry) -> str:
+    counts = entry.counts
+    return f"{entry.name}\n\n{counts.judged} of {counts.planned} cells judged, {entry.passed} passed\n"

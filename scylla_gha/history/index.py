@@ -1,0 +1,102 @@
+"""The index of the results branch: which runs there are, and which of them is the one to be held against."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import ValidationError
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.history.copy import Copy
+from scylla_gha.model.published import Entry, RunName
+
+INDEX: Final = "v1/index"
+_SHORT: Final = 7  # characters of a commit that tell it
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs are meant; None is any. `run` is `<run>`, `<run>-<attempt>`, or either behind `<experiment>/`."""
+
+    experiment: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    campaign: str | None = None
+    run: str | None = None
+    complete: bool = False
+
+
+def entries(copy: Copy) -> list[Entry]:
+    """All runs of a branch, the oldest first; none where there is no such branch.
+
+    An entry of a later version of the toolkit, or that somebody else put there, is passed over.
+
+    Raises:
+        GitHubError: the remote is out of reach.
+    """
+    copy.refresh()
+    found = [_entry(content) for content in copy.fetch(copy.files(INDEX).values()).values()]
+    return sorted((one for one in found if one), key=lambda one: (one.published_at, str(one.name)))
+
+
+def entry_in(copy: Copy, index: Mapping[str, str], name: RunName) -> Entry | None:
+    """The entry of one run among the files of the index.
+
+    Raises:
+        ConfigError: its file is none.
+    """
+    named = [path for path in index if path.endswith(f"/{name.file}.json")]
+    if not named:
+        return None
+    (content,) = copy.fetch([index[named[0]]]).values()
+    found = _entry(content)
+    if found is None:
+        raise ConfigError(f"{copy.branch}: {named[0]}: is no entry of this version; publish under another --run")
+    return found
+
+
+def month_of(path: str) -> str:
+    """The folder that a file of the index lies in."""
+    return path.split("/")[-2]
+
+
+def _entry(content: bytes) -> Entry | None:
+    try:
+        return Entry.model_validate_json(content)
+    except ValidationError:
+        return None
+
+
+def chosen(found: Iterable[Entry], wanted: Wanted) -> list[Entry]:
+    """The runs that are meant, the oldest first.
+
+    Raises:
+        ConfigError: a commit is named by too few characters.
+    """
+    if wanted.commit is not None and len(wanted.commit) < _SHORT:
+        raise ConfigError(f"--commit {wanted.commit}: takes at least {_SHORT} characters")
+    return [entry for entry in found if _is_meant(entry, wanted)]
+
+
+def _is_meant(entry: Entry, wanted: Wanted) -> bool:
+    origin = entry.origin
+    exact = ((wanted.experiment, entry.name.experiment), (wanted.branch, origin.branch),
+             (wanted.campaign, origin.campaign))  # fmt: skip
+    if any(asked is not None and asked != had for asked, had in exact):
+        return False
+    if wanted.commit is not None and not (origin.head or "").startswith(wanted.commit.lower()):
+        return False
+    if wanted.run is not None and wanted.run not in _names(entry.name):
+        return False
+    return entry.complete or not wanted.complete
+
+
+def _names(name: RunName) -> tuple[str, ...]:
+    return (name.run, f"{name.run}-{name.attempt}", str(name), f"{name.experiment}/{name.run}")
+
+
+def baseline(found: Sequence[Entry], wanted: Wanted) -> Entry | None:
+    """The run to hold others against: the last one that is meant, the last complete one where there is one."""
+    meant = chosen(found, wanted)
+    whole = [entry for entry in meant if entry.complete]
+    return next(reversed(whole or meant), None)
