@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli.allowance import Allowance
-from scylla_gha.cli.exposure import BEARERS, KEY, withheld
+from scylla_gha.cli.exposure import BEARERS, KEY, has_access, withheld
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import Installed
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import Gateway
+from scylla_gha.gateway.federation import federation_from
 from scylla_gha.gateway.journal import account
 from scylla_gha.gateway.settings import ANTHROPIC, Settings
 from scylla_gha.model.traffic import Role
@@ -30,7 +31,7 @@ def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Ta
     """
     names = [name for name, installed in agents.items() if installed.agent.package is not None]
     names += ["the judge panel"] if judges else []
-    if names and tape.replay is None and not any(os.environ.get(key) for key in (KEY, *BEARERS)):
+    if names and tape.replay is None and not has_access(os.environ):
         raise ToolError(f"{', '.join(names)} needs a key to reach a model; set ANTHROPIC_API_KEY, or give --replay")
 
 
@@ -61,10 +62,13 @@ def _socket(journey: Journey) -> AbstractContextManager[Path | None]:
 
 def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...], socket: Path | None) -> Settings:
     experiment = journey.plan.experiment
+    key = os.environ.get(KEY) or None
+    bearer = next((token for name in BEARERS if (token := os.environ.get(name))), None)
     return Settings(
         upstream=os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC,
-        api_key=os.environ.get(KEY) or None,
-        bearer=next((token for name in BEARERS if (token := os.environ.get(name))), None),
+        api_key=key,
+        bearer=bearer,
+        federation=None if key or bearer else federation_from(os.environ),
         models=tuple(journey.library.priced_models(experiment.prices).values()),
         knobs={"agent": experiment.model_settings.agent, "judge": experiment.model_settings.judge},
         experiment_usd=experiment.budget_usd,

@@ -16,6 +16,7 @@ import click
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.errors import RefusedError
+from scylla_gha.gateway.federation import ASKED_WITH, federation_from
 from scylla_gha.gateway.settings import ANTHROPIC
 from scylla_gha.model.plan import Plan
 from scylla_gha.proxy.addresses import is_loopback
@@ -69,9 +70,14 @@ def _instead() -> str:
             f"{f' ({lack})' if lack else ', which works here'}")  # fmt: skip
 
 
+def has_access(environ: Mapping[str, str]) -> bool:
+    """Whether there is a key, or a job that a rule of the provider may trust."""
+    return any(environ.get(name) for name in (KEY, *BEARERS)) or federation_from(environ) is not None
+
+
 def has_real_key(tape: Tape, environ: Mapping[str, str]) -> bool:
     """Whether requests will go to a provider with a key of this environment."""
-    if tape.replay is not None or not any(environ.get(name) for name in (KEY, *BEARERS)):
+    if tape.replay is not None or not has_access(environ):
         return False
     return not is_loopback(urlsplit(environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC).hostname or "")
 
@@ -83,7 +89,7 @@ def withheld() -> Iterator[None]:
     This process closes its memory and its first environment (`/proc/PID/environ` shows for ever what it was started
     with), and what it starts (git, uv, npm), whose environment can be read, is not given them. To root all is open.
     """
-    kept = {name: os.environ.pop(name) for name in (KEY, *BEARERS) if name in os.environ}
+    kept = {name: os.environ.pop(name) for name in (KEY, *BEARERS, *ASKED_WITH) if name in os.environ}
     if kept:
         _close_memory()
     try:

@@ -16,6 +16,7 @@ from yarl import URL
 
 from scylla_gha.gateway.cassette import Take, Tape, events, is_stream, neutral
 from scylla_gha.gateway.entry import Entry
+from scylla_gha.gateway.federation import NoTokenError, Tokens
 from scylla_gha.gateway.journal import UNMATCHED
 from scylla_gha.gateway.lanes import Channel
 from scylla_gha.gateway.ledger import Ledger, Refusal
@@ -37,6 +38,7 @@ class Desk:
     ledger: Ledger
     limiter: Limiter
     redactor: Redactor
+    tokens: Tokens | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,9 @@ class Flight:
 
     async def _send(self, wave: int) -> aiohttp.ClientResponse:
         url = URL(self.desk.settings.upstream.rstrip("/") + self.request.raw_path, encoded=True)
-        headers = upward(self.request.headers, self.desk.settings)
         try:
+            token = await self.desk.tokens.token() if self.desk.tokens else None
+            headers = upward(self.request.headers, self.desk.settings, token)
             return await self.desk.session.post(url, data=self.question.body, headers=headers, allow_redirects=False)
         except BaseException:
             await self.desk.limiter.leave(None, {}, wave)
@@ -167,7 +170,7 @@ class Flight:
 
     def _unreached(self, error: aiohttp.ClientError) -> web.Response:
         """No answer at all: nothing was sent where the connection failed; else nobody knows what it cost."""
-        self.entry.fail(None, "unreachable", is_free=isinstance(error, aiohttp.ClientConnectorError))
+        self.entry.fail(None, "unreachable", is_free=isinstance(error, aiohttp.ClientConnectorError | NoTokenError))
         message = f"scylla-gha: {self.desk.settings.upstream} cannot be reached: {error}"
         return failure(HTTPStatus.BAD_GATEWAY, "api_error", message)
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.entry import Entry
+from scylla_gha.gateway.federation import Tokens
 from scylla_gha.gateway.flight import Desk, Flight
 from scylla_gha.gateway.lanes import Channel, Lanes
 from scylla_gha.gateway.ledger import Ledger
@@ -40,7 +41,8 @@ class Server:
         settings = start.settings
         ledger = Ledger.opened(settings.experiment_usd, settings.role_usd, settings.spent_usd)
         redactor = Redactor(secret for secret in settings.secrets if unfit(secret) is None)
-        self._desk = Desk(settings, session, ledger, Limiter(), redactor)
+        tokens = Tokens(settings.federation, settings.upstream) if settings.federation else None
+        self._desk = Desk(settings, session, ledger, Limiter(), redactor, tokens)
         self._control = start.control
         self._lanes = Lanes(settings, redactor)
         self._gate = Gate(self._lanes.visits, outward)

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from scylla_gha.gateway.federation import Federation
 from scylla_gha.model.experiment import Knobs
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.record import Record, Text
@@ -26,6 +27,7 @@ class Settings(Record):
     upstream: Text = ANTHROPIC
     api_key: Annotated[str | None, Field(repr=False)] = None
     bearer: Annotated[str | None, Field(repr=False, description="instead of a key: an OAuth or proxy token")] = None
+    federation: Annotated[Federation | None, Field(repr=False, description="instead of both")] = None
     models: Annotated[tuple[Model, ...], Field(description="a model that is missing here has no known price")] = ()
     knobs: dict[Role, Knobs] = Field(default_factory=dict)
     experiment_usd: Annotated[float | None, Field(ge=0, description="budget of all roles together")] = None
@@ -51,7 +53,8 @@ class Settings(Record):
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must be found nowhere."""
-        return tuple(each for each in (self.api_key, self.bearer, *self.hidden) if each)
+        asked_with = self.federation.request_token if self.federation else None
+        return tuple(each for each in (self.api_key, self.bearer, asked_with, *self.hidden) if each)
 
 
 class Lane(Record):

@@ -25,15 +25,15 @@ def token_of(headers: Mapping[str, str]) -> str:
     return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
 
 
-def upward(headers: CIMultiDictProxy[str], settings: Settings) -> CIMultiDict[str]:
-    """A client's headers for the provider, with the real key."""
+def upward(headers: CIMultiDictProxy[str], settings: Settings, token: str | None = None) -> CIMultiDict[str]:
+    """A client's headers for the provider, with the real key, or the token that is had instead of one."""
     kept = without(headers, HOP | _REPLACED)
     kept["accept-encoding"] = "identity"
     if settings.api_key:
         kept["x-api-key"] = settings.api_key
-    elif settings.bearer:
-        kept["authorization"] = f"Bearer {settings.bearer}"
-        if settings.is_subscription:
+    elif bearer := token or settings.bearer:
+        kept["authorization"] = f"Bearer {bearer}"
+        if token or settings.is_subscription:
             kept["anthropic-beta"] = ",".join([*kept.popall("anthropic-beta", []), _OAUTH_BETA])
     return kept
 

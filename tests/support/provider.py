@@ -69,6 +69,9 @@ class Provider:
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     raw: list[bytes] = field(default_factory=list)
+    lives: list[int] = field(default_factory=list)  # seconds that the next tokens by federation hold
+    exchanges: list[Body] = field(default_factory=list)
+    identities: list[str] = field(default_factory=list)  # the requests for a job's identity
     ended: threading.Event = field(default_factory=threading.Event)
 
 
@@ -130,9 +133,25 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._json(200, {})
 
+    def do_GET(self) -> None:
+        """As GitHub, tell which job this is."""
+        self.served.identities.append(f"{self.path} {self.headers.get('authorization')}")
+        self._json(200, {"value": f"identity-{len(self.served.identities)}"})
+
+    def _exchange(self, body: Body) -> None:
+        self.served.exchanges.append(body)
+        if not self.served.lives:
+            self._json(401, {"error": "invalid_grant"})
+            return
+        token = f"token-by-federation-{len(self.served.exchanges)}"
+        self._json(200, {"access_token": token, "token_type": "Bearer", "expires_in": self.served.lives.pop(0)})
+
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers["content-length"]))
         body = json.loads(raw)
+        if self.path == "/v1/oauth/token":
+            self._exchange(body)
+            return
         if self.path.startswith("/v1/messages/count_tokens"):
             self._json(200, {"input_tokens": 42})
             return
