@@ -89,7 +89,7 @@ class Boxes:
         Raises:
             ToolError: a layer cannot be made.
         """
-        return self._image(tools, arm).digest
+        return self.image(tools, arm).digest
 
     def place(self, tools: Tools, arm: Arm | None = None) -> Place:
         """Where an arm's agent works, or where checks run; the engine has the image afterwards.
@@ -103,7 +103,7 @@ class Boxes:
         if self.sandbox == "bubblewrap":
             ways = (self.sockets, GATEWAY_URL) if arm is not None and self.sockets is not None else (None, None)
             return Place(SANDBOXES[self.sandbox], sockets=ways[0], address=ways[1])
-        image = self._image(tools, arm)
+        image = self.image(tools, arm)
         with self._lock:
             if image.name not in self._ids:
                 with contextlib.closing(engine.connect()) as api:
@@ -149,7 +149,12 @@ class Boxes:
             with contextlib.closing(engine.connect()) as api:
                 engine.reap(api)
 
-    def _image(self, tools: Tools, arm: Arm | None) -> Image:
+    def image(self, tools: Tools, arm: Arm | None) -> Image:
+        """The image of an arm, or of checks; its layers are made where they are missing.
+
+        Raises:
+            ToolError: a layer cannot be made.
+        """
         wanted = store.Wanted(self.library.image(), tools.python, _cli(arm))
         with self._lock:
             if wanted.title not in self._drawn:

@@ -2,13 +2,19 @@
 
 import contextlib
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.cli import options
+from scylla_gha.cli.boxing import Boxes
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.images import store
+from scylla_gha.images import layers, parcel, store
+from scylla_gha.images.archive import Layer
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Plan
 from scylla_gha.plan import agent_name, select
 from scylla_gha.sandboxes import engine
 from scylla_gha.seeding.cache import cache_root
@@ -21,6 +27,7 @@ def command() -> None:
     \b
     scylla-gha image build
     scylla-gha image build 001-hello-world --agent claude-code@2.1.197
+    scylla-gha image pack hello-claude --to DIR    (and `unpack --from DIR` on another machine)
     """  # noqa: D301
 
 
@@ -85,3 +92,52 @@ def prune(*, yes: bool) -> None:
         reaped = engine.reap(api)
         images, layers = store.prune(api, cache_root())
     click.echo(f"removed {images} images, {layers} cached layers, {len(reaped)} leftovers of killed runs", err=True)
+
+
+@command.command()
+@options.experiment
+@options.runs
+@click.option("--to", "into", type=click.Path(path_type=Path, file_okay=False), required=True,
+              help="A folder; what is in it is removed.")  # fmt: skip
+def pack(experiment: str, runs: Path, into: Path) -> None:
+    """Put the layers of the images of EXPERIMENT's plan into a folder, for the machines that work on it.
+
+    Prints a digest of them; nothing where the plan needs no containers.
+    """
+    plan = options.stored_plan(options.run_folder(runs, experiment))
+    click.echo(parcel.pack(_layers(plan), into))
+
+
+def _layers(plan: Plan) -> Iterator[Layer]:
+    if plan.sandbox != "docker":
+        return
+    library = options.library()
+    boxes = Boxes(plan.sandbox, library)
+    for name in dict.fromkeys(cell.scenario for cell in plan.cells):
+        for arm in (None, *plan.arms):
+            yield from boxes.image(library.scenario(name).scenario.tools, arm).layers
+
+
+@command.command()
+@click.option("--from", "source", type=click.Path(path_type=Path, file_okay=False), required=True,
+              help="A folder that `pack` made; it need not be there.")  # fmt: skip
+def unpack(source: Path) -> None:
+    """Put the layers in a folder into the cache, where they are what their digests say."""
+    click.echo(f"{parcel.unpack(source, cache_root())} layers taken over", err=True)
+
+
+@command.command()
+@options.experiment
+def lacking(experiment: str) -> None:
+    """Print the Debian packages that are missing to make the images of EXPERIMENT; nothing where none is needed."""
+    library = options.library()
+    if not (_may_be_boxed(library.experiment(experiment)) and engine.answers()):
+        return
+    if not layers.is_base_made(library.image(), cache_root()) and layers.lacking() is not None:
+        click.echo("mmdebstrap uidmap debian-archive-keyring")
+
+
+def _may_be_boxed(experiment: Experiment) -> bool:
+    agents = (AGENTS.get(agent_name(named)[0]) for named in experiment.agents)
+    with_model = any(agent is not None and agent.package is not None for agent in agents)
+    return experiment.sandbox == "docker" or (experiment.sandbox == "auto" and with_model)

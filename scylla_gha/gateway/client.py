@@ -191,7 +191,8 @@ class Gateway:
         settings = self._settings.model_copy(update={"spent_usd": self._spent_now()})
         start = Start(settings=settings, control=self._control)
         env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        self._service = proc.start([sys.executable, "-m", "scylla_gha.gateway"], env=env)
+        # -P: modules in the current folder, which may be a stranger's checkout, are not for who holds the key
+        self._service = proc.start([sys.executable, "-P", "-m", "scylla_gha.gateway"], env=env)
         said = self._service.converse(start.model_dump_json().encode(), _START_SECONDS)
         if not said.isdigit():
             self._service.stop(0.0)

@@ -169,7 +169,7 @@ def _finish_environment(home: Path, site: Path) -> None:
 
 
 def _compile(site: Path, root: Path) -> None:
-    argv = [sys.executable, "-m", "compileall", "-q", "-s", str(root), "-p", "/", "--invalidation-mode",
+    argv = [sys.executable, "-P", "-m", "compileall", "-q", "-s", str(root), "-p", "/", "--invalidation-mode",
             "unchecked-hash", str(site)]  # fmt: skip
     proc.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # a file that does not compile stays as it is
 

@@ -16,6 +16,8 @@ from tests.support.agents import ShellAgent
 from tests.support.journeys import make_journey
 from tests.support.repository import make_repository
 
+FEDERATED = {"ANTHROPIC_FEDERATION_RULE_ID": "fdrl_1", "ANTHROPIC_ORGANIZATION_ID": "org",
+             "ACTIONS_ID_TOKEN_REQUEST_URL": "https://h", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "t"}  # fmt: skip
 KEY, PROVIDER = "sk-canary-0123456789", "https://api.anthropic.com"
 CLI = ShellAgent(package=Package(npm="@example/shell", program="sh", oldest=(1,)))
 
@@ -35,6 +37,8 @@ def journey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journey:
         pytest.param({"ANTHROPIC_API_KEY": ""}, False, id="an empty one"),
         pytest.param({"ANTHROPIC_API_KEY": KEY}, True, id="a key"),
         pytest.param({"ANTHROPIC_AUTH_TOKEN": KEY}, True, id="a token"),
+        pytest.param(FEDERATED, True, id="a job that a rule trusts"),
+        pytest.param({**FEDERATED, "ANTHROPIC_FEDERATION_RULE_ID": ""}, False, id="a job without a rule"),
         pytest.param({"CLAUDE_CODE_OAUTH_TOKEN": KEY, "ANTHROPIC_BASE_URL": PROVIDER}, True, id="of a subscription"),
         pytest.param(
             {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://10.0.0.1:80"}, True, id="another machine"
@@ -147,3 +151,11 @@ def test_a_process_that_holds_a_key_closes_its_memory(key: str, dumpable: str) -
     env |= {"ANTHROPIC_API_KEY": key} if key else {}
     done = subprocess.run([sys.executable, "-c", CLOSED], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == dumpable
+
+
+def test_nor_a_jobs_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in FEDERATED.items():
+        monkeypatch.setenv(name, value)
+    with withheld():
+        assert not any(name.startswith("ACTIONS_ID_TOKEN") for name in os.environ)
+    assert os.environ["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] == "t"

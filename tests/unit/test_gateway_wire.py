@@ -34,6 +34,11 @@ def test_the_real_key_takes_the_dummys_place(settings: Settings, added: dict[str
     assert "dummy" not in str(sent)
 
 
+def test_a_token_by_federation_takes_the_dummys_place() -> None:
+    sent = upward(SENT, Settings(), "exchanged")
+    assert (sent["authorization"], sent["anthropic-beta"]) == ("Bearer exchanged", "a,b,oauth-2025-04-20")
+
+
 def test_the_providers_headers_come_back_but_for_those_of_its_connection_and_its_waits() -> None:
     headers = CIMultiDictProxy(CIMultiDict({"request-id": "r", "retry-after": "3", "transfer-encoding": "chunked",
                                             "set-cookie": "a=b", "retry-after-ms": "3"}))  # fmt: skip

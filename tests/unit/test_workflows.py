@@ -1,0 +1,238 @@
+"""What holds for every workflow and action, and what no linter knows of ours."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.workflows import ACTIONS, FILES, GITHUB, ROOT, WORKFLOWS, Node, Step, expressions, jobs, steps, texts
+
+# what platform notes pin: action -> release, commit
+ALLOWED = {"actions/checkout", "actions/upload-artifact", "actions/download-artifact", "actions/cache/restore",
+           "actions/cache/save", "actions/setup-node", "astral-sh/setup-uv"}  # fmt: skip
+WRITES = {"contents", "pull-requests", "checks", "statuses", "actions", "issues"}
+OURS = re.compile(r"\$/\.github/(actions/[a-z]+|workflows/[a-z-]+\.yml)")
+ALL_JOBS = [pytest.param(name, job, node, id=f"{name}-{job}") for name, job, node in jobs()]
+ALL_STEPS = [pytest.param(step, id=step.at) for step in steps()]
+STARTS = ["comment", "dispatch", "evaluate", "regression"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(GITHUB)))
+def test_actions_of_others_are_pinned_by_commit_with_their_release(path: Path) -> None:
+    for line in path.read_text().splitlines():
+        if (found := re.match(r"\s*(?:- )?uses: (\S+)(.*)", line)) is None or OURS.fullmatch(found[1]):
+            continue
+        action, _, commit = found[1].partition("@")
+        assert action in ALLOWED
+        assert re.fullmatch(r"[0-9a-f]{40}", commit)
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", found[2])
+
+
+def test_an_action_has_one_pin() -> None:
+    text = "\n".join(path.read_text() for path in FILES)
+    pins = {(name.replace("/restore", "").replace("/save", ""), rest)
+            for name, rest in re.findall(r"uses: ([a-z][\w/-]+)@(\S+ # \S+)", text)}  # fmt: skip
+    assert len(pins) == len({name for name, _ in pins})
+
+
+def test_what_is_called_of_our_own_is_there() -> None:
+    found = {name for path in FILES for name in OURS.findall(path.read_text())}
+    assert {f"actions/{name}" for name in ACTIONS} <= found
+    for name in found:
+        place = GITHUB / name
+        assert (place if place.suffix else place / "action.yml").is_file()
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_nothing_is_granted_but_by_a_job(name: str) -> None:
+    assert WORKFLOWS[name]["permissions"] == {}
+
+
+@pytest.mark.parametrize(("name", "job", "node"), ALL_JOBS)
+def test_every_job_names_what_it_may_and_ends_in_time(name: str, job: str, node: Node) -> None:
+    assert isinstance(node["permissions"], dict)
+    if "uses" not in node:
+        assert 1 <= node["timeout-minutes"] <= 350, f"{name} {job}"
+
+
+def test_only_who_reports_may_write_to_the_repository() -> None:
+    writers = {f"{name} {job}": {what for what, how in node["permissions"].items() if how == "write"}
+               for name, job, node in jobs() if "uses" not in node}  # fmt: skip
+    assert {name: what for name, what in writers.items() if what} == {
+        "comment slash": {"actions", "issues", "pull-requests"},
+        "evaluate cell": {"id-token"},
+        "evaluate report": {"contents", "pull-requests", "checks", "statuses"},
+        "evaluate next": {"actions", "contents"},
+        "publish publish": {"checks", "issues", "pull-requests", "statuses"},
+        "regression look": {"issues"},
+        "regression tell": {"issues"},
+    }
+
+
+def test_secrets_are_only_in_the_job_of_an_environment_that_cannot_write() -> None:
+    users = {f"{name} {job}" for name, job, node in jobs() if "uses" not in node
+             and any("secrets." in text for text in texts(node))}  # fmt: skip
+    assert users == {"evaluate cell"}
+    cell = WORKFLOWS["evaluate"]["jobs"]["cell"]
+    assert cell["environment"]["name"] == "${{ inputs.environment }}"
+    assert not WRITES & {what for what, how in cell["permissions"].items() if how == "write"}
+    assert not any("github.token" in text or "GITHUB_TOKEN" in text for text in texts(ACTIONS["cell"]))
+
+
+def test_secrets_are_named_never_inherited() -> None:
+    for _, _, node in jobs():
+        assert node.get("secrets") != "inherit"
+
+
+def test_the_key_goes_to_the_one_step_that_needs_it() -> None:
+    keyed = [
+        step for step in ACTIONS["cell"]["runs"]["steps"] if any("anthropic-api-key" in text for text in texts(step))
+    ]
+    assert ["scylla-gha cell" in step["run"] for step in keyed] == [True]
+
+
+def test_the_images_are_handed_on_before_an_agent_works() -> None:
+    """A cell never saves a cache, from which later runs would take what an agent left."""
+    assert not any("cache/save" in step.get("uses", "") for step in ACTIONS["cell"]["runs"]["steps"])
+    saving = [job for _, job, node in jobs() for step in node.get("steps", ())
+              if step.get("with", {}).get("save-cache") is True]  # fmt: skip
+    assert saving == ["plan", "report"]
+
+
+@pytest.mark.parametrize("step", ALL_STEPS)
+def test_scripts_get_values_by_their_environment(step: Step) -> None:
+    assert expressions(step.script) == []
+
+
+def test_no_checkout_leaves_credentials() -> None:
+    found = [step.node for step in steps() if "actions/checkout" in step.node.get("uses", "")]
+    assert found
+    assert all(node["with"]["persist-credentials"] is False for node in found)
+
+
+def test_no_code_of_a_pull_request_is_fetched_where_a_comment_starts_it() -> None:
+    for name in ("comment", "publish"):
+        assert not any("checkout" in text for text in texts(WORKFLOWS[name]["jobs"]))
+    assert WORKFLOWS["comment"]["on"] == {"issue_comment": {"types": ["created"]}}
+    assert set(WORKFLOWS["publish"]["on"]) == {"workflow_run"}
+
+
+def test_a_run_of_a_fork_leaves_what_it_may_not_post() -> None:
+    of_fork = WORKFLOWS["ci"]["jobs"]["scenarios"]
+    assert of_fork["with"]["publish"] is False
+    assert of_fork["with"]["results-branch"] == ""
+    assert "secrets" not in of_fork
+    assert WORKFLOWS["publish"]["on"]["workflow_run"]["workflows"] == [WORKFLOWS["ci"]["name"]]
+
+
+def test_a_confirming_run_in_the_same_run_has_artifacts_of_its_own() -> None:
+    of = WORKFLOWS["regression"]["jobs"]
+    assert of["confirm"]["with"]["prefix"] == "confirm-"
+    assert of["sample"]["with"]["epoch"] != of["confirm"]["with"]["epoch"]
+    assert all("github.run_id" in of[job]["with"]["epoch"] for job in ("sample", "confirm"))
+
+
+@pytest.mark.parametrize("name", ["plan", "cell", "report", "alert"])
+def test_runs_that_the_repository_brought_are_removed_first(name: str) -> None:
+    assert "rm -rf runs" in ACTIONS[name]["runs"]["steps"][0]["run"]
+
+
+@pytest.mark.parametrize("name", sorted(set(WORKFLOWS) - {"evaluate"}))
+def test_every_start_has_a_group_of_its_own(name: str) -> None:
+    group = WORKFLOWS[name]["concurrency"]["group"]
+    assert expressions(group), "one group for all would have runs wait for strangers"
+
+
+def test_reports_wait_for_each_other_and_none_is_thrown_out() -> None:
+    found = WORKFLOWS["evaluate"]["jobs"]["report"]["concurrency"]
+    group = "scylla-results-${{ github.repository }}"
+    assert found == {"group": group, "queue": "max", "cancel-in-progress": False}
+
+
+def test_a_failed_cell_stops_neither_others_nor_the_report() -> None:
+    of = WORKFLOWS["evaluate"]["jobs"]
+    assert of["cell"]["strategy"]["fail-fast"] is False
+    assert "!cancelled()" in of["report"]["if"]
+    assert "!= '[]'" in of["cell"]["if"]
+    assert of["report"]["needs"] == ["plan", "cell"]
+
+
+def test_artifacts_of_another_attempt_have_another_name() -> None:
+    uploads = [step.node for step in steps() if "upload-artifact" in step.node.get("uses", "")]
+    assert len(uploads) >= 5
+    for node in uploads:
+        assert node["with"]["name"].endswith("-${{ github.run_attempt }}")
+        assert node["with"]["retention-days"]
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_inputs_are_described_and_few_enough(name: str) -> None:
+    for event in ("workflow_dispatch", "workflow_call"):
+        inputs = (WORKFLOWS[name]["on"].get(event) or {}).get("inputs", {})
+        assert len(inputs) <= 25
+        assert all(len(each["description"]) > 10 and each["type"] for each in inputs.values())
+
+
+def test_what_is_handed_to_the_reusable_workflow_is_there() -> None:
+    taken = WORKFLOWS["evaluate"]["on"]["workflow_call"]["inputs"]
+    for name, job, node in jobs():
+        if node.get("uses", "").endswith("evaluate.yml"):
+            assert set(node["with"]) <= set(taken), f"{name} {job}"
+            needed = {each for inner in WORKFLOWS["evaluate"]["jobs"].values() for each in inner["permissions"].items()}
+            assert needed - {("contents", "read")} <= set(node["permissions"].items()), f"{name} {job}"
+
+
+def test_what_the_reusable_workflow_gives_is_made() -> None:
+    of = WORKFLOWS["evaluate"]
+    promised = {"verdict", "pass_rate", "delta", "low", "high", "agent_usd", "judge_usd", "missing"}
+    assert promised <= set(of["on"]["workflow_call"]["outputs"])
+    for one in of["on"]["workflow_call"]["outputs"].values():
+        job, _, output = expressions(one["value"])[0].strip().removeprefix("jobs.").partition(".outputs.")
+        assert output in of["jobs"][job]["outputs"]
+
+
+@pytest.mark.parametrize("name", sorted(ACTIONS))
+def test_actions_get_only_inputs_that_they_have_and_all_that_they_need(name: str) -> None:
+    uses = f"$/.github/actions/{name}"
+    inputs = ACTIONS[name].get("inputs", {})
+    found = [step.node.get("with", {}) for step in steps() if step.node.get("uses") == uses]
+    assert found
+    for given in found:
+        assert set(given) <= set(inputs)
+        assert {each for each, told in inputs.items() if told.get("required")} <= set(given)
+    assert all(len(told["description"]) > 10 for told in inputs.values())
+
+
+def test_the_schedule_keeps_off_the_full_hour_and_has_a_twin_by_hand() -> None:
+    on = WORKFLOWS["regression"]["on"]
+    assert all(int(each["cron"].split()[0]) % 30 for each in on["schedule"])
+    assert "workflow_dispatch" in on
+
+
+def test_uv_is_the_one_of_the_lock_file() -> None:
+    locked = {each["name"]: each["version"] for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
+    (given,) = (step["with"] for step in ACTIONS["setup"]["runs"]["steps"] if "setup-uv" in step.get("uses", ""))
+    assert given["version"] == locked["uv"]
+
+
+def test_scripts_are_sound(tmp_path: Path) -> None:
+    """In actions too, which actionlint does not read."""
+    places = []
+    for number, step in enumerate(each for each in steps() if each.script):
+        places.append(tmp_path / f"{number}-{re.sub('[^a-z0-9]+', '-', step.at)}.sh")
+        places[-1].write_text(f"#!/usr/bin/env bash\n{step.script}")
+    program = str(Path(sys.executable).with_name("shellcheck"))
+    done = subprocess.run([program, *places], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "argv", [("actionlint",), ("zizmor", "--pedantic", "--offline", "--quiet", "--no-progress", ".github")], ids=str
+)
+def test_linters_find_nothing(argv: tuple[str, ...]) -> None:
+    program = str(Path(sys.executable).with_name(argv[0]))
+    done = subprocess.run([program, *argv[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
