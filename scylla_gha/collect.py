@@ -71,6 +71,8 @@ def rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
     """
     experiment = plan.experiment
     return _rows(plan, folder, library, court_digest(experiment.judges, library.roots, experiment.model_settings.judge))
+
+
 def collect_from(plan: Plan, folder: RunFolder, source: Path, attempt: int | None = None) -> Intake:
     """Write `results.jsonl` of rows that other machines sent, `unstarted.json`, and `refused.json`.
 

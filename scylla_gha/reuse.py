@@ -63,16 +63,25 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
     Raises:
         ConfigError: a planned scenario is not in the library, or cannot be read.
     """
-    planned, judging = {cell.id: cell for cell in plan.cells}, Judging(plan, library)
+    planned, judging = {cell.key: cell for cell in plan.cells}, Judging(plan, library)
+    variants = {arm.id: arm.variant.id if arm.variant else None for arm in plan.arms}
     found: dict[str, Result] = {}
     for row in stored_rows(paths):
-        cell = planned.get(row.cell)
+        cell = planned.get(row.key)
         if cell is None or not _stands(row, cell, plan.not_before) or row.judging != judging.of(cell.scenario):
             continue
-        if row.cell not in found or _began(row) > _began(found[row.cell]):
-            found[row.cell] = row
-    mine = {"experiment": plan.experiment.id, "epoch": plan.epoch}
-    return {cell: row.model_copy(update=mine) for cell, row in found.items()}
+        if cell.id not in found or _began(row) > _began(found[cell.id]):
+            # As it is called here: a change that is merged by now was an arm of its own before.
+            found[cell.id] = row.model_copy(
+                update={
+                    "experiment": plan.experiment.id,
+                    "epoch": plan.epoch,
+                    "cell": cell.id,
+                    "arm": cell.arm,
+                    "variant": variants[cell.arm],
+                }
+            )
+    return found
 
 
 def _began(row: Result) -> datetime.datetime:
@@ -80,7 +89,7 @@ def _began(row: Result) -> datetime.datetime:
 
 
 def _stands(row: Result, cell: Cell, not_before: datetime.datetime | None) -> bool:
-    if (row.key, row.scenario, row.arm, row.repetition) != (cell.key, cell.scenario, cell.arm, cell.repetition):
+    if (row.scenario, row.repetition) != (cell.scenario, cell.repetition):
         return False
     return row.measures_agent and row.judged and (not_before is None or _began(row) >= not_before)
 

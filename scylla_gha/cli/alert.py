@@ -39,7 +39,7 @@ def command(
     scylla-gha alert quickstart --confirmed confirming/report.json
     """  # noqa: D301
     from scylla_gha.cli.standings import globs, standings, worse
-    from scylla_gha.gha.outputs import write_outputs
+    from scylla_gha.gha.files import write_outputs
     from scylla_gha.posting.alarm import Suite, Told
     from scylla_gha.posting.facts import run_page_from
 

@@ -5,13 +5,12 @@ from typing import Final
 
 from scylla_gha.cli import actions
 from scylla_gha.gha.facts import Facts
-from scylla_gha.model.analysis import Contrast, Verdict
+from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.report import Comparison, Report
+from scylla_gha.render.headline import overall
 
 _WHOLE: Final = "report.md, in the artifact of the report"
 _MOST: Final = 300  # characters of a reason
-# The verdict on several arms is the first of these that one of them has.
-_ORDER: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "better", "equivalent")
 
 
 def publish_on_run(run: Facts, report: Report, page: str) -> None:
@@ -31,7 +30,7 @@ def outputs(report: Report) -> dict[str, str]:
     arm = one.arm if one else report.arms[0].arm if len(report.arms) == 1 else None
     costs = [each.usd for each in report.arms]
     return {
-        "verdict": one.verdict if one else "no_baseline",
+        "verdict": overall(report),
         "arm": arm or "",
         "pass_rate": _number(next((each.pass_rate for each in report.arms if each.arm == arm), None)),
         "delta": _number(contrast.value if contrast else None),
@@ -44,8 +43,7 @@ def outputs(report: Report) -> dict[str, str]:
 
 
 def _decisive(report: Report) -> Comparison | None:
-    found = {one.verdict for one in report.comparisons}
-    verdict = next((each for each in _ORDER if each in found), None)
+    verdict = overall(report)
     return min((one for one in report.comparisons if one.verdict == verdict), key=lambda one: _size(report, one),
                default=None)  # fmt: skip
 

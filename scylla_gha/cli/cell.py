@@ -9,6 +9,7 @@ from scylla_gha.cli import actions, options
 from scylla_gha.cli.assignment import Assignment, assignment
 from scylla_gha.cli.duty import Duty, Left, Terms, perform
 from scylla_gha.cli.gathering import Gathering
+from scylla_gha.cli.sources import Sources
 from scylla_gha.errors import BudgetError, IncompleteError
 from scylla_gha.reuse import reusable
 from scylla_gha.shelves import Shelves
@@ -22,6 +23,7 @@ from scylla_gha.shelves import Shelves
 @click.option("--jobs", type=click.IntRange(1, 256), help="Cells at once; else as many as were planned.")
 @click.option("--minutes", type=click.FloatRange(0), help="After which no cell is started; else as it was planned.")
 @actions.done
+@options.head
 @options.yes
 @options.exposed
 def command(
@@ -33,6 +35,7 @@ def command(
     jobs: int | None,
     minutes: float | None,
     done: tuple[Path, ...],
+    head: Path | None,
     yes: bool,
     allow_exposed_keys: bool,
 ) -> None:
@@ -55,7 +58,7 @@ def command(
     gathering = Gathering(given.packing, given.shard, run.attempt if run else 1, shelf, taken)
     until = began + 60 * (given.packing.minutes if minutes is None else minutes)
     terms = Terms(jobs or given.packing.lanes, until, yes=yes or github, exposed=allow_exposed_keys)
-    left = perform(Duty(given, folder, library, gathering), taken, terms)
+    left = perform(Duty(given, folder, Sources.of(library, head), gathering), taken, terms)
     if run is not None:
         actions.give(run, {"count": gathering.count, "unstarted": len(left.cells)})
     click.echo(str(shelf.rows))

@@ -17,6 +17,7 @@ from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import Installed, find_agent
 from scylla_gha.cli.progress import Progress
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
 from scylla_gha.config.library import Library
 from scylla_gha.errors import RefusedError, ScyllaError
@@ -51,8 +52,13 @@ class Duty:
 
     given: Assignment
     folder: RunFolder
-    library: Library
+    sources: Sources
     gathering: Gathering
+
+    @property
+    def library(self) -> Library:
+        """Where all but the variants of a change lies."""
+        return self.sources.here
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +100,11 @@ def _open(duty: Duty, taken: Mapping[str, Result], terms: Terms) -> Journey:
     plan = _still(duty.given.plan, taken)
     agents = _agents(plan)
     require_access(agents, plan.experiment.judges, _TAPE)
-    journey = Journey(plan, duty.folder, duty.library, agents, Cancel())
+    journey = Journey(plan, duty.folder, duty.sources, agents, Cancel())
     guard_keys(journey, _TAPE, SANDBOXES[plan.sandbox], allowed=terms.exposed)
     journey.boxes.check()
     boxing = journey.boxes.boxing
-    here = footing(plan, duty.library, boxing, agents)
+    here = footing(plan, duty.sources, boxing, agents)
     refuse_other_footing(plan, duty.given.packing.footing, here, duty.library, boxing)
     journey.boxes.make_ready(plan)
     ask_to_spend(journey, _TAPE, yes=terms.yes)

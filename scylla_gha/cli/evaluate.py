@@ -16,8 +16,8 @@ from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.planning import find_agents, make_plan, tell
 from scylla_gha.cli.progress import Progress
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
-from scylla_gha.config.library import Library
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Unstarted
@@ -144,8 +144,7 @@ def open_journey(
     elif stored:
         click.echo(f"{len(stored)} of {len(made.cells)} trials are stored under their keys, and are taken as they are",
                    err=True)  # fmt: skip
-    head = Library.here(choice.head) if choice.head else None
-    journey = Journey(made, folder, library, agents, Cancel(), head=head, fresh=fresh)
+    journey = Journey(made, folder, Sources.of(library, choice.head), agents, Cancel(), fresh=fresh)
     journey.boxes.make_ready(made)
     return journey
 

@@ -1,14 +1,16 @@
 """What the keys of a plan stand on, by name, so that a job on another machine can say what is otherwise there."""
 
+import functools
 import platform
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.sources import Sources
 from scylla_gha.config.library import Library
 from scylla_gha.errors import RefusedError
 from scylla_gha.judges.court import court_digest
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.record import KEY_VERSION
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan import Boxing, agent_name, key_of
@@ -18,15 +20,16 @@ _MOST: Final = 5  # differences that a message names
 _DIGEST: Final = 64
 
 
-def footing(plan: Plan, library: Library, boxing: Boxing, agents: Mapping[str, Installed]) -> dict[str, str]:
+def footing(plan: Plan, sources: Sources, boxing: Boxing, agents: Mapping[str, Installed]) -> dict[str, str]:
     """What stands here under the keys of a plan's cells and under those of their judgments.
 
     Args:
         plan: its cells.
-        library: what is found here.
+        sources: what is found here.
         boxing: the sandbox and its images here.
         agents: that are here.
     """
+    library, variants = sources.here, functools.cache(Library.variants)
     versions = {agent_name(named)[0]: installed.version for named, installed in agents.items()}
     arms = {name: plan.arm(name) for name in dict.fromkeys(cell.arm for cell in plan.cells)}
     found = {"python": f"{platform.python_version()} {platform.machine()}", "key version": str(KEY_VERSION)}
@@ -34,9 +37,8 @@ def footing(plan: Plan, library: Library, boxing: Boxing, agents: Mapping[str, I
     experiment = plan.experiment
     found["judges"] = court_digest(experiment.judges, library.roots, experiment.model_settings.judge)
     found |= {f"agent {arm.agent}": versions.get(arm.agent) or "unknown" for arm in arms.values()}
-    variants = [arm.variant for arm in arms.values() if arm.variant]
-    here = library.variants() if variants else {}
-    found |= {f"variant {one.id}": _digest(here.get(one.id)) for one in variants}
+    for arm in (each for each in arms.values() if each.variant):
+        found[_variant_of(arm)] = _digest(variants(sources.variant(arm)).get(arm.variant.id if arm.variant else ""))
     groups = dict.fromkeys((cell.scenario, cell.arm) for cell in plan.cells)
     for name in dict.fromkeys(scenario for scenario, _ in groups):
         found |= _of_scenario(name, library, boxing)
@@ -45,6 +47,11 @@ def footing(plan: Plan, library: Library, boxing: Boxing, agents: Mapping[str, I
         if (image := boxing.image(library.scenario(name).scenario.tools, arm)) is not None:
             found[f"image of {agent} for {name}"] = image
     return found
+
+
+def _variant_of(arm: Arm) -> str:
+    name = arm.variant.id if arm.variant else ""
+    return f"variant {name} of the change" if arm.side else f"variant {name}"
 
 
 def _digest(variant: Variant | None) -> str:

@@ -12,13 +12,14 @@ from scylla_gha.cli.boxing import Boxes
 from scylla_gha.cli.docket import Docket
 from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.sources import Sources
 from scylla_gha.config.library import Library, ScenarioFolder
-from scylla_gha.errors import ConfigError, FixtureError, ToolError
+from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.judge import Bench
 from scylla_gha.judges.court import Court, court, court_digest
 from scylla_gha.model.judgment import judgment_key
-from scylla_gha.model.plan import Arm, Cell, Plan
+from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
 from scylla_gha.prepare import lay_ground
 from scylla_gha.proc import Cancel
@@ -34,12 +35,11 @@ class Journey:
 
     plan: Plan
     folder: RunFolder
-    library: Library
+    sources: Sources
     agents: dict[str, Installed]
     cancel: Cancel
     gateway: Gateway | None = None
     allowance: Allowance | None = None
-    head: Library | None = None
     fresh: bool = False
     judging: bool = True
     keep: Keep = "none"
@@ -50,6 +50,11 @@ class Journey:
     full: str | None = None  # which disk has too little room for a further cell
     _grounds: dict[str, Ground | Exception] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def library(self) -> Library:
+        """Where all but the variants of a change lies."""
+        return self.sources.here
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -94,18 +99,6 @@ class Journey:
     def scenario(self, scenario: str) -> ScenarioFolder:
         """A scenario, with the rubric that it is judged by."""
         return self.docket.scenarios.get(scenario) or self.library.scenario(scenario)
-
-    def library_of(self, arm: Arm) -> Library:
-        """Where the materials of an arm's variant are.
-
-        Raises:
-            ConfigError: they are those of a change that is not here.
-        """
-        if arm.side is None:
-            return self.library
-        if self.head is None:
-            raise ConfigError(f"{arm.id}: is the variant of a change, which is not here; name its checkout with --head")
-        return self.head
 
     def key(self, cell: Cell, trial: Trial) -> str:
         """The key of the judgment of a trial."""

@@ -15,6 +15,7 @@ from scylla_gha.cli.exposure import guard_checks
 from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
+from scylla_gha.cli.sources import Sources
 from scylla_gha.errors import ConfigError, IncompleteError
 from scylla_gha.judges.compare import summarise
 from scylla_gha.model.plan import Cell, Plan
@@ -77,7 +78,7 @@ def command(
     tried = _tried(plan, folder, only)
     docket = make_docket(library, (cell.scenario for cell, _ in tried), judges, prompt, rubric)
     part = plan.model_copy(update={"cells": tuple(cell for cell, _ in tried)})
-    journey = Journey(part, folder, library, {}, Cancel(), docket=docket)
+    journey = Journey(part, folder, Sources(library), {}, Cancel(), docket=docket)
     if repeat and not journey.judges:
         raise ConfigError(f"{experiment} has no judges to be asked again; name some with --judge")
     tape = options.tape(experiment, record, replay=replay)

@@ -30,7 +30,7 @@ def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, even
     """  # noqa: D301
     from scylla_gha.cli.channels import open_channel
     from scylla_gha.cli.waves import hindrance, inputs_of, read_wave, remaining
-    from scylla_gha.gha.outputs import write_outputs
+    from scylla_gha.gha.files import write_outputs
     from scylla_gha.github.dispatch import dispatch, pin
 
     folder = options.run_folder(runs, experiment)

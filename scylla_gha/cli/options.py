@@ -33,6 +33,8 @@ keep = click.option("--keep-workspaces", "keep", type=click.Choice(["none", "fai
                     show_default=True, help="Copies of what agents left, beside their records.")  # fmt: skip
 author = click.option("--author", metavar="LOGIN", envvar="SCYLLA_COMMENT_AUTHOR", show_envvar=True,
                       help="Who writes by this token; else GitHub is asked, or it is Actions' own bot.")  # fmt: skip
+head = click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
+                    help="A checkout of a change: the variants that it changes, against those here.")  # fmt: skip
 MARGIN = float(Experiment.model_fields["margin"].default)  # where no plan says which
 fresh = click.option("--fresh", is_flag=True, help="Run again what is stored; says what that is, and asks.")
 
@@ -57,8 +59,7 @@ def selection(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--only", multiple=True, metavar="GLOB", help="Cells whose id matches, e.g. '001-*--r01'."),
         click.option("--repetitions", type=click.IntRange(1, 9999), help="Instead of the experiment's number."),
-        click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
-                     help="A checkout of a change: the variants that it changes, against those here."),
+        head,
         click.option("--epoch", default="", help="A name that makes all trials new ones, e.g. a date."),
     ):  # fmt: skip
         with_choice = option(with_choice)

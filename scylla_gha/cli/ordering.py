@@ -8,8 +8,8 @@ from scylla_gha.github.answers import Pull
 from scylla_gha.github.channel import Channel
 from scylla_gha.github.dispatch import dispatch
 from scylla_gha.github.events import CommentEvent
-from scylla_gha.github.pulls import last_push, may_write, pull
-from scylla_gha.github.slash import Order, parse
+from scylla_gha.github.pulls import last_push, may_write, merge_base, pull
+from scylla_gha.github.slash import COMPARE, Order, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ def decide(channel: Channel, told: CommentEvent) -> Settled:
         raise RefusedError("the pull request is closed")
     _agree(channel, told, order, of)
     given = {"experiment": order.experiment, "only": " ".join(order.only), "repetitions": order.repetitions,
-             "pull": str(of.number), "head": of.head.sha}  # fmt: skip
+             "pull": str(of.number), "head": of.head.sha,
+             "base": merge_base(channel, of) if order.verb == COMPARE else ""}  # fmt: skip
     return Settled({name: value for name, value in given.items() if value})
 
 
@@ -50,7 +51,7 @@ def _agree(channel: Channel, told: CommentEvent, order: Order, of: Pull) -> None
         RefusedError: nothing shows that.
     """
     now = of.head.sha
-    again = f"look at it, and comment `/scylla evaluate {order.experiment} {now[:10]}`"
+    again = f"look at it, and comment `/scylla {order.verb} {order.experiment} {now[:10]}`"
     if order.sha:
         if not now.startswith(order.sha):
             raise RefusedError(f"the head is `{now[:10]}`, not `{order.sha}`; {again}")
@@ -70,6 +71,6 @@ def start(channel: Channel, told: CommentEvent, settled: Settled, workflow: str)
     """
     now = pull(channel, told.issue.number).head.sha
     if now != settled.inputs["head"]:
-        raise RefusedError(f"the head moved to `{now[:10]}` just now; look at it, and comment "
-                           f"`/scylla evaluate {settled.inputs['experiment']} {now[:10]}`")  # fmt: skip
+        raise RefusedError(f"the head moved to `{now[:10]}` just now; look at it, and give the order again with that "
+                           "commit at its end")  # fmt: skip
     return dispatch(channel, workflow, told.repository.default_branch, settled.inputs).html_url

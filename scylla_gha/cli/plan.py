@@ -9,6 +9,7 @@ import click
 from scylla_gha.cli import actions, options
 from scylla_gha.cli.foresight import refuse_futile_gate
 from scylla_gha.cli.planning import find_agents, history_of, make_plan, tell
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.wave import Basis, Wave, Wish, make_wave
 from scylla_gha.gha.facts import Facts
 from scylla_gha.model.plan import Plan
@@ -80,7 +81,7 @@ def command(
     if run is not None:
         name = campaign or f"{folder.root.name}-{run.run_id}"
         wish = Wish(Room(most_shards, lanes, minutes), name, wave, done)
-        _hand_out(run, Basis(made, folder, library, agents, history), wish)
+        _hand_out(run, Basis(made, folder, Sources.of(library, choice.head), agents, history), wish)
     if as_json or run is None:
         click.echo(made.model_dump_json() if as_json else "\n".join(cell.id for cell in made.cells))
 

@@ -15,6 +15,7 @@ from scylla_gha.cli.cells import Found, find_cell
 from scylla_gha.cli.exposure import withheld
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.planning import find_agents
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import runner_of
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Cell
@@ -122,7 +123,7 @@ def _journey(found: Found) -> tuple[Journey, Cell]:
         raise ConfigError(f"{found.id}: is not in {found.run.plan}, so nothing tells its box; plan it again")
     # In an image there is the command line of the planned version, whatever this machine has.
     agents = find_agents(plan.experiment, install=plan.sandbox != "docker")
-    return Journey(plan, found.run, options.library(), agents, Cancel()), planned[found.id]
+    return Journey(plan, found.run, Sources(options.library()), agents, Cancel()), planned[found.id]
 
 
 def _left(found: Found) -> bytes:

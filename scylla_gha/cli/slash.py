@@ -41,7 +41,7 @@ def command(event: Path, workflow: str, bots: tuple[str, ...]) -> None:
 def _answer(channel: "Channel", told: "CommentEvent", workflow: str, bots: tuple[str, ...]) -> None:
     from scylla_gha.cli.ordering import decide, is_stranger_bot, start
     from scylla_gha.errors import GitHubError, RefusedError
-    from scylla_gha.gha.outputs import write_outputs
+    from scylla_gha.gha.files import write_outputs
     from scylla_gha.github.comments import react
 
     if is_stranger_bot(told, bots):

@@ -204,7 +204,7 @@ def runner_of(journey: Journey, cell: Cell) -> Runner:
         place=place,
         limits=experiment.limits,
         cancel=journey.cancel,
-        outfit=outfit(arm.variant, journey.library_of(arm).roots),
+        outfit=outfit(arm.variant, journey.sources.variant(arm).roots),
         inventory=journey.library.inventory(arm.agent, arm.version),
         redactor=journey.redactor,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from scylla_gha.cli.boxing import Boxes
 from scylla_gha.cli.footing import footing
 from scylla_gha.cli.planning import History, Installed
-from scylla_gha.config.library import Library
+from scylla_gha.cli.sources import Sources
 from scylla_gha.estimate import Expected, Group, expected
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import Cell, Plan
@@ -40,7 +40,7 @@ class Basis:
 
     plan: Plan
     folder: RunFolder
-    library: Library
+    sources: Sources
     agents: Mapping[str, Installed]
     history: History
 
@@ -63,7 +63,7 @@ def make_wave(basis: Basis, wish: Wish) -> Wave:
     """
     check_room(wish.room)
     plan = basis.plan
-    taken = reusable(wish.done, plan, basis.library) if wish.done else {}
+    taken = reusable(wish.done, plan, basis.sources.here) if wish.done else {}
     rest = _Rest(basis, taken)
     packed = pack(rest.minutes, wish.room) if rest.cells or not taken else NOTHING
     made = Packing(
@@ -141,11 +141,11 @@ class _Rest:
 
     def _refuse_above_budget(self, basis: Basis, *, whole: bool) -> None:
         plan, work = self._plan, Work(self.cells, self.cells)
-        guess = plan.estimate if whole else expect(self._experiment, basis.library, plan.arms, work, basis.history)
+        guess = plan.estimate if whole else expect(self._experiment, basis.sources.here, plan.arms, work, basis.history)
         refuse_above_budget(plan.model_copy(update={"estimate": guess}))
 
     def _expected(self, basis: Basis) -> dict[tuple[str, str], Expected]:
-        library = basis.library
+        library = basis.sources.here
         arms = {arm.id: arm for arm in self._plan.arms}
         counts = Counter((cell.scenario, cell.arm) for cell in self.cells)
         groups = [Group(library.scenario(name), arms[arm], many, many) for (name, arm), many in counts.items()]
@@ -153,8 +153,8 @@ class _Rest:
 
 
 def _footing(basis: Basis) -> dict[str, str]:
-    boxing = Boxes(basis.plan.sandbox, basis.library).boxing
-    return footing(basis.plan, basis.library, boxing, basis.agents)
+    boxing = Boxes(basis.plan.sandbox, basis.sources.here).boxing
+    return footing(basis.plan, basis.sources, boxing, basis.agents)
 
 
 def _sum(costs: Iterable[float | None]) -> float | None:

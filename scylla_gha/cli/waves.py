@@ -18,7 +18,7 @@ _CAMPAIGN: Final = re.compile(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
 # Of dispatch.yml; GitHub refuses a dispatch with any other.
 _INPUTS: Final = {
     "experiment", "only", "repetitions", "budget-usd", "parallelism", "lanes", "minutes", "runs-on", "epoch", "pull",
-    "head", "results-branch", "environment", "wave", "campaign",
+    "head", "base", "results-branch", "environment", "wave", "campaign",
 }  # fmt: skip
 
 

@@ -24,6 +24,13 @@ def set_outputs(file: Path, values: Mapping[str, str]) -> None:
     _append(file, values)
 
 
+def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> None:
+    """The same by the runner's variables; nothing outside of Actions."""
+    place = environ.get("GITHUB_OUTPUT", "")
+    if place:
+        set_outputs(Path(place), values)
+
+
 def set_environment(file: Path, values: Mapping[str, str]) -> None:
     """Set variables of the next steps; `file` is the runner's GITHUB_ENV.
 

@@ -67,6 +67,18 @@ class Pull(Answer):
     base: Base
 
 
+class Commit(Answer):
+    """A commit's name."""
+
+    sha: Sha
+
+
+class Compared(Answer):
+    """Two commits; the answer goes on with all that lies between them."""
+
+    merge_base_commit: Commit
+
+
 class Permission(Answer):
     """What somebody may do in a repository; of a custom role, `permission` is the one it is built on."""
 

@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import quote
 
-from scylla_gha.github.answers import Permission, Pull, Push, Run
+from scylla_gha.github.answers import Compared, Permission, Pull, Push, Run
 from scylla_gha.github.channel import Ask, Channel
 from scylla_gha.github.faults import Errand, RefusedRequestError
 
@@ -15,6 +15,14 @@ _UNSEEN: Final = {403, 404}
 def pull(channel: Channel, number: int) -> Pull:
     """The pull request as it is now."""
     return channel.read(Ask("GET", f"/pulls/{number}", Errand(f"read #{number}", "pull-requests: read")), Pull)
+
+
+def merge_base(channel: Channel, of: Pull) -> str:
+    """Where a pull request branched off: a commit of the branch that it is for, so nobody's but the repository's."""
+    spread = f"{of.base.ref}...{of.head.sha}"
+    ask = Ask("GET", f"/compare/{quote(spread, safe='.')}", Errand(f"find where #{of.number} branched off",
+              "contents: read"), query={"per_page": "1"})  # fmt: skip
+    return channel.read(ask, Compared).merge_base_commit.sha
 
 
 def may_write(channel: Channel, login: str) -> bool:

@@ -1,4 +1,7 @@
-"""`/scylla evaluate EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]`, as somebody typed it in a comment.
+"""`/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]`, as somebody typed it in a comment.
+
+`evaluate` takes the configuration as it is in the pull request; `compare` holds the variants that it changes against
+what they were, all else as it is where the pull request branched off.
 
 Only what is on the list gets through: words of safe characters, which later stand in environment variables and never
 in a shell's or a workflow's own text.
@@ -12,8 +15,10 @@ from typing import Final
 
 from scylla_gha.errors import RefusedError
 
-USAGE: Final = "/scylla evaluate EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]"
+USAGE: Final = "/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]"
 _ADDRESS: Final = "/scylla"
+COMPARE: Final = "compare"
+_VERBS: Final = ("evaluate", COMPARE)
 _EXPERIMENT: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
 _GLOB: Final = re.compile(r"[A-Za-z0-9*?][A-Za-z0-9._*?\[\]-]*")
 _SHA: Final = re.compile(r"[0-9a-f]{7,40}")
@@ -27,6 +32,7 @@ _MOST_GLOBS: Final = 10
 class Order:
     """What is to be evaluated. `sha` is what was typed, perhaps shortened; empty: the head as it is."""
 
+    verb: str
     experiment: str
     only: tuple[str, ...] = ()
     repetitions: str = ""
@@ -51,10 +57,10 @@ def parse(body: str) -> Order:
         words = shlex.split(line)[1:]
     except ValueError:
         raise RefusedError("a quotation mark is missing") from None
-    if not words or words[0] != "evaluate":
-        raise RefusedError("the only command is `evaluate`")
+    if not words or words[0] not in _VERBS:
+        raise RefusedError("the only commands are `evaluate` and `compare`")
     options, plain = _sorted(words[1:])
-    return _order(options, plain)
+    return _order(words[0], options, plain)
 
 
 def _sorted(words: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -78,7 +84,7 @@ def _next(rest: Iterator[str], name: str) -> str:
     return value
 
 
-def _order(options: Sequence[tuple[str, str]], plain: Sequence[str]) -> Order:
+def _order(verb: str, options: Sequence[tuple[str, str]], plain: Sequence[str]) -> Order:
     if not 1 <= len(plain) <= 2:  # noqa: PLR2004 the experiment, and perhaps a commit
         raise RefusedError("name one experiment, and after it one commit at most")
     globs = tuple(value for name, value in options if name == "--only")
@@ -89,7 +95,7 @@ def _order(options: Sequence[tuple[str, str]], plain: Sequence[str]) -> Order:
     _all_fit(_GLOB, globs, "a glob of `--only` is of letters, digits and `. _ - * ? [ ]`")
     _all_fit(_REPETITIONS, counts, "`--repetitions` is a number from 1 to 9999")
     _all_fit(_SHA, plain[1:], "a commit is 7 to 40 of the digits 0-9 and a-f")
-    return Order(plain[0], globs, next(iter(counts), ""), next(iter(plain[1:]), ""))
+    return Order(verb, plain[0], globs, next(iter(counts), ""), next(iter(plain[1:]), ""))
 
 
 def _all_fit(pattern: re.Pattern[str], values: Sequence[str], rule: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from scylla_gha.agents import AGENTS
 from scylla_gha.cli.boxing import Boxes, choose
 from scylla_gha.cli.journey import Journey
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ToolError
@@ -43,7 +44,7 @@ def boxed(repository: Repository, runs: Path, script: str, **given: Any) -> Jour
     library = Library((repository.root, toolkit_root()))
     known = {"shell": Known("1", uses_model=False)}
     planned = plan(made.plan.experiment, library, known, boxing=Boxes("docker", library).boxing)
-    return replace(made, plan=planned, library=library)
+    return replace(made, plan=planned, sources=Sources(library))
 
 
 def travelled(journey: Journey) -> Travelled:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.actions import read_outputs
 from tests.support.command import Said, scylla
 from tests.support.github_api import BOT, FORK, REPOSITORY, TOKEN, Broken, State, serving, sha
-from tests.support.outputs import read_outputs
 
 HEAD, MOVED = sha("a"), sha("e")
 BEFORE, AT, AFTER = "2026-01-01T00:00:00Z", "2026-01-01T12:00:00Z", "2026-01-01T12:00:01Z"
@@ -79,6 +79,12 @@ def test_an_order_is_dispatched_at_the_head_that_stood_there(stage: Stage) -> No
     assert stage.replies() == []
 
 
+def test_a_comparison_is_with_where_the_pull_request_branched_off(stage: Stage) -> None:
+    assert stage.say("/scylla compare demo").code == 0
+    (made,) = stage.state.dispatches
+    assert made["inputs"] == {"experiment": "demo", "pull": "7", "head": HEAD, "base": sha("b")}
+
+
 def test_a_commit_that_is_named_must_be_the_head(stage: Stage) -> None:
     stage.state.pushes.clear()
     assert stage.say(f"/scylla evaluate demo {HEAD[:7]}").code == 0
@@ -135,7 +141,7 @@ def test_what_cannot_be_read_gets_one_short_answer(stage: Stage) -> None:
     assert said.code == 0
     refused(stage, "the only options are `--only` and `--repetitions`")
     (reply,) = stage.replies()
-    assert "Usage: `/scylla evaluate EXPERIMENT" in reply
+    assert "Usage: `/scylla evaluate|compare EXPERIMENT" in reply
     assert "everyone" not in reply
 
 

@@ -42,6 +42,11 @@ def step_in(root: Path) -> Step:
     return made
 
 
+def read_outputs(path: Path) -> dict[str, str]:
+    """What a step gave in a file; nothing where there is none."""
+    return read_values(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 def read_values(text: str) -> dict[str, str]:
     """As the runner does: `NAME=VALUE`, or `NAME<<WORD`, lines, and WORD alone in a line."""
     lines = iter(text.split("\n"))

@@ -10,6 +10,7 @@ import pytest
 
 from scylla_gha.cli.access import reach
 from scylla_gha.cli.options import Tape
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
 from scylla_gha.collect import collect
 from scylla_gha.config.library import Library
@@ -85,7 +86,7 @@ def judge(folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> 
     agents = {"worker": ShellAgent("printf '#!/bin/sh\\necho hello\\n' >greet.sh")}
     repository = make_repository(folder, rubric=RUBRIC)
     journey = make_journey(repository, folder / "runs/greet", agents, judges=JUDGES, limits=PATIENCE)
-    journey.library = Library((folder, ROOT))
+    journey.sources = Sources(Library((folder, ROOT)))
     with reach(journey, Tape()):
         travel(journey, journey.plan.cells, 1, lambda *_: None)
     collect(journey.plan, journey.folder, journey.library)

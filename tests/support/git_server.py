@@ -11,13 +11,20 @@ from urllib.parse import urlsplit
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """Serve `folder`'s repositories, to read and to push to; the address."""
+def serve(root: Path) -> Iterator[str]:
+    """Serve a folder's repositories, to read and to push to; the address."""
 
-    class Handler(_Handler):
-        root = folder
+    class Open(Handler):
+        folder = root
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with served(Open) as address:
+        yield address
+
+
+@contextmanager
+def served(handler: "type[Handler]") -> Iterator[str]:
+    """The address of a server with a handler of its own."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -29,20 +36,22 @@ def serve(folder: Path) -> Iterator[str]:
         thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    root: Path
+class Handler(BaseHTTPRequestHandler):
+    """The real `git http-backend` over the repositories of a folder."""
+
+    folder: Path
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the base's signature
         """Say nothing."""
 
     def do_GET(self) -> None:
-        self._run(b"")
+        self.serve(b"")
 
     def do_POST(self) -> None:
         if self.headers.get("transfer-encoding") == "chunked":
-            self._run(b"".join(iter(self._chunk, b"")))
+            self.serve(b"".join(iter(self._chunk, b"")))
         else:
-            self._run(self.rfile.read(int(self.headers.get("content-length") or 0)))
+            self.serve(self.rfile.read(int(self.headers.get("content-length") or 0)))
 
     def _chunk(self) -> bytes:
         size = int(self.rfile.readline(), 16)
@@ -50,10 +59,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return data
 
-    def _run(self, body: bytes) -> None:
+    def serve(self, body: bytes) -> None:
         parts = urlsplit(self.path)
         env = {
-            "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.root), "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.folder), "GIT_HTTP_EXPORT_ALL": "1",
             "PATH_INFO": parts.path, "QUERY_STRING": parts.query, "REQUEST_METHOD": self.command, "REMOTE_USER": "bot",
             "CONTENT_TYPE": self.headers.get("content-type", ""), "CONTENT_LENGTH": str(len(body)),
             "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding", ""),

@@ -166,6 +166,12 @@ def _pulls(call: Call) -> Done:
     return 200, [one for one in found if (one["head"]["repo"] or {}).get("full_name", "").startswith(owner)]
 
 
+def _compare(call: Call) -> Done:
+    head = call.given["basehead"].partition("...")[2]
+    (found,) = [one for one in call.state.pulls.values() if one["head"]["sha"] == head]
+    return 200, {"merge_base_commit": {"sha": found["base"]["sha"]}, "commits": [], "files": []}
+
+
 _REPO = "/repos/{owner}/{repo}"
 ANSWERS: dict[str, Handler] = {
     "GET /user": _user,
@@ -173,6 +179,7 @@ ANSWERS: dict[str, Handler] = {
     f"GET {_REPO}/pulls": _pulls,
     f"GET {_REPO}/pulls/{{pull_number}}": lambda call: (200, call.state.pulls[int(call.given["pull_number"])]),
     f"GET {_REPO}/commits": lambda _: (200, []),
+    f"GET {_REPO}/compare/{{basehead}}": _compare,
     f"GET {_REPO}/commits/{{commit_sha}}/pulls": _pulls_of,
     f"GET {_REPO}/commits/{{ref}}/check-runs": _checks,
     f"GET {_REPO}/issues/{{issue_number}}/comments": _comments,

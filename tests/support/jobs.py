@@ -10,9 +10,9 @@ from scylla_gha.model.plan import Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.store import RunFolder, write_lines, write_record
+from tests.support.actions import read_outputs
 from tests.support.command import Said, scylla
 from tests.support.github_api import REPOSITORY, TOKEN, State
-from tests.support.outputs import read_outputs
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
 from scylla_gha.config.library import Library
 from scylla_gha.model.judgment import Judgment
@@ -45,7 +46,7 @@ def make_journey(repository: Repository, runs: Path, agents: dict[str, ShellAgen
     made = made.model_copy(update={"not_before": how.pop("not_before", None)})
     installed = {name: Installed(agent, "", "1") for name, agent in agents.items()}
     cancel = how.pop("cancel", None) or Cancel()
-    return Journey(made, RunFolder(runs), library, installed, cancel, **how)
+    return Journey(made, RunFolder(runs), Sources(library), installed, cancel, **how)
 
 
 def set_out(

@@ -28,6 +28,7 @@ USED: Final = (
     f"GET {_REPO}/pulls",
     f"GET {_REPO}/pulls/{{pull_number}}",
     f"GET {_REPO}/commits",
+    f"GET {_REPO}/compare/{{basehead}}",
     f"GET {_REPO}/commits/{{commit_sha}}/pulls",
     f"GET {_REPO}/commits/{{ref}}/check-runs",
     f"GET {_REPO}/issues/{{issue_number}}/comments",

@@ -8,6 +8,7 @@ import pytest
 from scylla_gha.cli.assignment import assignment
 from scylla_gha.cli.duty import Duty, Left, Terms, budgets_left, perform
 from scylla_gha.cli.gathering import Gathering
+from scylla_gha.cli.sources import Sources
 from scylla_gha.config.library import Library
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.experiment import RoleBudgets
@@ -43,5 +44,5 @@ def test_where_every_row_is_there_nothing_is_opened(tmp_path: Path) -> None:
     gathering = Gathering(given.packing, given.shard, 2, Shelves(shop.run).shard(0), taken)
     library = Library((Path("/nowhere"),))
     terms = Terms(1, time.monotonic() + 60, yes=False, exposed=False)
-    assert perform(Duty(given, folder, library, gathering), taken, terms) == Left({})
+    assert perform(Duty(given, folder, Sources(library), gathering), taken, terms) == Left({})
     assert (shop.manifest().count, shop.manifest().carried) == (4, 4)

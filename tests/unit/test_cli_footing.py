@@ -6,6 +6,7 @@ import pytest
 
 from scylla_gha.cli.footing import footing, refuse_other_footing
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.sources import Sources
 from scylla_gha.config.library import Library
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.plan import Arm, Plan
@@ -37,20 +38,20 @@ def planned(library: Library, boxing: Boxing) -> Plan:
 
 def check(made: Plan, before: dict[str, str], library: Library, boxing: Boxing, version: str = "2.0") -> None:
     agents = {"cli@2.0": Installed(ShellAgent(), "", version)}
-    refuse_other_footing(made, before, footing(made, library, boxing, agents), library, boxing)
+    refuse_other_footing(made, before, footing(made, Sources(library), boxing, agents), library, boxing)
 
 
 def test_on_the_same_footing_the_keys_hold(library: Library) -> None:
     boxing = Boxing("docker", drawn("image"))
     made = planned(library, boxing)
-    before = footing(made, library, boxing, AGENTS)
+    before = footing(made, Sources(library), boxing, AGENTS)
     assert before["image of cli for 001-one"] == "image-cli"
     assert before["image of the checks of 001-one"] == "image-checks"
     check(made, before, library, boxing)
 
 
 def test_without_images_none_is_named(library: Library) -> None:
-    found = footing(planned(library, Boxing()), library, Boxing(), AGENTS)
+    found = footing(planned(library, Boxing()), Sources(library), Boxing(), AGENTS)
     assert sorted(found) == [
         "agent cli", "checks and rubric of 001-one", "judges", "key version", "python", "sandbox",
         "solution of 001-one", "task of 001-one", "tools of 001-one", "variant T0/00-bare",
@@ -68,7 +69,7 @@ def test_without_images_none_is_named(library: Library) -> None:
 )
 def test_what_changed_since_is_named(library: Library, file: str, text: str, said: str) -> None:
     made = planned(library, Boxing())
-    before = footing(made, library, Boxing(), AGENTS)
+    before = footing(made, Sources(library), Boxing(), AGENTS)
     fresh = library.roots[0].with_name(f"{library.roots[0].name}-now")  # a scenario is read once a process
     shutil.copytree(library.roots[0], fresh)
     write(fresh / file, text or (fresh / file).read_text().replace("tools: []", "tools: [Read]"))
@@ -80,7 +81,7 @@ def test_what_changed_since_is_named(library: Library, file: str, text: str, sai
 def test_another_agent_image_or_sandbox_is_named(library: Library) -> None:
     boxing = Boxing("docker", drawn("image"))
     made = planned(library, boxing)
-    before = footing(made, library, boxing, AGENTS)
+    before = footing(made, Sources(library), boxing, AGENTS)
     with pytest.raises(RefusedError, match=r"^agent cli: 2\.0 when it was planned, 3\.1 here: the planned keys"):
         check(made, before, library, boxing, version="3.1")
     other = (
@@ -100,7 +101,7 @@ def test_many_differences_are_counted(library: Library) -> None:
 
 def test_a_key_that_differs_without_a_known_reason_is_refused_too(library: Library) -> None:
     made = planned(library, Boxing())
-    before = footing(made, library, Boxing(), AGENTS)
+    before = footing(made, Sources(library), Boxing(), AGENTS)
     cells = tuple(cell.model_copy(update={"key": "other"}) for cell in made.cells)
     with pytest.raises(RefusedError, match=r"001-one--t0-00-bare\.cli\.m--r01: has another key here"):
         check(made.model_copy(update={"cells": cells}), before, library, Boxing())

@@ -12,6 +12,7 @@ from scylla_gha.cli.docket import Docket
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
 from scylla_gha.config.library import Library
 from scylla_gha.model.probe import Probe
@@ -52,7 +53,7 @@ def tried(
         runs = repository.root.parent / "runs"
         journey = make_journey(repository, runs, {"shell": ShellAgent(SOLVE)}, **fields)
         journey.docket = docket
-        journey.library = Library.here(repository.root)  # the judges' wording is the toolkit's
+        journey.sources = Sources(Library.here(repository.root))  # the judges' wording is the toolkit's
         told: list[Tried] = []
         with reach(journey, Tape()):
             travel(journey, journey.plan.cells, 1, lambda *one: told.append(one))
@@ -175,7 +176,7 @@ def test_what_controls_cost_is_spent_of_the_experiments_budget(
     )
     with serve(fair) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
-        again = Journey(journey.plan, journey.folder, journey.library, {}, journey.cancel)
+        again = Journey(journey.plan, journey.folder, journey.sources, {}, journey.cancel)
         with reach(again, Tape()):
             control(again, due(again, subjects(again, told, 2, known=False), None), 1)
         assert provider.requests == []

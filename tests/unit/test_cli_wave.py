@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.cli.planning import Installed, history_of
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.wave import Basis, Wave, Wish, make_wave
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, RefusedError
@@ -15,6 +16,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment
 from scylla_gha.packing import Room
 from scylla_gha.plan import Choice, Known, plan
+from scylla_gha.reuse import Judging
 from scylla_gha.store import RunFolder, write_lines, write_record
 from tests.support.agents import ShellAgent
 from tests.support.library import write_model, write_scenario, write_tier
@@ -36,11 +38,12 @@ def basis_of(root: Path, **given: Any) -> Basis:
     made = plan(make_experiment(**fields), library, {"cli": Known("2.0", uses_model=True)}, Choice())
     folder = RunFolder(root / "runs" / "demo")
     write_record(folder.plan, made)
-    return Basis(made, folder, library, AGENTS, {})
+    return Basis(made, folder, Sources(library), AGENTS, {})
 
 
 def rows_of(basis: Basis, file: Path, count: int, **given: Any) -> tuple[Path, list[Result]]:
-    rows = [_row(cell, **given) for cell in basis.plan.cells[:count]]
+    judging = Judging(basis.plan, basis.sources.here)
+    rows = [_row(cell, judging=judging.of(cell.scenario), **given) for cell in basis.plan.cells[:count]]
     write_lines(file, rows)
     return file, rows
 
@@ -71,7 +74,7 @@ def test_a_wave_packs_all_cells_of_the_plan(tmp_path: Path) -> None:
 
 def test_what_took_long_before_is_longer_now(tmp_path: Path) -> None:
     basis = basis_of(tmp_path)
-    slow = [_row(cell, seconds=60.0 if cell.scenario == "001-one" else 6.0, judged=False, key="other")
+    slow = [_row(cell, seconds=60.0 if cell.scenario == "001-one" else 6.0, key="other")
             for cell in basis.plan.cells]  # fmt: skip
     write_lines(tmp_path / "earlier.jsonl", slow)
     history = history_of(basis.folder.results, [tmp_path / "earlier.jsonl"])

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.gha.files import set_environment, set_outputs
-from tests.support.actions import read_values
+from scylla_gha.gha.files import set_environment, set_outputs, write_outputs
+from tests.support.actions import read_outputs, read_values
 
 
 @pytest.fixture
@@ -70,3 +70,11 @@ def test_what_steers_the_next_steps_is_not_set(file: Path, name: str) -> None:
 def test_other_variables_are_set(file: Path) -> None:
     set_environment(file, {"SCYLLA_CACHE": "/tmp/x"})
     assert read_values(file.read_text()) == {"SCYLLA_CACHE": "/tmp/x"}
+
+
+def test_outside_of_actions_no_output_is_written(tmp_path: Path) -> None:
+    write_outputs({}, {"a": "x"})
+    write_outputs({"GITHUB_OUTPUT": ""}, {"a": "x"})
+    assert list(tmp_path.iterdir()) == []
+    write_outputs({"GITHUB_OUTPUT": str(tmp_path / "o")}, {"a": "x"})
+    assert read_outputs(tmp_path / "o") == {"a": "x"}

@@ -27,12 +27,13 @@ def test_only_a_first_line_that_begins_so_is_to_us(body: str, *, ours: bool) -> 
 @pytest.mark.parametrize(
     ("body", "order"),
     [
-        ("/scylla evaluate demo", Order("demo")),
-        ("/scylla evaluate demo\n\nplease, with --sugar", Order("demo")),
-        (f"/scylla evaluate demo {SHA}", Order("demo", sha=SHA)),
+        ("/scylla evaluate demo", Order("evaluate", "demo")),
+        ("/scylla compare demo", Order("compare", "demo")),
+        ("/scylla evaluate demo\n\nplease, with --sugar", Order("evaluate", "demo")),
+        (f"/scylla evaluate demo {SHA}", Order("evaluate", "demo", sha=SHA)),
         ("/scylla evaluate a.b-c_d --only '001-*--r0[1-3]' --only=*x? --repetitions 5 0123abc",
-         Order("a.b-c_d", ("001-*--r0[1-3]", "*x?"), "5", "0123abc")),
-        ("/scylla  evaluate   --repetitions=10 demo\r", Order("demo", repetitions="10")),
+         Order("evaluate", "a.b-c_d", ("001-*--r0[1-3]", "*x?"), "5", "0123abc")),
+        ("/scylla  evaluate   --repetitions=10 demo\r", Order("evaluate", "demo", repetitions="10")),
     ],
 )  # fmt: skip
 def test_an_order_is_read(body: str, order: Order) -> None:

@@ -46,14 +46,17 @@ def test_it_becomes_a_row_of_this_experiment(tmp_path: Path, library: Library, r
     assert found(tmp_path, library, changed(row, experiment="nightly")) == {A.id: row}
 
 
+def test_a_row_of_an_arm_that_is_called_otherwise_by_now_stands(tmp_path: Path, library: Library, row: Result) -> None:
+    before = changed(row, cell="001-one--oracle.head--r01", arm="oracle.head", variant="T9/00-old")
+    assert found(tmp_path, library, before) == {A.id: row}
+
+
 @pytest.mark.parametrize(
     "given",
     [
         {"key": "other"},
         {"judging": "other"},
         {"judging": None},
-        {"cell": "001-one--other--r01"},
-        {"arm": "other"},
         {"scenario": "002-two"},
         {"repetition": 2},
         {"schema_version": 1},
