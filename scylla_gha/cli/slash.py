@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--workflow", default="dispatch.yml", show_default=True, help="The workflow to dispatch.")
 @click.option("--bot", "bots", multiple=True, metavar="LOGIN", help="A bot whose orders are taken, if it may write.")
 def command(event: Path, workflow: str, bots: tuple[str, ...]) -> None:
-    """Take an order from a new comment on a pull request: `/scylla evaluate EXPERIMENT`.
+    """Take an order from a new comment on a pull request: `/scylla evaluate` or `compare EXPERIMENT`.
 
     Only from who may write to the repository, and only for the commit that stood there when it was given. Reacts with
     eyes and dispatches the evaluation, or says what is wrong. A comment that is not to us is passed over.

@@ -89,7 +89,7 @@ def _top(page: Page, facts: Facts, newest: Sha | None) -> Iterator[str]:
     yield ""
     if newest is not None and facts.head is not None and newest != facts.head:
         yield (f"**Out of date**: this is about {code(facts.head[:7])}, and the head is now {code(newest[:7])}. "
-               f"Comment `/scylla evaluate {facts.experiment} {newest[:10]}` to evaluate that.\n")  # fmt: skip
+               f"Comment `{_order(facts)} {newest[:10]}` to evaluate that.\n")  # fmt: skip
     yield " · ".join(_facts(page, facts))
     if facts.from_fork:
         yield ("\nThe numbers come from a job of the fork, which has no rights in this repository and can say what it "
@@ -118,8 +118,13 @@ def _base(facts: Facts) -> str:
     return " ".join(filter(None, (name, code(facts.base[:7]) if facts.base else "")))
 
 
+def _order(facts: Facts) -> str:
+    """What was asked for in a comment, or would be."""
+    return f"/scylla {'compare' if facts.base else 'evaluate'} {facts.experiment}"
+
+
 def _bottom(report: Report, facts: Facts, past: Sequence[Past]) -> Iterator[str]:
-    again = f"/scylla evaluate {facts.experiment}"
+    again = _order(facts)
     yield from fold("Run it again", (
         f"On this pull request, as a comment of its own: `{again} --only '*--ARM--*' --repetitions 5`",
         "", f"On your machine: `scylla-gha evaluate {facts.experiment}`; why a trial failed: `scylla-gha show CELL`",

@@ -49,7 +49,10 @@ def test_what_earlier_attempts_cost_is_spent(shop: Shop, tmp_path: Path) -> None
     shop.env |= claude_environment(tmp_path, tell("ok"))
     shop.plan("--done", str(tmp_path / "past.jsonl"), "--most-shards", "1")
     plan = Plan.model_validate_json((shop.run / "plan.json").read_text())
-    write_lines(tmp_path / "done.jsonl", [make_result(plan.cells[0], experiment="greet", usd=1.0)])
+    write_lines(
+        tmp_path / "done.jsonl",
+        [make_result(plan.cells[0], experiment="greet", usd=1.0, judging=plan.judging[plan.cells[0].scenario])],
+    )
     said, _ = shop.cell(0, "--done", str(tmp_path / "done.jsonl"), attempt=2)
     assert said.code == 6
     assert "is spent: the rows that are there cost $1.00" in said.err

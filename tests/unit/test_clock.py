@@ -4,8 +4,8 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "scylla_gha"
-# The date until which a provider asks to wait, and the age of a stored trial: dates, which are of the wall clock.
-DATES = {"gateway/limiter.py", "cli/planning.py"}
+# The date until which a provider or GitHub asks to wait, and the age of a stored trial: dates are of the wall clock.
+DATES = {"gateway/limiter.py", "github/channel.py", "cli/planning.py"}
 
 
 def test_no_duration_is_a_difference_of_the_wall_clock() -> None:

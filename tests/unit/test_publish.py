@@ -62,5 +62,6 @@ def test_a_pull_request_is_not_the_branch_that_the_workflow_ran_on(tmp_path: Pat
 def test_a_target_must_be_named(tmp_path: Path) -> None:
     said = scylla("publish", "demo", cwd=tmp_path)
     assert (said.code, "say where to, e.g. --branch scylla-results" in said.err) == (3, True)
+    reported(tmp_path / "runs" / "demo")
     bad = scylla("publish", "demo", "--branch", BRANCH, "--run", "../x", cwd=tmp_path)
     assert (bad.code, "--run ../x: 'demo' and '../x' become names of folders" in bad.err) == (3, True)

@@ -111,7 +111,7 @@ def test_over_the_limit_the_counts_stay_and_what_is_left_out_is_named() -> None:
     assert "**120 planned, 120 ran, 120 judged, 120 scored**" in text
     assert "Left out: matrix of 200 scenarios and 6 arms" in text
     assert "**Missing: 500**" in text
-    assert "/scylla evaluate demo" in text
+    assert "/scylla compare demo" in text
 
 
 def test_even_the_worst_names_leave_verdict_and_counts() -> None:
@@ -133,7 +133,7 @@ def test_even_the_worst_names_leave_verdict_and_counts() -> None:
 def test_a_head_that_moved_is_said_and_how_to_evaluate_it() -> None:
     text = comment(LOSS, facts(), newest="f" * 40)
     assert "**Out of date**: this is about `a1b2c3d`, and the head is now `fffffff`." in text
-    assert "/scylla evaluate demo ffffffffff" in text
+    assert "/scylla compare demo ffffffffff" in text
     assert "Out of date" not in comment(LOSS, facts(), newest=HEAD)
 
 
