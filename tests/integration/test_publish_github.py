@@ -73,7 +73,7 @@ def test_a_fork_posts_through_the_second_phase(job: Job) -> None:
 @pytest.mark.parametrize(
     ("args", "env", "code", "why"),
     [
-        ((), {}, 3, "say where to, with --pull or --check"),
+        ((), {}, 3, "say where to, e.g. --branch scylla-results, --pull or --check"),
         (("--check", "main"), {}, 2, "is no commit in full"),
         (("--check", HEAD, "--suite", "A B"), {}, 3, "--suite 'A B'"),
         (("--check", HEAD), {"GITHUB_TOKEN": ""}, 3, "GITHUB_TOKEN is not set"),
