@@ -18,11 +18,6 @@ def annotation(level: Level, message: str, title: str = "") -> str:
     return f"::{level}{given}::{_data(message)}"
 
 
-def masks(secret: str) -> list[str]:
-    """The commands that make the runner hide a value, line by line, since it looks at one line of a log at a time."""
-    return [f"::add-mask::{_data(line.strip())}" for line in secret.splitlines() if line.strip()]
-
-
 def harmless(text: str) -> str:
     """Text of strangers as it may be printed in a step: nothing in it is a command. It looks the same to a reader."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""The runner's files: what a step writes there is the job's outputs, or the environment of the next steps."""
+"""The runner's files: what a step writes there is the job's outputs."""
 
 import re
 import secrets
@@ -10,9 +10,6 @@ from scylla_gha.errors import ConfigError
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _MOST_CHARACTERS: Final = 500_000  # a job's outputs are 1 MB in UTF-16 together; one above it would be lost in silence
-_STEERING: Final = re.compile(
-    r"(GITHUB|RUNNER|ACTIONS|LD|DYLD)_.*|PYTHON.*|PATH|HOME|CI|NODE_OPTIONS|BASH_ENV|ENV|SHELL|IFS"
-)
 
 
 def set_outputs(file: Path, values: Mapping[str, str]) -> None:
@@ -29,18 +26,6 @@ def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> None
     place = environ.get("GITHUB_OUTPUT", "")
     if place:
         set_outputs(Path(place), values)
-
-
-def set_environment(file: Path, values: Mapping[str, str]) -> None:
-    """Set variables of the next steps; `file` is the runner's GITHUB_ENV.
-
-    Raises:
-        ConfigError: as above, or a variable would change how the next steps' programs are found or started.
-    """
-    for name in values:
-        if _STEERING.fullmatch(name.upper()):
-            raise ConfigError(f"{name}: steers what the next steps start, and is not set for them; take another name")
-    _append(file, values)
 
 
 def _append(file: Path, values: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support import git_server, github_api
-from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, git, once
+from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, git
 from tests.support.command import scylla
 from tests.support.repository import environment, make_repository
 from tests.support.rows import TIMES
@@ -55,12 +55,6 @@ def run_all(folder: Path) -> None:
     (folder / "checks.json").write_text(json.dumps(github.checks))
 
 
-@pytest.fixture(scope="session")
-def flow(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    base = tmp_path_factory.getbasetemp()
-    return once(base if worker_id == "master" else base.parent, "workflows", run_all)
-
-
 def outputs(ran: Ran) -> dict[str, str]:
     """What the workflow gave to the one that called it."""
     told = "".join(line.text for line in ran.lines if line.job == "after" and line.is_output)
@@ -72,7 +66,7 @@ def rows(place: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in place.read_text().splitlines()]
 
 
-def test_a_job_that_fails_costs_its_own_cells_and_the_report_names_them(flow: Path) -> None:
+def a_job_that_fails_costs_its_own_cells_and_the_report_names_them(flow: Path) -> None:
     ran = Ran.load(flow / "first.json")
     assert ran.ended == {"plan": "succeeded", "cell 0": "succeeded", "cell 1": "failed", "report": "succeeded"}
     assert "::set-output:: missing=1" in ran.log("report")  # act runs nothing after a called workflow that failed
@@ -81,7 +75,7 @@ def test_a_job_that_fails_costs_its_own_cells_and_the_report_names_them(flow: Pa
     assert len(rows(flow / "artifacts-7001/scylla-report-greet-1/results.jsonl")) == 1
 
 
-def test_running_again_fills_the_hole_and_nothing_else(flow: Path) -> None:
+def running_again_fills_the_hole_and_nothing_else(flow: Path) -> None:
     ran = Ran.load(flow / "again.json")
     assert {name for name in ran.ended if name.startswith("cell")} == {"cell 0"}
     assert set(ran.ended.values()) == {"succeeded"}
@@ -91,9 +85,9 @@ def test_running_again_fills_the_hole_and_nothing_else(flow: Path) -> None:
     assert (found["agent_usd"], found["judge_usd"]) == ("0.0000", "0.0000")
 
 
-def test_the_rows_are_those_of_the_same_experiment_on_one_machine(flow: Path, tmp_path: Path) -> None:
-    root = make_repository(tmp_path / "repo").root
-    assert scylla("evaluate", "greet", cwd=root, env=environment(tmp_path)).code == 0
+def the_rows_are_those_of_the_same_experiment_on_one_machine(flow: Path) -> None:
+    root = make_repository(flow / "here" / "repo").root
+    assert scylla("evaluate", "greet", cwd=root, env=environment(flow / "here")).code == 0
     here = rows(root / "runs/greet/results.jsonl")
     there = rows(flow / "artifacts-7001/scylla-report-greet-2/results.jsonl")
     differ = {*TIMES, "attempt", "versions"}
@@ -102,26 +96,26 @@ def test_the_rows_are_those_of_the_same_experiment_on_one_machine(flow: Path, tm
     ]
 
 
-def test_a_later_run_takes_all_rows_from_the_results_branch_and_reports(flow: Path) -> None:
+def a_later_run_takes_all_rows_from_the_results_branch_and_reports(flow: Path) -> None:
     ran = Ran.load(flow / "reused.json")
     assert ran.ended == {"plan": "succeeded", "report": "succeeded"}
     assert "2 rows are taken over" in ran.log("plan")
     assert len(rows(flow / "services/artifacts/scylla-report-greet-1/results.jsonl")) == 2
 
 
-def test_every_report_is_on_the_results_branch(flow: Path) -> None:
+def every_report_is_on_the_results_branch(flow: Path) -> None:
     names = git(flow / "services/git/octo-org/app.git", "ls-tree", "-r", "--name-only", "scylla-results")
     assert all(f"{run}" in names for run in ("7001-1", "7001-2", "7002-1"))
 
 
-def test_a_check_run_says_it_at_the_commit(flow: Path) -> None:
+def a_check_run_says_it_at_the_commit(flow: Path) -> None:
     head = git(flow / "repo", "rev-parse", "HEAD")
     checks = json.loads((flow / "checks.json").read_text())
     assert checks
     assert {check["head_sha"] for check in checks} == {head}
 
 
-def test_the_artifacts_are_what_the_jobs_hand_on(flow: Path) -> None:
+def the_artifacts_are_what_the_jobs_hand_on(flow: Path) -> None:
     assert {path.name for path in (flow / "artifacts-7001").iterdir()} == {
         "scylla-plan-greet-1", "scylla-rows-greet-000-1", "scylla-trials-greet-000-1", "scylla-trials-greet-001-1",
         "scylla-report-greet-1", "scylla-plan-greet-2", "scylla-rows-greet-000-2", "scylla-trials-greet-000-2",
@@ -133,13 +127,34 @@ def test_the_artifacts_are_what_the_jobs_hand_on(flow: Path) -> None:
     }
 
 
-def test_the_key_is_in_no_log_and_in_no_artifact(flow: Path) -> None:
+def the_key_is_in_no_log_and_in_no_artifact(flow: Path) -> None:
     for name in ("first", "again", "reused"):
         assert KEY not in Ran.load(flow / f"{name}.json").log()
     kept = [path for top in ("services", "artifacts-7001") for path in (flow / top).rglob("*") if path.is_file()]
     assert not any(KEY.encode() in path.read_bytes() for path in kept)
 
 
-def test_the_toolkit_is_the_commit_of_the_workflow(flow: Path) -> None:
+def the_toolkit_is_the_commit_of_the_workflow(flow: Path) -> None:
     ran = Ran.load(flow / "again.json")
     assert f"/act/actions/{TOOLKIT.replace('/', '-')}-.github-actions-setup@{REF}" in ran.log("plan")
+
+
+# One test: what is looked at comes from one run, which takes long, and which no second process should wait for.
+CHECKS = (
+    a_job_that_fails_costs_its_own_cells_and_the_report_names_them,
+    running_again_fills_the_hole_and_nothing_else,
+    the_rows_are_those_of_the_same_experiment_on_one_machine,
+    a_later_run_takes_all_rows_from_the_results_branch_and_reports,
+    every_report_is_on_the_results_branch,
+    a_check_run_says_it_at_the_commit,
+    the_artifacts_are_what_the_jobs_hand_on,
+    the_key_is_in_no_log_and_in_no_artifact,
+    the_toolkit_is_the_commit_of_the_workflow,
+)
+
+
+def test_what_the_run_shows(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    run_all(tmp_path)
+    for check in CHECKS:
+        with subtests.test(check.__name__):
+            check(tmp_path)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.seeding.cache import cache_root
-from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, once
+from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow
 from tests.support.engine import found_by
 from tests.support.hello import hello
 from tests.support.provider import serve
@@ -59,41 +59,51 @@ def run_all(folder: Path) -> None:
     (folder / "asked.json").write_text(json.dumps(asked))
 
 
-@pytest.fixture(scope="session")
-def flow(tmp_path_factory: pytest.TempPathFactory, worker_id: str, running_engine: None) -> Path:  # noqa: ARG001
-    base = tmp_path_factory.getbasetemp()
-    return once(base if worker_id == "master" else base.parent, "workflows-claude", run_all)
-
-
 def row(flow: Path) -> dict[str, Any]:
     (line,) = (flow / "services/artifacts/scylla-report-hello-1/results.jsonl").read_text().splitlines()
     found: dict[str, Any] = json.loads(line)
     return found
 
 
-def test_it_passes_in_a_container(flow: Path) -> None:
+def it_passes_in_a_container(flow: Path) -> None:
     assert set(Ran.load(flow / "ran.json").ended.values()) == {"succeeded"}
     found = row(flow)
     assert (found["outcome"], found["passed"], found["sandbox"]) == ("completed", True, "docker")
 
 
-def test_agent_and_judges_asked_the_provider_with_the_key_of_the_secret(flow: Path) -> None:
+def agent_and_judges_asked_the_provider_with_the_key_of_the_secret(flow: Path) -> None:
     asked = json.loads((flow / "asked.json").read_text())
     assert set(asked["keys"]) == {KEY}
     assert {"claude-sonnet-5", "claude-opus-5"} <= set(asked["models"])
 
 
-def test_the_key_is_nowhere_else(flow: Path) -> None:
+def the_key_is_nowhere_else(flow: Path) -> None:
     assert KEY not in Ran.load(flow / "ran.json").log()
     kept = [path for path in (flow / "services").rglob("*") if path.is_file()]
     assert len(kept) > 20
     assert not any(KEY.encode() in path.read_bytes() for path in kept if path.suffix != ".tar")
 
 
-def test_the_layers_that_were_planned_with_went_to_the_cell_by_the_cache(flow: Path) -> None:
+def the_layers_that_were_planned_with_went_to_the_cell_by_the_cache(flow: Path) -> None:
     (kept,) = (flow / "services/caches").glob("scylla-gha-layers-*")
     assert len(list(kept.glob("*.tar"))) >= 3
     layers = {path.name for path in (cache_root() / "layers").glob("*.tar")}
     assert {path.name for path in kept.glob("*.tar")} <= layers
     log = Ran.load(flow / "ran.json").log("cell")
     assert f"{len(list(kept.glob('*.tar')))} layers taken over" in log
+
+
+# One test: what is looked at comes from one run, which takes long, and which no second process should wait for.
+CHECKS = (
+    it_passes_in_a_container,
+    agent_and_judges_asked_the_provider_with_the_key_of_the_secret,
+    the_key_is_nowhere_else,
+    the_layers_that_were_planned_with_went_to_the_cell_by_the_cache,
+)
+
+
+def test_what_the_run_shows(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    run_all(tmp_path)
+    for check in CHECKS:
+        with subtests.test(check.__name__):
+            check(tmp_path)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support import git_server, github_api
-from tests.support.act import REPOSITORY, ROOT, Actions, Ran, actions, add_workflow, git, once
+from tests.support.act import REPOSITORY, ROOT, Actions, Ran, actions, add_workflow, git
 from tests.support.repository import make_repository
 
 FORK = "stranger/app"
@@ -58,26 +58,20 @@ def _fork(one: Actions, github: github_api.State) -> None:
     second.save(one.folder / "posted.json")
 
 
-@pytest.fixture(scope="session")
-def flow(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    base = tmp_path_factory.getbasetemp()
-    return once(base if worker_id == "master" else base.parent, "workflows-phases", run_all)
-
-
-@pytest.fixture
-def said(flow: Path) -> dict[str, Any]:
+def said_of(flow: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((flow / "said.json").read_text())
     return found
 
 
-def test_a_forks_run_asks_nothing_of_github_and_leaves_one_file(flow: Path) -> None:
+def a_forks_run_asks_nothing_of_github_and_leaves_one_file(flow: Path) -> None:
     assert set(Ran.load(flow / "fork.json").ended.values()) == {"succeeded"}
     assert json.loads((flow / "asked.json").read_text()) == []
     left = flow / "artifacts-7001/scylla-pending-greet-1"
     assert [path.name for path in left.iterdir()] == ["pending.json"]
 
 
-def test_the_second_phase_posts_it(flow: Path, said: dict[str, Any]) -> None:
+def the_second_phase_posts_it(flow: Path) -> None:
+    said = said_of(flow)
     assert Ran.load(flow / "posted.json").ended == {"publish": "succeeded"}
     (comment,) = said["comments"]
     assert "greet" in comment
@@ -85,10 +79,26 @@ def test_the_second_phase_posts_it(flow: Path, said: dict[str, Any]) -> None:
     assert head in {check["head_sha"] for check in said["checks"]}
 
 
-def test_without_a_regression_nothing_is_measured_again_and_no_issue_opened(flow: Path, said: dict[str, Any]) -> None:
+def without_a_regression_nothing_is_measured_again_and_no_issue_opened(flow: Path) -> None:
+    said = said_of(flow)
     ran = Ran.load(flow / "regression.json")
     assert ran.ended == {"plan": "succeeded", "cell 0": "succeeded", "cell 1": "succeeded", "report": "succeeded",
                          "look": "succeeded"}  # fmt: skip
     assert said["issues"] == []
     names = git(flow / "services/git" / f"{REPOSITORY}.git", "ls-tree", "-r", "--name-only", "scylla-results")
     assert "7003-1" in names
+
+
+# One test: what is looked at comes from one run, which takes long, and which no second process should wait for.
+CHECKS = (
+    a_forks_run_asks_nothing_of_github_and_leaves_one_file,
+    the_second_phase_posts_it,
+    without_a_regression_nothing_is_measured_again_and_no_issue_opened,
+)
+
+
+def test_what_the_run_shows(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    run_all(tmp_path)
+    for check in CHECKS:
+        with subtests.test(check.__name__):
+            check(tmp_path)

@@ -4,14 +4,13 @@ What act cannot take is rendered away in a copy: `$/` becomes a named repository
 `deployment` are left out. Actions that need GitHub's services are stood in for by small ones of our own (`stand_ins/`).
 """
 
-import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -183,7 +182,7 @@ def actions(folder: Path, repository: Path) -> Actions:
     for path in (toolkit / ".github").rglob("*.yml"):
         path.write_text(rendered(path.read_text()))
     made = Actions(folder, repository)
-    tools = folder.parent / "tool_cache"  # of all runs of a session, as on a runner that is kept
+    tools = folder.parent / "tool_cache"  # of all runs of a test process, as on a runner that is kept
     tools.mkdir(exist_ok=True)
     (folder / "home/.cache/act").mkdir(parents=True)
     (folder / "home/.cache/act/tool_cache").symlink_to(tools)
@@ -193,19 +192,6 @@ def actions(folder: Path, repository: Path) -> Actions:
     git(repository, "init", "-q", "-b", "main")
     git(repository, "remote", "add", "origin", f"https://github.com/{REPOSITORY}.git")
     return made
-
-
-def once(base: Path, name: str, make: Callable[[Path], None]) -> Path:
-    """What takes long is made by one test process for all of a session; its folder."""
-    folder = base / name
-    with (base / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "made").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            make(folder)
-            (folder / "made").touch()
-    return folder
 
 
 def rendered(text: str) -> str:

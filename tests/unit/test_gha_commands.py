@@ -1,6 +1,6 @@
 import pytest
 
-from scylla_gha.gha.commands import annotation, harmless, masks
+from scylla_gha.gha.commands import annotation, harmless
 
 
 @pytest.mark.parametrize(
@@ -16,11 +16,6 @@ from scylla_gha.gha.commands import annotation, harmless, masks
 def test_an_annotation_is_one_line_whatever_is_in_it(message: str, title: str, expected: str) -> None:
     assert annotation("error", message, title) == expected
     assert "\n" not in expected
-
-
-def test_each_line_of_a_secret_is_masked() -> None:
-    assert masks("one\n\n  two%\r\nthree ") == ["::add-mask::one", "::add-mask::two%25", "::add-mask::three"]
-    assert masks(" \n") == []
 
 
 @pytest.mark.parametrize(

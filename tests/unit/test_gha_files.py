@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.gha.files import set_environment, set_outputs, write_outputs
+from scylla_gha.gha.files import set_outputs, write_outputs
 from tests.support.actions import read_outputs, read_values
 
 
@@ -56,20 +56,6 @@ def test_a_value_that_would_not_arrive_is_refused(file: Path, value: str, said: 
     with pytest.raises(ConfigError, match=said):
         set_outputs(file, {"x": value})
     assert not file.exists()
-
-
-@pytest.mark.parametrize(
-    "name", ["PATH", "LD_PRELOAD", "GITHUB_TOKEN", "NODE_OPTIONS", "BASH_ENV", "PYTHONPATH", "path"]
-)
-def test_what_steers_the_next_steps_is_not_set(file: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match=f"{name}: steers what the next steps start"):
-        set_environment(file, {name: "x"})
-    assert not file.exists()
-
-
-def test_other_variables_are_set(file: Path) -> None:
-    set_environment(file, {"SCYLLA_CACHE": "/tmp/x"})
-    assert read_values(file.read_text()) == {"SCYLLA_CACHE": "/tmp/x"}
 
 
 def test_outside_of_actions_no_output_is_written(tmp_path: Path) -> None:
