@@ -16,6 +16,7 @@ from tests.support.pages import PAGES, ROOT, anchors, commands, links, yaml_part
 from tests.support.repository import environment
 
 EVALUATE = ROOT / ".github/workflows/evaluate.yml"
+REUSABLE = {".github/workflows/evaluate.yml", ".github/workflows/regression.yml"}
 WORKFLOWS = {Path(file.path).name: yaml.safe_load(file.content) for file in workflow_files("app", DEFAULT)}
 
 
@@ -97,11 +98,11 @@ def callers() -> dict[str, dict[Any, Any]]:
 
 @pytest.mark.parametrize("name", callers())
 def test_a_caller_gives_what_the_reusable_workflow_takes(name: str) -> None:
-    job = callers()[name]["jobs"]["evaluate"]
-    uses = job["uses"]
-    file, _, ref = uses.partition("@")
-    assert (file, ref in {DEFAULT.ref, "<commit>"}) == (f"{DEFAULT.repository}/.github/workflows/evaluate.yml", True)
-    reusable = yaml.safe_load(EVALUATE.read_text())
+    (job,) = callers()[name]["jobs"].values()
+    file, _, ref = job["uses"].partition("@")
+    place = file.removeprefix(f"{DEFAULT.repository}/")
+    assert (place in REUSABLE, ref in {DEFAULT.ref, "<commit>"}) == (True, True)
+    reusable = yaml.safe_load((ROOT / place).read_text())
     call = reusable[True]["workflow_call"]
     assert job["with"].keys() <= call["inputs"].keys()
     assert job["secrets"].keys() <= call["secrets"].keys()
@@ -114,7 +115,7 @@ def test_what_a_page_tells_to_uncomment_is_there() -> None:
     texts = {file.path: file.content.decode() for file in workflow_files("app", DEFAULT)}
     parts = {"on-a-schedule.md": (PATH, "schedule"), "by-a-comment.md": (COMMENT_PATH, "issue_comment")}
     for page, (path, event) in parts.items():
-        (shown,) = (part for page_path in PAGES if page_path.name == page for part in yaml_parts(page_path))
+        shown, *_ = (part for page_path in PAGES if page_path.name == page for part in yaml_parts(page_path))
         bare = re.sub(r"^(\s*)# (?=\s*(schedule|- cron|issue_comment|types))", r"\1", texts[path], flags=re.MULTILINE)
         assert yaml.safe_load(bare)[True][event] == shown[True][event]
 
