@@ -9,6 +9,7 @@ from scylla_gha.cli.access import reach, require_access
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import Gateway
@@ -118,7 +119,7 @@ def test_nobody_who_needs_it_no_gateway(journey_of: Any) -> None:
 )
 def test_the_gateway_runs_as_long_as_it_is_needed(journey_of: Any, agent: ShellAgent, judges: tuple[str, ...]) -> None:
     journey = journey_of(agent, judges=judges)
-    journey.library = journey.library.here(journey.library.roots[0])  # the judges' wording is the toolkit's
+    journey.sources = Sources(journey.library.here(journey.library.roots[0]))  # the judges' wording is the toolkit's
     with reach(journey, Tape()):
         assert journey.gateway.alive
         assert bool(journey.court) == bool(judges)
