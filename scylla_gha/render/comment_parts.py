@@ -79,7 +79,8 @@ def _rank(page: Page, one: Comparison) -> tuple[int, float]:
 
 def _costs(page: Page) -> dict[str, Contrast]:
     found = page.analysis.contrasts if page.analysis else ()
-    return {one.arm: one for one in found if one.metric == "usd" and one.baseline == page.baseline}
+    held = {one.arm: one.baseline for one in page.report.comparisons}
+    return {one.arm: one for one in found if one.metric == "usd" and one.baseline == held.get(one.arm)}
 
 
 def _row(page: Page, one: Comparison, arm: ArmSummary | None, cost: Contrast | None, facts: Facts) -> Sequence[str]:
@@ -132,14 +133,12 @@ def flips(page: Page, *, worse: bool) -> Part:
 
 
 def _flips(page: Page, *, worse: bool) -> Iterator[tuple[float, str, str, str, str]]:
-    shown = [one.arm for one in page.report.comparisons]
     for row in page.report.scenarios:
-        before, judged = row.passed.get(page.baseline, (0, 0))
-        for arm in shown if judged else ():
-            passed, of = row.passed.get(arm, (0, 0))
-            change_of = passed / of - before / judged if of else 0.0
+        for one in page.report.comparisons:
+            (before, judged), (passed, of) = (row.passed.get(arm, (0, 0)) for arm in (one.baseline, one.arm))
+            change_of = passed / of - before / judged if of and judged else 0.0
             if (change_of < 0) if worse else (change_of > 0):
-                yield -abs(change_of), row.scenario, arm, f"{before}/{judged}", f"{passed}/{of}"
+                yield -abs(change_of), row.scenario, one.arm, f"{before}/{judged}", f"{passed}/{of}"
 
 
 def missing(page: Page, facts: Facts) -> Part:  # noqa: ARG001 parts have one form

@@ -5,6 +5,7 @@ from typing import Any
 
 from scylla_gha.aggregate import aggregate
 from scylla_gha.cli.analysing import analysis_of
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.posting import Entrant, Facts, Past, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Outcome
@@ -18,9 +19,13 @@ REPETITIONS = 5
 
 @dataclasses.dataclass(frozen=True)
 class Made:
-    """What a made run is like: how many of five tries pass, by arm; cells without a trial, and faults of others."""
+    """What a made run is like: how many of five tries pass, by arm; cells without a trial, and faults of others.
+
+    `against` says what arms are held against, where that is not the first one for all.
+    """
 
     passes: dict[str, tuple[int, ...]]
+    against: dict[str, str] = dataclasses.field(default_factory=dict)
     missing: int = 0
     faults: int = 0
 
@@ -47,6 +52,8 @@ def report_of(made: Made) -> Report:
         )
     experiment = make_experiment(question="Does the head do worse?", repetitions=REPETITIONS, baseline=names[0])
     plan = make_plan(*cells, experiment=experiment)
+    arms = tuple(Arm(id=name, agent="cli", version="1", against=made.against.get(name)) for name in names)
+    plan = plan.model_copy(update={"arms": arms})
     return aggregate(plan, rows, analyse=analysis_of(plan))
 
 

@@ -146,6 +146,18 @@ def test_the_rows_are_worst_first_and_ten_at_most() -> None:
     assert "and 4 more arms, in the report" in table
 
 
+def test_two_changes_are_each_held_against_what_they_change() -> None:
+    arms: dict[str, tuple[int, ...]] = {"a.cli.m": GOOD, "a.cli.m.head": POOR, "b.cli.m": POOR, "b.cli.m.head": GOOD}
+    made = report_of(Made(arms, against={"a.cli.m.head": "a.cli.m", "b.cli.m.head": "b.cli.m"}))
+    text = comment(made, facts())
+    worse, better = [line for line in text.splitlines() if re.match(r"\| [ab]\.cli\.m\.head \|", line)][:2]
+    assert worse.startswith("| a.cli.m.head | ▼ worse | 20 % | -73.3 points |")
+    assert better.startswith("| b.cli.m.head | ▲ better | 93 % | +73.3 points |")
+    assert all(re.search(r"\| x[01]\.\d\d ", row) for row in (worse, better)), "what a trial costs, against its own"
+    assert "Scenarios that went worse: 12" in text
+    assert "Scenarios that went better: 12" in text
+
+
 def test_earlier_verdicts_are_shown_with_their_runs() -> None:
     assert "| [run](https://github.com/octo-org/app/actions/runs/99) |" in CASES["comment-loss.md"]
 
