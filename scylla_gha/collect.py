@@ -1,7 +1,6 @@
 """collect: the records of a run's cells become rows, and what is missing is named."""
 
 import functools
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +21,8 @@ from scylla_gha.model.judgment import Judgment, judging_digest, judgment_key
 from scylla_gha.model.plan import Cell, Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import Packing
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
-from scylla_gha.shelves import Shelves
+from scylla_gha.shelves import Shelves, stored_packing
 from scylla_gha.store import (
     CellFolder,
     RunFolder,
@@ -85,7 +83,7 @@ def collect_from(plan: Plan, folder: RunFolder, source: Path, attempt: int | Non
     Raises:
         ConfigError: there is no `shards.json`, it is of another plan, or a reused row is none.
     """
-    packing = _packing(folder)
+    packing = stored_packing(folder)
     limits = Limits()
     door = Door(plan, packing, attempt, limits)
     found = gather(source, door, room(packing, attempt or _MOST_ATTEMPTS, limits))
@@ -110,17 +108,6 @@ def _note(unstarted: dict[str, str], folder: RunFolder) -> None:
         write_record(folder.unstarted, Unstarted(cells=unstarted))
     else:
         folder.unstarted.unlink(missing_ok=True)
-
-
-def _packing(folder: RunFolder) -> Packing:
-    place = Shelves(folder.root).packing
-    packing = read_record(place, Packing)
-    if packing is None:
-        raise ConfigError(f"{place}: there is no such file; it comes from `scylla-gha plan --github`")
-    if packing.plan != hashlib.sha256(folder.plan.read_bytes()).hexdigest():
-        raise ConfigError(f"{place}: is of another plan than {folder.plan.name} beside it; take both from the "
-                          "same `scylla-gha plan --github`")  # fmt: skip
-    return packing
 
 
 def _reused(plan: Plan, folder: RunFolder) -> Iterator[Result]:

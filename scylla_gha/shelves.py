@@ -10,10 +10,13 @@ runs/<experiment>/
 ```
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from scylla_gha.model.shards import shard_name
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.shards import Packing, shard_name
+from scylla_gha.store import RunFolder, read_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +55,19 @@ class Shelves:
     def shard(self, number: int) -> ShardShelf:
         """The folder of a shard."""
         return ShardShelf(self.root / "shards" / shard_name(number))
+
+
+def stored_packing(folder: RunFolder) -> Packing:
+    """The wave that a run's folder holds.
+
+    Raises:
+        ConfigError: there is none, or it is of another plan than the one beside it.
+    """
+    place = Shelves(folder.root).packing
+    packing = read_record(place, Packing)
+    if packing is None:
+        raise ConfigError(f"{place}: there is no such file; `scylla-gha plan {folder.root.name} --github` writes it")
+    if packing.plan != hashlib.sha256(folder.plan.read_bytes()).hexdigest():
+        raise ConfigError(f"{place}: is of another plan than {folder.plan.name} beside it; take both files from the "
+                          "same plan job")  # fmt: skip
+    return packing

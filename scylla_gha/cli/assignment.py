@@ -1,6 +1,5 @@
 """What one job of a workflow run is to do: its cells of the stored plan, with its part of the budgets."""
 
-import hashlib
 from dataclasses import dataclass
 
 from scylla_gha.cli.options import many_records, stored_plan
@@ -8,8 +7,8 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.shards import Packing, Shard
 from scylla_gha.packing import account_for
-from scylla_gha.shelves import Shelves
-from scylla_gha.store import RunFolder, read_record
+from scylla_gha.shelves import Shelves, stored_packing
+from scylla_gha.store import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +28,13 @@ def assignment(folder: RunFolder, number: int) -> Assignment:
         ConfigError: there is no plan, no packing, or no such shard in it; or the packing is of another plan.
     """
     whole = stored_plan(folder)
-    path = Shelves(folder.root).packing
-    packing = read_record(path, Packing)
-    if packing is None:
-        raise ConfigError(f"{path}: there is no such file; `scylla-gha plan {folder.root.name} --github` writes it")
-    if packing.plan != hashlib.sha256(folder.plan.read_bytes()).hexdigest():
-        raise ConfigError(f"{path}: is of another plan than {folder.plan.name} beside it; take both files from the "
-                          "same plan job")  # fmt: skip
+    packing = stored_packing(folder)
     account_for(packing, whole)
     shard = next((each for each in packing.shards if each.number == number), None)
     if shard is None:
         last = len(packing.shards) - 1
         has = f"has the shards 0 to {last}" if packing.shards else "has no shard: all rows were taken over"
-        raise ConfigError(f"--shard {number}: {path} {has}")
+        raise ConfigError(f"--shard {number}: {Shelves(folder.root).packing} {has}")
     return Assignment(_part(whole, shard), packing, shard)
 
 

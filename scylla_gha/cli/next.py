@@ -54,4 +54,4 @@ def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, even
                               "that name; plan with another --campaign")  # fmt: skip
         run = dispatch(channel, workflow, tag, inputs)
     write_outputs(os.environ, {"dispatched": "true", "run": run.html_url})
-    click.echo(f"wave {wave.number + 1} of {wave.campaign}: {run.html_url}", err=True)
+    click.echo(f"wave {wave.wave + 1} of {wave.campaign}: {run.html_url}", err=True)

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Final
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.events import DispatchEvent, read_event
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
+from scylla_gha.model.shards import Packing
+from scylla_gha.shelves import stored_packing
 from scylla_gha.store import RunFolder
 
 _CAMPAIGN: Final = re.compile(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
@@ -22,17 +22,6 @@ _INPUTS: Final = {
 }  # fmt: skip
 
 
-class Wave(BaseModel):
-    """What `shards.json` says of this wave, as far as it matters here."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    campaign: str
-    number: Annotated[int, Field(ge=1, alias="wave")] = 1
-    left: tuple[str, ...] = ()
-    reused: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Remaining:
     """USD of the budget that are left; None: there is no budget. `unknown` counts trials whose cost is not known."""
@@ -41,31 +30,25 @@ class Remaining:
     unknown: int = 0
 
 
-def read_wave(folder: RunFolder) -> Wave:
+def read_wave(folder: RunFolder) -> Packing:
     """This wave.
 
     Raises:
         ConfigError: it was not planned in waves, or its campaign's name can be no tag.
     """
-    place = folder.root / "shards.json"
-    try:
-        wave = Wave.model_validate_json(place.read_bytes())
-    except FileNotFoundError:
-        raise ConfigError(f"{place}: is not there; `scylla-gha plan {folder.root.name} --github` writes it") from None
-    except ValidationError as error:
-        raise ConfigError(f"{place}: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
+    wave = stored_packing(folder)
     if not _CAMPAIGN.fullmatch(wave.campaign) or wave.campaign.endswith(".lock"):
-        raise ConfigError(f"{place}: campaign {wave.campaign!r} can be no tag; plan with another --campaign")
+        raise ConfigError(f"campaign {wave.campaign!r} can be no tag; plan with another --campaign")
     return wave
 
 
-def _own(wave: Wave, rows: Iterable[Result]) -> list[Result]:
+def _own(wave: Packing, rows: Iterable[Result]) -> list[Result]:
     """Rows that this wave made itself."""
     taken = set(wave.reused)
     return [row for row in rows if row.cell not in taken]
 
 
-def remaining(plan: Plan, wave: Wave, rows: Iterable[Result]) -> Remaining:
+def remaining(plan: Plan, wave: Packing, rows: Iterable[Result]) -> Remaining:
     """What this wave leaves of its budget; the next one's budget is that."""
     budget = plan.experiment.budget_usd
     if budget is None:
@@ -74,14 +57,14 @@ def remaining(plan: Plan, wave: Wave, rows: Iterable[Result]) -> Remaining:
     return Remaining(budget - sum(each for each in spent if each is not None), spent.count(None))
 
 
-def hindrance(wave: Wave, rows: Iterable[Result], left: Remaining, most_waves: int) -> str | None:
+def hindrance(wave: Packing, rows: Iterable[Result], left: Remaining, most_waves: int) -> str | None:
     """Why no further wave is to be started; None where one is."""
     if not wave.left:
         return "no cell is left"
-    if wave.number >= most_waves:
-        return f"{wave.number} waves are as many as --most-waves allows, and {len(wave.left):,} cells are left"
+    if wave.wave >= most_waves:
+        return f"{wave.wave} waves are as many as --most-waves allows, and {len(wave.left):,} cells are left"
     if not any(row.measures_agent for row in _own(wave, rows)):
-        return f"wave {wave.number} measured nothing, so another one would not either; its rows say why"
+        return f"wave {wave.wave} measured nothing, so another one would not either; its rows say why"
     if left.usd is not None and left.unknown:
         return f"what {left.unknown:,} trials cost is unknown, so the budget cannot be held; run what is left by hand"
     if left.usd is not None and left.usd <= 0:
@@ -89,12 +72,12 @@ def hindrance(wave: Wave, rows: Iterable[Result], left: Remaining, most_waves: i
     return None
 
 
-def inputs_of(plan: Plan, wave: Wave, event: Path | None, usd: float | None) -> dict[str, str]:
+def inputs_of(plan: Plan, wave: Packing, event: Path | None, usd: float | None) -> dict[str, str]:
     """What the next wave is told: as this one was, with its number, its campaign and what is left of the budget."""
     told = read_event(event, DispatchEvent).inputs if event else None
     given = {name: _text(value) for name, value in (told or {}).items() if name in _INPUTS}
     fixed = {"experiment": plan.experiment.id, "epoch": plan.epoch, "campaign": wave.campaign,
-             "wave": str(wave.number + 1), "budget-usd": "" if usd is None else f"{usd:.4f}"}  # fmt: skip
+             "wave": str(wave.wave + 1), "budget-usd": "" if usd is None else f"{usd:.4f}"}  # fmt: skip
     every = [*given.items(), *fixed.items()]
     return {name: value for name, value in every if value}
 

@@ -1,6 +1,5 @@
 """`scylla-gha next`, the real command, against a local server that knows GitHub's API."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,11 @@ from typing import Any
 import pytest
 
 from scylla_gha.model.trial import Outcome
+from scylla_gha.store import write_record
 from tests.support.github_api import State, serving, sha
 from tests.support.jobs import Job
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
+from tests.support.sent import make_packing, plan_digest
 
 SHA = sha("a")
 CELLS = [make_cell("nop", number) for number in (1, 2, 3)]
@@ -25,8 +26,8 @@ def job(tmp_path: Path) -> Iterator[Job]:
 def lay(job: Job, *rows: Any, budget: float | None = None, **wave: Any) -> None:
     plan = make_plan(*CELLS, experiment=make_experiment(budget_usd=budget), epoch="monday")
     job.lay(plan, rows=rows)
-    told = {"campaign": "c-2026", "wave": 1, "left": [CELLS[2].id], "reused": [], "shards": [], **wave}
-    (job.folder.root / "shards.json").write_text(json.dumps(told))
+    told = {"campaign": "c-2026", "wave": 1, "left": (CELLS[2].id,), **wave}
+    write_record(job.folder.root / "shards.json", make_packing((), plan_digest(job.folder), **told))
 
 
 def test_the_next_wave_runs_on_the_first_ones_commit(job: Job) -> None:
@@ -59,7 +60,7 @@ def test_the_next_wave_runs_on_the_first_ones_commit(job: Job) -> None:
 
 def test_a_later_wave_finds_the_tag(job: Job) -> None:
     job.state.refs["refs/tags/scylla/c-2026"] = SHA
-    lay(job, make_result(CELLS[1]), wave=2, reused=[CELLS[0].id])
+    lay(job, make_result(CELLS[1]), wave=2, reused=(CELLS[0].id,))
     assert job.scylla("next", "demo").code == 0
     assert job.state.dispatches[0]["inputs"] == {
         "experiment": "demo", "campaign": "c-2026", "wave": "3", "epoch": "monday",
@@ -77,11 +78,11 @@ def test_a_tag_of_another_commit_stops_it(job: Job) -> None:
 @pytest.mark.parametrize(
     ("rows", "given", "why"),
     [
-        ([make_result(CELLS[0])], {"left": []}, "no cell is left"),
+        ([make_result(CELLS[0])], {"left": ()}, "no cell is left"),
         ([make_result(CELLS[0])], {"wave": 40}, "40 waves are as many as --most-waves allows, and 1 cells are left"),
         ([], {}, "wave 1 measured nothing"),
         ([make_excluded_result(CELLS[0], Outcome.PROVIDER_ERROR)], {}, "wave 1 measured nothing"),
-        ([make_result(CELLS[0])], {"reused": [CELLS[0].id]}, "wave 1 measured nothing"),
+        ([make_result(CELLS[0])], {"reused": (CELLS[0].id,)}, "wave 1 measured nothing"),
         ([make_result(CELLS[0], usd=3.0)], {"budget": 2.0}, "the budget is spent, and 1 cells are left"),
         ([make_result(CELLS[0], usd=None)], {"budget": 2.0}, "what 1 trials cost is unknown"),
     ],
@@ -108,4 +109,4 @@ def test_what_was_not_planned_in_waves_is_told(job: Job) -> None:
     (job.folder.root / "shards.json").unlink()
     assert "`scylla-gha plan demo --github` writes it" in job.scylla("next", "demo").err
     (job.folder.root / "shards.json").write_text("{}")
-    assert "campaign" in job.scylla("next", "demo").err
+    assert "shards.json: not a Packing of this version" in job.scylla("next", "demo").err
