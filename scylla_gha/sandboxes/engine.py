@@ -38,12 +38,16 @@ def connect() -> "APIClient":
     try:
         with socket.socket(socket.AF_UNIX) as probe:  # the client would leave its own open where nobody answers
             probe.connect(host.removeprefix("unix://"))
-        return docker.APIClient(base_url=host, version=_version(host), timeout=_SECONDS)
+        api = docker.APIClient(base_url=host, version=_version(host), timeout=_SECONDS)
     except (OSError, DockerException) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SandboxError(f"no container engine answers at {host} ({why}); start one (on Debian and Ubuntu: "
                         "apt-get install docker.io), join the group docker if it runs but may not be used, or set "
                         "DOCKER_HOST to its socket") from None  # fmt: skip
+    # No proxy leads to a socket; and to look for one in the environment fails where another thread changes that, as
+    # withholding keys does.
+    api.trust_env = False
+    return api
 
 
 @functools.cache

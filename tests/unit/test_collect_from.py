@@ -69,7 +69,7 @@ def test_shards_of_another_plan_are_refused(folder: RunFolder) -> None:
     with pytest.raises(ConfigError, match=r"shards\.json: is of another plan than plan\.json beside it"):
         collect_from(PLAN, folder, folder.root)
     (folder.root / "shards.json").unlink()
-    with pytest.raises(ConfigError, match=r"shards\.json: there is no such file; `scylla-gha plan demo --github` writes it"):
+    with pytest.raises(ConfigError, match=r"shards\.json: there is no such file; `scylla-gha plan demo"):
         collect_from(PLAN, folder, folder.root)
 
 
