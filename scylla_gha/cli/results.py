@@ -66,7 +66,7 @@ def list_(experiment: str | None, remote: str | None, branch: str, last: int, *,
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
-    more = {"complete": entry.complete, "pass_rate": entry.pass_rate, "verdict": entry.verdict, "id": str(entry.name)}
+    more = {"complete": entry.complete, "verdict": entry.verdict, "id": str(entry.name)}
     return {**entry.model_dump(mode="json"), **more}
 
 
@@ -75,8 +75,8 @@ def _table(found: Sequence[Entry]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for column in ("date", "run", "commit", "branch", "verdict", "pass rate", "cells"):
-        table.add_column(column, justify="right" if column in {"pass rate", "cells"} else "left", overflow="fold",
+    for column in ("date", "run", "commit", "branch", "verdict", "passed", "cells"):
+        table.add_column(column, justify="right" if column in {"passed", "cells"} else "left", overflow="fold",
                          no_wrap=column != "branch")  # fmt: skip
     for entry in found:
         table.add_row(*_columns(entry))
@@ -84,11 +84,11 @@ def _table(found: Sequence[Entry]) -> None:
 
 
 def _columns(entry: Entry) -> tuple[str, ...]:
-    origin, counts, rate = entry.origin, entry.counts, entry.pass_rate
+    origin, counts = entry.origin, entry.counts
     return (
         f"{entry.published_at:%Y-%m-%d %H:%M}", str(entry.name), _shown((origin.head or "-")[:9]),
         _shown(origin.branch) if origin.branch else f"#{origin.pull}" if origin.pull else "-",
-        (entry.verdict or "-").replace("_", " "), "-" if rate is None else f"{100 * rate:.1f} %",
+        (entry.verdict or "-").replace("_", " "), f"{entry.passed}/{counts.judged}",
         f"{counts.judged}/{counts.planned}",
     )  # fmt: skip
 

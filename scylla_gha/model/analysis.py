@@ -1,6 +1,6 @@
 """What statistics say of the rows: every number with its uncertainty, its method and whom it speaks of."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -9,6 +9,8 @@ from scylla_gha.model.record import Record
 Target = Literal["these scenarios", "scenarios like these"]
 State = Literal["known", "unknown", "undefined", "infinite"]
 Verdict = Literal["better", "worse", "equivalent", "not_enough_data"]
+# The verdict on several arms is the first of these that any of them has.
+OVERALL: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "better", "equivalent")
 
 
 class Measure(Record):

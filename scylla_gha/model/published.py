@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scylla_gha.model.analysis import Verdict
+from scylla_gha.model.analysis import OVERALL, Verdict
 from scylla_gha.model.record import Record
 from scylla_gha.model.report import Counts
 
@@ -90,12 +90,6 @@ class Entry(Record):
         return not self.only and self.counts.ran == self.counts.planned > 0
 
     @property
-    def pass_rate(self) -> float | None:
-        """Of all judged trials; None without any."""
-        return self.passed / self.counts.judged if self.counts.judged else None
-
-    @property
     def verdict(self) -> Verdict | None:
-        """The worst that was found; None: nothing was compared."""
-        order: tuple[Verdict, ...] = ("worse", "not_enough_data", "equivalent", "better")
-        return next((one for one in order if self.verdicts.get(one)), None)
+        """On all arms together; None: nothing was compared."""
+        return next((one for one in OVERALL if self.verdicts.get(one)), None)

@@ -2,15 +2,13 @@
 
 from typing import Final, Literal
 
-from scylla_gha.model.analysis import Verdict
+from scylla_gha.model.analysis import OVERALL, Verdict
 from scylla_gha.model.posting import Facts
 from scylla_gha.model.report import Report
 from scylla_gha.render.answers import MARKS, Answer, answers, tally
 from scylla_gha.render.page import Page, page_of
 
 Overall = Verdict | Literal["no_baseline"]
-# The verdict on a report of several arms is the first of these that any of them has.
-_ORDER: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "better", "equivalent")
 _CONCLUSIONS: Final[dict[Overall, Literal["success", "failure", "neutral"]]] = {
     "worse": "failure", "not_enough_data": "neutral", "no_baseline": "neutral", "better": "success",
     "equivalent": "success",
@@ -21,7 +19,7 @@ NO_BASELINE: Final = "There is no baseline to compare with yet"
 def overall(report: Report) -> Overall:
     """One verdict on all arms: worse if one is, better or equivalent only if enough is known of all."""
     found = {one.verdict for one in report.comparisons}
-    return next((verdict for verdict in _ORDER if verdict in found), "no_baseline")
+    return next((verdict for verdict in OVERALL if verdict in found), "no_baseline")
 
 
 def conclusion(report: Report, facts: Facts) -> Literal["success", "failure", "neutral"]:
