@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,15 @@ def running_engine(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> 
     base = tmp_path_factory.getbasetemp()
     with an_engine((base if worker_id == "master" else base.parent) / "engine"):
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """What whole journeys start is not measured: that takes half as long again, and modules have tests of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        if Path(__file__).with_name("e2e") in item.path.parents:
+            patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        return (yield)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -80,7 +80,8 @@ def test_an_order_is_dispatched_at_the_head_that_stood_there(stage: Stage) -> No
 
 
 def test_a_comparison_is_with_where_the_pull_request_branched_off(stage: Stage) -> None:
-    assert stage.say("/scylla compare demo").code == 0
+    said = stage.say("/scylla compare demo")
+    assert (said.code, "7 API calls" in said.err) == (0, True), said.err
     (made,) = stage.state.dispatches
     assert made["inputs"] == {"experiment": "demo", "pull": "7", "head": HEAD, "base": sha("b")}
 
