@@ -4,7 +4,6 @@ import contextlib
 import functools
 import json
 import os
-import select
 import socket
 import time
 import uuid
@@ -18,6 +17,7 @@ from scylla_gha.model import experiment
 from scylla_gha.proc import Hit, Limits
 from scylla_gha.sandboxes import engine
 from scylla_gha.sandboxes.base import Box
+from scylla_gha.sandboxes.keeping import Keeper
 from scylla_gha.sandboxes.temporary import temporary
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ GATEWAY_PORT: Final = 4141
 GATEWAY_URL: Final = f"http://127.0.0.1:{GATEWAY_PORT}"  # where a process in the box finds it
 _SOCKETS: Final = "/run/scylla"
 _MEGA: Final = 1 << 20
-_HEADER: Final = 8  # of a frame of the engine's: stream and length
-_KEEPER_SECONDS: Final = 20.0
+_MORE_PAUSES: Final = 4
+_PAUSE_SECONDS: Final = 0.2  # before each
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Container:
     api: "APIClient"
     name: str
     size: Size
-    keeper: socket.socket
+    keeper: Keeper
 
     def put(self, folder: str, archive: IO[bytes]) -> None:
         """Lay out a tar stream in a folder."""
@@ -143,15 +143,15 @@ class Container:
         Raises:
             SandboxError: it does not, or has ended.
         """
-        if _listen(self.keeper) is None:
+        if self.keeper.listen() is None:
             raise SandboxError("a container ended at once, or does not answer; look at the engine's log")
 
     def freeze(self) -> tuple[frozenset[Hit], str]:
         """Stop all processes where they are; which limits they had hit, and in words."""
-        _tell(self.keeper, "hits")
-        told = _listen(self.keeper)
+        self.keeper.tell("hits")
+        told = self.keeper.listen()
         if told is None or told["others"]:
-            self.api.pause(self.name)
+            self._pause()
         if told is None:
             return frozenset({Hit.LOST}), "the container does not answer"
         found = {Hit.MEMORY: told["memory"], Hit.PROCESSES: told["processes"], Hit.DISK: told["disk"]}
@@ -163,6 +163,19 @@ class Container:
         }
         hits = [hit for hit, seen in found.items() if seen]
         return frozenset(hits), "; ".join(words[hit] for hit in hits)
+
+    def _pause(self) -> None:
+        """Pause it. The kernel may fail to stop processes that are just being started, by chance: so again, if need be.
+
+        The engine's words for it are `unable to freeze`, see moby/moby#48205 and opencontainers/runc#2791.
+        """
+        from docker.errors import APIError
+
+        for _ in range(_MORE_PAUSES):
+            with contextlib.suppress(APIError):
+                return self.api.pause(self.name)
+            time.sleep(_PAUSE_SECONDS)
+        return self.api.pause(self.name)
 
     def _disk(self, folder: str) -> str:
         """A full folder, and what is to be changed where that can be."""
@@ -181,8 +194,9 @@ def opened(api: "APIClient", image: str, size: Size, box: Box, limits: Limits) -
     name = f"scylla-{uuid.uuid4().hex}"  # known before there is a container, so that none can be lost
     remove: Callable[[str], None] = functools.partial(engine.remove, api)  # nothing in it may run on
     try:
-        with _started(api, name, image, _settings(size, box, limits)) as keeper:
-            _tell(keeper, _plan(box))
+        with _started(api, name, image, _settings(size, box, limits)) as stream:
+            keeper = Keeper(stream)
+            keeper.tell(_plan(box))
             yield Container(api, name, size, keeper)
         remove = engine.remove_behind  # all in it has ended, or is frozen
     finally:
@@ -242,39 +256,6 @@ def _plan(box: Box) -> str:
     """What the keeper is told first."""
     forward = [(GATEWAY_PORT, f"{_SOCKETS}/{GATEWAY_SOCKET}")] if box.sockets is not None else []
     return json.dumps({"forward": forward, "disks": ["/home", "/tmp", "/dev/shm"]})  # noqa: S108
-
-
-def _tell(keeper: socket.socket, line: str) -> None:
-    with contextlib.suppress(OSError):  # that it has ended is seen where its answer is awaited
-        keeper.sendall(line.encode() + b"\n")
-
-
-def _listen(keeper: socket.socket) -> dict[str, Any] | None:
-    """The keeper's next answer, or None where it ends or says nothing in time."""
-    until = time.monotonic() + _KEEPER_SECONDS
-    received = b""
-    try:
-        while (left := until - time.monotonic()) > 0 and select.select([keeper], [], [], left)[0]:
-            data = keeper.recv(1 << 16)
-            received += data
-            if received.endswith(b"\n"):
-                return _answer(received)
-            if not data:
-                return None
-    except OSError:
-        return None
-    return None
-
-
-def _answer(received: bytes) -> dict[str, Any]:
-    """The line in the engine's frames."""
-    said = b""
-    while received:
-        end = _HEADER + int.from_bytes(received[4:_HEADER], "big")
-        said += received[_HEADER:end]
-        received = received[end:]
-    answer: dict[str, Any] = json.loads(said)
-    return answer
 
 
 @contextlib.contextmanager

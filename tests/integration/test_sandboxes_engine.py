@@ -1,4 +1,4 @@
-"""The connection to a real engine, beside threads that do something else."""
+"""The connection to a real engine, beside threads that do something else, and where the engine fails now and then."""
 
 import contextlib
 import os
@@ -7,7 +7,12 @@ import threading
 
 import pytest
 
+from scylla_gha.proc import Hit
 from scylla_gha.sandboxes import engine
+from scylla_gha.sandboxes.temporary import temporary
+from tests.support.boxes import Desk
+from tests.support.engine import found_by
+from tests.support.faulty_engine import before
 
 pytestmark = pytest.mark.usefixtures("running_engine")
 
@@ -33,3 +38,25 @@ def test_the_engine_is_asked_whatever_happens_to_the_environment_meanwhile() -> 
             done.set()
             changing.join()
             sys.setswitchinterval(usual)
+
+
+LEAVES_ONE_BEHIND = "(setsid sleep 60 >/dev/null 2>&1 &) ; sleep 0.2; echo done"
+
+
+def test_a_box_is_frozen_though_the_kernel_fails_to_at_first(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with temporary() as folder, before(found_by()["DOCKER_HOST"], folder, refusals=2) as (host, faulty):
+        monkeypatch.setenv("DOCKER_HOST", host)
+        seen = desk.sh(LEAVES_ONE_BEHIND)
+        engine.await_removals()
+    assert (seen.finished.code, seen.finished.hits, seen.finished.note, seen.out) == (0, frozenset(), "", "done\n")
+    assert faulty.refused == 2
+
+
+def test_a_box_that_cannot_be_frozen_at_all_is_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with temporary() as folder, before(found_by()["DOCKER_HOST"], folder, refusals=99) as (host, _):
+        monkeypatch.setenv("DOCKER_HOST", host)
+        seen = desk.sh(LEAVES_ONE_BEHIND)
+        with contextlib.closing(engine.connect()) as api:
+            assert not api.containers(all=True, filters={"label": f"{engine.OWNER}={engine.owner()}"})
+    assert (seen.finished.code, seen.finished.hits) == (-1, {Hit.LOST})
+    assert "unable to freeze" in seen.finished.note
