@@ -10,7 +10,7 @@ from scylla_gha.cli.channels import open_channel
 from scylla_gha.cli.gate import hold_gate
 from scylla_gha.errors import ConfigError, GateError
 from scylla_gha.github.channel import Channel
-from scylla_gha.github.comments import own_login
+from scylla_gha.github.comments import answer, own_login
 from scylla_gha.github.events import WorkflowRunEvent, read_event
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.posting import Facts
@@ -19,6 +19,7 @@ from scylla_gha.posting.check import post_check
 from scylla_gha.posting.facts import About, facts_of, run_page_from
 from scylla_gha.posting.pending import read_pending, verified, write_pending
 from scylla_gha.posting.sticky import post_comment
+from scylla_gha.render.grid import code, escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,23 @@ def leave(path: Path, report: Report, of: Facts) -> None:
         raise ConfigError("--pending: say with --pull and --head which pull request and commit it is about")
     write_pending(path, report, of)
     click.echo(f"left for a job that may post: {path}", err=True)
+
+
+def refuse(experiment: str, why: str, places: Places) -> None:
+    """Say once on the pull request that a run measured nothing.
+
+    Raises:
+        ConfigError: no pull request is named, or this is no run of Actions.
+        GitHubError: GitHub refused.
+    """
+    if places.pull is None:
+        raise ConfigError("--refused: say with --pull on which pull request")
+    page = run_page_from(os.environ)
+    reason = escape(why.rstrip(".")) or "its plan failed"
+    text = f"Nothing of {code(experiment)} was measured: {reason}.\n\n[The run]({page.url}) has the whole log."
+    with open_channel() as channel:
+        author = places.author or own_login(channel)
+        answer(channel, places.pull, f"<!-- scylla:refused run={page.run} -->", text, author)
 
 
 def second_phase(path: Path, event: Path, author: str | None) -> None:

@@ -66,24 +66,25 @@ def command(
     if github and dry_run:
         raise click.UsageError("--dry-run writes no plan, and with --github jobs work by it; leave one of them out")
     run = actions.facts() if github else None
-    folder = options.run_folder(runs, experiment)
-    library = options.library()
-    agents = find_agents(library.experiment(experiment), install=not dry_run)
-    history = history_of(folder.results, done)
-    made = make_plan(experiment, library, agents, choice, folder, draw=not dry_run, history=history)
-    made = _with_budget(made, budget_usd)
-    tell(made, jobs)
-    if run is None:
-        refuse_above_budget(made)
-    refuse_futile_gate(made, folder, choice)
-    if not dry_run:
-        write_record(folder.plan, made)
-    if run is not None:
-        name = campaign or f"{folder.root.name}-{run.run_id}"
-        wish = Wish(Room(most_shards, lanes, minutes), name, wave, done)
-        _hand_out(run, Basis(made, folder, Sources.of(library, choice.head), agents, history), wish)
-    if as_json or run is None:
-        click.echo(made.model_dump_json() if as_json else "\n".join(cell.id for cell in made.cells))
+    with actions.refusals(run):
+        folder = options.run_folder(runs, experiment)
+        library = options.library()
+        agents = find_agents(library.experiment(experiment), install=not dry_run)
+        history = history_of(folder.results, done)
+        made = make_plan(experiment, library, agents, choice, folder, draw=not dry_run, history=history)
+        made = _with_budget(made, budget_usd)
+        tell(made, jobs)
+        if run is None:
+            refuse_above_budget(made)
+        refuse_futile_gate(made, folder, choice)
+        if not dry_run:
+            write_record(folder.plan, made)
+        if run is not None:
+            name = campaign or f"{folder.root.name}-{run.run_id}"
+            wish = Wish(Room(most_shards, lanes, minutes), name, wave, done)
+            _hand_out(run, Basis(made, folder, Sources.of(library, choice.head), agents, history), wish)
+        if as_json or run is None:
+            click.echo(made.model_dump_json() if as_json else "\n".join(cell.id for cell in made.cells))
 
 
 def _with_budget(made: Plan, budget_usd: float | None) -> Plan:

@@ -37,14 +37,15 @@ _file = click.Path(path_type=Path, dir_okay=False)
               help="Of the workflow run.")  # fmt: skip
 @click.option("--pending", type=_file, help="Post nothing; leave a file for a job that may.")
 @click.option("--from-pending", type=_file, help="Post what a job of a fork left there.")
+@click.option("--refused", metavar="TEXT", help="Comment that nothing was measured, and why; there need be no results.")
 @click.option("--event", type=_file, envvar="GITHUB_EVENT_PATH", show_envvar=True,
               help="The runner's file of the event; for --from-pending, one of workflow_run.")  # fmt: skip
 @options.author
 def command(
     experiment: str, runs: Path, *, branch: str | None, remote: str | None, pull: int | None, check: str | None,
     head: str | None, base: str | None, base_name: str, of: str | None, suite: str | None, campaign: str | None,
-    run: str | None, attempt: int, pending: Path | None, from_pending: Path | None, event: Path | None,
-    author: str | None,
+    run: str | None, attempt: int, pending: Path | None, from_pending: Path | None, refused: str | None,
+    event: Path | None, author: str | None,
 ) -> None:  # fmt: skip
     """Put what EXPERIMENT found where others look: on the results branch, in a comment on a pull request, as a check.
 
@@ -55,7 +56,7 @@ def command(
     scylla-gha publish quickstart --branch scylla-results
     scylla-gha publish quickstart --pull 7 --head 1f0c...9e --check 1f0c...9e
     """  # noqa: D301
-    from scylla_gha.cli.announcing import Places, announce, facts, leave, second_phase
+    from scylla_gha.cli.announcing import Places, announce, facts, leave, refuse, second_phase
     from scylla_gha.cli.depositing import Deposit, deposit
     from scylla_gha.model.published import Origin
     from scylla_gha.posting.facts import About
@@ -68,6 +69,9 @@ def command(
         return
     if branch is None and pull is None and check is None:
         raise ConfigError(f"publish {experiment}: say where to, e.g. --branch {remotes.BRANCH}, --pull or --check")
+    if refused is not None:
+        refuse(experiment, refused, Places(pull, author=author))
+        return
     folder = options.run_folder(runs, experiment)
     plan, report = found(folder)
     if branch is not None:

@@ -66,12 +66,11 @@ def _answer(channel: "Channel", told: "CommentEvent", workflow: str, bots: tuple
 
 def _refuse(channel: "Channel", told: "CommentEvent", why: str) -> None:
     """Say once what is wrong."""
-    from scylla_gha.github.comments import comments, own_login, post, react
+    from scylla_gha.github.comments import answer, own_login, react
     from scylla_gha.github.slash import USAGE
 
     click.echo(f"refused: {why}", err=True)
     react(channel, told.comment.id, "confused")
-    author, marker = own_login(channel), f"<!-- scylla:reply to={told.comment.id} -->"
-    since = f"{told.comment.created_at:%Y-%m-%dT%H:%M:%SZ}"
-    if not any((one.body or "").startswith(marker) for one in comments(channel, told.issue.number, author, since)):
-        post(channel, told.issue.number, f"{marker}\nNothing was started: {why}.\n\nUsage: `{USAGE}`\n", author)
+    answer(channel, told.issue.number, f"<!-- scylla:reply to={told.comment.id} -->",
+           f"Nothing was started: {why}.\n\nUsage: `{USAGE}`", own_login(channel),
+           since=f"{told.comment.created_at:%Y-%m-%dT%H:%M:%SZ}")  # fmt: skip

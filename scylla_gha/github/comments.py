@@ -62,6 +62,12 @@ def post(channel: Channel, number: int, body: str, author: str) -> Comment:
     )  # fmt: skip
 
 
+def answer(channel: Channel, number: int, marker: str, text: str, author: str, since: str = "") -> None:
+    """Comment, unless a comment of the author's with that first line is there; `since` as in `comments`."""
+    if not any((one.body or "").startswith(marker) for one in comments(channel, number, author, since)):
+        post(channel, number, f"{marker}\n{text}\n", author)
+
+
 def edit(channel: Channel, comment: int, body: str) -> Comment | None:
     """Replace a comment's text; None where somebody deleted it meanwhile."""
     ask = Ask("PATCH", f"/issues/comments/{comment}", Errand(f"edit the comment {comment}", _NEEDS), {"body": body})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.render.comment import marker
 from tests.support import git_server, github_api
 from tests.support.act import REPOSITORY, Ran, actions, add_workflow, git
 from tests.support.repository import make_repository
@@ -48,6 +49,9 @@ def run_all(folder: Path) -> None:
         inputs = {**RUNNER, **github.dispatches[0]["inputs"]}
         ran = one.run("dispatch.yml", payload={"inputs": inputs}, env={"GITHUB_RUN_ID": "7002"}, secrets=secrets)
         ran.save(folder / "evaluated.json")
+        compare = {**inputs, "base": git(one.repository, "rev-parse", "main")}
+        ran = one.run("dispatch.yml", payload={"inputs": compare}, env={"GITHUB_RUN_ID": "7003"}, secrets=secrets)
+        ran.save(folder / "compared.json")
     said = {"head": head, "comments": github.bodies(7), "checks": github.checks, "reactions": github.reactions}
     (folder / "said.json").write_text(json.dumps(said))
 
@@ -81,10 +85,15 @@ def the_head_is_what_is_evaluated(flow: Path) -> None:
 
 def the_answer_is_one_comment(flow: Path) -> None:
     said = said_of(flow)
-    (answer,) = [
-        body for body in said["comments"] if "greet" in body and not body.startswith(("/scylla", "<!-- scylla:reply"))
-    ]
+    (answer,) = [body for body in said["comments"] if body.startswith(marker("greet"))]
     assert said["head"][:7] in answer
+
+
+def a_comparison_of_nothing_is_answered_too(flow: Path) -> None:
+    """The change is one of the fixture, and of no variant."""
+    assert Ran.load(flow / "compared.json").ended == {"plan": "failed", "refused": "succeeded"}
+    (answer,) = [body for body in said_of(flow)["comments"] if body.startswith("<!-- scylla:refused run=7003 -->")]
+    assert "Nothing of `greet` was measured: experiment greet: none of its 2 arms is another one" in answer
 
 
 # One test: what is looked at comes from one run, which takes long, and which no second process should wait for.
@@ -93,6 +102,7 @@ CHECKS = (
     who_may_not_write_is_refused,
     the_head_is_what_is_evaluated,
     the_answer_is_one_comment,
+    a_comparison_of_nothing_is_answered_too,
 )
 
 

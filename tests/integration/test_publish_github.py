@@ -55,6 +55,23 @@ def test_a_gate_that_does_not_hold_is_said(job: Job) -> None:
     assert job.state.checks[0]["conclusion"] == "failure"
 
 
+def test_a_run_that_measured_nothing_says_once_why(job: Job) -> None:
+    refused = ("publish", "greet", "--pull", "7", "--refused", "none of its arms differs; ask @octo <b>why</b>")
+    for _ in range(2):
+        said = job.scylla(*refused)
+        assert said.code == 0, said.err
+    (body,) = job.state.bodies(7)
+    assert body == (
+        "<!-- scylla:refused run=55 -->\nNothing of `greet` was measured: none of its arms differs; ask @<!-- -->octo "
+        f"\\<b\\>why\\</b\\>.\n\n[The run](https://github.com/{REPOSITORY}/actions/runs/55) has the whole log.\n"
+    )
+    assert job.scylla(*refused[:3], "8", "--refused", "", GITHUB_RUN_ID="56").code == 0
+    assert "was measured: its plan failed.\n" in job.state.bodies(8)[0]
+    said = job.scylla("publish", "greet", "--refused", "why", "--check", HEAD)
+    assert (said.code, said.out) == (3, "")
+    assert "--refused: say with --pull on which pull request" in said.err
+
+
 def test_a_fork_posts_through_the_second_phase(job: Job) -> None:
     job.state.pull(8, HEAD, repository=FORK, ref="patch-1")
     run = {"id": 55, "html_url": "https://x", "event": "pull_request", "head_sha": HEAD, "head_branch": "patch-1",

@@ -23,6 +23,13 @@ def test_with_github_a_failure_is_shown_on_the_runs_page(tmp_path: Path) -> None
     assert line.startswith("::error title=scylla-gha::experiment 'none\\nsuch: 100 %25': not found")
 
 
+def test_why_there_is_no_plan_is_an_output_for_another_job_to_tell(tmp_path: Path) -> None:
+    step = step_in(tmp_path / "step")
+    said = scylla("plan", "none\nsuch=1", "--github", cwd=tmp_path, env=step.environment())
+    assert said.code == 3
+    assert step.given()["refusal"].startswith("experiment 'none\\nsuch=1': not found")
+
+
 @pytest.mark.parametrize("args", [("plan", "demo.yaml"), ("plan", "demo.yaml", "--github")])
 def test_strangers_command_nothing_by_a_complaint(tmp_path: Path, args: tuple[str, ...]) -> None:
     write(tmp_path / "demo.yaml", f"{EVIL!r}: 1\n'##[error]x': 2\n")

@@ -66,6 +66,7 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
         "evaluate cell": {"id-token"},
         "evaluate report": {"contents", "pull-requests", "checks", "statuses"},
         "evaluate next": {"actions", "contents"},
+        "evaluate refused": {"pull-requests"},
         "publish publish": {"checks", "issues", "pull-requests", "statuses"},
         "regression look": {"issues"},
         "regression tell": {"issues"},
