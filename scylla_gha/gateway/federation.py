@@ -1,17 +1,14 @@
-"""A provider's token without a stored key: the identity that a platform gives a run buys a short-lived one.
+"""A provider without a stored key: who buys a short-lived token, with the identity that a platform gives a run.
 
-Only the gateway does it, so neither the identity nor the token is ever in another process. The exchange and its
-renewal are the SDK's. Source: platform.claude.com/docs/en/manage-claude/workload-identity-federation (2026-11-22).
+Source: platform.claude.com/docs/en/manage-claude/workload-identity-federation (2026-11-22).
 """
 
 import json
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlencode, urlsplit
 
-import aiohttp
 from pydantic import Field
 
 from scylla_gha.model.record import Record
@@ -67,6 +64,8 @@ class Federation(Record):
         """
         if self.file is not None:
             return self.file.read_text(encoding="utf-8").strip()
+        import urllib.request
+
         url = f"{self.url}&{urlencode({'audience': _AUDIENCE})}"
         asked = urllib.request.Request(url, headers={"authorization": f"Bearer {self.token}"})  # noqa: S310 checked above
         with urllib.request.urlopen(asked, timeout=_SECONDS) as answer:  # noqa: S310
@@ -75,36 +74,3 @@ class Federation(Record):
         if not isinstance(value, str):
             raise ValueError("GitHub's answer holds no identity")  # noqa: TRY004 no wrong use of a function
         return value
-
-
-class FederationError(aiohttp.ClientError):
-    """No token could be had, so the provider cannot be asked."""
-
-
-class Bearer:
-    """The token of a federation, renewed before it ends."""
-
-    def __init__(self, federation: Federation, upstream: str) -> None:
-        from anthropic.lib.credentials import TokenCache, WorkloadIdentityCredentials
-
-        credentials = WorkloadIdentityCredentials(
-            identity_token_provider=federation.identity, federation_rule_id=federation.rule,
-            organization_id=federation.organization, service_account_id=federation.service_account,
-            workspace_id=federation.workspace,
-        )  # fmt: skip
-        credentials.bind_base_url(upstream)
-        self._cache = TokenCache(credentials)
-
-    async def token(self) -> str:
-        """One that is good now.
-
-        Raises:
-            FederationError: there is none.
-        """
-        from anthropic import AnthropicError
-
-        try:
-            return await self._cache.async_get_token()
-        except (AnthropicError, OSError, ValueError) as error:
-            raise FederationError(f"this run's identity buys no token of the provider ({error}); check {RULE}, "
-                                  f"{ORGANIZATION}, and the rule's conditions") from None  # fmt: skip

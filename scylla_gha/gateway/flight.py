@@ -14,9 +14,9 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from scylla_gha.gateway.bearer import Bearer
 from scylla_gha.gateway.cassette import Take, Tape, events, is_stream, neutral
 from scylla_gha.gateway.entry import Entry
-from scylla_gha.gateway.federation import Bearer
 from scylla_gha.gateway.journal import UNMATCHED
 from scylla_gha.gateway.lanes import Channel
 from scylla_gha.gateway.ledger import Ledger, Refusal

@@ -13,8 +13,8 @@ from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.gateway.bearer import Bearer
 from scylla_gha.gateway.entry import Entry
-from scylla_gha.gateway.federation import Bearer
 from scylla_gha.gateway.flight import Desk, Flight
 from scylla_gha.gateway.lanes import Channel, Lanes
 from scylla_gha.gateway.ledger import Ledger

@@ -1,8 +1,10 @@
 """Numbers as people read them. Unknown is `?`, undefined is `-`; neither is ever 0."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from scylla_gha.model.report import ArmSummary, Counts, Report
+if TYPE_CHECKING:
+    from scylla_gha.model.report import ArmSummary, Counts, Report
 
 UNKNOWN = "?"
 UNDEFINED = "-"
@@ -24,7 +26,7 @@ def percent(value: float | None) -> str:
     return UNDEFINED if value is None else f"{100 * value:.0f} %"
 
 
-def interval(arm: ArmSummary) -> str:
+def interval(arm: "ArmSummary") -> str:
     """The 95 % interval of the pass rate, in percent."""
     if arm.pass_low is None or arm.pass_high is None:
         return UNDEFINED
@@ -45,7 +47,7 @@ def usd(value: float | None) -> str:
     return f"${value:.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
 
 
-def cost_of_pass(arm: ArmSummary) -> str:
+def cost_of_pass(arm: "ArmSummary") -> str:
     """Cost of a pass; infinite where money was spent and nothing passed."""
     if arm.cost_of_pass is None and arm.usd is not None and arm.counts.judged:
         return "∞" if arm.usd > 0 else UNDEFINED
@@ -64,18 +66,18 @@ def tokens(value: int | None) -> str:
     return UNKNOWN if value is None else f"{value:,}"
 
 
-def grades(arm: ArmSummary) -> str:
+def grades(arm: "ArmSummary") -> str:
     """Grades with their counts, best first."""
     return " ".join(f"{count}{grade}" for grade, count in arm.grades.items()) or UNDEFINED
 
 
-def counts(each: Counts) -> str:
+def counts(each: "Counts") -> str:
     """The four denominators, or one number where they are equal."""
     four = (each.planned, each.ran, each.judged, each.scored)
     return str(four[0]) if len(set(four)) == 1 else "/".join(str(one) for one in four)
 
 
-def totals(report: Report) -> str:
+def totals(report: "Report") -> str:
     """The four denominators of the whole report, what is proved of the treatments, and what the judges cost."""
     each = report.counts
     said = f"{each.planned} planned, {each.ran} ran, {each.judged} judged, {each.scored} scored"
