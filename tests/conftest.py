@@ -1,11 +1,17 @@
 """What holds for all tests."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.engine import an_engine
+
+
+def pytest_configure() -> None:
+    """A job in a shell's background is started without SIGINT, and so would be all that the tests start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

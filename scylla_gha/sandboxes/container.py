@@ -5,7 +5,6 @@ import functools
 import json
 import os
 import socket
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,8 +30,7 @@ GATEWAY_PORT: Final = 4141
 GATEWAY_URL: Final = f"http://127.0.0.1:{GATEWAY_PORT}"  # where a process in the box finds it
 _SOCKETS: Final = "/run/scylla"
 _MEGA: Final = 1 << 20
-_MORE_PAUSES: Final = 4
-_PAUSE_SECONDS: Final = 0.2  # before each
+_MORE_PAUSES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +163,30 @@ class Container:
         return frozenset(hits), "; ".join(words[hit] for hit in hits)
 
     def _pause(self) -> None:
-        """Pause it. The kernel may fail to stop processes that are just being started, by chance: so again, if need be.
+        """Pause it. Where too many processes run for the kernel to stop them all at once, they are ended before.
 
-        The engine's words for it are `unable to freeze`, see moby/moby#48205 and opencontainers/runc#2791.
+        The engine's words for that are `unable to freeze`, see moby/moby#48205 and opencontainers/runc#2791.
         """
         from docker.errors import APIError
 
         for _ in range(_MORE_PAUSES):
             with contextlib.suppress(APIError):
                 return self.api.pause(self.name)
-            time.sleep(_PAUSE_SECONDS)
+            self._end_all()
         return self.api.pause(self.name)
+
+    def _end_all(self) -> None:
+        """Send KILL to all that is not trusted, from a container beside this one, in which none more may start."""
+        name = f"{self.name}-end"
+        limits = self.api.create_host_config(pid_mode=f"container:{self.name}", network_mode="none", read_only=True,
+                                             cap_drop=["ALL"], security_opt=["no-new-privileges"])  # fmt: skip
+        self.api.create_container(self.api.inspect_container(self.name)["Image"], ["/bin/sh", "-c", "kill -KILL -1"],
+                                  name=name, user=f"{AGENT}:{AGENT}", labels=_labels(), host_config=limits)  # fmt: skip
+        try:
+            self.api.start(name)
+            self.api.wait(name)
+        finally:
+            engine.remove(self.api, name)
 
     def _disk(self, folder: str) -> str:
         """A full folder, and what is to be changed where that can be."""
@@ -208,14 +219,13 @@ def _started(api: "APIClient", name: str, image: str, settings: Mapping[str, Any
     """Make and start a container; its first process's input and output."""
     from docker.errors import APIError, ImageNotFound
 
-    labels = {engine.OURS: "1", engine.OWNER: engine.owner()}
     with contextlib.ExitStack() as stack:
         try:
             if engine.OURS not in (api.inspect_image(image)["Config"]["Labels"] or {}):  # type: ignore[no-untyped-call]
                 raise SandboxError(f"{image} is no image of the toolkit's; `scylla-gha image list` shows those")
             api.create_container(
                 image, ["/usr/bin/python3", "-I", "-S", KEEPER_FILE], name=name, hostname="box",
-                user=f"{KEEPER}:{KEEPER}", stdin_open=True, labels=labels,
+                user=f"{KEEPER}:{KEEPER}", stdin_open=True, labels=_labels(),
                 host_config=api.create_host_config(**settings),
             )  # fmt: skip
             keeper = stack.enter_context(_socket(api.attach_socket(name, {"stdin": 1, "stdout": 1, "stream": 1})))
@@ -229,13 +239,16 @@ def _started(api: "APIClient", name: str, image: str, settings: Mapping[str, Any
         yield keeper
 
 
+def _labels() -> dict[str, str]:
+    return {engine.OURS: "1", engine.OWNER: engine.owner()}
+
+
 def _settings(size: Size, box: Box, limits: Limits) -> dict[str, Any]:
     """What holds for all that runs in the container; memory and its disks in memory are limited together."""
     from docker.types import DriverConfig, LogConfig, Mount, Ulimit
 
-    labels = {engine.OURS: "1", engine.OWNER: engine.owner()}
     disk = f"size={size.disk_bytes},nr_inodes={size.files},mode=0755,nosuid,nodev"
-    mounts = [Mount("/home", None, type="volume", no_copy=True, labels=labels,
+    mounts = [Mount("/home", None, type="volume", no_copy=True, labels=_labels(),
                     driver_config=DriverConfig("local", {"type": "tmpfs", "device": "tmpfs", "o": disk}))]  # fmt: skip
     if box.sockets is not None:
         mounts.append(Mount(_SOCKETS, str(box.sockets), type="bind", read_only=True))

@@ -43,7 +43,7 @@ def test_the_engine_is_asked_whatever_happens_to_the_environment_meanwhile() -> 
 LEAVES_ONE_BEHIND = "(setsid sleep 60 >/dev/null 2>&1 &) ; sleep 0.2; echo done"
 
 
-def test_a_box_is_frozen_though_the_kernel_fails_to_at_first(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_kernel_fails_to_stop_is_ended_instead(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     with temporary() as folder, before(found_by()["DOCKER_HOST"], folder, refusals=2) as (host, faulty):
         monkeypatch.setenv("DOCKER_HOST", host)
         seen = desk.sh(LEAVES_ONE_BEHIND)
