@@ -27,6 +27,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if Path(__file__).with_name("e2e") in item.path.parents:
             patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+            patch.setenv("SCYLLA_TEST_JOURNEY", "1")
         return (yield)
 
 

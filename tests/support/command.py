@@ -1,14 +1,21 @@
 """The real command line, as a person starts it."""
 
+import functools
+import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 NO_ENGINE = "unix:///nowhere/docker.sock"
 COMMAND = str(Path(sys.executable).with_name("scylla-gha"))
+NURSERY = Path(__file__).with_name("nursery.py")
+NURSERIES: list[subprocess.Popen[bytes]] = []  # they end with this process
 
 
 @dataclass(frozen=True)
@@ -19,9 +26,46 @@ class Said:
 
 
 def scylla(*args: str, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 300) -> Said:
-    """Run `scylla-gha` to its end with `env` added to the environment; an engine is only found where `env` tells it."""
+    """Run `scylla-gha` to its end with `env` added to the environment; an engine is only found where `env` tells it.
+
+    It is a process of its own; a fork of one that is loaded already, unless the interpreter itself is to be told
+    something, or a whole journey is tested.
+    """
     whole = {**os.environ, "DOCKER_HOST": NO_ENGINE, **(env or {})}
-    done = subprocess.run(
-        [COMMAND, *args], cwd=cwd, env=whole, capture_output=True, text=True, timeout=seconds, check=False
-    )
-    return Said(done.returncode, done.stdout, done.stderr)
+    if any(name.startswith("PYTHON") for name in env or ()) or "SCYLLA_TEST_JOURNEY" in os.environ:
+        done = subprocess.run(
+            [COMMAND, *args], cwd=cwd, env=whole, capture_output=True, text=True, timeout=seconds, check=False
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+    return _forked([COMMAND, *args], cwd, whole, seconds)
+
+
+def _forked(argv: list[str], cwd: Path, env: Mapping[str, str], seconds: float) -> Said:
+    request = json.dumps({"argv": argv, "cwd": str(cwd), "env": dict(env)}).encode()
+    near, far = socket.socketpair()
+    with near, far, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        socket.send_fds(_nursery(), [request], [out.fileno(), err.fileno(), far.fileno()])
+        far.close()
+        near.settimeout(seconds)
+        with near.makefile("r") as told:
+            child = int(told.readline())
+            try:
+                code = int(told.readline())
+            except TimeoutError:
+                os.kill(child, signal.SIGKILL)
+                raise
+        out.seek(0)
+        err.seek(0)
+        return Said(code, out.read().decode(), err.read().decode())
+
+
+@functools.cache
+def _nursery() -> socket.socket:
+    """The socket of this test process's own one, which ends with it."""
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    with far:
+        NURSERIES.append(
+            subprocess.Popen([sys.executable, str(NURSERY)], stdin=far.fileno(), stdout=subprocess.DEVNULL)
+        )
+    return near
