@@ -1,4 +1,4 @@
-"""Cells to jobs: longest first onto the lane that is free first (LPT), so that all jobs end at about the same time.
+"""Cells to jobs: longest first onto the lane that is free first (LPT), then evened, so that all jobs end together.
 
 Time must not become a confounder of the arms, though, which longest first alone would make it: slow arms would come
 first and fast ones last. So a wave takes its cells in the plan's order, in which the arms are interleaved by the
@@ -22,6 +22,12 @@ from typing import Final
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.shards import MOST_SHARDS, Packing
+
+_NEAR: Final = 1.02  # of the bound: good enough
+_PARTNERS: Final = 8  # of the shortest lanes, for a cell of the longest one
+_MOST_SWAPS: Final = 3  # a lane
+_LEAST: Final = 1e-6  # minutes that a swap must gain
+_NONE: Final = -1  # a cell moves, and none comes back
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +79,11 @@ def pack(minutes: Sequence[float], room: Room) -> Packed:
     if any(not math.isfinite(each) or each < 0 for each in minutes):
         raise ConfigError("a cell is expected to take no finite number of minutes; give its scenario a time limit")
     taken = _fill(minutes, room)
-    lanes = _longest_first(minutes[:taken], room)
+    lanes = evened(minutes, _longest_first(minutes[:taken], room))
     turn = 1
     while (excess := sum(_excess(minutes, lane, room.minutes) for lane in lanes)) > 0:
         taken = _shrunk(minutes, taken, turn * excess)  # ever more, so that it ends soon
-        lanes = _longest_first(minutes[:taken], room)
+        lanes = evened(minutes, _longest_first(minutes[:taken], room))
         turn += 1
     return _packed(minutes, lanes, taken, room)
 
@@ -120,6 +126,51 @@ def _longest_first(minutes: Sequence[float], room: Room) -> list[list[int]]:
     return lanes
 
 
+def evened(minutes: Sequence[float], lanes: list[list[int]]) -> list[list[int]]:
+    """The same lanes, after the longest has given cells to short ones as long as all then end earlier.
+
+    Where lanes have few cells of much the same length, longest first alone ends some percent later than it must.
+    """
+    loads = [math.fsum(minutes[place] for place in lane) for lane in lanes]
+    enough = _NEAR * lower_bound([minutes[place] for lane in lanes for place in lane], len(lanes))
+    for _ in range(_MOST_SWAPS * len(lanes)):
+        longest = max(range(len(lanes)), key=loads.__getitem__)
+        if loads[longest] <= enough:
+            break
+        short = heapq.nsmallest(_PARTNERS, range(len(lanes)), key=loads.__getitem__)
+        swaps = [swap for other in short for swap in _swaps(minutes, lanes, loads, (longest, other))]
+        if not swaps:
+            break
+        _, other, given, taken = min(swaps)
+        _exchange(lanes[longest], lanes[other], given, taken)
+        for lane in (longest, other):
+            loads[lane] = math.fsum(minutes[place] for place in lanes[lane])
+    return lanes
+
+
+def _swaps(
+    minutes: Sequence[float], lanes: Sequence[Sequence[int]], loads: Sequence[float], pair: tuple[int, int]
+) -> Iterator[tuple[float, int, int, int]]:
+    """For each swap that makes the longer of two lanes shorter: when both have ended, the other lane, and the cells."""
+    longest, other = pair
+    for given in lanes[longest]:
+        for taken in (*lanes[other], _NONE):
+            less = minutes[given] - (minutes[taken] if taken != _NONE else 0.0)
+            after = max(loads[longest] - less, loads[other] + less)
+            if after < loads[longest] - _LEAST:
+                yield after, other, given, taken
+
+
+def _exchange(longest: list[int], other: list[int], given: int, taken: int) -> None:
+    longest.remove(given)
+    other.append(given)
+    if taken != _NONE:
+        other.remove(taken)
+        longest.append(taken)
+    longest.sort()
+    other.sort()
+
+
 def _excess(minutes: Sequence[float], lane: Sequence[int], most: float) -> float:
     return max(0.0, sum(minutes[place] for place in lane) - most - 1e-9) if len(lane) > 1 else 0.0
 
@@ -151,8 +202,15 @@ def _placed(minutes: Sequence[float], lanes: Sequence[Sequence[int]]) -> Iterato
 
 
 def lower_bound(minutes: Sequence[float], lanes: int) -> float:
-    """Minutes that no packing can do without: those of the longest cell, or an equal part of all for each lane."""
-    return max(*minutes, math.fsum(minutes) / lanes)
+    """Minutes that no packing can do without: those of the longest cell, or an equal part of all for each lane.
+
+    Or, where lanes have few cells: of the `k * lanes + 1` longest, some lane gets `k + 1`, so at least the shortest of
+    them; for k = 0 that is the longest cell. Source: Dell'Amico and Martello, ORSA Journal on Computing 7 (1995), L2.
+    """
+    longest = sorted(minutes, reverse=True)
+    before = [0.0, *itertools.accumulate(longest)]  # before[n]: the n longest together
+    crowded = (before[k * lanes + 1] - before[k * (lanes - 1)] for k in range((len(minutes) - 1) // lanes + 1))
+    return max(math.fsum(minutes) / lanes, *crowded)
 
 
 def drift(packed: Packed, arms: Sequence[str]) -> float:

@@ -25,6 +25,7 @@ from scylla_gha.model.experiment import Experiment, RoleBudgets
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
+from scylla_gha.model.shards import TIME_OVER
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan import agent_name
 from scylla_gha.proc import Cancel
@@ -33,7 +34,6 @@ from scylla_gha.seeding.workspace import reap
 from scylla_gha.store import RunFolder
 
 _TAPE: Final = Tape()  # a job asks the provider
-_OVER: Final = "the time in which its job starts cells was over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,4 +167,4 @@ def _in_time(journey: Journey, until: float) -> Iterator[Cell]:
         if time.monotonic() < until:
             yield cell
         else:
-            journey.unstarted[cell.id] = _OVER
+            journey.unstarted[cell.id] = TIME_OVER

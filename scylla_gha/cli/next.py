@@ -22,22 +22,24 @@ from scylla_gha.store import read_lines
 def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, event: Path | None) -> None:
     """Start the next wave of EXPERIMENT's campaign, where cells are left for it.
 
-    All waves run on the commit of the first: it is tagged scylla/CAMPAIGN. None is started where this one measured
-    nothing, where the budget is spent, or after --most-waves.
+    Those are cells that were left to it, or that a job had no time to start. All waves run on the commit of the first:
+    it is tagged scylla/CAMPAIGN. None is started where this one measured nothing, where the budget is spent, or after
+    --most-waves.
 
     \b
     scylla-gha next quickstart
     """  # noqa: D301
     from scylla_gha.cli.channels import open_channel
-    from scylla_gha.cli.waves import hindrance, inputs_of, read_wave, remaining
+    from scylla_gha.cli.waves import hindrance, inputs_of, pending, read_wave, remaining
     from scylla_gha.gha.files import write_outputs
     from scylla_gha.github.dispatch import dispatch, pin
 
     folder = options.run_folder(runs, experiment)
     plan, wave = options.stored_plan(folder), read_wave(folder)
-    rows = list(read_lines(folder.results, Result)) if wave.left else []
+    cells = pending(folder, wave)
+    rows = list(read_lines(folder.results, Result)) if cells else []
     left_usd = remaining(plan, wave, rows)
-    why = hindrance(wave, rows, left_usd, most_waves)
+    why = hindrance(wave, cells, rows, left_usd, most_waves)
     if why is not None:
         click.echo(f"no further wave: {why}", err=True)
         write_outputs(os.environ, {"dispatched": "false", "why": why})

@@ -8,11 +8,11 @@ from typing import Final
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.events import DispatchEvent, read_event
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import Packing
+from scylla_gha.model.shards import TIME_OVER, Packing
 from scylla_gha.shelves import stored_packing
-from scylla_gha.store import RunFolder
+from scylla_gha.store import RunFolder, read_record
 
 _CAMPAIGN: Final = re.compile(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
 # Of dispatch.yml; GitHub refuses a dispatch with any other.
@@ -42,6 +42,13 @@ def read_wave(folder: RunFolder) -> Packing:
     return wave
 
 
+def pending(folder: RunFolder, wave: Packing) -> int:
+    """Cells for which there was no room in this wave, or no time in their job; for what failed is a re-run."""
+    unstarted = read_record(folder.unstarted, Unstarted)
+    late = {cell for cell, why in unstarted.cells.items() if why == TIME_OVER} if unstarted else set()
+    return len(late | set(wave.left))
+
+
 def _own(wave: Packing, rows: Iterable[Result]) -> list[Result]:
     """Rows that this wave made itself."""
     taken = set(wave.reused)
@@ -57,18 +64,18 @@ def remaining(plan: Plan, wave: Packing, rows: Iterable[Result]) -> Remaining:
     return Remaining(budget - sum(each for each in spent if each is not None), spent.count(None))
 
 
-def hindrance(wave: Packing, rows: Iterable[Result], left: Remaining, most_waves: int) -> str | None:
-    """Why no further wave is to be started; None where one is."""
-    if not wave.left:
+def hindrance(wave: Packing, cells: int, rows: Iterable[Result], left: Remaining, most_waves: int) -> str | None:
+    """Why no further wave is to be started for so many cells; None where one is."""
+    if not cells:
         return "no cell is left"
     if wave.wave >= most_waves:
-        return f"{wave.wave} waves are as many as --most-waves allows, and {len(wave.left):,} cells are left"
+        return f"{wave.wave} waves are as many as --most-waves allows, and {cells:,} cells are left"
     if not any(row.measures_agent for row in _own(wave, rows)):
         return f"wave {wave.wave} measured nothing, so another one would not either; its rows say why"
     if left.usd is not None and left.unknown:
         return f"what {left.unknown:,} trials cost is unknown, so the budget cannot be held; run what is left by hand"
     if left.usd is not None and left.usd <= 0:
-        return f"the budget is spent, and {len(wave.left):,} cells are left; raise it and dispatch by hand"
+        return f"the budget is spent, and {cells:,} cells are left; raise it and dispatch by hand"
     return None
 
 

@@ -9,6 +9,7 @@ from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.record import Record
 
 MOST_SHARDS: Final = 250  # GitHub runs no job at all of a matrix with more than 256
+TIME_OVER: Final = "the time in which its job starts cells was over"  # a next wave is for such a cell
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

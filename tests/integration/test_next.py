@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.model.plan import Unstarted
+from scylla_gha.model.shards import TIME_OVER
 from scylla_gha.model.trial import Outcome
 from scylla_gha.store import write_record
 from tests.support.github_api import State, serving, sha
@@ -65,6 +67,17 @@ def test_a_later_wave_finds_the_tag(job: Job) -> None:
     assert job.state.dispatches[0]["inputs"] == {
         "experiment": "demo", "campaign": "c-2026", "wave": "3", "epoch": "monday",
     }  # fmt: skip
+
+
+def test_cells_that_a_job_had_no_time_for_are_for_the_next_wave_and_failed_ones_are_not(job: Job) -> None:
+    lay(job, make_result(CELLS[0]), left=())
+    unstarted = {CELLS[1].id: "its job was lost", CELLS[2].id: TIME_OVER}
+    write_record(job.folder.unstarted, Unstarted(cells=unstarted))
+    assert job.scylla("next", "demo").code == 0
+    assert len(job.state.dispatches) == 1
+    write_record(job.folder.unstarted, Unstarted(cells={**unstarted, CELLS[2].id: "its arm was stopped"}))
+    assert "no further wave: no cell is left" in job.scylla("next", "demo").err
+    assert len(job.state.dispatches) == 1
 
 
 def test_a_tag_of_another_commit_stops_it(job: Job) -> None:
