@@ -1,6 +1,6 @@
 """The index of the results branch: which runs there are, and which of them is the one to be held against."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,13 +75,25 @@ def chosen(found: Iterable[Entry], wanted: Wanted) -> list[Entry]:
     """
     if wanted.commit is not None and len(wanted.commit) < _SHORT:
         raise ConfigError(f"--commit {wanted.commit}: takes at least {_SHORT} characters")
-    return [entry for entry in found if _is_meant(entry, wanted)]
+    every = list(found)
+    begun = {_campaign(entry) for entry in every if entry.origin.branch == wanted.branch}
+    return [entry for entry in every if _is_meant(entry, wanted) and _is_on(entry, wanted.branch, begun)]
+
+
+def _is_on(entry: Entry, branch: str | None, begun: Collection[tuple[str | None, str | None]]) -> bool:
+    """A later wave runs on a tag and not on a branch; it is of the one that its campaign began on."""
+    origin = entry.origin
+    is_later_wave = (origin.wave or 1) > 1 and origin.branch is None and origin.pull is None
+    return branch in {None, origin.branch} or (is_later_wave and _campaign(entry) in begun)
+
+
+def _campaign(entry: Entry) -> tuple[str | None, str | None]:
+    return entry.origin.campaign, entry.origin.head
 
 
 def _is_meant(entry: Entry, wanted: Wanted) -> bool:
     origin = entry.origin
-    exact = ((wanted.experiment, entry.name.experiment), (wanted.branch, origin.branch),
-             (wanted.campaign, origin.campaign))  # fmt: skip
+    exact = ((wanted.experiment, entry.name.experiment), (wanted.campaign, origin.campaign))
     if any(asked is not None and asked != had for asked, had in exact):
         return False
     if wanted.commit is not None and not (origin.head or "").startswith(wanted.commit.lower()):

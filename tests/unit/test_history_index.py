@@ -94,3 +94,15 @@ def test_a_name_leads_to_no_other_place() -> None:
     for run in ("..", "a/b", "a--b", "-x", "", "a\nb", "é"):
         with pytest.raises(ValueError, match="pattern"):
             RunName(experiment="demo", run=run)
+
+
+def test_a_later_wave_is_of_the_branch_that_its_campaign_began_on() -> None:
+    waves = (
+        entry("1", branch="main", head=A, campaign="c", wave=1),
+        entry("2", head=A, campaign="c", wave=2),
+        entry("3", head=B, campaign="c", wave=2),  # another campaign of that name
+        entry("4", head=A, campaign="c", pull=7, wave=2),
+        entry("5", head=A),
+    )
+    assert [one.name.run for one in chosen(waves, Wanted(branch="main"))] == ["1", "2"]
+    assert chosen(waves[1:], Wanted(branch="main")) == []
