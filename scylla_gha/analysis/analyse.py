@@ -14,6 +14,7 @@ from scylla_gha.analysis.groups import grouped
 from scylla_gha.analysis.judging import agreement
 from scylla_gha.analysis.metrics import arm_measures
 from scylla_gha.analysis.odd import odd_trials
+from scylla_gha.analysis.pass_costs import pass_costs
 from scylla_gha.analysis.selection import best_subtests
 from scylla_gha.analysis.slices import slices
 from scylla_gha.analysis.verdicts import rulings
@@ -45,6 +46,7 @@ def analyse(frame: Frame, question: Question) -> Analysis:
         *compare(frame, adjacent(frame), TIERS, how),
         *compare(frame, models(frame, dict(question.models)), MODELS, how),
         *screen(frame, pairs, how),
+        *pass_costs(frame, pairs),
     )
     return Analysis(
         measures=arm_measures(frame),

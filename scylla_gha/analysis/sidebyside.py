@@ -6,6 +6,7 @@ from typing import Final
 from scylla_gha.analysis.contrasts import PASS, Pairing, compare, screen
 from scylla_gha.analysis.frame import Frame, read
 from scylla_gha.analysis.groups import Groups, grouped
+from scylla_gha.analysis.pass_costs import pass_costs
 from scylla_gha.analysis.verdicts import rule
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.comparing import ArmPair, Flip, Metric
@@ -35,7 +36,11 @@ def side_by_side(
     pairings = [Pairing(f"b:{other}", f"a:{one}", (place[f"b:{other}"],), (place[f"a:{one}"],)) for one, other in arms]
     how = Resampling(seed=0)
     contrasts = compare(frame, pairings, FAMILY, how, metric)
-    beside = [*(compare(frame, pairings, _BESIDE, how) if metric != PASS else ()), *screen(frame, pairings, how)]
+    beside = [
+        *(compare(frame, pairings, _BESIDE, how) if metric != PASS else ()),
+        *screen(frame, pairings, how),
+        *pass_costs(frame, pairings),
+    ]
     passed = grouped(frame, frame.columns["passed"])
     others = _by_pair(beside, metric)
     return tuple(

@@ -51,7 +51,10 @@ class Contrast(Record):
     arm: str
     baseline: str
     metric: str
-    scale: Annotated[Literal["difference", "ratio"], Field(description="ratio: of geometric means over scenarios")]
+    scale: Annotated[
+        Literal["difference", "ratio"],
+        Field(description="ratio: of geometric means over scenarios; of cost of pass, of both values"),
+    ]
     value: float | None
     low: float | None = None
     high: float | None = None

@@ -37,7 +37,7 @@ _WORDS: Final = """\
 - **outcome**: how a trial ended. `completed`, `timeout`, `refused`, `agent_error` and `budget_exceeded` measure the
   agent; all others do not, and are left out of the rates.
 - **USD/pass** (cost of a pass): mean cost of a trial over the pass rate, so that failures are paid for.
-- **ratio**: of geometric means over scenarios: x1.20 is a fifth more.
+- **ratio**: of geometric means over scenarios (of USD per pass: of both arms' own): x1.20 is a fifth more.
 - **adjusted p**: after Holm within a family of comparisons that the plan declares; after Benjamini and Hochberg where
   all metrics are screened. **least p**: the least that so many scenarios can give, whatever they show.
 - **smallest effect**: what would be found in four of five such experiments, by the spread that was seen.

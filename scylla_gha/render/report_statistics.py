@@ -79,7 +79,8 @@ def _smallest(one: Contrast) -> str:
     return f"{unit(one.metric).step(one.smallest_effect).lstrip('+')}{unit(one.metric).step_unit}"
 
 
-def _effects(page: Page, found: list[Contrast]) -> Iterator[str]:
+def _effects(page: Page, every: list[Contrast]) -> Iterator[str]:
+    found = [one for one in every if one.d_z is not None or one.cohens_d is not None or one.p_here is not None]
     if not found:
         return
     yield _OF_WHAT

@@ -19,6 +19,7 @@ from scylla_gha.stats.clusters import macro_interval, macro_rate
 from scylla_gha.stats.interval import Interval
 from scylla_gha.stats.mean import log_t_interval, mean_limits
 from scylla_gha.stats.success_cost import macro_success_cost_interval, success_cost_interval
+from scylla_gha.stats.success_cost_ratio import Attempts, success_cost_ratio
 
 SEED: Final = 20261122
 ALIKE: Final = 2.0  # alpha + beta of the Beta distribution of true rates: an ICC of 1 / 3
@@ -102,6 +103,27 @@ def cost(rng: Rng, datasets: int, clusters: int, repetitions: int) -> float:
     return covered / datasets
 
 
+def cost_ratio(rng: Rng, datasets: int, clusters: int, repetitions: int) -> float:
+    """Rates as in `paired`, costs as in `cost`, and what a cluster costs is alike for both; of data where both pass."""
+    found, (first, own) = [], rng.uniform(0.1, 0.9, (2, datasets))
+    for mean, other in zip(first.tolist(), ((first + own) / 2).tolist(), strict=True):
+        rates = cluster_rates(rng, mean, clusters)
+        both = rates, (rates + cluster_rates(rng, 2 * other - mean, clusters)) / 2
+        base = rng.normal(0, 0.5, clusters)[:, None]
+        one, two = (_attempts(rng, base, rate, repetitions) for rate in both)
+        if one.successes and two.successes:
+            truth = ((1.5 - 0.5 * mean) / mean) / ((1.5 - 0.5 * other) / other)
+            found.append(covers(success_cost_ratio(one, two), truth))
+    return float(np.mean(found))
+
+
+def _attempts(rng: Rng, base: Array, rates: Array, repetitions: int) -> Attempts:
+    shape = (rates.size, repetitions)
+    won = (rng.random(shape) < rates[:, None]).astype(np.float64)
+    costs = np.exp(base + rng.normal(0, 0.4, shape)) * (1.5 - 0.5 * won)
+    return Attempts(costs.mean(axis=1), won.mean(axis=1), won.size, float(won.sum()))
+
+
 def cost_in_cell(rng: Rng, datasets: int, n: int) -> float:
     covered = 0
     for rate in rng.uniform(0.1, 1.0, datasets):
@@ -126,6 +148,7 @@ CLUSTERED: Final[tuple[tuple[str, str, Simulation], ...]] = (
     ("macro rate", "Wilson with n_eff, t over clusters", macro),
     ("paired difference of rates", "t over clusters", paired),
     ("cost of a success", "log-delta with floor, t over clusters", cost),
+    ("ratio of costs of a success", "log-delta with floor, paired, t over clusters", cost_ratio),
 )
 
 

@@ -4,6 +4,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from scylla_gha.stats.interval import Interval
+
 FIXED = settings(derandomize=True, deadline=None, max_examples=60, database=None)
 
 
@@ -22,3 +24,12 @@ def spread(smallest: int = 2, largest: int = 12) -> SearchStrategy[list[float]]:
 def counts(most: int = 60) -> SearchStrategy[tuple[int, int]]:
     """Successes and trials, at least one trial."""
     return st.integers(1, most).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+def known(found: Interval | None) -> tuple[float, float, float]:
+    """Lower limit, estimate, upper limit of an interval that has all three."""
+    assert found is not None
+    assert found.estimate is not None
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.estimate, found.high

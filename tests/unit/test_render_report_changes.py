@@ -38,7 +38,7 @@ def test_an_arrow_only_where_the_interval_excludes_no_change(
 
 def test_each_row_is_one_metric_of_one_arm() -> None:
     rows = [line.split(" | ") for line in changes(page_of(full_report())) if line.startswith("| t")]
-    assert len(rows) == len({tuple(row[:2]) for row in rows}) == 14
+    assert len(rows) == len({tuple(row[:2]) for row in rows}) == 16
 
 
 def test_nothing_compared_is_no_section() -> None:

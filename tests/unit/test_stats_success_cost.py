@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scylla_gha.stats.interval import Interval
 from scylla_gha.stats.proportion import cost_per_success
 from scylla_gha.stats.ratio import ratio_interval
 from scylla_gha.stats.resampling import Resampling
@@ -14,17 +13,9 @@ from scylla_gha.stats.success_cost import (
     success_cost,
     success_cost_interval,
 )
-from tests.support.numbers import FIXED
+from tests.support.numbers import FIXED, known
 
 COST, WON = [0.5, 0.7, 0.4, 0.9, 1.0], [1, 0, 1, 1, 1]
-
-
-def known(found: Interval | None) -> tuple[float, float, float]:
-    assert found is not None
-    assert found.estimate is not None
-    assert found.low is not None
-    assert found.high is not None
-    return found.low, found.estimate, found.high
 
 
 def attempts() -> st.SearchStrategy[list[tuple[float, int]]]:
