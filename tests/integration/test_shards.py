@@ -182,6 +182,7 @@ def test_a_job_that_is_cancelled_keeps_the_rows_of_cells_that_were_done(tmp_path
 )
 def test_what_cannot_be_planned_fails(shop: Shop, args: tuple[str, ...], code: int, said: str) -> None:
     found, given = shop.plan(*args)
+    assert said in given.pop("refusal", found.err)
     assert (found.code, given) == (code, {})
     assert said in found.err
     assert not (shop.run / "shards.json").exists()
