@@ -12,6 +12,7 @@ from scylla_gha.cli.boxing import Boxes
 from scylla_gha.cli.footing import footing
 from scylla_gha.cli.planning import History, Installed
 from scylla_gha.cli.sources import Sources
+from scylla_gha.errors import RefusedError
 from scylla_gha.estimate import Expected, Group, expected
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import Cell, Plan
@@ -59,11 +60,15 @@ def make_wave(basis: Basis, wish: Wish) -> Wave:
 
     Raises:
         ConfigError: there is nothing to run and nothing to take over, or more shards are asked for than can be.
-        RefusedError: what is to be done is likely to cost more than what is left of a budget.
+        RefusedError: what is to be done is likely to cost more than what is left of a budget, or a later wave knows
+            nothing of those before.
     """
     check_room(wish.room)
     plan = basis.plan
     taken = reusable(wish.done, plan, basis.sources.here) if wish.done else {}
+    if wish.wave > 1 and not taken:
+        raise RefusedError(f"wave {wish.wave} of {wish.campaign}: no row of the waves before is there, so it would pay "
+                           "for their cells again; give them to --done (on GitHub: keep a results branch)")  # fmt: skip
     rest = _Rest(basis, taken)
     packed = pack(rest.minutes, wish.room) if rest.cells or not taken else NOTHING
     made = Packing(

@@ -159,6 +159,8 @@ def test_a_failed_cell_stops_neither_others_nor_the_report() -> None:
     assert "!cancelled()" in of["report"]["if"]
     assert "!= '[]'" in of["cell"]["if"]
     assert of["report"]["needs"] == ["plan", "cell"]
+    known_to_the_next_wave = {"inputs.publish", "inputs.results-branch != ''"}
+    assert known_to_the_next_wave < set(of["next"]["if"].removeprefix("${{ ").removesuffix(" }}").split(" && "))
 
 
 def test_artifacts_of_another_attempt_have_another_name() -> None:
