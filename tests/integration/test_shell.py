@@ -107,8 +107,8 @@ def test_a_command_and_what_the_agent_left(run: Run) -> None:
 
 def test_a_terminal_is_like_one_and_is_as_before_afterwards(run: Run) -> None:
     at = Terminal(("shell", ORACLE), run.root, found_by())
-    prompt = "workspace"
-    at.converse((prompt, "stty size; tty; sleep 100\n"), ("dev/pts", "\x03"), ("^C", "id -u; echo $TERM; exit 3\n"))
+    waits = "sh -c 'stty size; tty; sleep 100'\n"  # one command, which all of it ends with
+    at.converse(("workspace", waits), ("dev/pts", "\x03"), ("^C", "id -u; echo $TERM; exit 3\n"))
     assert (at.code, at.restored) == (3, True), at.shown + at.err
     assert f"{SIZE[0]} {SIZE[1]}" in at.shown
     assert "10001" in at.shown

@@ -154,9 +154,8 @@ def of_any_place(text: str) -> list[str]:
 
 def test_at_a_terminal_there_is_a_shell_with_its_size_and_keys(root: Path) -> None:
     at = Terminal(("shell", ORACLE), root, environment(root.parent))
-    at.converse(
-        ("workspace", "stty size; sleep 100\n"), (f"{SIZE[0]} {SIZE[1]}", "\x03"), ("^C", "echo $TERM; exit 3\n")
-    )
+    waits = "sh -c 'stty size; sleep 100'\n"  # one command, which all of it ends with
+    at.converse(("workspace", waits), (f"{SIZE[0]} {SIZE[1]}", "\x03"), ("^C", "echo $TERM; exit 3\n"))
     assert (at.code, at.restored) == (3, True), at.shown + at.err
     assert "xterm" in at.shown
     assert "no time limit; TERM is yours; nothing" in at.err
