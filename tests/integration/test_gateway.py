@@ -3,6 +3,7 @@
 import functools
 import http.client
 import json
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -233,15 +234,22 @@ def test_many_streams_at_once(tmp_path: Path, streams: int) -> None:
     assert {(each.requests, each.usage.usd) for each in accounts} == {(1, EACH)}
 
 
-def storm(refusals: int, headers: dict[str, str]) -> Callable[[Body], Say | Fail]:
-    """The first so many requests are one too many."""
-    left = [Fail(429, headers)] * refusals
-    return lambda _: left.pop() if left else Say("Hi.")
+def storm(lanes: int, refusals: int, headers: dict[str, str]) -> Callable[[Body], Say | Fail]:
+    """The first so many requests are one too many; those that all lanes begin with are there before one is answered."""
+    first, left = threading.Barrier(lanes), [Fail(429, headers)] * refusals
+    come = iter(range(lanes))
+
+    def answer(_: Body) -> Say | Fail:
+        if next(come, None) is not None:
+            first.wait(30)
+        return left.pop() if left else Say("Hi.")
+
+    return answer
 
 
 @pytest.mark.parametrize("headers", [{"retry-after": "1"}, {"retry-after": "0.2"}, {}], ids=str)
 def test_a_storm_of_rate_limits_loses_no_request(tmp_path: Path, headers: dict[str, str]) -> None:
-    with serve(storm(20, headers)) as provider, hosted(tmp_path, provider.url) as host:
+    with serve(storm(16, 20, headers)) as provider, hosted(tmp_path, provider.url) as host:
         doors = [host.lane(cell=f"cell-{number}") for number in range(16)]
         replies = at_once([functools.partial(ask, door, question()) for door in doors])
         accounts = [host.gateway.close(door) for door in doors]
