@@ -204,8 +204,8 @@ def _placed(minutes: Sequence[float], lanes: Sequence[Sequence[int]]) -> Iterato
 def lower_bound(minutes: Sequence[float], lanes: int) -> float:
     """Minutes that no packing can do without: those of the longest cell, or an equal part of all for each lane.
 
-    Or, where lanes have few cells: of the `k * lanes + 1` longest, some lane gets `k + 1`, so at least the shortest of
-    them; for k = 0 that is the longest cell. Source: Dell'Amico and Martello, ORSA Journal on Computing 7 (1995), L2.
+    Or, where lanes have few cells: of the `k * lanes + 1` longest, some lane gets `k + 1`, which take as long as the
+    `k + 1` shortest of them at least; for k = 0 that is the longest cell.
     """
     longest = sorted(minutes, reverse=True)
     before = [0.0, *itertools.accumulate(longest)]  # before[n]: the n longest together

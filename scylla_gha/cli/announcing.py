@@ -81,7 +81,7 @@ def refuse(experiment: str, why: str, places: Places) -> None:
         raise ConfigError("--refused: say with --pull on which pull request")
     page = run_page_from(os.environ)
     reason = escape(why.rstrip(".")) or "its plan failed"
-    text = f"Nothing of {code(experiment)} was measured: {reason}.\n\n[The run]({page.url}) has the whole log."
+    text = f"This run measured nothing of {code(experiment)}: {reason}.\n\n[The run]({page.url}) has the whole log."
     with open_channel() as channel:
         author = places.author or own_login(channel)
         answer(channel, places.pull, f"<!-- scylla:refused run={page.run} -->", text, author)

@@ -58,15 +58,20 @@ def log_delta(of: Moments, confidence: float = 0.95) -> Interval | None:
     limits = (math.nan, math.nan)
     if of.x > 0 and of.n > 1:
         square = of.var_x / of.x**2 + of.var_y / of.y**2 - 2 * of.cov / (of.x * of.y)
-        half = t_quantile(of.n - 1, confidence) * math.sqrt(max(square, 0.0))
-        if half > _NO_SPREAD:
-            limits = estimate * math.exp(-half), _exp(estimate, half)
+        limits = log_limits(estimate, square, of.n, confidence)
     return interval(estimate, limits, "log-delta with t", of.n, confidence)
 
 
-def _exp(estimate: float, half: float) -> float:
-    """With hardly a success the upper limit is beyond what a double holds."""
-    return estimate * math.exp(half) if half < 700 else math.inf  # noqa: PLR2004 exp(709.8) overflows
+def log_limits(estimate: float, variance: float, n: int, confidence: float) -> tuple[float, float]:
+    """With t on n - 1 by the variance of the estimate's logarithm; NaN where that is nothing.
+
+    The upper limit is infinite where it is beyond what a double holds, as with hardly a success.
+    """
+    half = t_quantile(n - 1, confidence) * math.sqrt(max(variance, 0.0))
+    if half <= _NO_SPREAD:
+        return math.nan, math.nan
+    high = estimate * math.exp(half) if half < 700 else math.inf  # noqa: PLR2004 exp(709.8) overflows
+    return estimate * math.exp(-half), high
 
 
 def ratio_interval(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval | None:

@@ -8,11 +8,10 @@ import numpy as np
 
 from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.interval import Interval, interval
-from scylla_gha.stats.mean import t_quantile
+from scylla_gha.stats.ratio import log_limits
 from scylla_gha.stats.success_cost import rate_variance_floor
 
 _TWO: Final = 2
-_NO_SPREAD: Final = 1e-7  # the square root of a rounding
 _METHOD: Final = "log-delta with t on scenario means, paired, floor"
 
 
@@ -56,7 +55,6 @@ def success_cost_ratio(one: Attempts, other: Attempts, confidence: float = 0.95)
     limits = (math.nan, math.nan)
     if n >= _TWO:
         moved = one.influence - other.influence
-        half = t_quantile(n - 1, confidence) * math.sqrt(float(moved.var(ddof=1)) / n + one.lack + other.lack)
-        if half > _NO_SPREAD:
-            limits = estimate * math.exp(-half), estimate * math.exp(min(half, 700.0))
+        variance = float(moved.var(ddof=1)) / n + one.lack + other.lack
+        limits = log_limits(estimate, variance, n, confidence)
     return interval(estimate, limits, _METHOD, n, confidence)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support import git_server, github_api
-from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, git
+from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, git, look_at
 from tests.support.command import scylla
 from tests.support.repository import environment, make_repository
 from tests.support.rows import TIMES
@@ -157,6 +157,4 @@ CHECKS = (
 
 def test_what_the_run_shows(tmp_path: Path, subtests: pytest.Subtests) -> None:
     run_all(tmp_path)
-    for check in CHECKS:
-        with subtests.test(check.__name__):
-            check(tmp_path)
+    look_at(tmp_path, CHECKS, subtests)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.seeding.cache import cache_root
-from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow
+from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, look_at
 from tests.support.engine import found_by
 from tests.support.hello import hello
 from tests.support.provider import serve
@@ -104,6 +104,4 @@ CHECKS = (
 
 def test_what_the_run_shows(tmp_path: Path, subtests: pytest.Subtests) -> None:
     run_all(tmp_path)
-    for check in CHECKS:
-        with subtests.test(check.__name__):
-            check(tmp_path)
+    look_at(tmp_path, CHECKS, subtests)

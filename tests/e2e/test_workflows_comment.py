@@ -8,7 +8,7 @@ import pytest
 
 from scylla_gha.render.comment import marker
 from tests.support import git_server, github_api
-from tests.support.act import REPOSITORY, Ran, actions, add_workflow, git
+from tests.support.act import REPOSITORY, Ran, actions, add_workflow, git, look_at
 from tests.support.repository import make_repository
 
 AT = "2026-01-01T12:00:00Z"
@@ -93,7 +93,7 @@ def a_comparison_of_nothing_is_answered_too(flow: Path) -> None:
     """The change is one of the fixture, and of no variant."""
     assert Ran.load(flow / "compared.json").ended == {"plan": "failed", "refused": "succeeded"}
     (answer,) = [body for body in said_of(flow)["comments"] if body.startswith("<!-- scylla:refused run=7003 -->")]
-    assert "Nothing of `greet` was measured: experiment greet: none of its 2 arms is another one" in answer
+    assert "This run measured nothing of `greet`: experiment greet: none of its 2 arms is another one" in answer
 
 
 # One test: what is looked at comes from one run, which takes long, and which no second process should wait for.
@@ -108,6 +108,4 @@ CHECKS = (
 
 def test_what_the_run_shows(tmp_path: Path, subtests: pytest.Subtests) -> None:
     run_all(tmp_path)
-    for check in CHECKS:
-        with subtests.test(check.__name__):
-            check(tmp_path)
+    look_at(tmp_path, CHECKS, subtests)

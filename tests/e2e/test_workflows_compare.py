@@ -9,7 +9,7 @@ import pytest
 from scylla_gha.render.comment import marker
 from tests.e2e.test_head import ARM, EXPERIMENT, TIER, obedient
 from tests.support import git_server, github_api
-from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, git
+from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, git, look_at
 from tests.support.provider import serve
 from tests.support.repository import write_tree
 
@@ -102,6 +102,4 @@ CHECKS = (
 
 def test_what_the_runs_show(tmp_path: Path, subtests: pytest.Subtests) -> None:
     run_all(tmp_path)
-    for check in CHECKS:
-        with subtests.test(check.__name__):
-            check(tmp_path)
+    look_at(tmp_path, CHECKS, subtests)

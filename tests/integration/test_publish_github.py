@@ -62,11 +62,12 @@ def test_a_run_that_measured_nothing_says_once_why(job: Job) -> None:
         assert said.code == 0, said.err
     (body,) = job.state.bodies(7)
     assert body == (
-        "<!-- scylla:refused run=55 -->\nNothing of `greet` was measured: none of its arms differs; ask @<!-- -->octo "
+        "<!-- scylla:refused run=55 -->\n"
+        "This run measured nothing of `greet`: none of its arms differs; ask @<!-- -->octo "
         f"\\<b\\>why\\</b\\>.\n\n[The run](https://github.com/{REPOSITORY}/actions/runs/55) has the whole log.\n"
     )
     assert job.scylla(*refused[:3], "8", "--refused", "", GITHUB_RUN_ID="56").code == 0
-    assert "was measured: its plan failed.\n" in job.state.bodies(8)[0]
+    assert "measured nothing of `greet`: its plan failed.\n" in job.state.bodies(8)[0]
     said = job.scylla("publish", "greet", "--refused", "why", "--check", HEAD)
     assert (said.code, said.out) == (3, "")
     assert "--refused: say with --pull on which pull request" in said.err

@@ -10,11 +10,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from uv import find_uv_bin
 
 from scylla_gha.seeding.cache import cache_root
@@ -192,6 +193,13 @@ def actions(folder: Path, repository: Path) -> Actions:
     git(repository, "init", "-q", "-b", "main")
     git(repository, "remote", "add", "origin", f"https://github.com/{REPOSITORY}.git")
     return made
+
+
+def look_at(flow: Path, checks: Iterable[Callable[[Path], None]], subtests: pytest.Subtests) -> None:
+    """Each check of what a run left in its folder, as a test of its own."""
+    for check in checks:
+        with subtests.test(check.__name__):
+            check(flow)
 
 
 def rendered(text: str) -> str:

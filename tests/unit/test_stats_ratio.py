@@ -3,21 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scylla_gha.stats.interval import Interval
 from scylla_gha.stats.mean import paired_t_p
 from scylla_gha.stats.ratio import fieller, moments, ratio_interval
-from tests.support.numbers import FIXED
+from tests.support.numbers import FIXED, known
 
 COST = [1.0, 2.0, 1.5, 3.0, 2.5, 1.0, 2.0, 1.2]
 WON = [1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
-
-
-def known(found: Interval | None) -> tuple[float, float, float]:
-    assert found is not None
-    assert found.estimate is not None
-    assert found.low is not None
-    assert found.high is not None
-    return found.low, found.estimate, found.high
 
 
 def positive(most: float = 9.0) -> st.SearchStrategy[list[tuple[float, float]]]:
