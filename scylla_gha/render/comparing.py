@@ -14,6 +14,7 @@ from scylla_gha.render.text import UNDEFINED, UNKNOWN, plain
 
 HEADINGS: Final = ("arm", "A", "B", "change", "95 %", "p", "+/=/-")
 _RATIOS: Final = ("usd", "seconds", "tokens")
+_BESIDE: Final = {"usd": "usd", "usd per pass": "cost_of_pass", "seconds": "seconds", "tokens": "tokens"}
 _NOTE: Final = "A, B: passed of judged; p: adjusted for all rows (Holm); +/=/-: scenarios won, tied, lost"
 _LEAST_P: Final = 0.0001
 _MOST_FLIPS: Final = 20
@@ -74,9 +75,12 @@ def _value(one: Contrast) -> tuple[str, str]:
 
 
 def _beside(pair: ArmPair) -> str:
-    """Cost, time and tokens: geometric means of their ratios over scenarios, or differences where one is 0."""
+    """Cost, time and tokens: geometric means of their ratios over scenarios, or differences where one is 0.
+
+    Of cost of a pass it is the ratio of both arms' own.
+    """
     known = {each.metric: each for each in (*pair.others, pair.ruling.contrast)}
-    return ", ".join(f"{name} {_shown(known.get(name))}" for name in _RATIOS)
+    return ", ".join(f"{name} {_shown(known.get(metric))}" for name, metric in _BESIDE.items())
 
 
 def _shown(one: Contrast | None) -> str:

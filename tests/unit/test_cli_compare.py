@@ -123,7 +123,15 @@ def test_a_gate_fires_with_a_code_of_its_own(
 def test_the_terminal_shows_verdict_difference_and_flips(tmp_path: Path) -> None:
     a, b = csv_file(tmp_path / "a.csv", WORSE), csv_file(tmp_path / "b.csv", BETTER)
     shown = asked("compare", str(a), str(b)).stdout
-    for words in ("1/16", "16/16", "arm0: better (+", "B over A: usd x1", "fixed: s01: 0/2 -> 2/2", "warning: A"):
+    for words in (
+        "1/16",
+        "16/16",
+        "arm0: better (+",
+        "B over A: usd x1",
+        ", usd per pass x",
+        "fixed: s01: 0/2 -> 2/2",
+        "warning: A",
+    ):
         assert words in shown
 
 
