@@ -163,7 +163,8 @@ def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Do
              home: "/scylla-home"}  # fmt: skip
     lane = Lane(cell=folder.root.parent.name, role="agent", journal=folder.file("traffic.jsonl"),
                 first_request=folder.file("first-request.json"), budget_usd=runner.limits.usd,
-                budget_tokens=runner.limits.tokens, paths=paths,
+                budget_tokens=runner.limits.tokens, turns=runner.limits.turns,
+                requests=runner.limits.requests, paths=paths,
                 permit=Permit(hosts=ground.folder.scenario.network.hosts))  # fmt: skip
     return runner.gateway.open(lane)
 

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Literal
 
 from scylla_gha.gateway.lanes import Channel
-from scylla_gha.gateway.ledger import Reservation
+from scylla_gha.gateway.ledger import Refusal, Reservation
 from scylla_gha.gateway.meter import Meter
 from scylla_gha.gateway.request import Question
 from scylla_gha.model.pricing import Price
@@ -16,7 +16,7 @@ from scylla_gha.model.traffic import Answered, Asked, Tokens
 
 @dataclass
 class Entry:
-    """One request's entry. `is_free` says that nobody can have charged for it."""
+    """One request's entry. `excess`: why it is one request too many. `is_free`: nobody can have charged for it."""
 
     channel: Channel
     number: int
@@ -24,6 +24,7 @@ class Entry:
     source: Literal["live", "replay", "refused"]
     counting: bool
     size: int
+    excess: Refusal | None = None
     is_free: bool = False
     status: int | None = None
     error: str | None = None
@@ -39,6 +40,7 @@ class Entry:
     def opened(cls, channel: Channel, question: Question, price: Price | None) -> "Entry":
         """The entry of a new request, with its first line written."""
         number = channel.next_number()
+        turn, excess = (None, None) if question.counting else _counted(channel, question)
         asked = Asked(
             number=number,
             at=datetime.datetime.now(datetime.UTC),
@@ -49,10 +51,11 @@ class Entry:
             adjusted=question.adjusted,
             unadjusted=question.unadjusted,
             counting=question.counting,
+            turn=turn,
         )
         channel.journal.write(asked)
         return cls(channel, number, price, "replay" if channel.tape else "live", question.counting,
-                   question.size)  # fmt: skip
+                   question.size, excess)  # fmt: skip
 
     def sent(self) -> None:
         """It is asked (again) now; times count from here."""
@@ -112,3 +115,7 @@ class Entry:
             return Tokens(), 0.0
         tokens = self.meter.tokens
         return tokens, self.price.usd(tokens) if self.price and tokens else None
+
+
+def _counted(channel: Channel, question: Question) -> tuple[int | None, Refusal | None]:
+    return channel.conversation.count(None if question.probing else question.marks)

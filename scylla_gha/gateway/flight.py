@@ -68,7 +68,7 @@ class Flight:
         """Reserve what the request may cost; a recording costs nothing again, and counts all the same."""
         if self.question.counting:
             return None
-        if refusal := self.channel.tally.refusal():
+        if refusal := self.entry.excess or self.channel.tally.refusal():
             return refusal
         lane, size = self.channel.lane, self.question.size
         reserved = self.desk.ledger.reserve(self.channel.purse, lane.role, self.entry.price, size)

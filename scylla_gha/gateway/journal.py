@@ -28,6 +28,7 @@ class Account(Record):
     """
 
     requests: int = 0
+    turns: Annotated[int, Field(description="of the main conversation, those that were answered")] = 0
     last_number: Annotated[int, Field(description="of all requests, counts of tokens among them")] = 0
     unanswered: Annotated[int, Field(description="in flight when the gateway died")] = 0
     retries: Annotated[int, Field(description="asked again after a failure, by the client or by the gateway")] = 0
@@ -89,6 +90,7 @@ def account_of(records: Iterable[Asked | Answered]) -> Account:
     first = [each.first_byte_seconds or 0.0 for each in began]
     return Account(
         requests=len(paid),
+        turns=len({each.turn for each in paid if each.turn and _is_fine(answers.get(each.number))}),
         last_number=max(asked, default=0),
         unanswered=sum(1 for number in asked if number not in answers),
         retries=_asked_again(list(asked.values()), answers) + sum(each.retries for each in answers.values()),
@@ -113,10 +115,12 @@ def _asked_again(asked: list[Asked], answers: dict[int, Answered]) -> int:
     again = 0
     for each in asked:
         again += each.digest in failed
-        answer = answers.get(each.number)
-        fine = answer is not None and answer.complete and answer.error is None
-        (failed.discard if fine else failed.add)(each.digest)
+        (failed.discard if _is_fine(answers.get(each.number)) else failed.add)(each.digest)
     return again
+
+
+def _is_fine(answer: Answered | None) -> bool:
+    return answer is not None and answer.complete and answer.error is None
 
 
 def _usage(answers: list[Answered | None]) -> Usage:

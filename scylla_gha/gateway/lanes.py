@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scylla_gha.gateway.cassette import Recorder, Tape
+from scylla_gha.gateway.conversation import Conversation
 from scylla_gha.gateway.journal import Journal, account
 from scylla_gha.gateway.ledger import Purse, Tally
 from scylla_gha.gateway.paths import Names
@@ -25,6 +26,7 @@ class Channel:
     purse: Purse
     visits: Visits
     tally: Tally
+    conversation: Conversation
     recorder: Recorder | None = None
     tape: Tape | None = None
     asked: int = 0
@@ -94,6 +96,7 @@ class Lanes:
             purse=Purse("trial", lane.budget_usd, earlier.known_usd),
             visits=Visits(lane.permit, lane.network),
             tally=Tally(lane.budget_tokens, earlier.known_tokens),
+            conversation=Conversation(lane.turns, lane.requests, earlier.requests, earlier.turns),
             recorder=self._recorder(lane),
             tape=tape,
             asked=earlier.last_number,

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import orjson
 from pydantic import JsonValue
 
+from scylla_gha.gateway.conversation import Marks, marks_of
 from scylla_gha.gateway.paths import Names
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.traffic import Component
@@ -33,6 +34,7 @@ class Question:
     digest: str
     characters: dict[Component, int]
     counting: bool
+    marks: Marks
     probing: bool = False  # asks for no answer to speak of, only whether it would get one
     adjusted: tuple[str, ...] = ()
     unadjusted: tuple[str, ...] = ()
@@ -48,22 +50,29 @@ def understand(body: bytes, names: Names, *, counting: bool = False) -> Question
     content = _parsed(names.hide(body))
     if content is None or not isinstance(content.get("model"), str):
         return None
+    kept = _kept(content)
     return Question(
         body=body,
         model=content["model"],
         streamed=content.get("stream") is True,
-        digest=_fingerprint(content, counting=counting),
+        digest=_fingerprint(kept, counting=counting),
         characters=_components(content),
         counting=counting,
         probing=content.get("max_tokens") == 1,
+        marks=marks_of(kept, content.get("metadata")),
     )
 
 
-def _fingerprint(content: Body, *, counting: bool) -> str:
-    """SHA-256 of what is asked, without who, when and where: equal for equal questions of two runs."""
+def _kept(content: Body) -> Body:
+    """What is asked, without who asks."""
     kept = {key: value for key, value in content.items() if key != "metadata"}  # ids of device, account and session
     if isinstance(kept.get("system"), list):
         kept["system"] = [block for block in kept["system"] if not _is_billing(block)]
+    return kept
+
+
+def _fingerprint(kept: Body, *, counting: bool) -> str:
+    """SHA-256 of what is asked, without who, when and where: equal for equal questions of two runs."""
     text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
     for pattern, constant in _CIRCUMSTANCES:
         text = pattern.sub(constant, text)

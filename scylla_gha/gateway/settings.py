@@ -70,6 +70,8 @@ class Lane(Record):
     journal: Annotated[Path, Field(description="the attempt's traffic.jsonl; what it holds already counts")]
     budget_usd: Annotated[float | None, Field(ge=0)] = None
     budget_tokens: Annotated[int | None, Field(gt=0, description="of all kinds together")] = None
+    turns: Annotated[int | None, Field(gt=0, description="of the main conversation")] = None
+    requests: Annotated[int | None, Field(gt=0, description="for answers, of all conversations")] = None
     first_request: Annotated[Path | None, Field(description="where the body of the first one is kept")] = None
     paths: dict[str, str] = Field(default_factory=dict)
     permit: Annotated[Permit, Field(description="hosts beside the model's; journalled beside `journal`")] = Permit()

@@ -19,7 +19,13 @@ class Limits(Record):
     """What a trial may use."""
 
     timeout_seconds: Annotated[Seconds | None, Field(description="instead of the scenario's own limit")] = None
-    turns: Annotated[int | None, Field(gt=0, description="model turns")] = None
+    turns: Annotated[
+        int | None,
+        Field(gt=0, description="answers of the model in the main conversation; a further request is refused"),
+    ] = None
+    requests: Annotated[
+        int | None, Field(gt=0, description="requests of all conversations, those of sub-agents and processes included")
+    ] = None
     tokens: Annotated[
         int | None, Field(gt=0, description="input, output, cache read and write together; as usd, it refuses requests")
     ] = None
@@ -48,7 +54,7 @@ class Limits(Record):
 
         A limit that is not set leaves no trace there, nor does one that does not hold in the sandbox.
         """
-        without = {"free_disk_mb"} | ({"tokens"} if self.tokens is None else set())
+        without = {"free_disk_mb"} | {name for name in ("tokens", "requests") if getattr(self, name) is None}
         return self.model_dump(mode="json", exclude=without | (set() if sandbox == "docker" else _OF_A_CONTAINER))
 
 

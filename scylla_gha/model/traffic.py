@@ -52,6 +52,9 @@ class Asked(Record):
     adjusted: Annotated[tuple[str, ...], Field(description="configured settings that were put into the request")] = ()
     unadjusted: Annotated[tuple[str, ...], Field(description="configured settings that the model does not take")] = ()
     counting: Annotated[bool, Field(description="asked only how many tokens it has, which costs nothing")] = False
+    turn: Annotated[
+        int | None, Field(description="of the main conversation, a repeated one the same; None: of another one")
+    ] = None
 
 
 class Answered(Record):

@@ -97,3 +97,11 @@ def test_what_is_no_journal_is_named(tmp_path: Path) -> None:
     path.write_text('{"kind":"asked"}\n')
     with pytest.raises(ConfigError, match=r"traffic\.jsonl:1: no record of traffic"):
         account(path)
+
+
+def test_turns_are_those_of_the_main_conversation_that_were_answered_each_once() -> None:
+    records: list[Asked | Answered] = [
+        asked(1, turn=1), answered(1, **FAILED), asked(2, turn=1), answered(2), asked(3, "e"), answered(3),
+               asked(4, "f", turn=2), answered(4), asked(5, "g", turn=3)]  # fmt: skip
+    made = account_of(records)
+    assert (made.turns, made.requests) == (2, 5)

@@ -37,7 +37,7 @@ def test_experiment_refuses(given: dict[str, Any], field: str) -> None:
 SIZES = ("memory_mb", "disk_mb", "processes", "cpus")
 
 
-@pytest.mark.parametrize("field", ["timeout_seconds", "turns", "usd", "file_mb", "diff_mb", *SIZES])
+@pytest.mark.parametrize("field", ["timeout_seconds", "turns", "requests", "usd", "file_mb", "diff_mb", *SIZES])
 def test_a_limit_of_nothing_is_refused(field: str) -> None:
     with pytest.raises(ValidationError, match=field):
         Limits.model_validate({field: 0})
@@ -54,8 +54,9 @@ def test_the_size_of_a_container_is_keyed_where_there_is_one(field: str) -> None
 
 def test_what_is_not_set_or_does_not_reach_the_agent_is_not_keyed() -> None:
     assert "free_disk_mb" not in Limits().keyed("docker")
-    assert "tokens" not in Limits().keyed("host")
-    assert Limits(tokens=5).keyed("host")["tokens"] == 5
+    for name in ("tokens", "requests"):
+        assert name not in Limits().keyed("host")
+        assert Limits.model_validate({name: 5}).keyed("host")[name] == 5
 
 
 @pytest.mark.parametrize("given", [{"attempts": 0}, {"attempts": 11}, {"backoff_seconds": -1.0}])

@@ -1,0 +1,32 @@
+"""What the gateway refuses beyond a trial's requests and turns."""
+
+from pathlib import Path
+
+from tests.support.gateway import ask, hosted, question
+from tests.support.provider import Say, serve
+
+MAIN = {"role": "user", "content": "Do it."}
+ANSWER = {"role": "assistant", "content": "Done."}
+
+
+def test_beyond_its_requests_or_turns_a_trial_is_refused_whoever_of_it_asks(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane(turns=2, requests=4)
+        bodies = [
+            question(messages=[MAIN]),
+            question(messages=[MAIN], stream=False),  # the same turn, asked again
+            question("a sub-agent"),
+            question(messages=[MAIN, ANSWER, MAIN]),
+        ]
+        fine = [ask(door, body).status for body in bodies]
+        counted = ask(door, question("another"), "/v1/messages/count_tokens").status
+        third, fifth = ask(door, question(messages=[MAIN, ANSWER])), ask(door, question("a nested process"))
+        other = ask(host.lane(cell="other", turns=1, requests=1), question()).status
+        made = host.gateway.close(door)
+        assert len(provider.requests) == 5
+    assert (fine, counted, other) == ([200] * 4, 200, 200)
+    assert [third.status, fifth.status] == [403, 403]
+    assert "has had the 2 turns that limits.turns gives this trial" in third.error["message"]
+    assert "has made the 4 requests that limits.requests gives it" in fifth.error["message"]
+    assert (made.turns, made.requests, made.refused) == (2, 6, 2)
+    assert made.errors == {"budget_exceeded:trial_turns": 1, "budget_exceeded:trial_requests": 1}

@@ -1,0 +1,69 @@
+"""Which requests are turns of the main conversation, and which limits they meet."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scylla_gha.gateway.conversation import Conversation, Marks
+from scylla_gha.gateway.paths import Names
+from scylla_gha.gateway.request import understand
+from tests.support.provider import Body
+
+CACHED = {"cache_control": {"type": "ephemeral"}}
+
+
+def text(words: str, **more: Any) -> Body:
+    return {"type": "text", "text": words, **more}
+
+
+def marks(first: str = "Do it", *later: Any, system: str = "main", session: str | None = "one", **more: Any) -> Marks:
+    """Of a request as Claude Code writes it: the last message is marked for the cache."""
+    messages = [{"role": "user", "content": [text("reminder"), text(first, **({} if later else CACHED))]}, *later]
+    billing = text(f"x-anthropic-billing-header: {len(messages)}")
+    body = {"model": "m", "system": [billing, text(system, **CACHED)], "messages": messages, **more}
+    body |= {"metadata": {"user_id": json.dumps({"session_id": session})}} if session else {}
+    question = understand(json.dumps(body).encode(), Names({}))
+    assert question is not None
+    return question.marks
+
+
+ANSWER = {"role": "assistant", "content": "I do."}
+
+
+@pytest.mark.parametrize(
+    ("other", "turn"),
+    [
+        pytest.param(marks("Do it", ANSWER), 2, id="the same conversation goes on"),
+        pytest.param(marks("Do it", stream=True, max_tokens=5), 1, id="the same is asked again in another form"),
+        pytest.param(marks("So far: ...", ANSWER), 2, id="the history was compacted"),
+        pytest.param(marks("Do it", ANSWER, system="main, and a server's words"), 2, id="a server came late"),
+        pytest.param(marks("Do a part", system="sub-agent"), None, id="a sub-agent"),
+        pytest.param(marks("Do more", session="two"), None, id="another process"),
+        pytest.param(marks("Do more", session=None), None, id="a client that does not name its session"),
+    ],
+)
+def test_a_turn_is_a_distinct_request_of_the_conversation_that_came_first(other: Marks, turn: int | None) -> None:
+    conversation = Conversation()
+    assert conversation.count(marks()) == (1, None)
+    assert conversation.count(other) == (turn, None)
+    assert conversation.requests == 2
+
+
+def test_a_probe_is_a_request_and_no_turn() -> None:
+    conversation = Conversation(turn_limit=1, request_limit=2)
+    assert conversation.count(None) == (None, None)
+    assert conversation.count(marks()) == (1, None)
+    turn, refusal = conversation.count(None)
+    assert (turn, refusal.error if refusal else None) == (None, "budget_exceeded:trial_requests")
+
+
+def test_a_plain_clients_messages_are_told_apart_by_their_text() -> None:
+    conversation = Conversation(turn_limit=1)
+    plain = [understand(json.dumps({"model": "m", "messages": given}).encode(), Names({}))
+             for given in ([{"role": "user", "content": "a"}], [{"role": "user", "content": [text("a")]}, ANSWER],
+                           [{"role": "user", "content": "b"}], [], None)]  # fmt: skip
+    counted = [conversation.count(each.marks) for each in plain if each]
+    assert [turn for turn, _ in counted] == [1, 2, None, None, None]
+    assert [refusal.error if refusal else None for _, refusal in counted][:3] == \
+        [None, "budget_exceeded:trial_turns", None]  # fmt: skip
