@@ -29,7 +29,7 @@ from scylla_gha.redaction.sweep import Sweep
 from scylla_gha.sandboxes.base import Box, Place, told
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.manifest import TooLargeError
-from scylla_gha.seeding.workspace import Workspace, snapshot
+from scylla_gha.seeding.workspace import NoPatchError, Workspace, snapshot
 from scylla_gha.store import AttemptFolder, write_bytes, write_record, write_text
 from scylla_gha.variants.delivery import prove
 
@@ -253,12 +253,18 @@ def _keep_diff(
     try:
         stat, patch = snapshot(ground.start, workspace, max_bytes, sweep.clean)
     except TooLargeError as error:
-        reason = f"left {error} beyond the start state, the limit of a diff (limits.diff_mb); {attempt.reason}"
-        outcome = Outcome.AGENT_ERROR if attempt.outcome.measures_agent else attempt.outcome
-        return attempt.model_copy(update={"outcome": outcome, "reason": reason})
+        return _without_diff(attempt, f"{error} beyond the start state, the limit of a diff (limits.diff_mb)")
+    except NoPatchError as error:
+        return _without_diff(attempt, str(error))
     if patch:
         write_bytes(folder.file("diff.patch"), patch)
     return attempt.model_copy(update={"diff": stat})
+
+
+def _without_diff(attempt: Attempt, left: str) -> Attempt:
+    """What it left cannot be kept as a diff: its own failure, unless it is not measured anyhow."""
+    outcome = Outcome.AGENT_ERROR if attempt.outcome.measures_agent else attempt.outcome
+    return attempt.model_copy(update={"outcome": outcome, "reason": f"left {left}; {attempt.reason}"})
 
 
 def _keep_trajectory(trajectory: Trajectory, ground: Ground, folder: AttemptFolder) -> None:

@@ -44,16 +44,21 @@ class Sweep:
             while found := self.redactor.redact_file(path):
                 self.found += found
 
-    def folder(self, root: Path) -> None:
-        """Clean all files below."""
+    def folder(self, root: Path, but: Path | None = None) -> None:
+        """Clean all files below, but for one."""
         for place, _, names in os.walk(root):
             for name in names:
-                self.file(Path(place, name))
+                if (path := Path(place, name)) != but:
+                    self.file(path)
 
     @contextlib.contextmanager
     def guarding(self, root: Path) -> Iterator[None]:
-        """Clean the folder also where the block ends in an error, so that nothing is left as it came."""
+        """Clean an attempt's folder also where the block ends in an error, so that nothing is left as it came.
+
+        Its diff was made of clean files. As a text it may look like a secret, across two files for instance, and would
+        not apply without it.
+        """
         try:
             yield
         finally:
-            self.folder(root)
+            self.folder(root, but=root / "diff.patch")

@@ -12,7 +12,8 @@ _LINK: Final = "120000"
 _EXECUTABLE: Final = "100755"
 _FILE: Final = "100644"
 _CHUNK: Final = 1 << 20
-_DEEPEST: Final = 200  # folders in one another; far below what recursion (in copying, say) and paths allow
+_DEEPEST: Final = 200  # folders in one another; far below what recursion (in copying, say) allows
+_LONGEST: Final = 2_000  # bytes of a folder's path; half of what Linux allows, which other roots need a part of
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ def _walk(folder: Path, ignored: Callable[[str], bool], skipped: list[str]) -> I
     stack = [""]
     while stack:
         prefix = stack.pop()
-        if (items := _listed(folder / prefix)) is None or prefix.count("/") > _DEEPEST:
+        too_deep = prefix.count("/") > _DEEPEST or len(os.fsencode(prefix)) > _LONGEST
+        if too_deep or (items := _listed(folder / prefix)) is None:
             skipped.append(prefix or "./")
             continue
         for item in items:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 from scylla_gha import proc
 from scylla_gha.errors import FixtureError
 from scylla_gha.model.trial import DiffStat
+from scylla_gha.redaction.names import Clean, renamed
 from scylla_gha.seeding.git import git
 from scylla_gha.seeding.manifest import Manifest, scan
 from scylla_gha.seeding.start import Start
@@ -108,7 +109,8 @@ def open_workspace(start: Start, root: Path) -> Workspace:
     return workspace
 
 
-Clean = Callable[[bytes], bytes]
+class NoPatchError(Exception):
+    """What the agent left cannot be written as a patch that applies."""
 
 
 def snapshot(
@@ -120,23 +122,38 @@ def snapshot(
         start: the state that the change is against.
         workspace: where the agent worked; nothing in it is changed here.
         max_bytes: by how much it may have grown.
-        clean: takes out what must not be stored. It cleans the files that the patch is made of, so the patch is whole
-            and applies, text or binary; then the patch itself, for the files' names.
+        clean: takes out what must not be stored. It cleans the contents and the names that the patch is made of,
+            never the patch itself, where a match could reach from one file into the next: so the patch applies.
 
     Raises:
         TooLargeError: the workspace has grown by more than `max_bytes`; this measures the agent.
+        NoPatchError: git makes no patch of it that applies; so does this.
     """
     now = scan(workspace.repo, start.ignored, start.manifest.size + max_bytes)
     paths = now.changed(start.manifest)
-    patch, added, deleted = (b"", 0, 0) if not paths else _patch(start, workspace, now, clean)
-    patch = clean(patch)
-    shown = tuple(_printable(path) for path in paths)
-    skipped = tuple(_printable(path) for path in now.skipped)
+    added = [os.fsencode(path) for path in paths if path not in start.manifest.entries]
+    names = renamed(added, map(os.fsencode, start.manifest.entries), clean)
+    patch, plus, minus = (b"", 0, 0) if not paths else _patch(start, workspace, now, clean, names)
+    _see_that_it_applies(start, patch)
+    shown = tuple(sorted(_printable(names.get(os.fsencode(path), os.fsencode(path))) for path in paths))
+    skipped = tuple(_printable(os.fsencode(path)) for path in now.skipped)
     sha = hashlib.sha256(patch).hexdigest()
-    return DiffStat(files=shown, added=added, deleted=deleted, sha256=sha, skipped=skipped), patch
+    return DiffStat(files=shown, added=plus, deleted=minus, sha256=sha, skipped=skipped), patch
 
 
-def _patch(start: Start, workspace: Workspace, now: Manifest, clean: Clean) -> tuple[bytes, int, int]:
+def _see_that_it_applies(start: Start, patch: bytes) -> None:
+    if not patch:
+        return
+    try:
+        git(start.git_dir, "apply", "--check", "--binary", "-", work_tree=start.clone, stdin=patch)
+    except FixtureError as error:
+        message = f"what git cannot write as a patch: {str(error)[-300:]}"
+        raise NoPatchError(message) from None
+
+
+def _patch(
+    start: Start, workspace: Workspace, now: Manifest, clean: Clean, names: dict[bytes, bytes]
+) -> tuple[bytes, int, int]:
     paths = now.changed(start.manifest)
     own = workspace.root / "harness-git"
     (own / "objects").mkdir(parents=True)
@@ -151,9 +168,10 @@ def _patch(start: Start, workspace: Workspace, now: Manifest, clean: Clean) -> t
     git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=gone)
     if there := [path for path in paths if path in now.entries]:
         update = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-        names = b"".join(os.fsencode(path) + b"\0" for path in there)
-        git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=names)
+        listed = b"".join(os.fsencode(path) + b"\0" for path in there)
+        git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=listed)
         _replace_unclean(start, workspace, now, there, clean, env)
+        _rename(start, names, env)
     show = ("diff-index", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
             "--no-textconv", "--numstat", "--patch", start.commit)  # fmt: skip
     output = git(start.git_dir, *show, env=env)
@@ -175,6 +193,18 @@ def _replace_unclean(
             lines += b"%s %s\t%s\0" % (mode.encode(), blob, os.fsencode(path))
     if lines:
         git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=lines)
+
+
+def _rename(start: Start, names: dict[bytes, bytes], env: dict[str, str]) -> None:
+    """Put files into the index under their new names."""
+    if not names:
+        return
+    lines = b""
+    for entry in git(start.git_dir, "ls-files", "--stage", "-z", env=env).split(b"\0"):
+        about, _, path = entry.partition(b"\t")
+        if path in names:
+            lines += _NO_ENTRY + path + b"\0" + b"%s\t%s\0" % (about, names[path])
+    git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=lines)
 
 
 def _content(path: Path, mode: str) -> bytes:
@@ -212,5 +242,5 @@ def apply(start: Start, patch: bytes, tree: Path) -> None:
         git(start.git_dir, "apply", "--binary", "--whitespace=nowarn", "-", work_tree=tree, stdin=patch)
 
 
-def _printable(path: str) -> str:
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+def _printable(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")

@@ -12,7 +12,7 @@ import pytest
 from scylla_gha.cli.access import reach
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.travel import travel
-from scylla_gha.model.trial import DiffStat, Outcome
+from scylla_gha.model.trial import DiffStat, Outcome, Trial
 from scylla_gha.seeding.workspace import materialise
 from scylla_gha.store import AttemptFolder
 from tests.support.agents import ShellAgent
@@ -34,6 +34,9 @@ FORMS = {
     "hex": RAW.hex().encode(),
 }
 SECRETS = {"GITHUB_TOKEN": CANARY, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
+
+
+FILES_OF_BYE = {"greet.sh": "#!/bin/sh\necho bye\n", "notes/kept.txt": "kept\n"}
 
 
 def event(text: str) -> bytes:
@@ -120,9 +123,9 @@ def test_the_stored_diff_is_whole_and_is_what_is_judged(tmp_path: Path, monkeypa
     judged = tmp_path / "judged"
     assert (judged / "new/binary").read_bytes() == b"bin\0[redacted]"
     assert (judged / "new/link").readlink() == Path("[redacted]")
-    assert (judged / "new/[redacted]").is_file()
+    assert (judged / "new/[redacted-1]").is_file()
     assert (judged / "greet.sh").read_bytes().endswith(b"echo hello\n[redacted]")
-    assert "new/[redacted]" in diff.files
+    assert "new/[redacted-1]" in diff.files
     assert travelled.told[0][2] is not None
     assert travelled.told[0][2].error is None
 
@@ -148,6 +151,32 @@ def test_what_the_task_itself_holds_stays_and_its_patch_applies(
     assert travelled.told[0][2] is not None
     assert travelled.told[0][2].result is not None
     assert travelled.told[0][2].result.progress == 1.0
+
+
+LONG = "head -c 250 /dev/zero | tr '\\0' y"
+HOSTILE = {
+    "a folder named like a token, and a file like its mark": f"mkdir {OTHER}; touch {OTHER}/a '[redacted]'",
+    "names that differ in their tokens only": f"touch x.{OTHER} {OTHER} {OTHER[:-1]}Z '[redacted-1]'",
+    "our own key in names": 'k=$(cat FORMS/hex); mkdir -p "$k/a/$k"; touch "$k/a/$k/x"',
+    "a name that grows by its mark": f'touch "$({LONG} | head -c 199)$(cat FORMS/hex)x"',
+    "the first line of a key at the end of a file": "echo '-----BEGIN PRIVATE KEY-----' >KEYS.md; echo >Z.md",
+    "a path longer than any in a judge's folder": f"p=$({LONG}); for i in $(seq 17); do mkdir $p; cd $p; echo >x; done",
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+def test_whatever_else_it_leaves_a_right_solution_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: str
+) -> None:
+    """No name and no content keeps a right solution from being judged, nor a wrong one from failing."""
+    travelled = set_out(tmp_path, monkeypatch, f"sed -i s/bye/hello/ greet.sh; ({hostile})", files=FILES_OF_BYE)
+    ((_, trial, judgment),) = travelled.told
+    assert isinstance(trial, Trial)
+    assert (trial.outcome, judgment and judgment.error) == ("completed", None), trial.last.reason
+    assert judgment is not None
+    assert judgment.result is not None
+    assert (judgment.result.score, judgment.result.progress) == (0.5, 1.0), "it is right, and more than was asked"
+    assert not [name for name in (OTHER, CANARY, RAW.hex()) if name.encode() in stored(tmp_path)]
 
 
 def test_a_killed_run_is_swept_when_it_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,11 +175,11 @@ def test_what_is_no_file_is_named_and_left_out(start: Start, tmp_path: Path) -> 
 def test_what_is_cleaned_is_not_in_the_patch_and_it_applies(start: Start, tmp_path: Path) -> None:
     workspace = open_workspace(start, tmp_path / "w")
     shell(workspace.repo, r"printf 'a\0SECRET' >bin; ln -s SECRET link; echo SECRET >>greet.sh; : >SECRET")
-    diff, patch = snapshot(start, workspace, 1000, lambda content: content.replace(b"SECRET", b"[gone]"))
+    diff, patch = snapshot(start, workspace, 1000, lambda content: content.replace(b"SECRET", b"[redacted]"))
     assert diff.sha256 == hashlib.sha256(patch).hexdigest()
     materialise(start, patch, tmp_path / "judged")
-    assert (tmp_path / "judged/bin").read_bytes() + (tmp_path / "judged/[gone]").read_bytes() == b"a\0[gone]"
-    assert [(tmp_path / "judged/link").readlink(), b"SECRET" in patch] == [Path("[gone]"), False]
+    assert (tmp_path / "judged/bin").read_bytes() + (tmp_path / "judged/[redacted-1]").read_bytes() == b"a\0[redacted]"
+    assert [(tmp_path / "judged/link").readlink(), b"SECRET" in patch] == [Path("[redacted]"), False]
 
 
 def test_more_data_than_allowed_is_refused(start: Start, tmp_path: Path) -> None:
