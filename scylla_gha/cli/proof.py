@@ -1,12 +1,15 @@
 """The proof of a scenario: what must fail fails, what must pass passes, and the same again.
 
 Gate against the task that is solved in the fixture already, the fixture that cannot build, and the check that cannot
-fail: the no-op fails and breaks no guard, the reference solution makes every checkpoint hold, each wrong solution
-fails, and a second time all verdicts are the same.
+fail or that only knows the reference solution: the no-op fails and breaks no guard, the reference solution makes every
+checkpoint hold, each wrong solution fails, each other right solution passes, and a second time the verdicts are the
+same. The other right solutions are judged once: the runs of the rest show whether the checks are stable.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +32,8 @@ from scylla_gha.store import CellFolder
 _LEAST_WRONG: Final = 2
 _CANCEL: Final = Cancel()
 
+Verdict = tuple[bool, str | None]  # whether it passes, and what is wrong with that
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
@@ -43,8 +48,14 @@ class Proof:
         return [f"{self.scenario}: {name}: {fault}" for name, _, fault in self.tried if fault]
 
 
-def prove(folder: ScenarioFolder, library: Library, boxes: Boxes | None = None) -> Proof:
+def prove(folder: ScenarioFolder, library: Library, boxes: Boxes | None = None, lanes: Executor | None = None) -> Proof:
     """Execute the scenario's proof, in boxes or on the host.
+
+    Args:
+        folder: the scenario.
+        library: where its fixture is.
+        boxes: where its checks run; None is the host.
+        lanes: where the solutions are tried at the same time; None tries them one after another.
 
     Raises:
         FixtureError: the start state is not the pinned one.
@@ -52,8 +63,14 @@ def prove(folder: ScenarioFolder, library: Library, boxes: Boxes | None = None) 
     """
     place = (boxes or Boxes("host", library)).place(folder.scenario.tools)
     stand = _Stand(lay_ground(folder, library, cache_root()), Bench(place, Limits(), _CANCEL))
-    tried = [("nop", *_nop(stand)), ("solution", *_solution(stand))]
-    tried += [(f"wrong/{patch.stem}", *_wrong(stand, patch)) for patch in folder.wrong]
+    trials: list[tuple[str, Callable[[], Verdict]]] = [
+        ("nop", partial(_nop, stand)),
+        ("solution", partial(_solution, stand)),
+        *((f"right/{patch.stem}", partial(_right, stand, patch)) for patch in folder.right),
+        *((f"wrong/{patch.stem}", partial(_wrong, stand, patch)) for patch in folder.wrong),
+    ]
+    verdicts = (lanes.map if lanes else map)(lambda trial: trial[1](), trials)
+    tried = [(name, *verdict) for (name, _), verdict in zip(trials, verdicts, strict=True)]
     if len(folder.wrong) < _LEAST_WRONG:
         tried.append(
             ("wrong", False, f"only {len(folder.wrong)} wrong solutions are kept; add at least {_LEAST_WRONG}")
@@ -74,7 +91,7 @@ class _Stand:
     bench: Bench
 
 
-def _nop(stand: _Stand) -> tuple[bool, str | None]:
+def _nop(stand: _Stand) -> Verdict:
     _, judgment, fault = _twice(stand, "nop", stand.ground.folder.solution)
     broken = judgment.result.broken if judgment and judgment.result else ()
     solved = judgment is not None and _is_solved(stand.ground, judgment)
@@ -92,19 +109,33 @@ def _is_solved(ground: Ground, judgment: Judgment) -> bool:
     return all(holds[checkpoint.id] for checkpoint in asked)
 
 
-def _solution(stand: _Stand) -> tuple[bool, str | None]:
+def _solution(stand: _Stand) -> Verdict:
     passed, judgment, fault = _twice(stand, "oracle", stand.ground.folder.solution)
     failing = [check.id for check in judgment.checks if not check.holds] if judgment else []
     expected_absent = {item.applies_if for item in stand.ground.folder.rubric.items if item.applies_if}
     failing = [name for name in failing if name not in expected_absent]
     if not fault and (failing or not passed):
-        fault = f"does not pass whole: {', '.join(_evidence(judgment, failing)) or 'its score is too low'}"
+        fault = f"does not pass whole: {_told(judgment, failing)}"
     return passed, fault
 
 
-def _wrong(stand: _Stand, patch: Path) -> tuple[bool, str | None]:
+def _wrong(stand: _Stand, patch: Path) -> Verdict:
     passed, _, fault = _twice(stand, "oracle", patch)
     return passed, fault or ("passes, so the checks do not tell it from a right one" if passed else None)
+
+
+def _right(stand: _Stand, patch: Path) -> Verdict:
+    judgment, fault = _once(stand, "oracle", patch)
+    passed = bool(judgment and judgment.result and judgment.result.passed)
+    if fault or passed or judgment is None:
+        return passed, fault
+    required = {check.id for check in stand.ground.folder.scenario.checkpoints if check.required}
+    failing = [check.id for check in judgment.checks if not check.holds and check.id in required]
+    return False, f"fails, so the checks refuse a right one: {_told(judgment, failing)}"
+
+
+def _told(judgment: Judgment | None, failing: list[str]) -> str:
+    return ", ".join(_evidence(judgment, failing)) or "its score is too low"
 
 
 def _evidence(judgment: Judgment | None, names: Iterator[str] | tuple[str, ...] | list[str]) -> list[str]:
@@ -116,16 +147,24 @@ def _twice(stand: _Stand, agent: str, patch: Path) -> tuple[bool, Judgment | Non
     """Try it two times; the verdict, the first judgment, and what went wrong in the trying."""
     judgments: list[Judgment] = []
     for _ in range(2):
-        attempt, judgment = _try(stand, agent, patch)
-        if attempt.outcome is not Outcome.COMPLETED:
-            return False, None, f"{attempt.outcome}: {attempt.reason}"
-        if judgment.result is None:
-            return False, None, f"cannot be judged: {judgment.error}"
+        judgment, failed = _once(stand, agent, patch)
+        if judgment is None:
+            return False, None, failed
         judgments.append(judgment)
     first, second = ([(c.id, c.holds, c.value) for c in each.checks] for each in judgments)
     changed = [before[0] for before, after in zip(first, second, strict=True) if before != after]
     fault = f"not the same twice: {', '.join(changed)}" if changed else None
     return bool(judgments[0].result and judgments[0].result.passed), judgments[0], fault
+
+
+def _once(stand: _Stand, agent: str, patch: Path) -> tuple[Judgment | None, str | None]:
+    """The judgment, or what went wrong in the trying."""
+    attempt, judgment = _try(stand, agent, patch)
+    if attempt.outcome is not Outcome.COMPLETED:
+        return None, f"{attempt.outcome}: {attempt.reason}"
+    if judgment.result is None:
+        return None, f"cannot be judged: {judgment.error}"
+    return judgment, None
 
 
 def _try(stand: _Stand, agent: str, patch: Path) -> tuple[Attempt, Judgment]:

@@ -25,7 +25,9 @@ from scylla_gha.seeding.start import commit_of
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path, exists=True), default=Path())
 @click.option(
-    "--execute", is_flag=True, help="Prove each scenario: no-op and wrong solutions fail, the solution passes."
+    "--execute",
+    is_flag=True,
+    help="Prove each scenario: no-op and wrong solutions fail, right solutions pass.",
 )
 @options.sandbox("host", "Where that is done; docker proves that the checks hold in the box of trials.")
 @options.jobs
@@ -113,15 +115,17 @@ def _execute(library: Library, scenarios: list[str], jobs: int, boxes: Boxes) ->
     boxes.check()
     folders = [library.scenario(name) for name in scenarios]
     proofs: list[Proof] = []
-    with ThreadPoolExecutor(jobs) as lanes:
+    # A thread for each scenario only waits for what it put into the lanes.
+    with ThreadPoolExecutor(jobs) as lanes, ThreadPoolExecutor(len(folders) or 1) as waiting:
         try:
-            for proof in lanes.map(lambda folder: prove(folder, library, boxes), folders):
+            for proof in waiting.map(lambda folder: prove(folder, library, boxes, lanes), folders):
                 proofs.append(proof)
                 said = ", ".join(f"{name} {'passes' if passed else 'fails'}" for name, passed, _ in proof.tried)
                 click.echo(f"{'ok' if not proof.faults else 'NOT OK'}: {proof.scenario}: {said}")
         except BaseException:
             stop()
-            lanes.shutdown(wait=False, cancel_futures=True)
+            for pool in (lanes, waiting):
+                pool.shutdown(wait=False, cancel_futures=True)
             raise
     faults = [fault for proof in proofs for fault in proof.faults]
     if faults:

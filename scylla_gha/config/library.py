@@ -38,7 +38,7 @@ def toolkit_root() -> Path:
 
 @dataclass(frozen=True)
 class ScenarioFolder:
-    """A scenario with the files beside it. `solution` and `wrong` are patches against the fixture."""
+    """A scenario with the files beside it. `solution`, `right` and `wrong` are patches against the fixture."""
 
     path: Path
     scenario: Scenario
@@ -54,6 +54,11 @@ class ScenarioFolder:
     def solution(self) -> Path:
         """The reference solution."""
         return self.path / "solution" / "solution.patch"
+
+    @property
+    def right(self) -> list[Path]:
+        """Right solutions that are unlike the reference, by name; there need not be any."""
+        return sorted((self.path / "right").glob("*.patch"))
 
     @property
     def wrong(self) -> list[Path]:

@@ -99,8 +99,11 @@ def test_a_scenario_of_ones_own(tmp_path: Path) -> None:
     assert said.code == 0, said.err
     assert "ok: 101-greet-nobody: nop fails, solution passes" in said.out
     (scenario / "wrong/always-the-world.patch").write_text((scenario / "solution/solution.patch").read_text())
+    (scenario / "right").mkdir()
+    (scenario / "right/nobody-is-greeted.patch").write_text((scenario / "wrong/default-of-none.patch").read_text())
     again = scylla(*command.split()[1:], cwd=tmp_path)
     assert again.code == 7
+    assert "right/nobody-is-greeted: fails, so the checks refuse a right one: greets-" in again.err
     assert "wrong/always-the-world: passes, so the checks do not tell it from a right one" in again.err
 
 

@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,37 @@ def test_a_good_scenario_is_proved(tmp_path: Path) -> None:
     )
     assert proof.faults == []
     assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_other_right_solutions_have_to_pass(tmp_path: Path) -> None:
+    other = {"right/other-words.patch": patch_of("printf 'hel%s\\n' lo"), "right/notes.txt": ""}
+    proof = prove_one(tmp_path, other)
+    assert proof.tried[2] == ("right/other-words", True, None)
+    assert proof.faults == []
+
+
+def test_a_right_solution_that_checks_refuse_is_named_with_the_checks_that_refuse_it(tmp_path: Path) -> None:
+    by_its_words = make_checkpoint(id="words", file="greet.sh", matches="echo hello")
+    other = {"right/other-words.patch": patch_of("printf 'hello\\n'")}
+    proof = prove_one(tmp_path, other, checkpoints=(*CHECKPOINTS, by_its_words))
+    (fault,) = proof.faults
+    assert fault.startswith(f"{SCENARIO}: right/other-words: fails, so the checks refuse a right one: words (")
+    assert not proof.tried[2][1]
+
+
+def test_a_right_solution_that_does_not_apply_is_found(tmp_path: Path) -> None:
+    stale = {"right/stale.patch": patch_of("echo hello").replace("echo hi", "echo hey")}
+    (fault,) = prove_one(tmp_path, stale).faults
+    assert fault.startswith(f"{SCENARIO}: right/stale: fixture_error: exit code 1: error: patch failed: greet.sh:1")
+
+
+def test_solutions_are_tried_at_the_same_time_where_there_are_lanes(tmp_path: Path) -> None:
+    meets = f"touch {tmp_path}/$$; i=0; until [ $(ls {tmp_path} | grep -c '^[0-9]*$') -ge 2 ]; do sleep 0.05; done"
+    repository = make_repository(tmp_path / "repo", checkpoints=(*CHECKPOINTS, make_checkpoint(id="met", run=meets)))
+    with ThreadPoolExecutor(2) as lanes:
+        proof = prove(repository.folder(), Library((repository.root,)), None, lanes)
+    assert [name for name, _, _ in proof.tried] == ["nop", "solution", "wrong/loud", "wrong/silent"]
+    assert proof.faults == [], "the first two did not meet"
 
 
 DONE = make_checkpoint(id="done", run="true")
