@@ -71,21 +71,25 @@ def rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
     return _rows(plan, folder, library, court_digest(experiment.judges, library.roots, experiment.model_settings.judge))
 
 
-def collect_from(plan: Plan, folder: RunFolder, source: Path, attempt: int | None = None) -> Intake:
+def collect_from(
+    plan: Plan, folder: RunFolder, source: Path, attempt: int | None = None, *, prefix: str = "", since: int = 1
+) -> Intake:
     """Write `results.jsonl` of rows that other machines sent, `unstarted.json`, and `refused.json`.
 
     Args:
         plan: of the experiment.
         folder: of its run, with `shards.json`, and `reused.jsonl` where rows were taken over.
-        source: a folder for each artifact; nothing in it is believed before it is checked.
+        source: a folder for each artifact, or the files of the only one; nothing is believed before it is checked.
         attempt: at this run; None: of any.
+        prefix: before the names of artifacts.
+        since: attempt at which the wave was planned; artifacts of earlier ones are passed over.
 
     Raises:
         ConfigError: there is no `shards.json`, it is of another plan, or a reused row is none.
     """
     packing = stored_packing(folder)
     limits = Limits()
-    door = Door(plan, packing, attempt, limits)
+    door = Door(plan, packing, attempt, limits, prefix, since)
     found = gather(source, door, room(packing, attempt or _MOST_ATTEMPTS, limits))
     reused = {row.cell: row for row in _reused(plan, folder) if row.cell not in found.rows}
     missing = dict(absent(packing, found, frozenset(reused)))

@@ -17,7 +17,7 @@ from scylla_gha.model.posting import Facts
 from scylla_gha.model.report import Report
 from scylla_gha.posting.check import post_check
 from scylla_gha.posting.facts import About, facts_of, run_page_from
-from scylla_gha.posting.pending import read_pending, verified, write_pending
+from scylla_gha.posting.pending import FILE, pending_files, read_pending, verified, write_pending
 from scylla_gha.posting.sticky import post_comment
 from scylla_gha.render.grid import code, escape
 
@@ -88,17 +88,30 @@ def refuse(experiment: str, why: str, places: Places) -> None:
 
 
 def second_phase(path: Path, event: Path, author: str | None) -> None:
-    """Post what a job of a fork left, as far as GitHub bears it out: a comment, and a check on the head.
+    """Post what jobs without write access left, as far as GitHub bears it out: a comment, and a check on the head.
+
+    Args:
+        path: a file that a job left, or a folder of downloaded artifacts.
+        event: the runner's file of the workflow_run event.
+        author: our own login; None: asked of GitHub.
 
     Raises:
-        ConfigError: it is not what it must be, or GitHub's view is another one.
+        ConfigError: a file is not what it must be, GitHub's view is another one, or a run that succeeded left none.
         GitHubError: GitHub refused.
     """
-    pending, run = read_pending(path), read_event(event, WorkflowRunEvent).workflow_run.id
+    run, files = read_event(event, WorkflowRunEvent).workflow_run, pending_files(path)
+    if not files and run.conclusion != "success":
+        click.echo(f"run {run.id} ended as {run.conclusion}, and left nothing to post", err=True)
+        return
+    if not files:
+        raise ConfigError(f"{path}: holds no {FILE}, so nothing was posted for run {run.id}; was its artifact "
+                          "scylla-pending-* downloaded to this folder?")  # fmt: skip
+    pending = [read_pending(file) for file in files]
     with open_channel() as channel:
-        server = run_page_from({**os.environ, "GITHUB_RUN_ID": str(run)}).server
-        of = verified(channel, pending, run, server)
-        _post(channel, pending.report, of, Places(of.pull, of.head, author))
+        server = run_page_from({**os.environ, "GITHUB_RUN_ID": str(run.id)}).server
+        for left in pending:
+            of = verified(channel, left, run.id, server)
+            _post(channel, left.report, of, Places(of.pull, of.head, author))
 
 
 def _post(channel: Channel, report: Report, of: Facts, places: Places) -> None:

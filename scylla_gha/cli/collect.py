@@ -13,10 +13,15 @@ from scylla_gha.model.intake import Intake
 @options.experiment
 @options.runs
 @click.option("--from", "source", type=click.Path(path_type=Path), metavar="DIR",
-              help="Take rows from artifacts that jobs sent, one folder each, not from the run's trials.")  # fmt: skip
+              help="Take rows from artifacts that jobs sent, as download-artifact lays them: a folder for each, or "
+                   "the files of the only one. Without it, rows are made of the run's trials.")  # fmt: skip
+@click.option("--prefix", default="", metavar="TEXT", help="Text before the names of artifacts (default: none).")
+@click.option("--since", type=click.IntRange(1), default=1, metavar="N",
+              help="Attempt of this workflow run that made the plan (default 1); artifacts of earlier attempts are "
+                   "passed over, since the plan took their rows over.")  # fmt: skip
 @click.option("--attempt", type=click.IntRange(1), envvar="GITHUB_RUN_ATTEMPT", show_envvar=True,
               help="Of this workflow run: no artifact can be of a later one.")  # fmt: skip
-def command(experiment: str, runs: Path, source: Path | None, attempt: int | None) -> None:
+def command(experiment: str, runs: Path, source: Path | None, *, prefix: str, since: int, attempt: int | None) -> None:
     """Write results.jsonl of EXPERIMENT: one flat row per trial.
 
     With --from, each artifact is checked before anything in it is believed, and taken or refused whole: what came of it
@@ -31,7 +36,7 @@ def command(experiment: str, runs: Path, source: Path | None, attempt: int | Non
     if source is None:
         collect(plan, folder, options.library())
     else:
-        _tell(collect_from(plan, folder, source, attempt))
+        _tell(collect_from(plan, folder, source, attempt, prefix=prefix, since=since))
     click.echo(str(folder.results))
 
 

@@ -106,6 +106,7 @@ class Run(Answer):
     id: int
     html_url: str
     event: str = ""
+    conclusion: str | None = None
     head_sha: Sha
     head_branch: str | None = None
     head_repository: Repository | None = None

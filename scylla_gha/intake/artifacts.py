@@ -2,6 +2,7 @@
 
 An artifact is a folder `scylla-rows-<experiment>-<shard>-<attempt>` of `manifest.json` and `results.jsonl`. The latter
 may be missing where there is no row. Sizes are judged by what was planned, names by a list, rows by their plan.
+download-artifact unpacks the only match of a pattern without that folder; such an artifact is named by its manifest.
 """
 
 import hashlib
@@ -19,7 +20,8 @@ from scylla_gha.intake.rows import LINE_BYTES, parsed, stranger
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.shards import Manifest, Packing
 
-_FILES: Final = frozenset({"manifest.json", "results.jsonl"})
+MANIFEST: Final = "manifest.json"
+_FILES: Final = frozenset({MANIFEST, "results.jsonl"})
 _NOTHING: Final = hashlib.sha256(b"").hexdigest()
 _REASON: Final = 300  # characters of a reason
 
@@ -65,33 +67,51 @@ class Door:
         packing: of the wave.
         attempt: of this run; none can be of a later one. None: any is taken.
         limits: on what is read at all.
+        prefix: before the names of artifacts.
+        since: attempt at which the wave was planned; rows of earlier ones were taken over then.
     """
 
-    def __init__(self, plan: Plan, packing: Packing, attempt: int | None = None, limits: Limits = Limits()) -> None:
+    def __init__(
+        self, plan: Plan, packing: Packing, attempt: int | None = None, limits: Limits = Limits(), prefix: str = "",
+        since: int = 1,
+    ) -> None:  # fmt: skip
         self._plan, self._packing, self._attempt, self._limits = plan, packing, attempt, limits
+        self._start, self._since = f"{prefix}scylla-rows-{packing.experiment}", since
         self._cells = {cell.id: cell for cell in plan.cells}
         self._arms = {arm.id: arm for arm in plan.arms}
         self._shards = {shard.number: frozenset(shard.cells) for shard in packing.shards}
-        self._name = re.compile(rf"scylla-rows-{re.escape(packing.experiment)}-(\d{{3}})-([1-9]\d{{0,3}})", re.ASCII)
+        self._name = re.compile(rf"{re.escape(self._start)}-(\d{{3}})-([1-9]\d{{0,3}})", re.ASCII)
 
     def claimed(self, name: str) -> tuple[int, int] | None:
         """Shard and attempt that the name of an artifact says."""
         found = self._name.fullmatch(name)
         return (int(found[1]), int(found[2])) if found else None
 
-    def take(self, path: Path) -> Sent:
+    def name(self, path: Path) -> str:
+        """The artifact name of a folder without one: by the shard and attempt of its manifest, else a description."""
+        try:
+            manifest = self._manifest(path / MANIFEST, max(map(len, self._shards.values()), default=0))
+        except UnsoundError:
+            return "the only artifact"
+        return f"{self._start}-{manifest.shard:03d}-{manifest.attempt}"
+
+    def take(self, path: Path, name: str | None = None) -> Sent:
         """All of one artifact.
+
+        Args:
+            path: of its folder.
+            name: of the artifact; None: the folder's.
 
         Raises:
             SupersededError: it is of an earlier plan of this run.
             UnsoundError: anything in it is not as it must be.
         """
-        claim = self._admitted(path.name)
+        claim = self._admitted(path.name if name is None else name)
         names = set(listed(path, len(_FILES)))
         if names - _FILES:
             raise UnsoundError(f"holds {safe(min(names - _FILES))}, which does not belong into it")
         cells = self._shards[claim[0]]
-        manifest = self._manifest(path / "manifest.json", len(cells))
+        manifest = self._manifest(path / MANIFEST, len(cells))
         self._check(manifest, claim, cells)
         if "results.jsonl" not in names:
             return self._empty(manifest)
@@ -104,6 +124,8 @@ class Door:
         claim = self.claimed(name)
         if claim is not None and self._attempt is not None and claim[1] > self._attempt:
             raise UnsoundError(f"it is of attempt {claim[1]}, and this is attempt {self._attempt}")
+        if claim is not None and claim[1] < self._since:
+            raise SupersededError(f"it is of attempt {claim[1]}, and the wave was planned in attempt {self._since}")
         if claim is None or claim[0] not in self._shards:
             kind = SupersededError if self._is_earlier(claim) else UnsoundError
             raise kind("its name is not that of a shard of this wave")

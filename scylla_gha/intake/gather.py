@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.intake.artifacts import Door, Limits, Row, Sent, SupersededError
+from scylla_gha.intake.artifacts import MANIFEST, Door, Limits, Row, Sent, SupersededError
 from scylla_gha.intake.files import UnsoundError, safe
 from scylla_gha.model.intake import Refusal
 from scylla_gha.model.shards import Packing, shard_name
@@ -35,7 +35,7 @@ def gather(source: Path, door: Door, most: int) -> Gathered:
     """Take in all artifacts in a folder; one that is not there holds none.
 
     Args:
-        source: of the artifacts, a folder for each.
+        source: of the artifacts, a folder for each; or the files of the only one.
         door: checks them.
         most: bytes of rows in all.
 
@@ -43,10 +43,10 @@ def gather(source: Path, door: Door, most: int) -> Gathered:
         ConfigError: the folder holds far more than artifacts of one run.
     """
     found = Gathered()
-    for name in _in_order(source, door):
+    for name, path in _in_order(source, door):
         claim = door.claimed(name)
         try:
-            _add(found, door.take(source / name), most)
+            _add(found, door.take(path, name), most)
         except SupersededError:
             found.superseded += 1
         except UnsoundError as error:
@@ -57,8 +57,10 @@ def gather(source: Path, door: Door, most: int) -> Gathered:
     return found
 
 
-def _in_order(source: Path, door: Door) -> list[str]:
-    """The names, by shard and attempt; what is none of ours first."""
+def _in_order(source: Path, door: Door) -> list[tuple[str, Path]]:
+    """Names and folders, by shard and attempt; what is none of ours first."""
+    if os.path.lexists(source / MANIFEST):
+        return [(door.name(source), source)]
     try:
         with os.scandir(source) as entries:
             names = [entry.name for _, entry in zip(range(_MOST_ENTRIES + 1), entries, strict=False)]
@@ -67,7 +69,7 @@ def _in_order(source: Path, door: Door) -> list[str]:
     if len(names) > _MOST_ENTRIES:
         raise ConfigError(f"{source}: holds more than {_MOST_ENTRIES} entries; give the folder that holds one folder "
                           "for each downloaded artifact")  # fmt: skip
-    return sorted(names, key=lambda name: (door.claimed(name) or (-1, 0), name))
+    return [(name, source / name) for name in sorted(names, key=lambda name: (door.claimed(name) or (-1, 0), name))]
 
 
 def _add(found: Gathered, sent: Sent, most: int) -> None:

@@ -6,6 +6,7 @@ own view of the run agrees with it. Its suite is one of its own, so that it can 
 answer a trusted check.
 """
 
+import os
 import stat
 from pathlib import Path
 from typing import Final
@@ -23,7 +24,9 @@ from scylla_gha.store import write_record
 
 MOST_BYTES: Final = 16 << 20
 _MOST_ROWS: Final = 1_000_000
+FILE: Final = "pending.json"
 _FORK: Final = "fork-"
+_SAME: Final = "pull-"
 _MOST_SUITE: Final = 120
 
 
@@ -38,6 +41,16 @@ def write_pending(path: Path, report: Report, facts: Facts) -> None:
         raise ConfigError(f"{path}: the report is larger than {MOST_BYTES >> 21} MiB, which the second phase would "
                           "refuse; evaluate fewer cells at once with --only")  # fmt: skip
     write_record(path, made)
+
+
+def pending_files(path: Path) -> list[Path]:
+    """The files that jobs left: the path itself, or all in a folder of downloaded artifacts.
+
+    download-artifact unpacks several artifacts into a folder each, and the only one straight into its path.
+    """
+    if not path.is_dir():
+        return [path]
+    return [place for place in (path / FILE, *sorted(path.glob(f"*/{FILE}"))) if os.path.lexists(place)]
 
 
 def read_pending(path: Path) -> Pending:
@@ -104,9 +117,11 @@ def verified(channel: Channel, pending: Pending, run: int, server: str) -> Facts
         )
     of = pull(channel, facts.pull)
     _same(of, told, run)
-    suite = facts.suite if facts.suite.startswith(_FORK) else f"{_FORK}{facts.suite}"[:_MOST_SUITE].rstrip("._-")
+    from_fork = of.head.repo is None or of.head.repo.full_name != channel.repository
+    start = _FORK if from_fork else _SAME
+    suite = facts.suite if facts.suite.startswith(start) else f"{start}{facts.suite}"[:_MOST_SUITE].rstrip("._-")
     origin = RunPage(server=server, repository=channel.repository, run=run, attempt=told.run_attempt)
-    changes = {"suite": suite, "origin": origin, "from_fork": True, "branch": "", "base": None,
+    changes = {"suite": suite, "origin": origin, "from_fork": from_fork, "branch": "", "base": None,
                "base_name": of.base.ref}  # fmt: skip
     return Facts.model_validate({**dict(facts), **changes})
 

@@ -197,6 +197,14 @@ def test_the_second_phase_posts_what_github_bears_out(state: State, tmp_path: Pa
     assert "evil" not in body
 
 
+def test_a_pull_request_of_the_same_repository_is_not_called_a_forks(state: State, tmp_path: Path) -> None:
+    number = forked(state, head_repository={"full_name": REPOSITORY})
+    state.pull(8, HEAD, repository=REPOSITORY, ref="patch-1")
+    write_pending(tmp_path / "pending.json", WIN, facts(head=HEAD, pull=8))
+    of = verified(channel(state), read_pending(tmp_path / "pending.json"), number, SERVER)
+    assert (of.suite, of.from_fork) == ("pull-demo", False)
+
+
 @pytest.mark.parametrize(
     ("told", "claimed", "why"),
     [

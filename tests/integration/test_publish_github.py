@@ -1,5 +1,6 @@
 """`scylla-gha publish` to GitHub, the real command, against a local server that knows GitHub's API."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,10 +83,24 @@ def test_a_fork_posts_through_the_second_phase(job: Job) -> None:
     assert first.code == 0, first.err
     assert job.state.asked == [], "no token, no request"
     job.event({"action": "completed", "workflow_run": run})
-    second = job.scylla("publish", "--from-pending", "pending.json", "--event", "event.json", GITHUB_RUN_ID="66")
-    assert second.code == 0, second.err
-    assert job.state.bodies(8)[0].startswith(marker("fork-demo"))
-    assert [one["name"] for one in job.state.checks] == ["scylla / fork-demo"]
+    into = job.root
+    for layout in ("only", "several/scylla-pending-demo-1"):  # as download-artifact unpacks one match, and more
+        (into / layout).mkdir(parents=True)
+        shutil.copy(into / "pending.json", into / layout)
+        source = layout.partition("/")[0]
+        second = job.scylla("publish", "--from-pending", source, "--event", "event.json", GITHUB_RUN_ID="66")
+        assert second.code == 0, second.err
+    assert [body.startswith(marker("fork-demo")) for body in job.state.bodies(8)] == [True]
+    assert {one["name"] for one in job.state.checks} == {"scylla / fork-demo"}
+
+
+@pytest.mark.parametrize(("conclusion", "code"), [("success", 3), ("failure", 0)])
+def test_a_run_that_left_nothing_is_an_error_where_it_succeeded(job: Job, conclusion: str, code: int) -> None:
+    run = {"id": 55, "html_url": "https://x", "head_sha": HEAD, "conclusion": conclusion}
+    job.event({"action": "completed", "workflow_run": run})
+    (job.root / "empty").mkdir()
+    said = job.scylla("publish", "--from-pending", "empty", "--event", "event.json")
+    assert (said.code, "run 55" in said.err, job.state.writes()) == (code, True, []), said.err
 
 
 @pytest.mark.parametrize(
@@ -98,7 +113,7 @@ def test_a_fork_posts_through_the_second_phase(job: Job) -> None:
         (("--check", HEAD), {"GITHUB_REPOSITORY": ""}, 3, "do not name a run"),
         (("--check", HEAD, "--pending", "p"), {}, 3, "say with --pull and --head"),
         (("--from-pending", "p"), {}, 3, "give --event"),
-        (("--from-pending", "p", "--event", "e"), {}, 3, "did the first phase run"),
+        (("--from-pending", "p", "--event", "e"), {}, 3, "there is no event"),
     ],
 )
 def test_what_cannot_be_posted_says_why(

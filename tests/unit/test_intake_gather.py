@@ -117,3 +117,28 @@ def test_what_is_missing_is_told_with_the_reason(tmp_path: Path) -> None:
         CELLS[3].id: "its row was to be reused, and is not in reused.jsonl; plan again",
     }
     assert CELLS[3].id not in dict(absent(packing, found, frozenset({CELLS[3].id})))
+
+
+def test_the_files_of_the_only_artifact_may_lie_in_the_folder_itself(tmp_path: Path) -> None:
+    found = gathered(send(tmp_path, good(*CELLS[2:]), shard=1, attempt=2))
+    assert (set(found.rows), found.came, found.refused) == ({cell.id for cell in CELLS[2:]}, {1: 2}, [])
+
+
+def test_the_only_artifact_is_checked_as_any_other(tmp_path: Path) -> None:
+    source = send(tmp_path, good(A), shard=1)  # a cell of shard 0
+    assert [one.artifact for one in gathered(source).refused] == ["scylla-rows-demo-001-1"]
+    (source / "manifest.json").write_text("{}")
+    assert [(one.artifact, one.reason) for one in gathered(source).refused] == [
+        ("'the only artifact'", "its name is not that of a shard of this wave")
+    ]
+
+
+def test_artifacts_with_a_prefix_and_those_of_before_the_plan(tmp_path: Path) -> None:
+    for attempt in (1, 2):
+        place = send(tmp_path, good(A, seconds=float(attempt)), attempt=attempt)
+        place.rename(place.with_name(f"base-{place.name}"))
+    door = Door(make_plan(*CELLS), make_packing(), prefix="base-", since=2)
+    found = gather(tmp_path, door, 1 << 30)
+    assert (found.superseded, row(found, A.id), found.refused) == (1, good(A, seconds=2.0), [])
+    flat = gather(tmp_path / "base-scylla-rows-demo-000-1", door, 1 << 30)
+    assert (flat.superseded, flat.rows) == (1, {})
