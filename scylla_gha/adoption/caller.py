@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import __version__
 from scylla_gha.adoption.task import File
 from scylla_gha.adoption.templates import filled
 
@@ -38,10 +37,6 @@ class Toolkit:
     def __str__(self) -> str:
         """As a workflow names it."""
         return f"{self.repository}@{self.ref}"
-
-
-# Of this version; `--toolkit` names another one, such as a fork
-DEFAULT: Final = Toolkit("scylla-gha/scylla-gha", f"v{__version__}")
 
 
 def toolkit_named(text: str) -> Toolkit | None:

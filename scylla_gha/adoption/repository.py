@@ -84,6 +84,18 @@ def origin_of(checkout: Checkout) -> str | None:
     return _ask(checkout.root, "config", "--get", "remote.origin.url")
 
 
+def published_commit(checkout: Checkout) -> str | None:
+    """The newest commit of the checkout that a branch of `origin` has too; None where there is none."""
+    refs = _ask(checkout.root, "for-each-ref", "--format=%(objectname)", "refs/remotes/origin")
+    if not checkout.head or not refs:
+        return None
+    unpublished = _ask(checkout.root, "rev-list", checkout.head, "--not", "--remotes=origin")
+    if not unpublished:
+        return checkout.head
+    oldest = unpublished.splitlines()[-1]
+    return _ask(checkout.root, "rev-parse", "--verify", "--quiet", f"{oldest}^1")
+
+
 def commits(checkout: Checkout, most: int) -> list[Commit]:
     """The latest commits of the checked-out branch, newest first, without merges and those without a parent here."""
     if checkout.head is None:

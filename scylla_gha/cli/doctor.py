@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from scylla_gha.adoption.finding import Finding
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
-_ADDRESS: Final = re.compile(
-    r"(?:https://(?:[^@/]+@)?|(?:ssh://)?git@)(?P<host>[\w.-]+)[:/](?P<name>[\w-]+/[\w.-]+?)(?:\.git)?/?"
-)
 _COLOURS: Final = {"ok": "green", "optional": "cyan", "problem": "red", "unknown": "yellow"}
 
 
@@ -64,14 +61,15 @@ def _found(environ: Mapping[str, str]) -> str | None:
     if _NAME.fullmatch(named):
         return named
     from scylla_gha.adoption.repository import checkout_of, origin_of
+    from scylla_gha.adoption.running import host_and_name
 
     try:
         origin = origin_of(checkout_of(Path.cwd()))
     except FixtureError:
         return None
-    found = _ADDRESS.fullmatch(origin or "")
-    known = found is not None and (found["host"] == "github.com" or bool(environ.get("GITHUB_API_URL")))
-    return found["name"] if found and known and _NAME.fullmatch(found["name"]) else None
+    host, name = host_and_name(origin or "") or ("", "")
+    known = host == "github.com" or bool(environ.get("GITHUB_API_URL"))
+    return name if known and _NAME.fullmatch(name) else None
 
 
 def _on_github(name: str, environment: str, branch: str) -> tuple[list["Finding"], bool]:

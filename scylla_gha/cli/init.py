@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.errors import RefusedError
+from scylla_gha.errors import ConfigError, RefusedError
 
 if TYPE_CHECKING:
     from scylla_gha.adoption.caller import Toolkit
@@ -40,8 +40,9 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
 @click.option(
     "--name", callback=_name, show_default="the directory's", help="Name of the experiment and its scenarios."
 )
-@click.option("--toolkit", callback=_toolkit, metavar="OWNER/REPO@REF", show_default="this version",
-              help="Where the reusable workflow is; a full SHA as REF is safest.")  # fmt: skip
+@click.option("--toolkit", callback=_toolkit, metavar="OWNER/REPO@REF", envvar="SCYLLA_TOOLKIT", show_envvar=True,
+              show_default="the repository and commit that this command runs from",
+              help="Repository of the reusable workflow that is called; a full SHA as REF is safest.")  # fmt: skip
 @click.option("--example", is_flag=True, help="Write the small example; look at no commit, and run no test of them.")
 @click.option("--dry-run", is_flag=True, help="List the files, and write none.")
 @click.option("--yes", is_flag=True, help="Overwrite without being asked.")
@@ -66,13 +67,12 @@ def command(
     scylla-gha init
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
-    from scylla_gha.adoption.caller import DEFAULT, toolkit_here
     from scylla_gha.adoption.repository import checkout_of
     from scylla_gha.adoption.writing import compare, write
 
     checkout = checkout_of(directory)
     called = name or _named_after(checkout.root)
-    files = _files(checkout, called, toolkit or toolkit_here(checkout.root) or DEFAULT, look=not example)
+    files = _files(checkout, called, toolkit or _toolkit_for(checkout.root), look=not example)
     changes = compare(checkout.root, files)
     if not dry_run:
         _ask(changes, yes=yes)
@@ -80,6 +80,22 @@ def command(
     click.echo(_json(changes, called) if as_json else _text(changes, called, dry_run=dry_run))
     if changes.new:
         _warn_of_ignored(checkout, changes.new)
+
+
+def _toolkit_for(root: Path) -> "Toolkit":
+    """The toolkit that the repository calls already, or else the one that runs now.
+
+    Raises:
+        ConfigError: nothing names a repository on GitHub.
+    """
+    from scylla_gha.adoption.caller import toolkit_here
+    from scylla_gha.adoption.running import running_toolkit
+
+    toolkit = toolkit_here(root) or running_toolkit()
+    if toolkit is None:
+        raise ConfigError("init: this installation does not name its repository on GitHub, which the workflow has to "
+                          "call; give --toolkit OWNER/REPO@SHA, such as your fork at a pushed commit")  # fmt: skip
+    return toolkit
 
 
 def _named_after(root: Path) -> str:

@@ -37,7 +37,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
               help="Of the workflow run.")  # fmt: skip
 @click.option("--pending", type=_file, help="Post nothing; leave a file for a job that may.")
 @click.option("--from-pending", type=click.Path(path_type=Path), metavar="PATH",
-              help="Post what jobs without write access left: a file, or a folder of downloaded artifacts.")  # fmt: skip
+              help="Post what jobs without write access left: a file, or a folder of artifacts.")  # fmt: skip
 @click.option("--refused", metavar="TEXT", help="Comment that nothing was measured, and why; there need be no results.")
 @click.option("--event", type=_file, envvar="GITHUB_EVENT_PATH", show_envvar=True,
               help="The runner's file of the event; for --from-pending, one of workflow_run.")  # fmt: skip

@@ -8,16 +8,17 @@ import click
 import pytest
 import yaml
 
-from scylla_gha.adoption.caller import COMMENT_PATH, DEFAULT, PATH, Toolkit, workflow_files
+from scylla_gha.adoption.caller import COMMENT_PATH, PATH, Toolkit, workflow_files
 from scylla_gha.cli.main import cli
-from tests.support.adopters import empty
+from tests.support.adopters import TOOLKIT, empty
 from tests.support.command import scylla
 from tests.support.pages import PAGES, ROOT, anchors, commands, links, yaml_parts
 from tests.support.repository import environment
 
 EVALUATE = ROOT / ".github/workflows/evaluate.yml"
 REUSABLE = {".github/workflows/evaluate.yml", ".github/workflows/regression.yml"}
-WORKFLOWS = {Path(file.path).name: yaml.safe_load(file.content) for file in workflow_files("app", DEFAULT)}
+OURS = Toolkit("OWNER/scylla-gha", "COMMIT")  # as pages write it
+WORKFLOWS = {Path(file.path).name: yaml.safe_load(file.content) for file in workflow_files("app", OURS)}
 
 
 def test_what_can_be_run_here_runs(tmp_path: Path) -> None:
@@ -29,7 +30,9 @@ def test_what_can_be_run_here_runs(tmp_path: Path) -> None:
             f"{words} cannot be run by this test; mark it <!-- github --> if it needs GitHub"
         )
         if " ".join(words) not in done:
-            said = scylla(*words[1:], cwd=root, env={**environment(tmp_path), "GITHUB_REPOSITORY": ""})
+            said = scylla(
+                *words[1:], cwd=root, env={**environment(tmp_path), "GITHUB_REPOSITORY": "", "SCYLLA_TOOLKIT": TOOLKIT}
+            )
             assert said.code == 0, f"{words}: {said.err}"
             done.add(" ".join(words))
     assert len(done) >= 5
@@ -100,8 +103,8 @@ def callers() -> dict[str, dict[Any, Any]]:
 def test_a_caller_gives_what_the_reusable_workflow_takes(name: str) -> None:
     (job,) = callers()[name]["jobs"].values()
     file, _, ref = job["uses"].partition("@")
-    place = file.removeprefix(f"{DEFAULT.repository}/")
-    assert (place in REUSABLE, ref in {DEFAULT.ref, "<commit>"}) == (True, True)
+    place = file.removeprefix(f"{OURS.repository}/")
+    assert (place in REUSABLE, ref == OURS.ref) == (True, True)
     reusable = yaml.safe_load((ROOT / place).read_text())
     call = reusable[True]["workflow_call"]
     assert job["with"].keys() <= call["inputs"].keys()
@@ -112,7 +115,7 @@ def test_a_caller_gives_what_the_reusable_workflow_takes(name: str) -> None:
 
 
 def test_what_a_page_tells_to_uncomment_is_there() -> None:
-    texts = {file.path: file.content.decode() for file in workflow_files("app", DEFAULT)}
+    texts = {file.path: file.content.decode() for file in workflow_files("app", OURS)}
     parts = {"on-a-schedule.md": (PATH, "schedule"), "by-a-comment.md": (COMMENT_PATH, "issue_comment")}
     for page, (path, event) in parts.items():
         shown, *_ = (part for page_path in PAGES if page_path.name == page for part in yaml_parts(page_path))
@@ -122,4 +125,4 @@ def test_what_a_page_tells_to_uncomment_is_there() -> None:
 
 def test_a_toolkit_pinned_by_a_commit_is_written_everywhere() -> None:
     toolkit = Toolkit("octo-org/scylla-gha", "ab" * 20)
-    assert all(DEFAULT.ref not in file.content.decode() for file in workflow_files("app", toolkit))
+    assert all(OURS.ref not in file.content.decode() for file in workflow_files("app", toolkit))

@@ -3,10 +3,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scylla_gha import __version__
 from scylla_gha.adoption.caller import (
     COMMENT_PATH,
-    DEFAULT,
     PATH,
     Toolkit,
     toolkit_here,
@@ -17,6 +15,7 @@ from scylla_gha.adoption.caller import (
 from tests.support.library import write
 
 SHA = "0123456789" * 4
+OURS = Toolkit("octo-org/scylla-gha", "v1")
 
 
 @pytest.mark.parametrize("text", ["octo-org/scylla-gha@v1", f"o/r@{SHA}", "o/r.x@feature/a"])
@@ -32,8 +31,7 @@ def test_all_else_is_none(text: str) -> None:
 def test_only_a_whole_sha_pins() -> None:
     assert Toolkit("o/r", SHA).is_pinned
     assert not Toolkit("o/r", SHA[:12]).is_pinned
-    assert not DEFAULT.is_pinned
-    assert DEFAULT.ref == f"v{__version__}"
+    assert not OURS.is_pinned
 
 
 def test_calls_are_found_where_they_are_not_commented_out() -> None:
@@ -56,7 +54,7 @@ def test_the_written_workflow_tells_which_toolkit_it_calls(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("path", [PATH, COMMENT_PATH])
 def test_a_written_workflow_permits_nothing_but_by_a_job(path: str) -> None:
-    (text,) = (file.content for file in workflow_files("app", DEFAULT) if file.path == path)
+    (text,) = (file.content for file in workflow_files("app", OURS) if file.path == path)
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {}
     assert all(job["permissions"] for job in workflow["jobs"].values())
@@ -65,7 +63,7 @@ def test_a_written_workflow_permits_nothing_but_by_a_job(path: str) -> None:
 
 
 def test_every_input_that_is_offered_is_handed_on() -> None:
-    (text,) = (file.content for file in workflow_files("app", DEFAULT) if file.path == PATH)
+    (text,) = (file.content for file in workflow_files("app", OURS) if file.path == PATH)
     workflow = yaml.safe_load(text)
     given = workflow["jobs"]["evaluate"]["with"]
     offered = workflow[True]["workflow_dispatch"]["inputs"]
