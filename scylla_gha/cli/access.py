@@ -1,6 +1,5 @@
 """How a run reaches its models: one gateway, which alone holds the key."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli.allowance import Allowance
-from scylla_gha.cli.exposure import BEARERS, KEY, has_access, withheld
+from scylla_gha.cli.credentials import BEARERS, KEY, environment, has_access
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import Installed
@@ -31,7 +30,7 @@ def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Ta
     """
     names = [name for name, installed in agents.items() if installed.agent.package is not None]
     names += ["the judge panel"] if judges else []
-    if names and tape.replay is None and not has_access(os.environ):
+    if names and tape.replay is None and not has_access(environment()):
         raise ToolError(f"{', '.join(names)} needs a key to reach a model; set ANTHROPIC_API_KEY, or give --replay")
 
 
@@ -46,10 +45,9 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
     journey.redactor = Redactor(secrets)
     agents = any(installed.agent.package for installed in journey.agents.values())
     if not agents and not journey.judges:
-        with withheld():  # checks execute what agents wrote
-            yield
+        yield
         return
-    with _socket(journey) as socket, Gateway.start(_settings(journey, tape, secrets, socket)) as running, withheld():
+    with _socket(journey) as socket, Gateway.start(_settings(journey, tape, secrets, socket)) as running:
         journey.gateway = running
         journey.allowance = Allowance(experiment, running)
         yield
@@ -61,12 +59,12 @@ def _socket(journey: Journey) -> AbstractContextManager[Path | None]:
 
 
 def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...], socket: Path | None) -> Settings:
-    experiment = journey.plan.experiment
+    experiment, environ = journey.plan.experiment, environment()
     return Settings(
-        upstream=os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC,
-        api_key=os.environ.get(KEY) or None,
-        bearer=next((token for name in BEARERS if (token := os.environ.get(name))), None),
-        federation=None if any(os.environ.get(name) for name in (KEY, *BEARERS)) else Federation.of(os.environ),
+        upstream=environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC,
+        api_key=environ.get(KEY) or None,
+        bearer=next((token for name in BEARERS if (token := environ.get(name))), None),
+        federation=None if any(environ.get(name) for name in (KEY, *BEARERS)) else Federation.of(environ),
         models=tuple(journey.library.priced_models(experiment.prices).values()),
         knobs={"agent": experiment.model_settings.agent, "judge": experiment.model_settings.judge},
         experiment_usd=experiment.budget_usd,
@@ -82,7 +80,7 @@ def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...], socket: Pa
 
 def _secrets() -> tuple[str, ...]:
     """The values of the environment that must not be stored; tells of those that cannot be looked for."""
-    secrets, unfit = secrets_in(os.environ)
+    secrets, unfit = secrets_in(environment())
     for name, reason in unfit.items():
         click.echo(f"{name} is not looked for in what is stored: it is {reason}", err=True)
     return tuple(secrets.values())

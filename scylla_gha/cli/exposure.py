@@ -4,29 +4,21 @@ A key is real where requests go to a provider. One for an address of loopback is
 proxy of one's own, which holds what is worth stealing itself), and a recording needs none at all.
 """
 
-import ctypes
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import click
 
+from scylla_gha.cli.credentials import environment, has_access
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.errors import RefusedError
-from scylla_gha.gateway.federation import ASK, Federation
 from scylla_gha.gateway.settings import ANTHROPIC
 from scylla_gha.model.plan import Plan
 from scylla_gha.proxy.addresses import is_loopback
 from scylla_gha.sandboxes import bubblewrap
 from scylla_gha.sandboxes.base import Sandbox
-
-KEY: Final = "ANTHROPIC_API_KEY"
-BEARERS: Final = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # the second is of a subscription
-_OF_ACTIONS: Final = (*ASK, "ACTIONS_RUNTIME_TOKEN")  # by which a process could act as the job
-_SET_DUMPABLE: Final = 4  # PR_SET_DUMPABLE of <linux/prctl.h>
 
 
 def guard_keys(journey: Journey, tape: Tape, sandbox: Sandbox, *, allowed: bool) -> None:
@@ -50,7 +42,7 @@ def guard_checks(plan: Plan, tape: Tape, sandbox: Sandbox, *, allowed: bool) -> 
 
 
 def _guard(who: str, tape: Tape, sandbox: Sandbox, *, allowed: bool) -> None:
-    if not who or not has_real_key(tape, os.environ):
+    if not who or not has_real_key(tape, environment()):
         return
     if os.environ.get("GITHUB_ACTIONS") == "true" and sandbox.name != "docker":
         raise RefusedError(f"{who}: in GitHub Actions, agents with a real key work in Docker only, and the sandbox is "
@@ -71,37 +63,8 @@ def _instead() -> str:
             f"{f' ({lack})' if lack else ', which works here'}")  # fmt: skip
 
 
-def has_access(environ: Mapping[str, str]) -> bool:
-    """Whether an environment gives access to a provider: a key, a token, or an identity that buys one."""
-    return any(environ.get(name) for name in (KEY, *BEARERS)) or Federation.of(environ) is not None
-
-
 def has_real_key(tape: Tape, environ: Mapping[str, str]) -> bool:
     """Whether requests will go to a provider with a key of this environment."""
     if tape.replay is not None or not has_access(environ):
         return False
     return not is_loopback(urlsplit(environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC).hostname or "")
-
-
-@contextmanager
-def withheld() -> Iterator[None]:
-    """Keep the keys from other processes of this user while agents work; the gateway has them by then.
-
-    This process closes its memory and its first environment (`/proc/PID/environ` shows for ever what it was started
-    with), and what it starts (git, uv, npm), whose environment can be read, is not given them. To root all is open.
-    """
-    kept = {name: os.environ.pop(name) for name in (KEY, *BEARERS, *_OF_ACTIONS) if name in os.environ}
-    if kept:
-        _close_memory()
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
-
-
-def _close_memory() -> None:
-    """Let no other process of this user, unless it is root's, trace this one, or read its memory and environment.
-
-    It holds for this process alone: what it starts can be read. There is no core dump of it either.
-    """
-    ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)

@@ -78,13 +78,17 @@ class _Lazy(click.Group):
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="scylla-gha")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Evaluate coding agents honestly.
 
     \b
     scylla-gha evaluate                 eight scenarios, proved by a right and by no answer; no key needed
     scylla-gha evaluate hello-claude    Claude Code on a trivial task; needs ANTHROPIC_API_KEY
     """  # noqa: D301 click's mark for lines to keep
+    from scylla_gha.cli.credentials import withheld
+
+    context.with_resource(withheld())  # before a command can start a process
 
 
 def main() -> NoReturn:

@@ -12,7 +12,6 @@ from scylla_gha.agents.base import Access
 from scylla_gha.cli import options
 from scylla_gha.cli.attending import Run, aside, at_terminal, ending_in_order
 from scylla_gha.cli.cells import Found, find_cell
-from scylla_gha.cli.exposure import withheld
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.planning import find_agents
 from scylla_gha.cli.sources import Sources
@@ -57,7 +56,7 @@ def command(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path
     """  # noqa: D301
     found = find_cell(runs, cell, experiment)
     try:
-        with ending_in_order(), scratch() as root, withheld():
+        with ending_in_order(), scratch() as root:
             finished = _opened(found, argv, root, after=after)
     except KeyboardInterrupt:  # of a run, it would be said that what was done is kept
         sys.exit(_INTERRUPTED)

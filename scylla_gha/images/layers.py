@@ -113,7 +113,7 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Laye
         links = {f"/usr/local/bin/{program}": f"{place}/.bin/{program}"}
         write_layer(into, {place: package / "node_modules"}, links)
 
-    return _layer(digest([_FORMAT, "agent", identity, program, platform.machine()]), cache, make)
+    return _layer(digest([_FORMAT, "agent without scripts", identity, program, platform.machine()]), cache, make)
 
 
 def tools_layer(packages: dict[str, str], cache: Path) -> Layer:

@@ -5,6 +5,7 @@ pins, agent CLIs from npm in a folder per version. Both are kept in the cache an
 """
 
 import functools
+import json
 import os
 import platform
 import shutil
@@ -19,6 +20,7 @@ from scylla_gha.model.scenario import Tools
 from scylla_gha.seeding.cache import locked
 
 _INSTALL_SECONDS: Final = 900.0
+_INSTALLED: Final = "installed"  # the mark of a folder that npm finished without scripts
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -78,14 +80,19 @@ def find_program(program: str, package: str) -> str:
 def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
     """A program of an npm package at a version, installed into the cache if it is not there.
 
+    No script of a package is run: it would run on this machine, outside of any sandbox. A package whose script would
+    fetch or place its program is supported where one of its optional packages holds that program for this platform.
+
     Raises:
-        ToolError: npm is missing, or the package cannot be installed.
+        ToolError: npm is missing, the package cannot be installed, or it needs its script.
     """
     place = cache / "npm" / f"{package.replace('/', '+')}-{version}"
     found = place / "node_modules" / ".bin" / program
     with locked(place):
-        if not (place / "ready").exists():
+        if not (place / _INSTALLED).exists():
             _npm_install(place, f"{package}@{version}")
+            _place_native(place / "node_modules", program)
+            (place / _INSTALLED).touch()
     if not found.exists():
         raise ToolError(f"{package}@{version} has no program {program!r}")
     return found
@@ -94,8 +101,37 @@ def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
 def _npm_install(place: Path, wanted: str) -> None:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    argv = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(place), wanted]
+    argv = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error",
+            "--prefix", str(place), wanted]  # fmt: skip
     done = proc.capture(argv, seconds=_INSTALL_SECONDS)
     if done.code:
         raise ToolError(f"npm could not install {wanted}: {done.message}; is the npm registry in reach?")
-    (place / "ready").touch()
+
+
+def _place_native(modules: Path, program: str) -> None:
+    """Let the program be the one of a package for this platform, as the script of its package would do.
+
+    Raises:
+        ToolError: the package has a script, and none of its optional packages holds the program.
+    """
+    link = modules / ".bin" / program
+    if not link.exists():
+        return
+    owner = next(folder for folder in link.resolve().parents if (folder / "package.json").is_file())
+    about = json.loads((owner / "package.json").read_text(encoding="utf-8"))
+    scripts = [name for name in ("preinstall", "install", "postinstall") if name in about.get("scripts", {})]
+    if not scripts:
+        return
+    held = [modules / name / program for name in about.get("optionalDependencies", {})]
+    native = next((path for path in sorted(held, key=_is_musl) if os.access(path, os.X_OK)), None)
+    if native is None:
+        raise ToolError(f"{about.get('name')}: its {scripts[0]} script would make {program!r}, and scripts of packages "
+                        "are not run; install the program yourself, put it on PATH, and name the agent without a "
+                        "version")  # fmt: skip
+    link.unlink()
+    link.symlink_to(os.path.relpath(native, link.parent))
+
+
+def _is_musl(path: Path) -> bool:
+    """Whether a program is for the other C library; older npm versions install the packages for both."""
+    return path.parent.name.endswith("-musl") == (platform.libc_ver()[0] == "glibc")

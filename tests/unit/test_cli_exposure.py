@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -7,14 +8,18 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.agents.base import Package
-from scylla_gha.cli.exposure import guard_checks, guard_keys, has_real_key, withheld
+from scylla_gha.cli.credentials import NAMES, environment, withheld
+from scylla_gha.cli.exposure import guard_checks, guard_keys, has_real_key
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.errors import RefusedError
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
+from tests.support.command import scylla
 from tests.support.journeys import make_journey
+from tests.support.repository import environment as environment_of_command
 from tests.support.repository import make_repository
+from tests.support.standin import write_claude_experiment
 
 FEDERATED = {"ANTHROPIC_FEDERATION_RULE_ID": "fdrl_1", "ANTHROPIC_ORGANIZATION_ID": "org",
              "ACTIONS_ID_TOKEN_REQUEST_URL": "https://h", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "t"}  # fmt: skip
@@ -127,18 +132,47 @@ def test_built_in_agents_alone_stay_on_the_host_in_actions_beside_a_key(
         guard_keys(both, Tape(), SANDBOXES["host"], allowed=True)
 
 
-def test_keys_are_withheld_from_what_is_started_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+def test_credentials_are_withheld_from_what_is_started_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.setenv(name, KEY)
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN")
     with withheld():
         assert KEY not in subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
+        assert [name for name in NAMES if environment().get(name) != KEY] == ["ANTHROPIC_AUTH_TOKEN"]
     assert os.environ["ANTHROPIC_API_KEY"] == KEY
     assert "ANTHROPIC_AUTH_TOKEN" not in os.environ
 
 
+RECORD = """\
+#!/bin/sh
+env >"{folder}/env-of-{name}-$$"
+case "$1" in --version) echo "2.1.197 (Claude Code)"; exit ;; esac
+exec {real} "$@"
+"""
+
+
+def test_no_program_that_a_command_starts_inherits_them(tmp_path: Path) -> None:
+    repository = tmp_path / "repo"
+    make_repository(repository)
+    write_claude_experiment(repository, sandbox="auto")
+    (tmp_path / "bin").mkdir()
+    for name in ("claude", "bwrap", "git", "uv"):
+        real = shutil.which(name) or "false"
+        (tmp_path / "bin" / name).write_text(RECORD.format(folder=tmp_path, name=name, real=real))
+        (tmp_path / "bin" / name).chmod(0o755)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    env = environment_of_command(tmp_path, **dict.fromkeys(NAMES, KEY), CANARY="seen", PATH=path)
+    said = scylla("plan", "greet", cwd=repository, env=env)
+    assert said.code == 0, said.err
+    found = {path.name.split("-")[2]: path.read_text() for path in tmp_path.glob("env-of-*")}
+    assert {"claude", "bwrap"} <= found.keys()
+    assert all("CANARY=seen" in text for text in found.values())
+    assert not [name for name, text in found.items() if KEY in text]
+
+
 CLOSED = """
 import ctypes
-from scylla_gha.cli.exposure import withheld
+from scylla_gha.cli.credentials import withheld
 PR_GET_DUMPABLE = 3
 with withheld():
     print(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE))
@@ -151,11 +185,3 @@ def test_a_process_that_holds_a_key_closes_its_memory(key: str, dumpable: str) -
     env |= {"ANTHROPIC_API_KEY": key} if key else {}
     done = subprocess.run([sys.executable, "-c", CLOSED], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == dumpable
-
-
-def test_nor_a_jobs_identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in FEDERATED.items():
-        monkeypatch.setenv(name, value)
-    with withheld():
-        assert not any(name.startswith("ACTIONS_ID_TOKEN") for name in os.environ)
-    assert os.environ["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] == "t"

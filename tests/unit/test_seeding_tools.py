@@ -95,15 +95,18 @@ def test_a_program_that_is_nowhere_is_named_with_what_to_do(tmp_path: Path, monk
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny npm package with one program, as the registry would give it."""
-    files = {
-        "package.json": json.dumps({"name": "tiny", "version": "1.2.3", "bin": {"tiny": "tiny.js"}}),
-        "tiny.js": "#!/usr/bin/env node\nconsole.log('tiny 1.2.3')\n",
-    }
-    place = tmp_path_factory.mktemp("npm") / "tiny-1.2.3.tgz"
+    program = "#!/usr/bin/env node\nconsole.log('tiny 1.2.3')\n"
+    return packed(tmp_path_factory.mktemp("npm"), {"name": "tiny", "bin": {"tiny": "tiny.js"}}, {"tiny.js": program})
+
+
+def packed(folder: Path, about: dict[str, object], files: dict[str, str]) -> Path:
+    """An npm package as the registry would give it."""
+    place = folder / f"{about['name']}-1.2.3.tgz"
+    whole = {"package.json": json.dumps({"version": "1.2.3", **about}), **files}
     with tarfile.open(place, "w:gz") as archive:
-        for name, content in files.items():
+        for name, content in whole.items():
             entry = tarfile.TarInfo(f"package/{name}")
-            entry.size = len(content)
+            entry.size, entry.mode = len(content), 0o755
             archive.addfile(entry, io.BytesIO(content.encode()))
     return place
 
@@ -138,3 +141,26 @@ def test_a_missing_npm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ToolError, match=r"^npm: not found; install it, or put it on PATH"):
         npm_program("tiny", "1.2.3", "tiny", tmp_path)
+
+
+def scripted(folder: Path, **optional: Path) -> Path:
+    """A package whose program is placed by a script, which would also write down its environment."""
+    write_env = f"node -e \"require('fs').writeFileSync('{folder}/env', JSON.stringify(process.env))\""
+    about = {"name": "agent", "bin": {"agent": "stub"}, "scripts": {"postinstall": write_env},
+             "optionalDependencies": {name: f"file:{path}" for name, path in optional.items()}}  # fmt: skip
+    return packed(folder, about, {"stub": "#!/bin/sh\necho not installed; exit 1\n"})
+
+
+def test_no_script_of_a_package_is_run_and_its_program_is_that_of_the_platforms_package(tmp_path: Path) -> None:
+    native = packed(tmp_path, {"name": "agent-here"}, {"agent": "#!/bin/sh\necho native\n"})
+    program = npm_program("agent", f"file:{scripted(tmp_path, **{'agent-here': native})}", "agent", tmp_path / "cache")
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "native\n"
+    assert not (tmp_path / "env").exists()
+
+
+def test_a_package_that_needs_its_script_is_refused(tmp_path: Path) -> None:
+    package = scripted(tmp_path)
+    for _ in range(2):  # it must not count as installed the second time
+        with pytest.raises(ToolError, match=r"^agent: its postinstall script would make 'agent', and scripts of packa"):
+            npm_program("agent", f"file:{package}", "agent", tmp_path / "cache")
+    assert not (tmp_path / "env").exists()
