@@ -1,20 +1,19 @@
 """The only place that starts processes; `orphans` has one more, which ends them when the harness is killed.
 
 Three ways: `capture` for the harness's own short tools (git, uv); `run` for what is not trusted (agents, and checks
-that execute what an agent wrote): own session, output to files with a size limit set by the kernel, a time limit that
-ends the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set; `start` for the harness's
-own servers, which end when their standard input does. Nothing of the three outlives a harness that is killed.
+that execute what an agent wrote): own session, outputs through pipes into files up to a size, a time limit that ends
+the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set; `start` for the harness's own
+servers, which end when their standard input does. Nothing of the three outlives a harness that is killed.
 """
 
 import contextlib
-import functools
 import os
 import select
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,16 +21,17 @@ from typing import IO, Final
 
 from scylla_gha import orphans
 from scylla_gha.errors import ToolError
+from scylla_gha.pipes import Input, Output, Pipes
 
 _GRACE_SECONDS: Final = 5.0
-_LOOK_SECONDS: Final = 0.5
 _PIPE: Final = subprocess.PIPE
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
 # It begins with a line of input, which is sent when its group is known to `orphans`; where that is never sent, it ends.
+# A shell reads a line of a pipe byte by byte, so what follows is the program's.
 # `-u` is bash's name of the limit on a user's processes, `-p` is dash's.
 _LIMITED: Final = (
-    'read -r go || exit; exec <"$1"; ulimit -c 0; ulimit -f "$2"; '
-    'ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null; shift 3; unset go; exec "$@"'
+    'read -r go || exit; ulimit -c 0; ulimit -f "$1"; '
+    'ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null; shift 2; unset go; exec "$@"'
 )
 # The first of a session becomes the master of a terminal by opening it.
 _ON_TERMINAL: Final = ("/bin/sh", "-c", 'exec <>"$1" >&0 2>&1; shift; exec "$@"', "sh")
@@ -72,7 +72,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Where a process reads and writes; both outputs are files, so no reader can be blocked by a leftover child.
+    """The files that a process's input comes from and its outputs go to; it has pipes itself.
 
     Where there is a `terminal`, a device that nobody else has, that is all three, and the files stay empty.
     """
@@ -166,20 +166,24 @@ def run(
         ToolError: the program cannot be started.
     """
     blocks = max(1, limits.file_bytes // _BLOCK_BYTES)
-    source = str((streams.stdin or Path(os.devnull)).absolute())
     on = (*_ON_TERMINAL, str(streams.terminal)) if streams.terminal else ()
-    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", source, str(blocks), str(limits.processes), *on, *argv]
+    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(limits.processes), *on, *argv]
     started = time.monotonic()
-    with streams.stdout.open("wb") as out, streams.stderr.open("wb") as err:
+    with contextlib.ExitStack() as files:
+        source = files.enter_context(streams.stdin.open("rb")) if streams.stdin else None
+        kept = [files.enter_context(path.open("wb", buffering=0)) for path in (streams.stdout, streams.stderr)]
         try:
-            process = subprocess.Popen(wrapped, cwd=cwd, env=dict(env), stdin=_PIPE, stdout=out, stderr=err,
-                                       start_new_session=True)  # fmt: skip
+            process = subprocess.Popen(wrapped, cwd=cwd, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=_PIPE,
+                                       bufsize=0, start_new_session=True)  # fmt: skip
         except OSError as error:
             raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
         orphans.begin("KILL", -process.pid)
-        _let_go(process)
-        full = functools.partial(_is_full, (out.fileno(), err.fileno()), blocks * _BLOCK_BYTES)
-        return _wait(process, started, limits.seconds, cancel, full)
+        assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 they are pipes
+        ends = zip((process.stdout, process.stderr), kept, strict=True)
+        first, second = (Output(pipe, file, blocks * _BLOCK_BYTES) for pipe, file in ends)
+        return _wait(
+            process, Pipes(Input(process.stdin, b"\n", source), (first, second)), started, limits.seconds, cancel
+        )
 
 
 class Service:
@@ -250,49 +254,37 @@ def start(argv: Sequence[str], *, env: Mapping[str, str]) -> Service:
     return Service(process, stderr)
 
 
-def _let_go(process: subprocess.Popen[bytes]) -> None:
-    """Send the line of input that a program waits for."""
-    assert process.stdin is not None  # noqa: S101 it is a pipe
-    with contextlib.suppress(BrokenPipeError), process.stdin as gate:
-        gate.write(b"\n")
-
-
-def _is_full(outputs: Sequence[int], most: int) -> bool:
-    """Whether an output is at the kernel's limit of a file, so that what the process says further is lost."""
-    return any(os.fstat(output).st_size >= most for output in outputs)
-
-
 def _wait(
-    process: subprocess.Popen[bytes], started: float, seconds: float, cancel: Cancel | None, full: Callable[[], bool]
+    process: subprocess.Popen[bytes], pipes: Pipes, started: float, seconds: float, cancel: Cancel | None
 ) -> Finished:
     """Wait for the end, a limit or the cancel; then end what is left of the group."""
     handle = os.pidfd_open(process.pid)
     try:
         watched = [handle] if cancel is None else [handle, cancel.fileno()]
-        woken, timed_out = _watch(watched, started + seconds, full)
-        ended = handle in woken
+        woken = _watch(watched, pipes, started + seconds)
+        ended, timed_out = handle in woken, not woken and not pipes.cut
         if not ended:
             _signal_group(process.pid, signal.SIGTERM)
-            select.select([handle], [], [], _GRACE_SECONDS)
+            grace = time.monotonic() + _GRACE_SECONDS
+            while not pipes.move([handle], left := grace - time.monotonic()) and left > 0:
+                pass
+        pipes.close()
+    finally:
         # The leader is not reaped yet, so its group id cannot belong to anybody else.
         _signal_group(process.pid, signal.SIGKILL)
-    finally:
         orphans.finish("KILL", -process.pid)
         os.close(handle)
-    code = process.wait()
-    hits = {Hit.OUTPUT} if full() else set()
-    cancelled = not ended and bool(woken)
-    return Finished(code, time.monotonic() - started, timed_out, cancelled, frozenset(hits))
+        code = process.wait()
+    hits = frozenset({Hit.OUTPUT} if pipes.cut else ())
+    return Finished(code, time.monotonic() - started, timed_out, not ended and bool(woken), hits)
 
 
-def _watch(watched: list[int], until: float, full: Callable[[], bool]) -> tuple[list[int], bool]:
-    """What woke it, and whether nothing did until the time limit; neither where an output is full before."""
-    while (left := until - time.monotonic()) > 0:
-        if woken := select.select(watched, [], [], min(left, _LOOK_SECONDS))[0]:
-            return woken, False
-        if full():
-            return [], False
-    return [], True
+def _watch(watched: list[int], pipes: Pipes, until: float) -> list[int]:
+    """What woke it; nothing at the time limit, or where an output is full before."""
+    while (left := until - time.monotonic()) > 0 and not pipes.cut:
+        if woken := pipes.move(watched, left):
+            return woken
+    return []
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

@@ -17,7 +17,7 @@ from scylla_gha.proc import Limits, Streams
 from scylla_gha.sandboxes.base import Box
 from scylla_gha.sandboxes.container import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
 from scylla_gha.sandboxes.host import HostSandbox
-from tests.support.bubbles import PATH, Bubbles
+from tests.support.bubbles import PATH, TAMPER, Bubbles
 from tests.support.gateway import EACH, KEY, hosted, question, until
 from tests.support.processes import ends, number_in, wait_for
 from tests.support.provider import Say, serve
@@ -142,6 +142,15 @@ def test_it_has_no_rights_and_gets_none(bubbles: Bubbles) -> None:
     ]
     bubbles.python(RISE)
     assert bubbles.out.split() == ["setuid", "-1", "setns", "-1", "mount", "-1", "chroot", "-1"]
+
+
+def test_neither_its_prompt_nor_its_transcript_is_a_file_in_its_reach(bubbles: Bubbles) -> None:
+    prompt = bubbles.root / "prompt.md"
+    prompt.write_text("a prompt\n")
+    bubbles.sh(TAMPER, stdin=prompt)
+    assert bubbles.out == "before\nafter\n"
+    assert prompt.read_text() == "a prompt\n"
+    assert str(bubbles.root) not in bubbles.err
 
 
 def test_the_scratch_folder_is_full_at_its_limit(bubbles: Bubbles) -> None:

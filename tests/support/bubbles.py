@@ -10,6 +10,14 @@ from scylla_gha.sandboxes.base import Box
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
+# What a program tries on the files behind its own standard streams, if there are any.
+TAMPER = """
+echo before
+ls -l /proc/self/fd >&2
+for n in 0 1 2; do truncate -s 0 /proc/self/fd/$n; timeout 1 sh -c ": >/proc/self/fd/$n"; done 2>/dev/null
+timeout 1 sh -c 'echo forged >/proc/self/fd/0'
+echo after
+"""
 PYTHON = str(Path(sys.executable).resolve())
 
 
@@ -33,9 +41,9 @@ class Bubbles:
     def home(self) -> Path:
         return self.root / "home"
 
-    def run(self, *argv: str, **box: Any) -> Finished:
+    def run(self, *argv: str, stdin: Path | None = None, **box: Any) -> Finished:
         """Run a program; what it says is in `out` and `err`."""
-        streams = Streams(self.root / "out", self.root / "err")
+        streams = Streams(self.root / "out", self.root / "err", stdin)
         inside = Box(self.work, self.home, box.pop("path", PATH), **box)
         return BubblewrapSandbox().run(argv, inside, streams, self.limits, self.cancel)
 

@@ -1,5 +1,6 @@
 import os
 import select
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -8,7 +9,8 @@ import pytest
 
 from scylla_gha import proc
 from scylla_gha.errors import ToolError
-from scylla_gha.proc import Cancel, Finished, Limits, Streams
+from scylla_gha.proc import Cancel, Finished, Hit, Limits, Streams
+from tests.support.bubbles import TAMPER
 from tests.support.processes import cancelled_once_there, ends, number_in
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -56,13 +58,41 @@ def test_exit_codes_and_signals_are_told(tmp_path: Path, script: str, code: int)
     assert (ended.code, ended.timed_out, ended.cancelled) == (code, False, False)
 
 
-def test_both_outputs_are_files_and_the_input_is_one(tmp_path: Path) -> None:
+def test_both_outputs_go_to_files_and_the_input_comes_from_one(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a prompt\n")
     streams = Streams(tmp_path / "out", tmp_path / "err", tmp_path / "in")
     argv = ("/bin/sh", "-c", "cat; echo wrong >&2; pwd")
     proc.run(argv, cwd=tmp_path, env=ENV, streams=streams, limits=Limits(FOREVER))
     assert said(tmp_path) == f"a prompt\n{tmp_path}\n"
     assert (tmp_path / "err").read_text() == "wrong\n"
+
+
+def test_what_its_descriptors_are_cannot_be_overwritten_or_truncated(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a prompt\n")
+    streams = Streams(tmp_path / "out", tmp_path / "err", tmp_path / "in")
+    argv = ("/bin/sh", "-c", TAMPER)
+    proc.run(argv, cwd=tmp_path, env=ENV, streams=streams, limits=Limits(FOREVER))
+    assert said(tmp_path) == "before\nafter\n"
+    assert (tmp_path / "in").read_text() == "a prompt\n"
+    assert f"{tmp_path}" not in (tmp_path / "err").read_text()
+
+
+def test_a_long_input_that_nobody_reads_does_not_hold_it(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(bytes(1 << 20))
+    streams = Streams(tmp_path / "out", tmp_path / "err", tmp_path / "in")
+    for script, told in (
+        ("head -c 3 | wc -c", "3"),
+        ("wc -c", str(1 << 20)),
+        ("exec <&-; sleep 0.1; echo shut", "shut"),
+    ):
+        ended = proc.run(("/bin/sh", "-c", script), cwd=tmp_path, env=ENV, streams=streams, limits=Limits(FOREVER))
+        assert (ended.code, said(tmp_path).strip()) == (0, told)
+
+
+def test_a_child_that_goes_on_writing_elsewhere_does_not_hold_it(tmp_path: Path) -> None:
+    ended = run(tmp_path, "setsid -f sh -c 'echo $$ >pid; yes'; while [ ! -s pid ]; do :; done; echo done >&2")
+    os.kill(number_in(tmp_path / "pid"), signal.SIGKILL)
+    assert (ended.code, (tmp_path / "err").read_text()) == (0, "done\n")
 
 
 def test_without_an_input_it_is_empty(tmp_path: Path) -> None:
@@ -119,7 +149,7 @@ def test_a_file_that_grows_beyond_its_limit_ends_the_writer(tmp_path: Path) -> N
 
 def test_endless_output_stays_within_the_limit(tmp_path: Path) -> None:
     ended = run(tmp_path, "exec head -c 8M /dev/zero", limits=Limits(FOREVER, file_bytes=64 * 1024))
-    assert ended.code == -25
+    assert (ended.code, ended.hits) == (-15, {Hit.OUTPUT})
     assert (tmp_path / "out").stat().st_size == 64 * 1024
 
 

@@ -2,6 +2,7 @@ import io
 import json
 import subprocess
 import tarfile
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -99,7 +100,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return packed(tmp_path_factory.mktemp("npm"), {"name": "tiny", "bin": {"tiny": "tiny.js"}}, {"tiny.js": program})
 
 
-def packed(folder: Path, about: dict[str, object], files: dict[str, str]) -> Path:
+def packed(folder: Path, about: Mapping[str, object], files: dict[str, str]) -> Path:
     """An npm package as the registry would give it."""
     place = folder / f"{about['name']}-1.2.3.tgz"
     whole = {"package.json": json.dumps({"version": "1.2.3", **about}), **files}
