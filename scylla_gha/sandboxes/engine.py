@@ -44,8 +44,7 @@ def connect() -> "APIClient":
         raise SandboxError(f"no container engine answers at {host} ({why}); start one (on Debian and Ubuntu: "
                         "apt-get install docker.io), join the group docker if it runs but may not be used, or set "
                         "DOCKER_HOST to its socket") from None  # fmt: skip
-    # No proxy leads to a socket; and to look for one in the environment fails where another thread changes that, as
-    # withholding keys does.
+    # No proxy leads to a socket; and to look for one in the environment fails where another thread changes that.
     api.trust_env = False
     return api
 

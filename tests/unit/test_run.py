@@ -187,7 +187,7 @@ def test_an_interruption_stays_one_with_a_large_diff(ground: Ground, folder: Att
 
 def test_an_agent_that_writes_without_end_is_ended_by_the_files_limit(ground: Ground, folder: AttemptFolder) -> None:
     made = run_agent(ground, folder, ShellAgent("exec head -c 8M /dev/zero"), limits=Limits(file_mb=1))
-    assert (made.outcome, made.exit_code) == (Outcome.BUDGET_EXCEEDED, -25)
+    assert (made.outcome, made.exit_code) == (Outcome.BUDGET_EXCEEDED, -15)
     assert folder.file("transcript.jsonl").stat().st_size == 1_000_000 // 512 * 512
 
 
