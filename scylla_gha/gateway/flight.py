@@ -20,7 +20,7 @@ from scylla_gha.gateway.entry import Entry
 from scylla_gha.gateway.journal import UNMATCHED
 from scylla_gha.gateway.lanes import Channel
 from scylla_gha.gateway.ledger import Ledger, Refusal
-from scylla_gha.gateway.limiter import Limiter
+from scylla_gha.gateway.limiter import Limiter, Limiters, Pass
 from scylla_gha.gateway.request import Question
 from scylla_gha.gateway.settings import Settings
 from scylla_gha.gateway.wire import Answer, downward, failure, upward
@@ -36,7 +36,7 @@ class Desk:
     settings: Settings
     session: aiohttp.ClientSession
     ledger: Ledger
-    limiter: Limiter
+    limiters: Limiters
     redactor: Redactor
     bearer: Bearer | None = None
 
@@ -96,15 +96,15 @@ class Flight:
     async def _ask(self) -> web.StreamResponse:
         """Ask until the answer is no rate limit, or the patience is at its end."""
         last: web.Response | None = None
-        while wave := await self._enter():
+        while leave := await self._enter():
             self.entry.retries += last is not None
             self.entry.sent()
             try:
-                upstream = await self._send(wave)
+                upstream = await self._send(leave)
             except aiohttp.ClientError as error:
                 return self._unreached(error)
             async with upstream:
-                again = await self.desk.limiter.leave(upstream.status, upstream.headers, wave)
+                again = await self._limiter.leave(upstream.status, upstream.headers, leave)
                 if upstream.status < HTTPStatus.BAD_REQUEST:
                     return await self._pass_on(upstream)
                 last = await self._failed(upstream)
@@ -115,20 +115,25 @@ class Flight:
         self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
         return last
 
-    async def _enter(self) -> int:
-        began = time.monotonic()
-        wave = await self.desk.limiter.enter(self.desk.settings.rate_limit_seconds - self.entry.waited)
-        self.entry.waited += time.monotonic() - began
-        return wave
+    @property
+    def _limiter(self) -> Limiter:
+        return self.desk.limiters.of(self.question.model, counting=self.question.counting)
 
-    async def _send(self, wave: int) -> aiohttp.ClientResponse:
+    async def _enter(self) -> Pass | None:
+        began = time.monotonic()
+        patience = self.desk.settings.rate_limit_seconds - self.entry.waited
+        leave = await self._limiter.enter(patience, self.channel.lane.session)
+        self.entry.waited += time.monotonic() - began
+        return leave
+
+    async def _send(self, leave: Pass) -> aiohttp.ClientResponse:
         url = URL(self.desk.settings.upstream.rstrip("/") + self.request.raw_path, encoded=True)
         try:
             token = await self.desk.bearer.token() if self.desk.bearer else None
             headers = upward(self.request.headers, self.desk.settings, token)
             return await self.desk.session.post(url, data=self.question.body, headers=headers, allow_redirects=False)
         except BaseException:
-            await self.desk.limiter.leave(None, {}, wave)
+            await self._limiter.leave(None, {}, leave)
             raise
 
     async def _pass_on(self, upstream: aiohttp.ClientResponse) -> web.StreamResponse:

@@ -1,13 +1,18 @@
-"""The provider's rate limit, shared by all lanes and roles of a key: who is told to wait makes all wait.
+"""Shared rate limiters: a 429 pauses every session that asks the same model, and slots are shared out fairly.
 
-After a refusal half as many requests are let out at a time, one more after each that is let through, so the lanes that
-waited do not all come back at once. Answers that are no refusals tell as well, in their headers, when nothing is left.
+After a refusal half as many requests are let out at a time, one more after each that is let through, so the sessions
+that waited do not all come back at once. A free slot goes to the session that has the fewest requests out. Answers that
+are no refusals tell as well, in their headers, when nothing is left. Counts of tokens have limits of their own, and a
+subscription that is used up pauses all models.
 """
 
 import asyncio
+import contextlib
 import datetime
 import random
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 _FIRST_SECONDS: Final = 1.0
@@ -17,71 +22,137 @@ _OVERLOADED: Final = 529
 _PREFIX: Final = "anthropic-ratelimit-"
 _KINDS: Final = ("requests", "tokens", "input-tokens", "output-tokens")  # each with -remaining and -reset
 _SUBSCRIPTION: Final = "unified"  # a subscription's windows: -status, and -reset in seconds of Unix time
+_MOST_MODELS: Final = 64  # limiters that are kept when idle; clients choose the names
 
 
-class Limiter:
-    """One key's limit. Not for threads: one event loop."""
+@dataclass(slots=True)
+class Hold:
+    """Until when nobody asks, in the time of the event loop."""
+
+    until: float = 0.0
+
+    def extend(self, seconds: float) -> None:
+        """Hold for at least so long from now on."""
+        if seconds > 0:
+            self.until = max(self.until, _now() + seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Leave for one request: whose it is, and with which wave it goes out."""
+
+    session: str
+    wave: int
+
+
+class Limiters:
+    """The limiters of one key, by model; those of counts of tokens apart. Not for threads: one event loop."""
 
     def __init__(self) -> None:
-        self._hold_until = 0.0
-        self._backoff = _FIRST_SECONDS
-        self._width: int | None = None  # requests out at a time; None: as many as there are
-        self._out = 0
-        self._wave = 1  # counts steps back: what was let out before one and is refused after it is no further one
-        self._changed = asyncio.Condition()
+        self._limiters: dict[tuple[str, bool], Limiter] = {}
+        self._subscription = {counting: Hold() for counting in (False, True)}
 
-    async def enter(self, patience: float) -> int:
-        """Wait for leave to ask: the wave it goes out with, or 0 where it would take longer than `patience` seconds."""
+    def of(self, model: str, *, counting: bool) -> "Limiter":
+        """The limiter of a model's requests for answers, or of its counts of tokens."""
+        key = (model, counting)
+        if key not in self._limiters:
+            if len(self._limiters) >= _MOST_MODELS:
+                self._limiters = {known: each for known, each in self._limiters.items() if not each.idle}
+            self._limiters[key] = Limiter(self._subscription[counting])
+        return self._limiters[key]
+
+
+@dataclass
+class Limiter:
+    """The limit of one model. `subscription` is shared with the other models."""
+
+    subscription: Hold = field(default_factory=Hold)
+    _hold: Hold = field(default_factory=Hold)
+    _backoff: float = _FIRST_SECONDS
+    _width: int | None = None  # requests out at a time; None: as many as there are
+    _wave: int = 1  # counts steps back: what was let out before one and is refused after it is no further one
+    _out: Counter[str] = field(default_factory=Counter)  # by session
+    _waiting: Counter[str] = field(default_factory=Counter)  # by session
+    _served: dict[str, int] = field(default_factory=dict)  # the order in which sessions were last let out
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody would notice if it were forgotten."""
+        return self._width is None and self._hold.until <= _now() and not self._out and not self._waiting
+
+    async def enter(self, patience: float, session: str = "") -> Pass | None:
+        """Wait for leave to ask; None if it would take longer than `patience` seconds."""
         deadline = _now() + patience
-        while (wait := self._wait()) > 0:
-            if _now() + (wait if wait < float("inf") else 0) > deadline:
-                return 0
-            await self._sleep(min(wait, deadline - _now()))
-        self._out += 1
-        return self._wave
+        self._waiting[session] += 1
+        try:
+            while (wait := self._wait(session)) > 0:
+                if _now() + (wait if wait < float("inf") else 0) > deadline:
+                    return None
+                await self._sleep(min(wait, deadline - _now()))
+        finally:
+            _less(self._waiting, session)
+            self._notify()
+        self._out[session] += 1
+        self._served[session] = max(self._served.values(), default=0) + 1
+        return Pass(session, self._wave)
 
-    async def leave(self, status: int | None, headers: Mapping[str, str], wave: int) -> bool:
+    async def leave(self, status: int | None, headers: Mapping[str, str], leave: Pass) -> bool:
         """The answer's head is there (None: there is none); True where the same should be asked again after a wait."""
-        self._out -= 1
         told = retry_after(headers)
-        if told is None and status == _TOO_MANY:
-            told = subscription_used_up_for(headers) or None
+        used_up = subscription_used_up_for(headers) if status == _TOO_MANY else 0.0
+        self.subscription.extend(used_up)
+        if told is None:
+            told = used_up or None
         again = status == _TOO_MANY or (status == _OVERLOADED and told is not None)
         if again:
-            self._step_back(told, is_first=wave == self._wave)
+            self._step_back(told, is_first=leave.wave == self._wave)
         elif status is not None:
             self._backoff = _FIRST_SECONDS
             self._width = None if self._width is None else self._width + 1
-            self._hold(exhausted_for(headers))
-        async with self._changed:
-            self._changed.notify_all()
+            self._hold.extend(exhausted_for(headers))
+        _less(self._out, leave.session)
+        if leave.session not in self._out and leave.session not in self._waiting:
+            self._served.pop(leave.session, None)
+        self._notify()
         return again
 
     def _step_back(self, told: float | None, *, is_first: bool) -> None:
         """Requests that were out together and are all refused are one step back, not many."""
-        self._hold(told if told is not None else self._backoff * random.uniform(0.75, 1.25))  # noqa: S311 jitter
+        self._hold.extend(told if told is not None else self._backoff * random.uniform(0.75, 1.25))  # noqa: S311 jitter
         if is_first:
             self._wave += 1
             self._backoff = min(self._backoff * 2, _LONGEST_SECONDS)
-            self._width = max(1, (self._width or self._out + 1) // 2)
+            self._width = max(1, (self._width or self._out.total()) // 2)
 
-    def _wait(self) -> float:
+    def _wait(self, session: str) -> float:
         """Seconds until it is worth asking again; infinity: until another request is through."""
-        held = self._hold_until - _now()
+        held = max(self._hold.until, self.subscription.until) - _now()
         if held > 0:
             return held
-        return float("inf") if self._width is not None and self._out >= self._width else 0.0
+        if self._width is None:
+            return 0.0
+        return float("inf") if self._out.total() >= self._width or self._next() != session else 0.0
 
-    def _hold(self, seconds: float) -> None:
-        if seconds > 0:
-            self._hold_until = max(self._hold_until, _now() + seconds)
+    def _next(self) -> str:
+        """The waiting session with the fewest requests out; of several the one that was let out longest ago."""
+        return min(self._waiting, key=lambda each: (self._out[each], self._served.get(each, 0)))
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     async def _sleep(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(max(seconds, 0.001)), self._changed:
-                await self._changed.wait()
-        except TimeoutError:
-            pass
+        changed = self._changed
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(seconds, 0.001)):
+                await changed.wait()
+
+
+def _less(counts: Counter[str], session: str) -> None:
+    counts[session] -= 1
+    if not counts[session]:
+        del counts[session]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -18,7 +18,7 @@ from scylla_gha.gateway.entry import Entry
 from scylla_gha.gateway.flight import Desk, Flight
 from scylla_gha.gateway.lanes import Channel, Lanes
 from scylla_gha.gateway.ledger import Ledger
-from scylla_gha.gateway.limiter import Limiter
+from scylla_gha.gateway.limiter import Limiters
 from scylla_gha.gateway.request import adjust, understand
 from scylla_gha.gateway.settings import CONTROL, Opening, Start
 from scylla_gha.gateway.wire import failure, token_of
@@ -42,7 +42,7 @@ class Server:
         ledger = Ledger.opened(settings.experiment_usd, settings.role_usd, settings.spent_usd)
         redactor = Redactor(secret for secret in settings.secrets if unfit(secret) is None)
         bearer = Bearer(settings.federation, settings.upstream) if settings.federation else None
-        self._desk = Desk(settings, session, ledger, Limiter(), redactor, bearer)
+        self._desk = Desk(settings, session, ledger, Limiters(), redactor, bearer)
         self._control = start.control
         self._lanes = Lanes(settings, redactor)
         self._gate = Gate(self._lanes.visits, outward)

@@ -78,6 +78,11 @@ class Lane(Record):
     cassette: Annotated[str | None, Field(description="the recording's name; None: <cell>--<role>")] = None
 
     @property
+    def session(self) -> str:
+        """The name by which its requests are told from those of other lanes."""
+        return str(self.journal)
+
+    @property
     def network(self) -> Path:
         """The journal of the hosts that it sought."""
         return self.journal.with_name(FILE)

@@ -55,3 +55,20 @@ def test_a_warning_of_a_subscription_makes_nobody_wait(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.", headers=told)) as provider, \
             hosted(tmp_path, provider.url, rate_limit_seconds=0) as host:  # fmt: skip
         assert [ask(host.lane(cell=cell), question()).status for cell in "abc"] == [200] * 3
+
+
+def test_a_refused_count_of_tokens_or_another_model_makes_no_judge_wait(tmp_path: Path) -> None:
+    def script(body: Body) -> Say | Fail:
+        return Fail(429, {"retry-after": "60"}) if body["model"] == "busy" else Say("Hi.")
+
+    def counted(_: Body) -> Fail:
+        return Fail(429, {"retry-after": "60"})
+
+    with serve(script, counted) as provider, hosted(tmp_path, provider.url, rate_limit_seconds=5) as host:
+        agent, judge = host.lane(), host.lane(role="judge")
+        count = ask(agent, question(), "/v1/messages/count_tokens")
+        busy = ask(agent, question(model="busy"))
+        fine = ask(judge, question())
+        (answer,) = host.answered(role="judge")
+    assert [count.status, busy.status, fine.status] == [429, 429, 200]
+    assert answer.waited_seconds < 1

@@ -98,13 +98,14 @@ def _text(content: Any) -> str:
 
 
 @contextmanager
-def serve(script: Script) -> Iterator[Provider]:
-    """Serve the script on a free port of loopback."""
+def serve(script: Script, counting: Callable[[Body], Fail | None] = lambda _: None) -> Iterator[Provider]:
+    """Serve the script on a free port of loopback; `counting` tells which counts of tokens are refused."""
     provider = Provider("")
 
     class Handler(_Handler):
         served = provider
         follow = staticmethod(script)
+        count = staticmethod(counting)
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 512
@@ -127,6 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     served: Provider
     follow: Script
+    count: Callable[[Body], Fail | None]
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the base's signature
         """Say nothing."""
@@ -138,6 +140,13 @@ class _Handler(BaseHTTPRequestHandler):
         """The identity that GitHub gives a job that may ask for it."""
         told = self.headers.get("authorization") == f"Bearer {ASKING}" and self.path.startswith("/identity?")
         self._json(200 if told else 403, {"value": f"identity{self.path.partition('audience=')[2]}"} if told else {})
+
+    def _count(self, body: Body) -> None:
+        refused = type(self).count(body)
+        if refused:
+            self._json(refused.status, _error("scripted_error", refused.message), refused.headers)
+        else:
+            self._json(200, {"input_tokens": 42})
 
     def _exchange(self, body: Body) -> None:
         self.served.exchanges.append(body)
@@ -154,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._exchange(body)
             return
         if self.path.startswith("/v1/messages/count_tokens"):
-            self._json(200, {"input_tokens": 42})
+            self._count(body)
             return
         if not self.path.startswith("/v1/messages?") and self.path != "/v1/messages":
             self._json(404, _error("not_found_error", self.path))

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from scylla_gha.gateway.limiter import Limiter, exhausted_for, retry_after, subscription_used_up_for
+from scylla_gha.gateway.limiter import Limiter, Limiters, Pass, exhausted_for, retry_after, subscription_used_up_for
+
+FIRST = Pass("", 1)
 
 
 def run_seconds(work: object) -> float:
@@ -19,9 +21,8 @@ def test_without_a_limit_nobody_waits() -> None:
     async def work() -> None:
         limiter = Limiter()
         assert all([await limiter.enter(0) for _ in range(300)])
-        assert not await limiter.leave(200, {}, 1)
-        assert not await limiter.leave(None, {}, 1)
-        assert not await limiter.leave(529, {}, 1)
+        for status in (200, None, 529):
+            assert not await limiter.leave(status, {}, FIRST)
 
     assert run_seconds(work()) < 1
 
@@ -30,7 +31,7 @@ def test_one_refusal_makes_all_wait() -> None:
     async def work() -> None:
         limiter = Limiter()
         await limiter.enter(9)
-        assert await limiter.leave(429, {"retry-after": "0.3"}, 1)
+        assert await limiter.leave(429, {"retry-after": "0.3"}, FIRST)
         assert await limiter.enter(9)
 
     assert run_seconds(work()) >= 0.3
@@ -39,9 +40,10 @@ def test_one_refusal_makes_all_wait() -> None:
 def test_refusals_of_one_wave_are_one_step_back_however_late_they_come() -> None:
     async def work() -> None:
         limiter = Limiter()
-        waves = [await limiter.enter(9) for _ in range(6)]
-        for wave in waves:
-            assert await limiter.leave(429, {}, wave)
+        leaves = [await limiter.enter(9) for _ in range(6)]
+        for leave in leaves:
+            assert leave
+            assert await limiter.leave(429, {}, leave)
             await asyncio.sleep(0.3)  # beyond the first wait, which is a second
         assert limiter._backoff == 2
 
@@ -52,7 +54,7 @@ def test_beyond_its_patience_nobody_waits() -> None:
     async def work() -> None:
         limiter = Limiter()
         await limiter.enter(9)
-        assert await limiter.leave(529, {"retry-after": "60"}, 1)
+        assert await limiter.leave(529, {"retry-after": "60"}, FIRST)
         assert not await limiter.enter(5)
 
     assert run_seconds(work()) < 1
@@ -67,13 +69,13 @@ def test_a_storm_passes_at_the_width_that_the_provider_takes() -> None:
         async def ask() -> None:
             nonlocal out, most
             while True:
-                wave = await limiter.enter(30)
-                assert wave
+                leave = await limiter.enter(30)
+                assert leave
                 out += 1
                 refuse = out > 3
                 await asyncio.sleep(0.01)
                 out -= 1
-                if not await limiter.leave(429 if refuse else 200, {"retry-after": "0.05"}, wave):
+                if not await limiter.leave(429 if refuse else 200, {"retry-after": "0.05"}, leave):
                     return
                 most = max(most, limiter._width or 0)
 
@@ -91,7 +93,7 @@ def test_a_limit_that_is_used_up_is_waited_for() -> None:
         await limiter.enter(9)
         headers = {"anthropic-ratelimit-requests-remaining": "0",
                    "anthropic-ratelimit-requests-reset": reset.isoformat()}  # fmt: skip
-        assert not await limiter.leave(200, headers, 1)
+        assert not await limiter.leave(200, headers, FIRST)
         assert await limiter.enter(9)
         assert datetime.datetime.now(datetime.UTC) >= reset
 
@@ -159,7 +161,7 @@ def test_a_refused_subscription_is_not_waited_for_where_that_takes_hours(status:
     async def work() -> None:
         limiter = Limiter()
         assert await limiter.enter(9)
-        await limiter.leave(status, headers, 1)
+        await limiter.leave(status, headers, FIRST)
         assert bool(await limiter.enter(9)) is again
 
     assert run_seconds(work()) < 5
@@ -169,3 +171,78 @@ def test_a_refused_subscription_is_not_waited_for_where_that_takes_hours(status:
 def test_retry_after(value: str, seconds: float | None) -> None:
     assert retry_after({"retry-after": value}) == seconds
     assert retry_after({}) is None
+
+
+def test_a_free_slot_is_for_the_session_with_the_fewest_requests_out() -> None:
+    order: list[str] = []
+
+    async def ask(limiter: Limiter, session: str) -> None:
+        leave = await limiter.enter(9, session)
+        assert leave
+        order.append(session)
+        await asyncio.sleep(0)
+        await limiter.leave(None, {}, leave)
+
+    async def work() -> None:
+        limiter = Limiter()
+        first = await limiter.enter(9, "greedy")
+        assert first
+        assert await limiter.leave(429, {"retry-after": "0.2"}, first)  # from now on one at a time
+        await asyncio.gather(*(ask(limiter, "greedy") for _ in range(9)), ask(limiter, "a"), ask(limiter, "b"))
+
+    run_seconds(work())
+    assert {*order[:3]} == {"greedy", "a", "b"}, order
+
+
+def test_who_gave_up_waiting_leaves_the_slot_to_others() -> None:
+    async def work() -> None:
+        limiter = Limiter()
+        first = await limiter.enter(9, "greedy")
+        assert first
+        assert await limiter.leave(429, {"retry-after": "0"}, first)
+        held = await limiter.enter(9, "greedy")
+        assert held
+        assert await limiter.enter(0.1, "impatient") is None
+        later = asyncio.create_task(limiter.enter(9, "greedy"))
+        await asyncio.sleep(0)
+        await limiter.leave(200, {}, held)
+        assert await later
+
+    assert run_seconds(work()) < 5
+
+
+def test_models_and_counts_of_tokens_have_limits_of_their_own_and_a_subscription_is_one() -> None:
+    async def work() -> None:
+        limiters = Limiters()
+
+        async def answered(model: str, status: int, headers: dict[str, str], *, counting: bool = False) -> None:
+            leave = await limiters.of(model, counting=counting).enter(9)
+            assert leave
+            await limiters.of(model, counting=counting).leave(status, headers, leave)
+
+        await answered("a", 429, {"retry-after": "60"}, counting=True)
+        await answered("b", 429, {"retry-after": "60"})
+        assert await limiters.of("a", counting=False).enter(0)
+        assert not await limiters.of("b", counting=False).enter(0)
+        assert not await limiters.of("a", counting=True).enter(0)
+        used_up = {"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": "4102444800"}
+        await answered("c", 429, used_up)
+        assert not await limiters.of("a", counting=False).enter(9)
+        assert await limiters.of("c", counting=True).enter(0)
+
+    assert run_seconds(work()) < 5
+
+
+def test_limiters_of_names_that_nobody_waits_for_are_forgotten() -> None:
+    async def work() -> None:
+        limiters = Limiters()
+        held = limiters.of("held", counting=False)
+        leave = await held.enter(9)
+        assert leave
+        assert await held.leave(429, {"retry-after": "60"}, leave)
+        for number in range(1000):
+            limiters.of(f"model-{number}", counting=False)
+        assert len(limiters._limiters) <= 100
+        assert limiters.of("held", counting=False) is held
+
+    run_seconds(work())
