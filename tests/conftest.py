@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +9,18 @@ import pytest
 
 from tests.support.engine import an_engine
 
+OF_A_RUNNER = ("GITHUB_", "ACTIONS_", "RUNNER_")
+
 
 def pytest_configure() -> None:
-    """A job in a shell's background is started without SIGINT, and so would be all that the tests start."""
+    """Make the tests independent of where they are started.
+
+    A job in a shell's background is started without SIGINT, and so would be all that the tests start. In a job of
+    Actions the runner's variables would tell commands under test of another run.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in [name for name in os.environ if name.startswith(OF_A_RUNNER)]:
+        del os.environ[name]
 
 
 @pytest.fixture(scope="session")

@@ -11,14 +11,16 @@ from scylla_gha import proc
 from scylla_gha.adoption.caller import Toolkit, toolkits_called
 from scylla_gha.adoption.finding import Finding, ok, optional, problem
 from scylla_gha.errors import SandboxError, ToolError
+from scylla_gha.sandboxes import bubblewrap
 from scylla_gha.sandboxes.engine import connect
 
 _SECONDS: Final = 20.0
 _OLDEST_NODE: Final = 18
+_OLDEST_RUNNER: Final = (2, 336, 0)  # the first that knows `$/` (docs.github.com, workflow syntax, 2026-11-22)
 
 
 def machine_findings() -> Iterator[Finding]:
-    """Python, git, node, and a container engine."""
+    """Python, git, node, a container engine, bubblewrap, and the Actions runner of this machine."""
     yield ok("python", platform.python_version())
     git = _version("git")
     if git is None:
@@ -27,6 +29,8 @@ def machine_findings() -> Iterator[Finding]:
         yield ok("git", git.removeprefix("git version "))
     yield _node()
     yield _engine()
+    yield _bubblewrap()
+    yield from _runners()
 
 
 def _version(program: str) -> str | None:
@@ -54,6 +58,39 @@ def _engine() -> Finding:
             return ok("docker", f"an engine answers, interface {api.api_version}")
     except SandboxError as error:
         return optional("docker", "no engine answers; agents are isolated best in its containers", str(error))
+
+
+def _bubblewrap() -> Finding:
+    lack = bubblewrap.lacking()
+    if lack is None:
+        return ok("bubblewrap", "makes boxes here")
+    return optional("bubblewrap", "makes no box here; it isolates agents where there is no engine", lack)
+
+
+def _runners() -> Iterator[Finding]:
+    """Whether the self-hosted runners that run on this machine know `$/` paths."""
+    for listener in sorted(_listeners()):
+        version = _version(str(listener)) or ""
+        parts = version.split(".")
+        wanted = ".".join(map(str, _OLDEST_RUNNER))
+        if all(part.isdecimal() for part in parts) and tuple(map(int, parts)) >= _OLDEST_RUNNER:
+            yield ok("runner", f"{version}, in {listener.parent.parent}")
+        else:
+            what = f"{listener} is of version {version or 'unknown'}; the workflows' $/ paths need {wanted} or newer"
+            yield problem("runner", what, "https://github.com/actions/runner/releases")
+
+
+def _listeners() -> set[Path]:
+    """The programs of the runners that wait for jobs on this machine."""
+    lines = (_command_line(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+    return {Path(word) for words in lines for word in words[:2] if word.endswith("/bin/Runner.Listener")}
+
+
+def _command_line(path: Path) -> list[str]:
+    try:
+        return path.read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # it has ended
+        return []
 
 
 def caller_findings(root: Path, *, pins_required: bool) -> Iterator[Finding]:

@@ -3,11 +3,22 @@
 from typing import Final
 
 from scylla_gha.adoption.finding import Finding, hidden, ok, problem
-from scylla_gha.github.setup import Hidden, Names, Setup
+from scylla_gha.github.setup import Facts, Hidden, Names, Setup
 
 KEY: Final = "ANTHROPIC_API_KEY"
-FEDERATION: Final = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID", "ANTHROPIC_SERVICE_ACCOUNT_ID")
+FEDERATION: Final = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID")  # a service account is optional
 _NAME: Final = "model"
+
+
+def subjects(facts: Facts, environment: str) -> tuple[str, str]:
+    """The subject of a cell job's identity: by names, and by names with ids.
+
+    GitHub adds the ids for repositories made or renamed since 2026-07-15, and where an administrator switched them on
+    (github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens, github/docs#45221).
+    """
+    owner, _, name = facts.full_name.partition("/")
+    end = f"environment:{environment}"
+    return f"repo:{owner}/{name}:{end}", f"repo:{owner}@{facts.owner.id}/{name}@{facts.id}:{end}"
 
 
 def model_finding(setup: Setup, environment: str) -> Finding:
@@ -18,7 +29,12 @@ def model_finding(setup: Setup, environment: str) -> Finding:
     lacking = [each for each in FEDERATION if each not in known]
     mend = f"gh secret set {KEY} --env {environment} --repo {repository}"
     if not lacking:
-        return ok(_NAME, "agents get at models by federation")
+        old, new = subjects(setup.facts, environment)
+        what = (
+            f"agents get at models by federation, if its rule trusts the subject {new} (repositories made or renamed "
+            f"since 2026-07-15, or switched over) or {old} (all others)"
+        )
+        return ok(_NAME, what)
     if "environment" in key_in:
         return ok(_NAME, f"{KEY} is a secret of {environment}")
     if key_in:

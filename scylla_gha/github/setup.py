@@ -30,9 +30,17 @@ class Rights(_Answer):
     push: bool = False
 
 
+class Owner(_Answer):
+    """The account that a repository belongs to."""
+
+    id: int
+
+
 class Facts(_Answer):
     """The repository itself."""
 
+    id: int
+    owner: Owner
     full_name: str
     html_url: str
     private: bool

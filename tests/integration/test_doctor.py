@@ -32,7 +32,7 @@ from tests.support.github_setup import (
 )
 from tests.support.library import write
 
-FEDERATION = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID", "ANTHROPIC_SERVICE_ACCOUNT_ID")
+FEDERATION = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID")
 PINNED = "jobs:\n  evaluate:\n    uses: octo-org/scylla-gha/.github/workflows/evaluate.yml@" + "ab" * 20 + "\n"
 MOVABLE = PINNED.replace("ab" * 20, "main")
 
@@ -105,8 +105,8 @@ PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
      "gh api --method PUT repos/octo-org/app/environments/scylla-eval"),
     ({"/environments/scylla-eval/secrets": NO_SECRETS}, "model",
      "gh secret set ANTHROPIC_API_KEY --env scylla-eval --repo octo-org/app"),
-    ({"/environments/scylla-eval/secrets": NO_SECRETS, "/actions/variables": variables(*FEDERATION[:2])}, "model",
-     "gh variable set ANTHROPIC_SERVICE_ACCOUNT_ID --repo octo-org/app"),
+    ({"/environments/scylla-eval/secrets": NO_SECRETS, "/actions/variables": variables(FEDERATION[0])}, "model",
+     "gh variable set ANTHROPIC_ORGANIZATION_ID --repo octo-org/app"),
 ]  # fmt: skip
 
 

@@ -25,7 +25,8 @@ def variables(*names: str) -> Told:
 
 def facts(**given: Any) -> Told:
     """The repository, as its own page tells of it."""
-    return {"full_name": NAME, "html_url": PAGE, "private": False, "fork": False, "archived": False,
+    return {"id": 456, "owner": {"id": 123, "login": "octo-org"}, "full_name": NAME, "html_url": PAGE,
+            "private": False, "fork": False, "archived": False,
             "default_branch": "main", "permissions": {"admin": True, "push": True}, **given}  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from scylla_gha.github.setup import (
     Environment,
     Facts,
     Missing,
+    Owner,
     Pages,
     Policy,
     Rule,
@@ -17,7 +18,8 @@ from scylla_gha.github.setup import (
     Workflow,
 )
 
-FACTS = Facts(full_name="octo-org/app", html_url="https://github.com/octo-org/app", private=False, fork=False,
+FACTS = Facts(id=456, owner=Owner(id=123), full_name="octo-org/app", html_url="https://github.com/octo-org/app",
+              private=False, fork=False,
               default_branch="main")  # fmt: skip
 RIGHT = Setup(
     token=Token("GH_TOKEN", ("repo",)),

@@ -1,3 +1,4 @@
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,23 @@ def test_what_is_not_there_too_old_or_broken_is_told(
     monkeypatch.setenv("DOCKER_HOST", NO_ENGINE)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert {each.id: each.state for each in machine_findings()} == {
-        "python": "ok", "git": "problem", "node": "optional", "docker": "optional",
+        "python": "ok", "git": "problem", "node": "optional", "docker": "optional", "bubblewrap": "optional",
     }  # fmt: skip
     program(tmp_path, "node", says)
     assert {each.id: each.state for each in machine_findings()}["node"] == "optional"
+
+
+@pytest.mark.parametrize(("version", "state"), [("2.335.1", "problem"), ("2.336.0", "ok"), ("no idea", "problem")])
+def test_a_runner_of_this_machine_has_to_know_the_toolkits_paths(tmp_path: Path, version: str, state: str) -> None:
+    listener = tmp_path / "bin" / "Runner.Listener"
+    program(listener.parent, listener.name, f'if [ "$1" = --version ]; then echo {version}; else echo up; read _; fi')
+    with subprocess.Popen([listener, "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as runner:
+        assert runner.stdout is not None
+        runner.stdout.readline()
+        found = [each for each in machine_findings() if each.id == "runner" and str(tmp_path) in each.what]
+        runner.communicate(b"\n")
+    assert [each.state for each in found] == [state]
+    assert version in found[0].what or "unknown" in found[0].what
 
 
 def test_the_toolkit_itself_needs_no_caller(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The house rules that no linter checks."""
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,3 +50,14 @@ def test_the_start_imports_nothing_heavy(code: str) -> None:
 def test_checks_that_scenarios_have_alike_stay_alike() -> None:
     """A scenario's folder is whole by itself, so what several need is in each; mended in one, it is mended in all."""
     assert len({path.read_bytes() for path in (ROOT / "scenarios").rglob("checks/ownsuite.py")}) == 1
+
+
+def test_tests_see_nothing_of_the_job_that_runs_them(tmp_path: Path) -> None:
+    (tmp_path / "test_seen.py").write_text(
+        "import os\n\n\ndef test_seen():\n    assert 'GITHUB_SHA' not in os.environ\n"
+    )
+    (tmp_path / "conftest.py").write_bytes((ROOT / "tests" / "conftest.py").read_bytes())
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    env = {**os.environ, "GITHUB_SHA": "a" * 40, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
