@@ -21,6 +21,18 @@ A message names the file, key or cell, says what is wrong and what to do. What a
 exception: it is an Outcome.
 """
 
+import errno
+from typing import Final
+
+_LACKS: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EIO, errno.ENOMEM}
+)
+
+
+def is_lack_of_the_host(error: OSError) -> bool:
+    """Whether the machine lacks something (disk, descriptors, memory), whatever is read or written."""
+    return error.errno in _LACKS
+
 
 class ScyllaError(Exception):
     """Base of all expected failures; the command line prints the message and exits with `exit_code`."""

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import stat
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Final
 
 from scylla_gha.agents.base import Access, Agent, Command, Ended, Reading, Task
 from scylla_gha.agents.ruling import Traffic, rule
+from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.gateway.client import Door, Gateway
 from scylla_gha.gateway.journal import Account
 from scylla_gha.gateway.settings import Lane
@@ -108,12 +110,8 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
         finished = runner.place.sandbox.run(start.gear.command.argv, start.gear.box, streams, limits, runner.cancel)
     finally:
         traffic = _settle(runner, start.door, folder)
-    for path in (streams.stdout, streams.stderr):
-        start.sweep.file(path)  # before a reason is cut out of them, and perhaps a secret in two
-    reading = runner.agent.read(
-        Ended(finished, started.timestamp(), seconds, streams.stdout, streams.stderr, workspace.home)
-    )
-    delivery = _delivery(runner, declared, folder)
+    ended = Ended(finished, started.timestamp(), seconds, streams.stdout, streams.stderr)
+    reading, delivery = _read(runner, ended, declared, folder, start.sweep)
     reading = rule(reading, finished, delivery, traffic)
     attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, start.sweep)
@@ -182,6 +180,22 @@ def _settle(runner: Runner, door: Door | None, folder: AttemptFolder) -> Traffic
     return Traffic(made, lost, runner.gateway.is_subscription, reached(folder.file(NETWORK)))
 
 
+def _read(
+    runner: Runner, ended: Ended, declared: Declared | None, folder: AttemptFolder, sweep: Sweep
+) -> tuple[Reading, Delivery | None]:
+    """What the agent said and had; where its outputs cannot be read, it made them so."""
+    try:
+        for path in (ended.transcript, ended.stderr):
+            if not stat.S_ISREG(path.lstat().st_mode):
+                return Reading(Outcome.AGENT_ERROR, f"{path.name} is no plain file any more"), None
+            sweep.file(path)  # before a reason is cut out of them, and perhaps a secret in two
+        return runner.agent.read(ended), _delivery(runner, declared, folder)
+    except OSError as error:
+        if is_lack_of_the_host(error):
+            raise
+        return Reading(Outcome.AGENT_ERROR, f"what it said cannot be read: {error.strerror}"), None
+
+
 def _delivery(runner: Runner, declared: Declared | None, folder: AttemptFolder) -> Delivery | None:
     """The proof, of an agent that reached for a model through the gateway."""
     if declared is None or runner.gateway is None:
@@ -219,7 +233,6 @@ def _attempt(
 ) -> Attempt:
     calls = [call for step in reading.trajectory.steps for call in step.tool_calls]
     account = traffic.account
-    timed = [call.seconds for call in calls if call.seconds is not None]
     return Attempt(
         number=number,
         outcome=reading.outcome,
@@ -232,7 +245,7 @@ def _attempt(
         repeated_requests=account.retries,
         first_byte_seconds=account.first_byte_seconds,
         generation_seconds=account.generation_seconds,
-        tool_seconds=round(sum(timed), 3) if timed else None,
+        tool_seconds=_at_most(finished.seconds, account.tool_seconds),
         characters={str(part): count for part, count in account.characters.items()},
         adjusted=account.adjusted,
         unadjusted=account.unadjusted,
@@ -251,14 +264,22 @@ def _keep_diff(
     attempt: Attempt, ground: Ground, workspace: Workspace, folder: AttemptFolder, max_bytes: int, sweep: Sweep
 ) -> Attempt:
     try:
-        stat, patch = snapshot(ground.start, workspace, max_bytes, sweep.clean)
+        made, patch = snapshot(ground.start, workspace, max_bytes, sweep.clean)
     except TooLargeError as error:
         return _without_diff(attempt, f"{error} beyond the start state, the limit of a diff (limits.diff_mb)")
     except NoPatchError as error:
         return _without_diff(attempt, str(error))
+    except OSError as error:
+        if is_lack_of_the_host(error):
+            raise
+        return _without_diff(attempt, f"a workspace that cannot be read: {error.strerror}")
     if patch:
         write_bytes(folder.file("diff.patch"), patch)
-    return attempt.model_copy(update={"diff": stat})
+    return attempt.model_copy(update={"diff": made})
+
+
+def _at_most(limit: float, seconds: float | None) -> float | None:
+    return None if seconds is None else round(min(limit, seconds), 3)
 
 
 def _without_diff(attempt: Attempt, left: str) -> Attempt:

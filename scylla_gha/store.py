@@ -9,7 +9,8 @@ runs/<experiment>/
     judgment.json          checks, items, score
     judgments/             judgments under other keys: by other judges, in other words, by another rubric
     attempt-1/             attempt.json, prompt.md, transcript.jsonl, stderr.txt, trajectory.json, diff.patch,
-                           traffic.jsonl, first-request.json, network.jsonl, workspace/ (--keep-workspaces)
+                           traffic.jsonl, first-request.json, network.jsonl, and by --keep-workspaces
+                           workspace/, workspace-left-out.txt
   controls/<scenario or cell>/   what each judge's controls found, and their traffic
   results.jsonl            one row per trial
   controls.jsonl           one row per judge and scenario or trial that was controlled

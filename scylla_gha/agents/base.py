@@ -58,14 +58,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What an agent's process left: how it ended, its wall-clock start and limit in seconds, and its files."""
+    """What an agent's process left: how it ended, its wall-clock start and limit in seconds, and its outputs."""
 
     finished: Finished
     started_at: float
     limit_seconds: float
     transcript: Path
     stderr: Path
-    home: Path
 
     def complaint(self, length: int = 300) -> str:
         """The end of what it said on standard error, or else on standard output."""

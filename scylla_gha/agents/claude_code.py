@@ -66,7 +66,7 @@ class ClaudeCode:
 
     def read(self, ended: Ended) -> Reading:
         """Read the transcript, then decide by rule."""
-        session = claude_session.read(ended.transcript, ended.home / ".claude" / "projects")
+        session = claude_session.read(ended.transcript)
         outcome, reason, retryable = claude_outcome.decide(session, ended)
         watched = claude_net.watched(ended.transcript)
         return Reading(outcome, reason, retryable, session.trajectory, session.turns, session.version, watched)

@@ -61,7 +61,7 @@ def watched(transcript: Path) -> Watched:
 def observe(transcript: Path) -> Observed | None:
     """Which calls the net was asked about and which not; None where there was none that it watches."""
     asked = {str(one.get("call")) for one in _told(transcript)}
-    calls = claude_session.read(transcript, transcript.parent / "no-session-files").calls.values()
+    calls = claude_session.read(transcript).calls.values()
     ran = [call for call in calls if call.name in safety_net.WATCHED
            and call.result is not None and not call.result.startswith(_REFUSED)]  # fmt: skip
     if not asked and not ran:

@@ -1,7 +1,8 @@
 """Claude Code's stream-json transcript as a session: conversation, tool calls, and how it ended.
 
 One event a line. `stream_event` carries the provider's own events; `status: requesting` says that a request went out.
-The CLI's own session files add the time of each tool call. The agent can write to all of them: nothing there may raise.
+The agent can write to it: nothing there may raise. The CLI's session files in HOME, which hold times of tool calls, are
+not read: they are the agent's as well, and the gateway knows when requests were made.
 """
 
 import datetime
@@ -16,8 +17,6 @@ from scylla_gha.model.trial import Step, ToolCall, Trajectory
 
 Event = dict[str, Any]
 
-# A session's, and those of its sub-agents. No deeper: what an agent nests there may be deeper than Python recurses.
-_SESSION_FILES: Final = ("*.jsonl", "*/*.jsonl", "*/*/*.jsonl", "*/*/*/*.jsonl")
 _DEEPEST: Final = 100  # levels of an event; Python and pydantic stop at a few hundred
 
 
@@ -62,13 +61,12 @@ class Message:
     calls: list[str] = field(default_factory=list)
 
 
-def read(transcript: Path, projects: Path) -> Session:
-    """Read a transcript, and the durations of tool calls from the CLI's session files in `projects`."""
+def read(transcript: Path) -> Session:
+    """Read a transcript."""
     session = Session()
     current = ""
     for event in _events(transcript, session):
         current = _take(session, event, current)
-    _time(session, projects)
     return session
 
 
@@ -185,27 +183,6 @@ def _blocks(message: Event) -> list[Event]:
     """The parts of a message's content."""
     content = message.get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _time(session: Session, projects: Path) -> None:
-    """Set each call's duration: from the message that made it to the one that brought its result."""
-    began: dict[str, float] = {}
-    for path in sorted(path for pattern in _SESSION_FILES for path in projects.glob(pattern)):
-        if path.is_symlink() or not path.is_file():
-            continue  # the folder is the agent's: a pipe in it would never end
-        for event in _events(path, Session()):
-            when = _seconds(event.get("timestamp"))
-            if when is not None:
-                _clock(session, began, _blocks(_mapping(event.get("message"))), when)
-
-
-def _clock(session: Session, began: dict[str, float], content: list[Event], when: float) -> None:
-    for block in content:
-        if block.get("type") == "tool_use":
-            began[str(block.get("id"))] = when
-        call = session.calls.get(str(block.get("tool_use_id")))
-        if call and call.id in began:
-            session.calls[call.id] = call.model_copy(update={"seconds": max(0.0, when - began[call.id])})
 
 
 def _seconds(timestamp: object) -> float | None:

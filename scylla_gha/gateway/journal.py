@@ -4,6 +4,7 @@ A line is flushed before anything is done that it tells of, so a killed gateway 
 answer, or the torn beginning of a line, which tells of nothing that was done.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -40,6 +41,9 @@ class Account(Record):
     first_byte_seconds: Annotated[float | None, Field(description="mean over the answers that began")] = None
     generation_seconds: Annotated[float, Field(description="from the first byte of an answer to its last")] = 0.0
     waited_seconds: Annotated[float, Field(description="for rate limits")] = 0.0
+    tool_seconds: Annotated[
+        float | None, Field(description="from answers to the next requests, while none was in flight; None: no request")
+    ] = None
     characters: dict[Component, int] = Field(default_factory=dict, description="of all requests, by component")
     errors: dict[str, int] = Field(default_factory=dict, description="by type")
     adjusted: Annotated[tuple[str, ...], Field(description="settings that were put into at least one request")] = ()
@@ -102,6 +106,7 @@ def account_of(records: Iterable[Asked | Answered]) -> Account:
         first_byte_seconds=sum(first) / len(first) if first else None,
         generation_seconds=sum(each.seconds for each in began) - sum(first),
         waited_seconds=sum(each.waited_seconds for each in answers.values()),
+        tool_seconds=_between(paid, answers),
         characters=_characters(paid),
         errors=dict(Counter(each.error for each in answers.values() if each.error)),
         adjusted=tuple(sorted({name for each in paid for name in each.adjusted})),
@@ -121,6 +126,23 @@ def _asked_again(asked: list[Asked], answers: dict[int, Answered]) -> int:
 
 def _is_fine(answer: Answered | None) -> bool:
     return answer is not None and answer.complete and answer.error is None
+
+
+def _between(asked: list[Asked], answers: dict[int, Answered]) -> float | None:
+    """Seconds in which the client had its answers and asked for nothing more: its tools were at work.
+
+    The wait before a request that repeats a failed one is the client's pause, and does not count.
+    """
+    if not asked:
+        return None
+    total, free, fine = 0.0, math.inf, True
+    for each in sorted(asked, key=lambda one: one.at):
+        start, answer = each.at.timestamp(), answers.get(each.number)
+        total += max(0.0, start - free) if fine else 0.0
+        end = start + answer.waited_seconds + answer.seconds if answer else math.inf
+        if math.isinf(free) or end >= free:
+            free, fine = end, _is_fine(answer)
+    return total
 
 
 def _usage(answers: list[Answered | None]) -> Usage:

@@ -56,7 +56,7 @@ class Result(Record):
     seconds: Annotated[float | None, Field(description="wall time of the attempt that stands; null: imported without")]
     first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
     generation_seconds: Annotated[float | None, Field(description="from first bytes to last ones, summed")] = None
-    tool_seconds: Annotated[float | None, Field(description="of all tool calls, summed; they may overlap")] = None
+    tool_seconds: Annotated[float | None, Field(description="between answers and the next requests, summed")] = None
     usd: Annotated[float | None, Field(description="model cost of all attempts, the failed ones included")]
     judge_usd: Annotated[float | None, Field(description="model cost of all judging, by any panel, at any time")]
     unadjusted: Annotated[str, Field(description="configured settings that requests of the agent went without")] = ""

@@ -126,7 +126,9 @@ class Attempt(Record):
     repeated_requests: Annotated[int, Field(description="those of them that followed a failed one")] = 0
     first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
     generation_seconds: Annotated[float, Field(description="from an answer's first byte to its last, summed")] = 0.0
-    tool_seconds: Annotated[float | None, Field(description="of all tool calls, summed; None: no CLI told")] = None
+    tool_seconds: Annotated[float | None, Field(description="from answers to the next requests; None: no request")] = (
+        None
+    )
     characters: Annotated[dict[str, int], Field(description="of all requests, by component")] = {}
     adjusted: Annotated[tuple[str, ...], Field(description="model settings that requests were given")] = ()
     unadjusted: Annotated[tuple[str, ...], Field(description="those that some went without: refused by the model")] = ()

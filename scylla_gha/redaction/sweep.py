@@ -40,7 +40,7 @@ class Sweep:
 
     def file(self, path: Path) -> None:
         """Clean a file, where it is one."""
-        if path.is_file() and not path.is_symlink():
+        if not path.is_symlink() and path.is_file():  # a link's target may be too long a name to ask about
             while found := self.redactor.redact_file(path):
                 self.found += found
 

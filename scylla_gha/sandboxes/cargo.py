@@ -6,7 +6,6 @@ written any more.
 """
 
 import contextlib
-import errno
 import io
 import os
 import shutil
@@ -17,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
+from scylla_gha.errors import is_lack_of_the_host
+
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-_OURS: Final = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE}  # the host's lack, not the content's fault
 _DEPTH: Final = 2  # of the folders that come out, in the stream: home/workspace
 
 
@@ -132,6 +132,7 @@ class Hold:
             self.faults.append(f"cannot be read: {error}")
         for tree in trees.values():
             self.faults += [str(error) for error in tree.finish()]
+        self.faults = [fault.encode(errors="backslashreplace").decode() for fault in self.faults]  # names are any bytes
 
     def _take(self, entry: tarfile.TarInfo, trees: Mapping[str, _Tree], archive: tarfile.TarFile) -> bool:
         """Lay out one entry; False where no more is to be taken."""
@@ -145,7 +146,7 @@ class Hold:
         try:
             self._lay(trees[name], parts, entry, trees, archive)
         except OSError as error:
-            if error.errno in _OURS:
+            if is_lack_of_the_host(error):
                 raise
             self.faults.append(f"{entry.name}: {error.strerror}")
         return True

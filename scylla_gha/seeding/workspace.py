@@ -133,7 +133,8 @@ def snapshot(
     paths = now.changed(start.manifest)
     added = [os.fsencode(path) for path in paths if path not in start.manifest.entries]
     names = renamed(added, map(os.fsencode, start.manifest.entries), clean)
-    patch, plus, minus = (b"", 0, 0) if not paths else _patch(start, workspace, now, clean, names)
+    with scratch() as own:  # beside the workspace an agent on the host could lay something in the way
+        patch, plus, minus = (b"", 0, 0) if not paths else _patch(start, workspace, own, now, clean, names)
     _see_that_it_applies(start, patch)
     shown = tuple(sorted(_printable(names.get(os.fsencode(path), os.fsencode(path))) for path in paths))
     skipped = tuple(_printable(os.fsencode(path)) for path in now.skipped)
@@ -152,11 +153,11 @@ def _see_that_it_applies(start: Start, patch: bytes) -> None:
 
 
 def _patch(
-    start: Start, workspace: Workspace, now: Manifest, clean: Clean, names: dict[bytes, bytes]
+    start: Start, workspace: Workspace, own: Path, now: Manifest, clean: Clean, names: dict[bytes, bytes]
 ) -> tuple[bytes, int, int]:
+    """The patch, made in the folder `own`, with the lines that were added and deleted."""
     paths = now.changed(start.manifest)
-    own = workspace.root / "harness-git"
-    (own / "objects").mkdir(parents=True)
+    (own / "objects").mkdir()
     shutil.copyfile(start.clone / ".git" / "index", own / "index")
     env = {
         "GIT_INDEX_FILE": str(own / "index"),

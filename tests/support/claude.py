@@ -60,8 +60,8 @@ def write_transcript(path: Path, *events: Event | str) -> Path:
 
 
 def read_events(folder: Path, *events: Event | str) -> Session:
-    """The session that the events tell, without session files."""
-    return claude_session.read(write_transcript(folder / "transcript.jsonl", *events), folder / "none")
+    """The session that the events tell."""
+    return claude_session.read(write_transcript(folder / "transcript.jsonl", *events))
 
 
 def ended_with(
@@ -75,5 +75,4 @@ def ended_with(
 ) -> Ended:
     """A process that left the transcript."""
     stderr = transcript.with_suffix(".stderr")
-    home = transcript.parent
-    return Ended(Finished(code, seconds, timed_out), started_at, limit, transcript, stderr, home)
+    return Ended(Finished(code, seconds, timed_out), started_at, limit, transcript, stderr)

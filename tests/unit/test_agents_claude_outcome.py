@@ -24,7 +24,7 @@ from tests.support.claude import (
 
 def decide_recorded(name: str, ended: Ended | None = None) -> tuple[Outcome, str, bool]:
     transcript = DATA / f"{name}.jsonl"
-    return decide(claude_session.read(transcript, DATA / "projects"), ended or ended_with(transcript))
+    return decide(claude_session.read(transcript), ended or ended_with(transcript))
 
 
 def decide_events(folder: Path, *events: Event | str, stderr: str = "", **ended: Any) -> tuple[Outcome, str, bool]:

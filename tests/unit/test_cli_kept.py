@@ -1,4 +1,5 @@
 import os
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,11 @@ import pytest
 
 from scylla_gha.cli.kept import drop_workspaces, keep_workspace
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.trial import Outcome
+from scylla_gha.model.trial import Attempt, Outcome
 from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.seeding.workspace import remove
 from scylla_gha.store import AttemptFolder, CellFolder
+from tests.support.hostile import plant
 from tests.support.records import make_attempt, make_cell, make_judgment, make_score, make_trial
 
 CANARY = "s3cret-canary-0123456789"
@@ -74,6 +77,50 @@ def test_no_git_obeys_what_the_agent_configured(folder: AttemptFolder, workspace
         done = subprocess.run(["git", "status"], cwd=place, env=env, capture_output=True, check=False)
         assert done.returncode == 128
     assert not (tmp_path / "obeyed").exists()
+
+
+@pytest.mark.parametrize("taken", ["mkdir dot-git", "touch dot-git", "ln -s / dot-git", "mkdir dot-git dot-git-2"])
+def test_a_name_that_is_taken_is_no_fault(folder: AttemptFolder, workspace: Path, taken: str) -> None:
+    subprocess.run(["sh", "-c", f"git init -q; {taken}"], cwd=workspace, check=True)
+    keep_workspace(make_attempt(), workspace, folder, Redactor())
+    kept = folder.file("workspace")
+    free = "dot-git-3" if "dot-git-2" in taken else "dot-git-2"
+    assert (kept / free / "HEAD").exists()
+    assert os.path.lexists(kept / "dot-git")
+    assert not os.path.lexists(kept / ".git")
+
+
+def test_a_workspace_that_is_gone_is_an_empty_one(folder: AttemptFolder, tmp_path: Path) -> None:
+    keep_workspace(make_attempt(), tmp_path / "gone", folder, Redactor())
+    assert names(folder.file("workspace")) == set()
+    assert folder.file("workspace-left-out.txt").read_text() == "the workspace\n"
+
+
+def test_what_no_disk_holds_is_left_out_and_told(folder: AttemptFolder, workspace: Path) -> None:
+    with (workspace / "sparse").open("wb") as file:
+        file.truncate(1 << 42)
+    os.mkfifo(os.fsencode(workspace) + b"/\xff")
+    keep_workspace(make_attempt(), workspace, folder, Redactor())
+    assert names(folder.file("workspace")) == {"src", "src/a.txt"}
+    assert folder.file("workspace-left-out.txt").read_bytes() == b"sparse\n\xff\n"
+    drop_workspaces(make_trial(make_cell()), verdict(), CellFolder(folder.root.parent))
+    assert not folder.file("workspace-left-out.txt").exists()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_an_agent_left_nothing_ends_the_run(folder: AttemptFolder, tmp_path: Path, seed: int) -> None:
+    workspace = tmp_path / "w"
+    plant(workspace, random.Random(seed))
+    try:
+        attempt = keep_workspace(make_attempt(), workspace, folder, Redactor([CANARY]))
+        Attempt.model_validate_json(attempt.model_dump_json())
+        for place, folders, files in os.walk(folder.root):
+            assert ".git" not in {*folders, *files}
+            assert all(os.access(Path(place, name), os.W_OK) for name in folders if not Path(place, name).is_symlink())
+    finally:
+        remove(workspace)
+    remove(folder.root)
+    assert not folder.root.exists()
 
 
 def verdict(**given: Any) -> Judgment:

@@ -42,6 +42,27 @@ def test_sums() -> None:
     assert made.characters == {"conversation": 10}
 
 
+def at(number: int, second: float, **more: Any) -> Asked:
+    return asked(number, f"d{number}", **more).model_copy(update={"at": NOW + datetime.timedelta(seconds=second)})
+
+
+@pytest.mark.parametrize(
+    ("records", "seconds"),
+    [
+        ([], None),
+        ([at(1, 0), answered(1)], 0.0),  # what comes after the last answer is nobody's
+        ([at(1, 0), answered(1), at(2, 5), answered(2), at(3, 10), answered(3)], 4.0),
+        ([at(1, 0), answered(1, waited_seconds=1.0), at(2, 5), answered(2)], 1.0),
+        ([at(1, 0), at(2, 1), answered(1), at(3, 3.5), answered(2), answered(3), at(4, 7), answered(4)], 0.5),
+        ([at(1, 0), answered(1, **FAILED), at(2, 60), answered(2), at(3, 64), answered(3)], 1.0),
+        ([at(1, 0), answered(1), at(2, 2), answered(2)], 0.0),  # a clock that was set back
+        ([at(1, 0), at(2, 50), answered(2)], 0.0),  # the first was never answered
+    ],
+)
+def test_tools_work_while_no_request_is_in_flight(records: list[Asked | Answered], seconds: float | None) -> None:
+    assert account_of(records).tool_seconds == seconds
+
+
 @pytest.mark.parametrize("last", [[], [answered(2, usd=None)], [answered(2, usd=None, tokens=None, complete=False)]])
 def test_one_unknown_cost_makes_the_sum_unknown(last: list[Answered]) -> None:
     made = account_of([asked(1), answered(1), asked(2, "e"), *last])

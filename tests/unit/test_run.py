@@ -215,3 +215,21 @@ def test_an_output_at_its_limit_ends_the_trial_with_its_own_reason(
     assert (made.outcome, made.retryable) == (outcome, False)
     assert made.reason.startswith(told)
     assert made.diff is not None, "what was done is kept"
+
+
+@pytest.mark.parametrize("name", ["transcript.jsonl", "stderr.txt"])
+@pytest.mark.parametrize(
+    "vandalise", ["rm FILE", "rm FILE; mkfifo FILE", "ln -sf /dev/zero FILE", "rm FILE; mkdir FILE"]
+)
+def test_outputs_that_the_agent_made_unreadable_are_its_failure(
+    ground: Ground, folder: AttemptFolder, vandalise: str, name: str
+) -> None:
+    made = run_agent(ground, folder, ShellAgent(f"echo 1 >new; {vandalise.replace('FILE', str(folder.file(name)))}"))
+    assert (made.outcome, made.retryable) == (Outcome.AGENT_ERROR, False)
+    assert made.diff is not None
+    assert made.diff.files == ("new",)
+
+
+def test_what_an_agent_lays_beside_its_workspace_is_in_nobodys_way(ground: Ground, folder: AttemptFolder) -> None:
+    made = run_agent(ground, folder, ShellAgent("echo 1 >new; mkdir ../harness-git ../harness-git/objects"))
+    assert (made.outcome, made.diff and made.diff.files) == (Outcome.COMPLETED, ("new",))
