@@ -27,6 +27,7 @@ _SCREENED: Final[tuple[tuple[str, str, Scale], ...]] = (
     ("score", "score", "difference"), ("progress_rate", "progress", "difference"), ("usd", "usd", "ratio"),
     ("tokens", "tokens", "ratio"), ("seconds", "seconds", "ratio"), ("tool_calls", "tool_calls", "difference"),
 )  # fmt: skip
+_BOUNDED: Final = frozenset({PASS, "score", "progress_rate"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +52,35 @@ def compare(
     frame: Frame, pairings: Sequence[Pairing], family: str, how: Resampling, metric: str = PASS
 ) -> tuple[Contrast, ...]:
     """The pass rate of each pairing, or another metric; p adjusted after Holm, the family being these pairings."""
-    passed = frame.columns["passed"]
-    chosen = _Metric(PASS, passed, grouped(frame, passed), "difference")
-    if metric != PASS:
-        chosen = next(one for one in _screened(frame) if one.name == metric)
-    made = _contrasts(frame, chosen, pairings, how)
+    made = _contrasts(frame, _metric(frame, metric), pairings, how, len(pairings))
     adjusted = holm([one.p for one in made], len(made))
     return _adjusted(made, adjusted, {"family": family, "family_size": len(made), "adjustment": "Holm"})
 
 
+def compare_each(
+    frame: Frame, pairings: Sequence[Pairing], name: str, how: Resampling, family: int
+) -> tuple[Contrast, ...]:
+    """The pass rate of each pairing as the strictest one of a Holm family of a given size, whatever the others say."""
+    made = _contrasts(frame, _metric(frame, PASS), pairings, how, family)
+    return tuple(strictest(one, family).model_copy(update={"family": name}) for one in made)
+
+
+def strictest(contrast: Contrast, family: int) -> Contrast:
+    """With the p that the strictest one of a Holm family of that size has."""
+    p = None if contrast.p is None else min(1.0, contrast.p * family)
+    return contrast.model_copy(update={"p_adjusted": p, "family_size": family, "adjustment": "Holm"})
+
+
+def _metric(frame: Frame, name: str) -> _Metric:
+    if name == PASS:
+        passed = frame.columns["passed"]
+        return _Metric(PASS, passed, grouped(frame, passed), "difference")
+    return next(one for one in _screened(frame) if one.name == name)
+
+
 def screen(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> tuple[Contrast, ...]:
     """All other metrics of each pairing, to look around: Benjamini-Hochberg over all of them."""
-    made = [one for metric in _screened(frame) for one in _contrasts(frame, metric, pairings, how)]
+    made = [one for metric in _screened(frame) for one in _contrasts(frame, metric, pairings, how, 1)]
     adjusted = benjamini_hochberg([one.p for one in made], len(made))
     words: dict[str, str | int] = {"family": "screening", "family_size": len(made), "adjustment": "Benjamini-Hochberg"}
     return _adjusted(made, adjusted, words)
@@ -87,13 +105,15 @@ def _screened(frame: Frame) -> list[_Metric]:
     return found
 
 
-def _contrasts(frame: Frame, metric: _Metric, pairings: Sequence[Pairing], how: Resampling) -> list[Contrast]:
+def _contrasts(
+    frame: Frame, metric: _Metric, pairings: Sequence[Pairing], how: Resampling, family: int
+) -> list[Contrast]:
     """All pairings of one metric at once: the same signs are flipped for all of them."""
     if not pairings:
         return []
     one = np.vstack([_mixed(metric.groups.mean, pairing.first) for pairing in pairings])
     other = np.vstack([_mixed(metric.groups.mean, pairing.second) for pairing in pairings])
-    pairs = sides(one, other, metric.scale, is_rate=metric.name == PASS)
+    pairs = sides(one, other, metric.scale, bounded=metric.name in _BOUNDED, family=family)
     moved = _moved(np.vstack([pair.d for pair in pairs]))
     p, least = sign_flip_p(moved, how=how)
     test = "sign-flip, exact" if moved.shape[1] <= MOST_EXACT else f"sign-flip, {how.draws} draws"

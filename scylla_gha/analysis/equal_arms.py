@@ -11,12 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.analysis.contrasts import PASS, Pairing, compare
+from scylla_gha.analysis.contrasts import PASS, Pairing, compare_each, strictest
 from scylla_gha.analysis.frame import Frame
 from scylla_gha.analysis.paired import sides, told
 from scylla_gha.analysis.repetitions import passes
 from scylla_gha.analysis.verdicts import ALPHA, rule
-from scylla_gha.model.analysis import Contrast, Ruling, Verdict
+from scylla_gha.model.analysis import Ruling, Verdict
 from scylla_gha.model.equal_arms import EqualArm, EqualArms, Shares
 from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.proportion import wilson
@@ -62,19 +62,13 @@ def equal_arms(frame: Frame, experiment: str, how: Trying) -> EqualArms:
 
 def verdicts_on(one: Floats, other: Floats, how: Trying) -> Iterator[Ruling]:
     """The verdicts on many pairs of scenario means, both of shape (pairs, scenarios), each as if it were alone."""
-    pairs = sides(one, other, "difference", is_rate=True)
+    pairs = sides(one, other, "difference", bounded=True, family=how.family)
     d = np.vstack([pair.d for pair in pairs])
     moved = d[:, np.any(~np.isnan(d) & (d != 0), axis=0)]
     p, least = sign_flip_p(moved, how=Resampling(seed=how.seed))
     for at, pair in enumerate(pairs):
         tested = {"p": float(p[at]), "least_p": float(least[at])} if pair.shared.any() else {}
-        yield rule(in_family(told(pair, PASS).model_copy(update=tested), how.family), how.margin)
-
-
-def in_family(contrast: Contrast, family: int) -> Contrast:
-    """With the p that the strictest one of a Holm family of that size has."""
-    p = None if contrast.p is None else min(1.0, contrast.p * family)
-    return contrast.model_copy(update={"p_adjusted": p, "family_size": family, "adjustment": "Holm"})
+        yield rule(strictest(told(pair, PASS).model_copy(update=tested), how.family), how.margin)
 
 
 def _odd_against_even(frame: Frame, how: Trying) -> dict[str, Ruling]:
@@ -84,8 +78,8 @@ def _odd_against_even(frame: Frame, how: Trying) -> dict[str, Ruling]:
     names = tuple(f"{arm}, {half}" for arm in frame.arms for half in ("odd", "even"))
     split = replace(frame, arms=names, arm=2 * frame.arm + (frame.repetition % 2 == 0), tools={}, variants={})
     pairings = [Pairing(names[2 * at], names[2 * at + 1], (2 * at,), (2 * at + 1,)) for at in range(len(frame.arms))]
-    found = compare(split, pairings, "an arm against itself", Resampling(seed=how.seed))
-    ruled = (rule(in_family(one, how.family), how.margin) for one in found)
+    found = compare_each(split, pairings, "an arm against itself", Resampling(seed=how.seed), how.family)
+    ruled = (rule(one, how.margin) for one in found)
     return dict(zip(frame.arms, ruled, strict=True))
 
 

@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.analysis.contrasts import Pairing, compare
-from scylla_gha.analysis.equal_arms import in_family
+from scylla_gha.analysis.contrasts import Pairing, compare_each
 from scylla_gha.analysis.frame import Frame, read
 from scylla_gha.analysis.groups import Groups, grouped
 from scylla_gha.analysis.shifts import SHORT, Metric, Track, changes, drift, shared_scenarios
@@ -89,8 +88,8 @@ def _ruled(frame: Frame, pin: Pin) -> dict[str, Ruling]:
     place = frame.arms.index(pin.name)
     pairings = [Pairing(name, pin.name, (at,), (place,)) for at, name in enumerate(frame.arms)
                 if at != place and frame.rows_of(at).size]  # fmt: skip
-    found = compare(frame, pairings, "result sets against the pinned one", Resampling(seed=pin.seed))
-    return {one.arm: rule(in_family(one, 1), pin.margin) for one in found}
+    found = compare_each(frame, pairings, "result sets against the pinned one", Resampling(seed=pin.seed), 1)
+    return {one.arm: rule(one, pin.margin) for one in found}
 
 
 def _point(at: int, one: ResultSet, tables: dict[Metric, Groups], ruling: Ruling | None, pin: Pin) -> Point:

@@ -8,7 +8,7 @@ import numpy as np
 
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.binomial import newcombe_limits
+from scylla_gha.stats.bounded import FEW_NOT_ZERO, mean_limits_bounded, rare_limits
 from scylla_gha.stats.mean import mean_limits
 from scylla_gha.stats.power import mde_paired
 
@@ -16,12 +16,16 @@ Scale = Literal["difference", "ratio"]
 WIDE: Final = 0.95
 INNER: Final = 0.90  # two one-sided tests at 0.05 are an interval at this confidence
 _TWO: Final = 2
+_FEWEST_UNBOUNDED: Final = 10  # scenarios for equivalence by t: skewed data of fewer look more alike than they are
 _LARGEST: Final = 700.0  # whose exponential a double still holds
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Scenario means of both sides, shape (scenarios,), NaN where a side has none; `limits`: wide, then inner."""
+    """Scenario means of both sides, shape (scenarios,), NaN where a side has none.
+
+    `limits`: at 95 %, at 90 %, and those of equivalence: 90 % adjusted for the family; two each.
+    """
 
     one: Floats
     other: Floats
@@ -29,7 +33,7 @@ class Sides:
     mean: float
     limits: Floats
     scale: Scale
-    is_rate: bool
+    bounded: bool
 
     @property
     def shared(self) -> Bools:
@@ -37,20 +41,27 @@ class Sides:
         return ~np.isnan(self.d)
 
 
-def sides(one: Floats, other: Floats, scale: Scale, *, is_rate: bool) -> list[Sides]:
+def sides(one: Floats, other: Floats, scale: Scale, *, bounded: bool, family: int = 1) -> list[Sides]:
     """Many comparisons at once.
 
     Args:
         one: shape (comparisons, scenarios).
         other: likewise.
         scale: of what is compared.
-        is_rate: whether means are rates, of which more can be said where all differences are alike.
+        bounded: whether what is compared lies between 0 and 1, as rates and scores do.
+        family: comparisons that equivalence is adjusted for (Bonferroni).
     """
     d = np.log(one) - np.log(other) if scale == "ratio" else one - other
     mean, low, high = mean_limits(d, WIDE)
-    _, inner_low, inner_high = mean_limits(d, INNER)
-    limits = np.column_stack([low, high, inner_low, inner_high])
-    return [Sides(one[at], other[at], d[at], float(mean[at]), limits[at], scale, is_rate) for at in range(len(d))]
+    confidence = 1 - (1 - INNER) / family
+    if bounded:
+        found = (*mean_limits_bounded(d, WIDE), *rare_limits(d, INNER), *rare_limits(d, confidence))
+    else:
+        enough = (~np.isnan(d)).sum(axis=1) >= _FEWEST_UNBOUNDED
+        equal = (np.where(enough, each, np.nan) for each in mean_limits(d, confidence)[1:])
+        found = (low, high, *mean_limits(d, INNER)[1:], *equal)
+    limits = np.column_stack(found)
+    return [Sides(one[at], other[at], d[at], float(mean[at]), limits[at], scale, bounded) for at in range(len(d))]
 
 
 def told(pair: Sides, metric: str) -> Contrast:
@@ -63,30 +74,26 @@ def told(pair: Sides, metric: str) -> Contrast:
     )  # fmt: skip
     if not d.size:
         return blank.model_copy(update={"note": "the two share no scenario with a known value"})
-    limits, method, note = pair.limits, "paired t on scenario means", ""
-    if np.isnan(limits[0]):
-        limits, method, note = _alike(pair)
-    value, effect = pair.mean, _smallest_effect(d)
+    method, note = _method(pair, d)
+    value, limits, effect = pair.mean, pair.limits, _smallest_effect(d)
     if pair.scale == "ratio":
         value, limits = float(np.exp(value)), np.exp(limits)
-        method = method.replace("means", "means, logarithms")
         effect = None if effect is None else float(np.exp(min(effect, _LARGEST)))
-    low, high, inner_low, inner_high = (None if np.isnan(one) else float(one) for one in limits)
-    return blank.model_copy(update={"value": value, "low": low, "high": high, "inner_low": inner_low,
-                                    "inner_high": inner_high, "method": method, "note": note,
-                                    "smallest_effect": effect})  # fmt: skip
+    names = ("low", "high", "inner_low", "inner_high", "equal_low", "equal_high")
+    known = {name: None if np.isnan(limit) else float(limit) for name, limit in zip(names, limits, strict=True)}
+    return blank.model_copy(update={"value": value, **known, "method": method, "note": note, "smallest_effect": effect})
 
 
-def _alike(pair: Sides) -> tuple[Floats, str, str]:
-    """Where differences are alike, or one is alone, their spread says nothing; of rates, their number does."""
-    shared = pair.shared
-    n = int(shared.sum())
-    if n < _TWO or not pair.is_rate:
-        why = "one scenario shows no spread" if n < _TWO else "all differences are alike, and show no spread"
-        return np.full(4, np.nan), "", why
-    one, other = pair.one[shared].mean() * n, pair.other[shared].mean() * n
-    both = [newcombe_limits((one, n), (other, n), confidence) for confidence in (WIDE, INNER)]
-    return np.array(both, dtype=np.float64).ravel(), "Newcombe, scenarios as units", "all differences are alike"
+def _method(pair: Sides, d: Floats) -> tuple[str, str]:
+    """Of the 95 % interval, and why there is none."""
+    if d.size < _TWO:
+        return "", "one scenario shows no spread"
+    if pair.bounded:
+        few = int((d != 0).sum()) < FEW_NOT_ZERO
+        return ("bounded mean, as few scenarios differ" if few else "paired t on scenario means, score form"), ""
+    if np.isnan(pair.limits[0]):
+        return "", "all differences are alike, and show no spread"
+    return f"paired t on scenario means{', logarithms' if pair.scale == 'ratio' else ''}", ""
 
 
 def _smallest_effect(d: Floats) -> float | None:

@@ -1,5 +1,6 @@
 """From a contrast to a verdict: better, worse, equivalent, or not enough data, and what it would take."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -41,19 +42,45 @@ def _verdict(contrast: Contrast, margin: float) -> tuple[Verdict, str]:
     if _is_equivalent(contrast, margin):
         return (
             "equivalent",
-            f"{_said(contrast)}; the 90 % interval lies within the margin of {_margin(contrast, margin)}",
+            f"{_said(contrast)}; the limits of equivalence {_equal(contrast)} lie within the margin of "
+            f"{_margin(contrast, margin)}",
         )
-    return "not_enough_data", f"{_said(contrast)}; {_lacking(contrast)}"
+    return "not_enough_data", f"{_said(contrast)}; {_lacking(contrast)}{_lacking_for_equivalence(contrast, margin)}"
 
 
 def _is_equivalent(contrast: Contrast, margin: float) -> bool:
-    """The 90 % interval lies within the margin; of a difference in USD, tokens or seconds there is none."""
-    low, high = contrast.inner_low, contrast.inner_high
+    """The limits of equivalence lie within the margin; of a difference in USD, tokens or seconds there is none."""
+    low, high = contrast.equal_low, contrast.equal_high
     if low is None or high is None or (contrast.scale == "difference" and contrast.metric in LESS_IS_BETTER):
         return False
     if contrast.scale == "ratio":
         return 1 / (1 + margin) < low and high < 1 + margin
     return -margin < low and high < margin
+
+
+def _equal(contrast: Contrast) -> str:
+    low, high = (limit or 0.0 for limit in (contrast.equal_low, contrast.equal_high))
+    if contrast.scale == "ratio":
+        return f"[{low:.3g}, {high:.3g}]"
+    return f"[{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
+def _lacking_for_equivalence(contrast: Contrast, margin: float) -> str:
+    """What a small difference needs at least, however alike all scenarios are; nothing where it has it."""
+    need = scenarios_for_equivalence(margin, contrast.family_size)
+    is_share = contrast.scale == "difference" and contrast.metric not in LESS_IS_BETTER
+    if not is_share or contrast.scenarios >= need or abs(contrast.value or 0.0) >= margin:
+        return ""
+    return f"; equivalent within {_margin(contrast, margin)} takes {need} scenarios or more"
+
+
+def scenarios_for_equivalence(margin: float, family: int) -> int:
+    """The fewest scenarios that can show equivalence of shares, were they all alike.
+
+    A change of 100 points in so few scenarios that the mean moves by the margin must have had a chance of at most 5 %
+    (over the family) to go unseen.
+    """
+    return math.floor(math.log(ALPHA / family) / math.log1p(-margin)) + 1
 
 
 def _margin(contrast: Contrast, margin: float) -> str:

@@ -58,8 +58,15 @@ class Contrast(Record):
     value: float | None
     low: float | None = None
     high: float | None = None
-    inner_low: Annotated[float | None, Field(description="of the 90 % interval, by which equivalence is told")] = None
+    inner_low: Annotated[
+        float | None,
+        Field(description="of the 90 % interval; of shares: it holds though a large difference is too rare to be seen"),
+    ] = None
     inner_high: float | None = None
+    equal_low: Annotated[
+        float | None, Field(description="as inner_low, adjusted for the family: by it equivalence is told")
+    ] = None
+    equal_high: float | None = None
     method: str = ""
     p: Annotated[float | None, Field(description="sign-flip over scenarios; never 0")] = None
     least_p: Annotated[float | None, Field(description="the least p that so many scenarios can give")] = None

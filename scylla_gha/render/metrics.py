@@ -112,8 +112,8 @@ def change(contrast: Contrast) -> str:
 
 
 def change_limits(contrast: Contrast, *, inner: bool = False) -> str:
-    """The 95 % interval of the difference or ratio; or the inner one, of 90 %."""
-    low, high = (contrast.inner_low, contrast.inner_high) if inner else (contrast.low, contrast.high)
+    """The 95 % interval of the difference or ratio; or the inner one, by which equivalence is told."""
+    low, high = (contrast.equal_low, contrast.equal_high) if inner else (contrast.low, contrast.high)
     return _between(low, high, ratio if contrast.scale == "ratio" else unit(contrast.metric).step)
 
 

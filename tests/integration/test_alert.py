@@ -18,7 +18,7 @@ ALIKE = (4, *[5] * 11), (5, 4, *[5] * 10), (5, 5, 4, *[5] * 9)
 PLAN = make_plan(*(make_cell(arm) for arm in ARMS), experiment=make_experiment(baseline=ARMS[0]))
 LOSS = report_of(Made({ARMS[0]: GOOD, ARMS[1]: POOR, ARMS[2]: (5, 4, 5)}))
 BOTH = report_of(Made({ARMS[0]: GOOD, ARMS[1]: POOR, ARMS[2]: POOR}))
-FINE = report_of(Made(dict(zip(ARMS, ALIKE, strict=True))))
+FINE = report_of(Made(dict(zip(ARMS, ALIKE, strict=True)), margin=0.35))
 UNCLEAR = report_of(Made({ARMS[0]: (3, 2, 4), ARMS[1]: (4, 2, 3, 4, 1, 3), ARMS[2]: (2, 4, 3, 1, 4, 3)}))
 
 

@@ -28,6 +28,7 @@ class Made:
     against: dict[str, str] = dataclasses.field(default_factory=dict)
     missing: int = 0
     faults: int = 0
+    margin: float = 0.05
 
 
 def report_of(made: Made) -> Report:
@@ -50,7 +51,8 @@ def report_of(made: Made) -> Report:
         rows.append(
             make_result(cell, agent="cli", model="m", usd=usd, judge_usd=0.01, seconds=30.0 + number % 11, **told)
         )
-    experiment = make_experiment(question="Does the head do worse?", repetitions=REPETITIONS, baseline=names[0])
+    experiment = make_experiment(question="Does the head do worse?", repetitions=REPETITIONS, baseline=names[0],
+                                 margin=made.margin)  # fmt: skip
     plan = make_plan(*cells, experiment=experiment)
     arms = tuple(Arm(id=name, agent="cli", version="1", against=made.against.get(name)) for name in names)
     plan = plan.model_copy(update={"arms": arms})

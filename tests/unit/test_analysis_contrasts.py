@@ -28,13 +28,25 @@ def passes() -> Contrast:
     return one
 
 
-def test_the_headline_is_the_paired_t_of_scenario_means() -> None:
+def test_the_headline_is_the_paired_t_of_scenario_means_in_score_form() -> None:
     one, test = passes(), stats.ttest_rel(rates("more"), rates("base"))
+    mean = np.mean(rates("more")) - np.mean(rates("base"))
+    assert one.value == pytest.approx(mean)
+    error = mean / test.statistic
+    for limit in (one.low, one.high):
+        assert limit is not None
+        inside = math.sqrt((1 - limit**2) / (1 - mean**2))
+        assert abs(mean - limit) / (error * inside) == pytest.approx(stats.t.ppf(0.975, 6))
     interval = test.confidence_interval(0.95)
-    assert one.value == pytest.approx(np.mean(rates("more")) - np.mean(rates("base")))
-    assert (one.low, one.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
-    inner = test.confidence_interval(0.90)
-    assert (one.inner_low, one.inner_high) == (pytest.approx(inner.low), pytest.approx(inner.high))
+    assert (one.low, one.high) == (pytest.approx(interval.low, abs=0.02), pytest.approx(interval.high, abs=0.02))
+
+
+def test_the_limits_of_equivalence_allow_for_what_is_too_rare_to_be_seen() -> None:
+    one = passes()
+    assert (one.inner_low, one.inner_high) == (one.equal_low, one.equal_high), "of a family of one"
+    assert one.inner_high is not None
+    assert one.high is not None
+    assert one.inner_high > stats.ttest_rel(rates("more"), rates("base")).confidence_interval(0.90).high
 
 
 def test_its_p_is_the_exact_sign_flip() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from scylla_gha.analysis.contrasts import compare
 from scylla_gha.analysis.families import BASELINE, against
-from scylla_gha.analysis.verdicts import rulings, scenarios_needed
+from scylla_gha.analysis.verdicts import rulings, scenarios_for_equivalence, scenarios_needed
 from scylla_gha.model.analysis import Ruling
 from scylla_gha.stats.resampling import Resampling
 from scylla_gha.stats.shown import shown_p
@@ -45,10 +45,49 @@ def test_the_family_pays_for_every_arm_in_it() -> None:
 
 
 def test_arms_that_do_the_same_in_many_scenarios_are_equivalent_within_a_margin() -> None:
-    same = ["PPPPPPPPPF"] * 10 + ["PPPPPPPPFF"] * 10
-    swapped = ["PPPPPPPPFF"] * 10 + ["PPPPPPPPPF"] * 10
-    assert ruled(0.10, base=same, twin=swapped)["twin"].verdict == "equivalent"
+    same = ["PPPPPPPPPF"] * 40 + ["PPPPPPPPFF"] * 40
+    swapped = ["PPPPPPPPFF"] * 40 + ["PPPPPPPPPF"] * 40
+    ruling = ruled(0.10, base=same, twin=swapped)["twin"]
+    assert ruling.verdict == "equivalent"
+    assert "the limits of equivalence [" in ruling.why
     assert ruled(0.01, base=same, twin=swapped)["twin"].verdict == "not_enough_data"
+
+
+@pytest.mark.parametrize("scenarios", [2, 5, 20, 58, 59, 80])
+def test_identical_and_nearly_identical_arms_have_one_verdict(scenarios: int) -> None:
+    """One trial in ten of one scenario may not turn equivalence around."""
+    base = ["P" * 10] * scenarios
+    found = ruled(0.05, base=base, same=base)["same"], ruled(0.05, base=base, near=[*base[1:], "PPPPPPPPPF"])["near"]
+    first = "equivalent" if scenarios >= 59 else "not_enough_data"
+    assert found[0].verdict == first
+    if scenarios != 59:  # the very edge
+        assert found[1].verdict == first
+    if first == "not_enough_data":
+        assert found[0].why.endswith("equivalent within 5 points takes 59 scenarios or more")
+
+
+def test_equivalence_is_adjusted_for_the_family() -> None:
+    base = ["PP"] * 70
+    assert ruled(0.05, base=base, a=base)["a"].verdict == "equivalent"
+    assert {one.verdict for one in ruled(0.05, base=base, a=base, b=base).values()} == {"not_enough_data"}
+
+
+@pytest.mark.parametrize(("margin", "family", "needed"), [(0.05, 1, 59), (0.1, 1, 29), (0.2, 1, 14), (0.05, 2, 72)])
+def test_how_many_scenarios_equivalence_takes(margin: float, family: int, needed: int) -> None:
+    assert scenarios_for_equivalence(margin, family) == needed
+    base = ["P"] * needed
+    arms = {f"a{at}": base for at in range(family)}
+    assert ruled(margin, base=base, **arms)["a0"].verdict == "equivalent"
+    fewer = {name: some[1:] for name, some in {"base": base, **arms}.items()}
+    assert ruled(margin, **fewer)["a0"].verdict == "not_enough_data"
+
+
+def test_limits_of_a_difference_stay_within_a_hundred_points() -> None:
+    ruling = ruled(base=["F"] * 7, good=["P"] * 6 + ["F"])["good"]
+    contrast = ruling.contrast
+    assert contrast.high is not None
+    assert contrast.low is not None
+    assert 0 < contrast.low < 6 / 7 < contrast.high < 1
 
 
 def test_one_scenario_has_no_verdict() -> None:

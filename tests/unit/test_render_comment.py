@@ -14,7 +14,7 @@ from tests.support.reports import EVIL, full_report, hostile_rows_report
 GOOD, POOR, MIDDLING = (5, 4, 5), (1, 0, 2), (3, 2, 4)
 WIN = report_of(Made({"base.cli.m": POOR, "head.cli.m": GOOD}))
 LOSS = report_of(Made({"base.cli.m": GOOD, "head.cli.m": POOR}))
-ALIKE = report_of(Made({"base.cli.m": (4, *[5] * 11), "head.cli.m": (5, 4, *[5] * 10)}))
+ALIKE = report_of(Made({"base.cli.m": (4, *[5] * 11), "head.cli.m": (5, 4, *[5] * 10)}, margin=0.35))
 UNCLEAR = report_of(Made({"base.cli.m": MIDDLING, "head.cli.m": (4, 2, 3, 4, 1, 3)}))
 MISSING = report_of(Made({"base.cli.m": MIDDLING, "head.cli.m": (4, 2, 3, 4, 1, 3)}, missing=9))
 FAULTS = report_of(Made({"base.cli.m": GOOD, "head.cli.m": POOR}, faults=7))
@@ -38,7 +38,7 @@ def hostile_facts() -> Facts:
 CASES = {
     "comment-win.md": comment(WIN, facts()),
     "comment-loss.md": comment(LOSS, facts(), past=[past("not_enough_data"), past("better", 99)]),
-    "comment-no-difference.md": comment(ALIKE, facts()),
+    "comment-no-difference.md": comment(ALIKE, facts(margin=0.35)),
     "comment-not-enough-data.md": comment(UNCLEAR, facts()),
     "comment-missing-cells.md": comment(MISSING, facts()),
     "comment-infra-failures.md": comment(FAULTS, facts()),

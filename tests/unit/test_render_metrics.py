@@ -50,8 +50,8 @@ def test_changes_have_a_sign_or_are_ratios(given: dict[str, Any], change: str, l
     assert (metrics.change(contrast(**given)), metrics.change_limits(contrast(**given))) == (change, limits)
 
 
-def test_the_inner_interval_is_the_other_one() -> None:
-    assert metrics.change_limits(contrast(inner_low=0.0, inner_high=0.5), inner=True) == "[+0.0, +50.0]"
+def test_the_limits_of_equivalence_are_the_other_ones() -> None:
+    assert metrics.change_limits(contrast(equal_low=0.0, equal_high=0.5), inner=True) == "[+0.0, +50.0]"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""Limits of the mean of numbers that lie between -1 and 1, such as differences of rates: they never leave that range.
+
+Rows are samples, NaN marks what is missing; limits are NaN with fewer than two values.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, stdtrit
+
+from scylla_gha.stats.arrays import Bools, Floats, Limits, finite
+
+FEW_NOT_ZERO: Final = 6  # with fewer values that are not 0, their spread says too little of values that are rare
+_LEAST_SQUARES: Final = 0.02  # the sum of squares that values which are alike are taken to have
+_FEWEST: Final = 2
+_AT_THE_EDGE: Final = 1e-9
+
+
+def mean_limits_bounded(values: ArrayLike, confidence: float = 0.95) -> Limits:
+    """Two-sided limits of each row's mean: Student's t in score form; where hardly a value is not 0, `rare_limits`.
+
+    The score form takes the spread that the mean would have if the limit were true, which is 0 at -1 and 1. Its
+    coverage is held against the truth in tests/benchmarks/verdicts.py.
+
+    Args:
+        values: shape (rows, n), between -1 and 1.
+        confidence: of the interval.
+    """
+    known, x, n = _read(values)
+    low, high = _score_limits(x, known, n, confidence)
+    few = ((x != 0) & known).sum(axis=1) < FEW_NOT_ZERO
+    few |= np.abs(x.sum(axis=1)) >= n * (1 - _AT_THE_EDGE)
+    rare_low, rare_high = rare_limits(values, confidence, weight=0.5)
+    return np.where(few, rare_low, low), np.where(few, rare_high, high)
+
+
+def rare_limits(values: ArrayLike, confidence: float = 0.90, *, weight: float = 1.0) -> Limits:
+    """Limits of each row's mean that hold too where a large value is so rare that none was drawn.
+
+    The upper limit is the quantile of the mean under random weights (Bayesian bootstrap) once a value of 1 was added
+    with `weight`; the lower one likewise with -1. The weighted mean's distribution is taken as a Beta distribution
+    between the least value and 1, which is exact where values are 0 and 1: with weight 1 these are the limits of
+    Clopper and Pearson, and n zeros have the upper limit 1 - (1 - level) ** (1 / n).
+    Sources: Gaffke 2005; Learned-Miller & Thomas 2019, arXiv:1905.06208; weight 1/2 is that of Jeffreys's limits.
+
+    Args:
+        values: shape (rows, n), between -1 and 1.
+        confidence: of the two limits together.
+        weight: of the added value, in values.
+    """
+    known, x, n = _read(values)
+    level = (1 + confidence) / 2
+    return -_upper(-x, known, n, level, weight), _upper(x, known, n, level, weight)
+
+
+def _read(values: ArrayLike) -> tuple[Bools, Floats, Floats]:
+    """What is known, the values with 0 for what is not, and their number; NaN where it is below two.
+
+    Raises:
+        ValueError: a value is beyond -1 or 1.
+    """
+    found = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    known = ~np.isnan(found)
+    if np.any(np.abs(finite(found[known], "values")) > 1 + _AT_THE_EDGE):
+        raise ValueError("values must lie between -1 and 1")
+    n = known.sum(axis=1).astype(np.float64)
+    return known, np.where(known, np.clip(found, -1, 1), 0.0), np.where(n >= _FEWEST, n, np.nan)
+
+
+def _upper(x: Floats, known: Bools, n: Floats, level: float, weight: float) -> Floats:
+    least = np.min(np.where(known, x, 1.0), axis=1, initial=1.0)
+    mean = (x.sum(axis=1) + weight) / (n + weight)
+    offsets = np.where(known, x - mean[:, None], 0.0)
+    squares = (offsets**2).sum(axis=1) + weight * (1 - mean) ** 2
+    span = np.where(least < 1 - _AT_THE_EDGE, 1 - least, np.nan)
+    centre, variance = (mean - least) / span, squares / span**2 / (n + weight) / (n + weight + 1)
+    size = centre * (1 - centre) / variance - 1
+    found = least + span * betaincinv(centre * size, (1 - centre) * size, level)
+    return np.where(np.isnan(n), np.nan, np.where(np.isnan(span), 1.0, found))
+
+
+def _score_limits(x: Floats, known: Bools, n: Floats, confidence: float) -> Limits:
+    mean = x.sum(axis=1) / n
+    squares = (np.where(known, x - mean[:, None], 0.0) ** 2).sum(axis=1)
+    error = np.maximum(squares, _LEAST_SQUARES) / (n - 1) / n
+    inside = np.maximum(1 - mean * mean, _AT_THE_EDGE)
+    # The mean m and a limit u satisfy (m - u)^2 = k (1 - u^2).
+    k = stdtrit(n - 1, (1 + confidence) / 2) ** 2 * error / inside
+    half = np.sqrt(k * (1 + k - mean * mean))
+    return (mean - half) / (1 + k), (mean + half) / (1 + k)
