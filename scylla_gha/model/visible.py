@@ -15,6 +15,11 @@ _IGNORABLE: Final = (
 _HIDDEN: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\udfff{_IGNORABLE}]")
 
 
+def printable(text: str) -> str:
+    """The text without the characters that nobody sees, that break its line, or that steer what shows it."""
+    return "".join(character for character in _HIDDEN.sub("", text) if character.isprintable())
+
+
 def visible(text: str) -> str:
     """The text with every hidden character written out by its code; tabs and newlines stay."""
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

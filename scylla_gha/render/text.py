@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scylla_gha.model.visible import printable
+
 if TYPE_CHECKING:
     from scylla_gha.model.report import ArmSummary, Counts, Report
 
@@ -13,7 +15,7 @@ _LEAST_SHOWN = 0.0001
 
 def plain(text: str) -> str:
     """`text` on one line, without the characters that steer a terminal, a log or the direction of writing."""
-    return "".join(character for character in " ".join(text.split()) if character.isprintable())
+    return printable(" ".join(text.split()))
 
 
 def clipped(text: str, most: int) -> str:

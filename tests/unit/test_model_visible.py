@@ -1,6 +1,6 @@
 import pytest
 
-from scylla_gha.model.visible import head_and_tail, visible
+from scylla_gha.model.visible import head_and_tail, printable, visible
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,7 @@ def test_every_character_that_no_font_shows_is_written_out() -> None:
     points = [point for each in ends for point in range(int(each[0], 16), int(each[-1], 16) + 1)]
     assert len(points) == 4174
     assert [point for point in points if visible(f"a{chr(point)}b") != f"a\\u{point:04x}b"] == []
+    assert printable(f"a{''.join(map(chr, points))}b") == "ab"
 
 
 @pytest.mark.parametrize(
