@@ -13,7 +13,7 @@ from string import Template
 from typing import Final
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.judges.excerpt import excerpt
+from scylla_gha.judges.excerpt import DIFF_CHARS, Excerpt, excerpt
 from scylla_gha.judges.fence import fenced, tag_of
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.record import digest
@@ -25,6 +25,7 @@ _FIELDS: Final = ("task", "items", "steps", "checks", "told", "evidence", "again
 _MESSAGE_CHARS: Final = 10_000
 _TREE_ENTRIES: Final = 600
 _CHECK_CHARS: Final = 1_500
+_ALONE_CHARS: Final = 50_000  # of a diff alone: its tokens fit, though each character were three
 _VOLATILE: Final = (  # differs from one run of a check to the next, and says nothing about the work
     (re.compile(r"(?<![^\s'\":=(])/[^\s'\":=(]{0,300}?\d{1,10}-[a-z0-9_]{8}(?=/)"), ""),  # scratch folders
     (re.compile(r"\b\d+\.\d+ ?(?=(?:s|ms|seconds)\b)"), "N "),
@@ -51,6 +52,7 @@ class BlindInput:
     steps: tuple[str, ...]
     conditions: tuple[tuple[str, str], ...]  # id and sentence of each checkpoint
     evidence: Evidence
+    diff_alone: bool = False  # of the evidence nothing else is shown, and less of the diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +143,8 @@ def render(blind: BlindInput, wording: Wording, again: tuple[str, ...] = ()) -> 
         wording: the texts around it.
         again: why each item is asked again, in the harness's own words.
     """
-    shown = excerpt(blind.evidence.diff)
-    pieces = {
-        "changed files": shown.listing,
-        "diff": shown.text,
-        "workspace tree": _tree(blind.evidence.tree),
-        "output of the checks": _outputs(blind.evidence.checks),
-        "final message": _message(blind.evidence.final_message),
-    }
+    shown = excerpt(blind.evidence.diff, _ALONE_CHARS if blind.diff_alone else DIFF_CHARS)
+    pieces = {"diff": shown.text} if blind.diff_alone else _pieces(blind.evidence, shown)
     tag = tag_of(pieces.values())
     user = Template(wording.template).substitute(
         task=fenced(blind.task, "task", "task"),
@@ -161,6 +157,16 @@ def render(blind: BlindInput, wording: Wording, again: tuple[str, ...] = ()) -> 
         tag=tag,
     )
     return Prompt(wording.system, user, shown.cut)
+
+
+def _pieces(evidence: Evidence, shown: Excerpt) -> dict[str, str]:
+    return {
+        "changed files": shown.listing,
+        "diff": shown.text,
+        "workspace tree": _tree(evidence.tree),
+        "output of the checks": _outputs(evidence.checks),
+        "final message": _message(evidence.final_message),
+    }
 
 
 def _text(path: Path) -> str:

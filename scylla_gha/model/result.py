@@ -34,6 +34,9 @@ class Result(Record):
     reason: str
     measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]
     judged: bool
+    unjudged: Annotated[
+        str | None, Field(description="why judges who were reached gave no verdict; null: they did")
+    ] = None
     judging: Annotated[
         str | None, Field(description="digest of what judged it, the trial left out; null: not judged, or not known")
     ] = None

@@ -35,6 +35,14 @@ def interval(arm: "ArmSummary") -> str:
     return f"[{100 * arm.pass_low:.0f}, {100 * arm.pass_high:.0f}]"
 
 
+def bounds(arm: "ArmSummary") -> str:
+    """In percent, what the pass rate could be if judging had come to a verdict on all trials; nothing where it did."""
+    if arm.pass_bounds is None:
+        return ""
+    low, high = arm.pass_bounds
+    return f" ({100 * low:.0f} to {100 * high:.0f})"
+
+
 def number(value: float | None, digits: int = 2) -> str:
     """A plain number."""
     return UNDEFINED if value is None else f"{value:.{digits}f}"

@@ -74,6 +74,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "agent": "nop", "agent_version": "9", "model": None, "variant": None, "repetition": 1,
         "outcome": "completed", "started_at": "2026-01-02T03:04:05Z",
         "reason": "ended by itself", "measures_agent": True, "judged": True, "passed": False, "score": 0.7,
+        "unjudged": None,
         "judging": judging_digest(library.scenario(CELL.scenario).judging_digest, ""),
         "grade": "B", "progress": 0.5, "threshold": 0.6, "points": 1.5, "points_max": 2.0,
         "judge_scores": {"one": 0.5, "two": None}, "items_na": 0, "items_unjudged": 0, "guards": 0, "broken_guards": 1,
