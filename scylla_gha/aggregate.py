@@ -226,6 +226,9 @@ def _events(arms: Sequence[ArmSummary], tally: Tally) -> Iterator[str]:
                    f"{found.ran} trials.")  # fmt: skip
         if found.unread:
             yield f"{arm.arm}: the safety net let {found.unread} calls pass that it could not read whole."
+        if found.unguarded:
+            yield (f"{arm.arm}: {sum(found.unguarded)} calls ran without the safety net having been asked, in "
+                   f"{len(found.unguarded)} of {found.ran} trials; they count.")  # fmt: skip
     for arm in arms:
         found = tally.arms[arm.arm]
         if found.refused:

@@ -206,6 +206,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "tool_calls": sum(last.tool_calls.values()), "tools": last.tool_calls,
         "blocked_calls": len(last.safety_net.blocked) if last.safety_net else None,
         "unread_calls": last.safety_net.unread if last.safety_net else None,
+        "unguarded_calls": last.safety_net.unguarded if last.safety_net else None,
         "unadjusted": " ".join(last.unadjusted),
         "network_refused": sum(last.network.refused.values()) if last.network else None,
         "delivered": last.delivery.proved if last.delivery else None,

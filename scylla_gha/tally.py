@@ -75,6 +75,7 @@ class ArmTally:
     blocked: list[int] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     unread: int = 0
+    unguarded: list[int] = field(default_factory=list)
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
     unadjusted: Counter[str] = field(default_factory=Counter)
@@ -114,6 +115,8 @@ class ArmTally:
         if row.network_refused:
             self.refused.append(row.network_refused)
         self.unread += row.unread_calls or 0
+        if row.unguarded_calls:
+            self.unguarded.append(row.unguarded_calls)
         if row.agent_version:
             self.versions.add(row.agent_version)
         if row.delivery_unverified:

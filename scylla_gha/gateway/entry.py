@@ -138,14 +138,12 @@ class Entry:
 
     def _fault(self) -> str | None:
         """How the provider failed it: as noted, or as a begun answer says itself."""
-        meter, failed = self.meter, self.status is not None and self.status >= HTTPStatus.BAD_REQUEST
-        if self.fault or failed or self.source == "refused":
-            return (
-                f"{self.fault} {meter.error}"[:_FAULT_CHARACTERS]
-                if self.fault and failed and meter.error
-                else self.fault
-            )
-        return meter.error or ("a malformed answer" if meter.malformed else None)
+        if self.status is None or self.source == "refused":
+            return self.fault
+        kind = self.meter.error
+        if self.status >= HTTPStatus.BAD_REQUEST:
+            return f"{self.fault} {kind}"[:_FAULT_CHARACTERS] if self.fault and kind else self.fault
+        return self.fault or kind or ("a malformed answer" if self.meter.malformed else None)
 
     def _cost(self) -> tuple[Tokens | None, float | None]:
         if self.is_lost:

@@ -82,6 +82,9 @@ class Result(Record):
     failed_tool_calls: int | None
     blocked_calls: Annotated[int | None, Field(description="by the safety net; null: there was none")]
     unread_calls: Annotated[int | None, Field(description="that the safety net allowed without reading them whole")]
+    unguarded_calls: Annotated[
+        int | None, Field(description="that ran without an event of the safety net's hook; null: there was none")
+    ] = None
     network_refused: Annotated[
         int | None,
         Field(description="attempts at hosts that it may not reach, seen by the proxy; null: none"),

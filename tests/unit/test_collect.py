@@ -82,7 +82,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "first_byte_seconds": 0.5, "generation_seconds": 3.0, "tool_seconds": 1.5, "characters": {"tool_input": 7},
         "requests": 5, "repeated_requests": 1, "human_usd": None, "total_tokens": None, "tools": {"Bash": 2, "Edit": 1},
         "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
-        "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2,
+        "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2, "unguarded_calls": 0,
         "network_refused": 3, "delivered": None, "delivery_unverified": None,
         "files_changed": 2, "lines_changed": 7, "base_commit": "b",
         "workspace_digest": "w", "sandbox": "host", "network": "open", "keys": "exposed", "files": "open",
