@@ -13,7 +13,6 @@ from scylla_gha.agents.base import Access, Agent, Command, Ended, Reading, Task
 from scylla_gha.agents.ruling import Traffic, rule
 from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.gateway.client import Door, Gateway
-from scylla_gha.gateway.evidence import Evidence
 from scylla_gha.gateway.journal import Account
 from scylla_gha.gateway.settings import Lane
 from scylla_gha.model.delivery import Declared, Delivery, Inventory
@@ -113,7 +112,7 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
         traffic = _settle(runner, start.door, folder)
     ended = Ended(finished, seconds, streams.stdout, streams.stderr)
     reading, delivery = _read(runner, ended, declared, folder, start.sweep)
-    traffic = replace(traffic, kept_waiting=_kept_waiting(traffic.account.evidence, started, finished))
+    traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
     reading = rule(reading, finished, delivery, traffic, runner.limits.turns)
     attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, start.sweep)
@@ -205,13 +204,6 @@ def _delivery(runner: Runner, declared: Declared | None, folder: AttemptFolder) 
     seen = runner.agent.observe(folder.file("transcript.jsonl"), folder.file("first-request.json"))
     is_out_of_reach = runner.place.sandbox.isolation.files == "own"
     return prove(declared, seen, runner.inventory, is_out_of_reach=is_out_of_reach)
-
-
-def _kept_waiting(evidence: Evidence, started: datetime.datetime, finished: Finished) -> float:
-    """Seconds at the attempt's end in which the provider sent no byte, or its rate limit was waited for."""
-    ended = started + datetime.timedelta(seconds=finished.seconds)
-    silent = (ended - evidence.silent_since).total_seconds() if evidence.silent_since else 0.0
-    return max(silent, evidence.limited_seconds)
 
 
 def time_limit(limits: Limits, ground: Ground) -> float:

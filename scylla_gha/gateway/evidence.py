@@ -39,6 +39,11 @@ class Evidence(Record):
     ] = 0.0
     wants_tool: Annotated[bool, Field(description="the last answer of the main conversation asked for one")] = False
 
+    def kept_waiting(self, started: datetime.datetime, seconds: float) -> float:
+        """Seconds at an attempt's end in which the provider sent no byte, or its rate limit was waited for."""
+        ended = started + datetime.timedelta(seconds=seconds)
+        return max(self.limited_seconds, (ended - self.silent_since).total_seconds() if self.silent_since else 0.0)
+
 
 def fault_of(status: int | None) -> str | None:
     """How the provider failed a request by this status, of which no answer is None; None: the request is at fault."""
