@@ -166,7 +166,8 @@ def _hear(case: _Case, bench: Bench, results: tuple[CheckResult, ...], *, decide
 def _blind(answer: Answer, tree: Path, ground: Ground, results: tuple[CheckResult, ...]) -> BlindInput:
     folder = ground.folder
     evidence = Evidence(answer.patch, list_tree(tree), results, answer.said)
-    return blind_input(folder.prompt, folder.scenario, folder.rubric, evidence)
+    texts = (path.read_text(errors="replace") for path in sorted(folder.checks.rglob("*")) if path.is_file())
+    return blind_input(folder.prompt, folder.scenario, folder.rubric, evidence, texts)
 
 
 def _by_outcome(score: Score, attempt: Attempt) -> Score:

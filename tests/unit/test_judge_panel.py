@@ -202,3 +202,14 @@ def test_what_the_panel_likes_does_not_pass_where_a_required_check_fails(ground:
     made, _, _ = judged(ground, cell, says(), "echo 'echo no' >greet.sh")
     assert made.result is not None
     assert (made.result.score, made.result.passed, made.result.why) == (0.5, False, "greets does not hold")
+
+
+def test_junk_hides_neither_the_change_nor_the_files_that_were_there(ground: Ground, cell: CellFolder) -> None:
+    junk = "mkdir a; for i in $(seq 1100); do head -c 300 /dev/zero | tr '\\0' x >a/$i; done"
+    _, _, sent = judged(ground, cell, says(), f"{SOLVE}; {junk}")
+    text = sent[0]["messages"][0]["content"]
+    assert text.index("+echo hello") < text.index("+xxx")
+    assert text.index("+1 -1 greet.sh (whole)") < text.index(" a/1 (")
+    assert text.index("\nnotes/kept.txt\n") < text.index("\na/1\n")
+    assert "Changed files: 1101" in text
+    assert " not shown. First come those that task, checks and rubric name" in text
