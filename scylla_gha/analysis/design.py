@@ -1,6 +1,5 @@
 """What a design can see: from variances, a pilot's or the usual ones, to the smallest effect and its price."""
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ import numpy as np
 
 from scylla_gha.analysis.frame import Frame
 from scylla_gha.analysis.repetitions import passes
+from scylla_gha.analysis.simulated import Layout, power_to_differ, smallest_effect
 from scylla_gha.analysis.verdicts import ALPHA, scenarios_needed
 from scylla_gha.model.design import Design, PairVariance, Power
-from scylla_gha.stats.power import Split, mde_paired, split_variance
+from scylla_gha.stats.power import Split, split_variance
 from scylla_gha.stats.pvalue import least_p_drawn, least_p_sign_flip
 from scylla_gha.stats.resampling import DRAWS
 from scylla_gha.stats.signflip import MOST_EXACT
@@ -22,7 +22,8 @@ USUAL_SPLIT: Final = Split(between=1 / 30, within_x=1 / 6, within_y=1 / 6)
 USUAL_BASIS: Final = "the usual variances (w^2 1/30, s^2 1/6), since no rows with repetitions are stored"
 _SCENARIOS: Final = (5, 10, 20, 50, 100, 200)
 _REPETITIONS: Final = (1, 3, 5, 10)
-_MOST_REPETITIONS: Final = 1000
+_MOST_REPETITIONS: Final = 100
+_POWER: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,19 @@ def pair_variances(frame: Frame, baseline: str) -> tuple[PairVariance, ...]:
         if split is not None:
             shared = int((~np.isnan(table).all(axis=1) & ~np.isnan(base).all(axis=1)).sum())
             found.append(PairVariance(arm=arm, between=split.between, within=split.within_x,
-                                      within_baseline=split.within_y, scenarios=shared))  # fmt: skip
+                                      within_baseline=split.within_y, scenarios=shared,
+                                      rate_baseline=split.rate))  # fmt: skip
     return tuple(found)
+
+
+def split_of(variance: PairVariance) -> Split:
+    """A pilot's variances, for power."""
+    return Split(variance.between, variance.within, variance.within_baseline, variance.rate_baseline)
 
 
 def splits_of(variances: Sequence[PairVariance]) -> tuple[Split, ...]:
     """For power; the usual ones where there are none."""
-    found = tuple(Split(one.between, one.within, one.within_baseline) for one in variances)
+    found = tuple(split_of(one) for one in variances)
     return found or (USUAL_SPLIT,)
 
 
@@ -92,21 +99,19 @@ def can_show(scenarios: int, family: int) -> bool:
     return max(least_p_sign_flip(scenarios), floor) * family <= ALPHA
 
 
-@functools.cache  # most arms of a plan are of one shape
-def smallest_effect(variance: float, scenarios: int, family: int) -> float | None:
-    """The smallest difference of pass rates that is seen with 80 % power; None where none is, however large.
-
-    By the t-test, with the level of the strictest comparison of the family.
+def hardest_effect(splits: Sequence[Split], layout: Layout, family: int) -> float | None:
+    """The smallest difference of pass rates that is seen with 80 % power in each pair; None where one sees none.
 
     Args:
-        variance: of a scenario's difference.
-        scenarios: that both arms have.
-        family: comparisons.
+        splits: the variances of each pair.
+        layout: scenarios and repetitions.
+        family: comparisons; the strictest one decides.
     """
-    if not can_show(scenarios, family):
+    if not can_show(layout.scenarios, family):
         return None
-    found = mde_paired(variance, scenarios, ALPHA / family)
-    return found if found is not None and found <= 1 else None
+    found = [smallest_effect(split, layout, family) for split in dict.fromkeys(splits)]
+    known = [one for one in found if one is not None]
+    return max(known) if len(known) == len(found) else None
 
 
 def power(wanted: Wanted, variances: tuple[PairVariance, ...], price: Price, basis: str) -> Power:
@@ -118,12 +123,12 @@ def power(wanted: Wanted, variances: tuple[PairVariance, ...], price: Price, bas
     return Power(
         experiment=wanted.experiment, arms=wanted.arms, comparisons=wanted.family, effect=wanted.effect,
         basis=basis, variances=variances, designs=designs, cheapest=_cheapest(designs),
-        at_hand=_at_hand(wanted, splits),
+        at_hand=experiment_at_hand(wanted, splits),
     )  # fmt: skip
 
 
 def _design(scenarios: int, repetitions: int, wanted: Wanted, splits: Sequence[Split], price: Price) -> Design:
-    effect = smallest_effect(_variance(splits, repetitions), scenarios, wanted.family)
+    effect = hardest_effect(splits, Layout(scenarios, repetitions, repetitions), wanted.family)
     groups = scenarios * repetitions
     return Design(
         scenarios=scenarios, repetitions=repetitions, smallest_effect=effect, trials=groups * wanted.arms,
@@ -133,28 +138,25 @@ def _design(scenarios: int, repetitions: int, wanted: Wanted, splits: Sequence[S
     )  # fmt: skip
 
 
-def _variance(splits: Sequence[Split], repetitions: int) -> float:
-    return max(split.of_difference(repetitions, repetitions) for split in splits)
-
-
 def _cheapest(designs: Sequence[Design]) -> Design | None:
     """By money, then by trials; of equals the one with fewer scenarios, which somebody has to write."""
     seeing = [one for one in designs if one.sees]
     return min(seeing, key=lambda one: (one.usd or 0.0, one.trials, one.scenarios), default=None)
 
 
-def _at_hand(wanted: Wanted, splits: Sequence[Split]) -> str:
+def experiment_at_hand(wanted: Wanted, splits: Sequence[Split]) -> str:
     """Whether the experiment's own scenarios can show the effect, and by how many repetitions."""
     c, points = wanted.scenarios, f"{100 * wanted.effect:g} points"
     if not can_show(c, wanted.family):
         return f"the {c} scenarios at hand can show no effect: {lacking(c, wanted.family)}"
 
     def sees(repetitions: int) -> bool:
-        found = smallest_effect(_variance(splits, repetitions), c, wanted.family)
-        return found is not None and found <= wanted.effect
+        layout = Layout(c, repetitions, repetitions)
+        return all(power_to_differ(split, layout, wanted.effect, wanted.family) >= _POWER for split in splits)
 
     if not sees(_MOST_REPETITIONS):
-        return f"the {c} scenarios at hand cannot show {points}, however often they are repeated: it takes more of them"
+        return (f"the {c} scenarios at hand cannot show {points}, not with {_MOST_REPETITIONS} repetitions: "
+                "it takes more of them")  # fmt: skip
     low, high = 0, _MOST_REPETITIONS
     while high - low > 1:
         middle = (low + high) // 2

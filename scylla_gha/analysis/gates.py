@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.special import stdtrit
 
-from scylla_gha.analysis.design import USUAL_SPLIT, can_show, lacking, smallest_effect
-from scylla_gha.analysis.verdicts import ALPHA
+from scylla_gha.analysis.design import USUAL_SPLIT, can_show, hardest_effect, lacking, split_of
+from scylla_gha.analysis.simulated import Layout, power_not_worse
+from scylla_gha.analysis.verdicts import scenarios_for_equivalence
 from scylla_gha.model.design import PairVariance
 from scylla_gha.model.plan import Plan
-from scylla_gha.stats.noncentral_t import noncentral_t_sf
 from scylla_gha.stats.power import Split
 
 WANTED_POWER: Final = 0.8
@@ -30,17 +29,21 @@ class Shape:
     inverse_baseline: float
     split: Split
 
-    @property
-    def variance(self) -> float:
-        """Of a scenario's difference."""
-        split = self.split
-        return split.between + split.within_x * self.inverse + split.within_y * self.inverse_baseline
+    def layout(self, scenarios: int | None = None) -> Layout:
+        """With so many scenarios, or its own."""
+        return Layout(
+            scenarios or self.scenarios, max(1, round(1 / self.inverse)), max(1, round(1 / self.inverse_baseline))
+        )
+
+    def chance(self, margin: float, scenarios: int | None = None) -> float:
+        """That the arm, were it as good as the baseline, passes `not_worse`."""
+        return power_not_worse(self.split, self.layout(scenarios), margin)
 
 
 def shapes(plan: Plan, variances: Sequence[PairVariance]) -> tuple[Shape, ...]:
     """Of every arm but the baseline; with the usual variances where the pilot has none of an arm."""
     counts = Counter((cell.arm, cell.scenario) for cell in plan.cells)
-    known = {one.arm: Split(one.between, one.within, one.within_baseline) for one in variances}
+    known = {one.arm: split_of(one) for one in variances}
     base: dict[str, dict[str, int]] = defaultdict(dict)
     for (arm, scenario), n in counts.items():
         base[arm][scenario] = n
@@ -68,7 +71,7 @@ def notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator
         return
     family = len(found)
     hardest = max(found, key=lambda one: _reach(one, family))
-    reach = smallest_effect(hardest.variance, hardest.scenarios, family)
+    reach = hardest_effect((hardest.split,), hardest.layout(), family)
     size = f"{hardest.scenarios} scenarios, {family} {'comparison' if family == 1 else 'comparisons'}"
     if not can_show(hardest.scenarios, family):
         yield f"no difference of pass rates can be shown, however large: {lacking(hardest.scenarios, family)}"
@@ -81,32 +84,16 @@ def notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator
 
 
 def _reach(shape: Shape, family: int) -> float:
-    found = smallest_effect(shape.variance, shape.scenarios, family)
+    found = hardest_effect((shape.split,), shape.layout(), family)
     return float("inf") if found is None else found
 
 
 def _chances(found: Sequence[Shape], margin: float) -> Iterator[str]:
-    worst = min(found, key=lambda one: power_not_worse(one.variance, one.scenarios, margin))
-    chance = power_not_worse(worst.variance, worst.scenarios, margin)
+    worst = min(found, key=lambda one: one.chance(margin))
+    chance = worst.chance(margin)
     if IDLE <= chance < WANTED_POWER:
         yield (f"gate not_worse: an arm as good as the baseline passes it with a chance of {100 * chance:.0f} % only "
                f"({worst.arm}); {_takes(worst, margin)}")  # fmt: skip
-
-
-def power_not_worse(variance: float, scenarios: int, margin: float) -> float:
-    """The chance that the lower limit for an arm as good as the baseline lies above -margin.
-
-    Args:
-        variance: of a scenario's difference.
-        scenarios: that both arms have.
-        margin: of pass rates.
-    """
-    if scenarios < 2:  # noqa: PLR2004 a spread takes two
-        return 0.0
-    if variance == 0:
-        return 1.0
-    df = scenarios - 1
-    return noncentral_t_sf(float(stdtrit(df, 1 - ALPHA)), df, margin * float(np.sqrt(scenarios / variance)))
 
 
 def futile(plan: Plan, variances: Sequence[PairVariance], basis: str) -> str | None:
@@ -131,11 +118,13 @@ def _never_better(found: Sequence[Shape]) -> str | None:
 
 
 def _never_not_worse(found: Sequence[Shape], margin: float, basis: str) -> str | None:
-    worst = min(found, key=lambda one: power_not_worse(one.variance, one.scenarios, margin))
-    if worst.scenarios < 2:  # noqa: PLR2004 as above
+    worst = min(found, key=lambda one: one.chance(margin))
+    least = scenarios_for_equivalence(margin, 1)
+    if worst.scenarios < least:
         return (f"gate not_worse: {worst.arm} can never pass it: {worst.scenarios} scenarios that the baseline has too "
-                f"show no spread; {_takes(worst, margin)}; or set gate: none")  # fmt: skip
-    chance = power_not_worse(worst.variance, worst.scenarios, margin)
+                f"cannot exclude a change that is rare (margin {100 * margin:g} points: it takes {least} scenarios); "
+                f"{_takes(worst, margin)}; or widen the margin, or set gate: none")  # fmt: skip
+    chance = worst.chance(margin)
     if chance >= IDLE:
         return None
     return (f"gate not_worse: {worst.arm}, were it as good as the baseline, would pass it with a chance of "
@@ -146,11 +135,11 @@ def _never_not_worse(found: Sequence[Shape], margin: float, basis: str) -> str |
 def _takes(shape: Shape, margin: float) -> str:
     """The scenarios that give the wanted power, with as many repetitions as are planned."""
     low, high = 1, 2
-    while power_not_worse(shape.variance, high, margin) < WANTED_POWER:
+    while shape.chance(margin, high) < WANTED_POWER:
         low, high = high, 2 * high
         if high > _MOST_SCENARIOS:
             return "no number of scenarios that anybody runs would do"
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power_not_worse(shape.variance, middle, margin) >= WANTED_POWER else (middle, high)
+        low, high = (low, middle) if shape.chance(margin, middle) >= WANTED_POWER else (middle, high)
     return f"{high} scenarios with as many repetitions give it a chance of {100 * WANTED_POWER:g} %"

@@ -54,12 +54,12 @@ def sides(one: Floats, other: Floats, scale: Scale, *, bounded: bool, family: in
     d = np.log(one) - np.log(other) if scale == "ratio" else one - other
     mean, low, high = mean_limits(d, WIDE)
     confidence = 1 - (1 - INNER) / family
+    found = [low, high, *mean_limits(d, INNER)[1:]]
     if bounded:
-        found = (*mean_limits_bounded(d, WIDE), *rare_limits(d, INNER), *rare_limits(d, confidence))
+        found = [*mean_limits_bounded(d, WIDE), *rare_limits(d, INNER), *rare_limits(d, confidence)]
     else:
         enough = (~np.isnan(d)).sum(axis=1) >= _FEWEST_UNBOUNDED
-        equal = (np.where(enough, each, np.nan) for each in mean_limits(d, confidence)[1:])
-        found = (low, high, *mean_limits(d, INNER)[1:], *equal)
+        found += [np.where(enough, each, np.nan) for each in mean_limits(d, confidence)[1:]]
     limits = np.column_stack(found)
     return [Sides(one[at], other[at], d[at], float(mean[at]), limits[at], scale, bounded) for at in range(len(d))]
 

@@ -40,11 +40,8 @@ def _verdict(contrast: Contrast, margin: float) -> tuple[Verdict, str]:
         is_gain = (contrast.low > none) != (contrast.metric in LESS_IS_BETTER)
         return ("better" if is_gain else "worse"), _said(contrast)
     if _is_equivalent(contrast, margin):
-        return (
-            "equivalent",
-            f"{_said(contrast)}; the limits of equivalence {_equal(contrast)} lie within the margin of "
-            f"{_margin(contrast, margin)}",
-        )
+        said = f"{_said(contrast)}; the limits of equivalence {_equal(contrast)} lie within the margin of"
+        return "equivalent", f"{said} {_margin(contrast, margin)}"
     return "not_enough_data", f"{_said(contrast)}; {_lacking(contrast)}{_lacking_for_equivalence(contrast, margin)}"
 
 

@@ -15,6 +15,7 @@ class PairVariance(Record):
     within: Annotated[float, Field(description="s^2: of the arm's repetitions of a scenario")]
     within_baseline: float
     scenarios: int
+    rate_baseline: Annotated[float | None, Field(description="its mean pass rate; null: not known")] = None
 
 
 class Design(Record):
@@ -23,7 +24,8 @@ class Design(Record):
     scenarios: int
     repetitions: int
     smallest_effect: Annotated[
-        float | None, Field(description="a difference of pass rates seen at 80 % power; null: none can be seen")
+        float | None,
+        Field(description="a difference of pass rates that gets a verdict with 80 % power; null: none does"),
     ]
     trials: int
     usd: Annotated[float | None, Field(description="at the pilot's cost, judges included; null: not known")]

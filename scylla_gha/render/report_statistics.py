@@ -15,8 +15,8 @@ _MOST: Final = 60
 _FOR_ALL: Final = ("pass_rate", "pass_rate_pooled", "cost_of_pass", "icc", "design_effect", "effective_trials")
 _LEFT_OUT: Final = ("_share",)  # which stand in tables of their own
 _TESTS: Final = (
-    "comparison", "metric", "change", "95 %", "of equivalence", "p", "adjusted p", "least p", "family", "scenarios", "w/t/l",
-    "smallest effect", "method", "note",
+    "comparison", "metric", "change", "95 %", "of equivalence", "p", "adjusted p", "least p", "family", "scenarios",
+    "w/t/l", "smallest effect", "method", "note",
 )  # fmt: skip
 _EFFECTS: Final = (
     "comparison", "metric", "Cohen's d", "Hedges' g", "Cliff's delta", "d_z", "correlation",

@@ -22,11 +22,15 @@ _FEWEST: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Variances from a pilot: of the true differences between clusters, and of repetitions in each arm."""
+    """Variances from a pilot: of the true differences between clusters, and of repetitions in each arm.
+
+    `rate` is the mean of y, where the values are 0 and 1 and it is known.
+    """
 
     between: float
     within_x: float
     within_y: float
+    rate: float | None = None
 
     def of_difference(self, repetitions_x: int, repetitions_y: int) -> float:
         """Of one cluster's mean difference.
@@ -56,7 +60,7 @@ def split_variance(x: ArrayLike, y: ArrayLike) -> Split | None:
         return None
     found = float((np.nanmean(one, axis=1) - np.nanmean(other, axis=1)).var(ddof=1))
     noise = within_x * _mean_inverse(one) + within_y * _mean_inverse(other)
-    return Split(max(0.0, found - noise), within_x, within_y)
+    return Split(max(0.0, found - noise), within_x, within_y, float(np.nanmean(other, axis=1).mean()))
 
 
 def _within(table: Floats) -> float | None:

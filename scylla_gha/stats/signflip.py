@@ -33,8 +33,9 @@ def all_signs(n: int) -> Floats:
 
 
 def sign_flip_p(
-    differences: ArrayLike, alternative: Alternative = "two-sided", how: Resampling = USUAL
-) -> tuple[Floats, Floats]:
+    differences: ArrayLike, alternative: Alternative = "two-sided", how: Resampling = USUAL,
+    most_exact: int = MOST_EXACT,
+) -> tuple[Floats, Floats]:  # fmt: skip
     """The p, and the least p that was possible, of each row: many comparisons at once, with the same signs for all.
 
     Exact where rows have up to 16 columns. A difference that is missing (NaN) or 0 takes no part; a row without any
@@ -44,11 +45,12 @@ def sign_flip_p(
         differences: shape (comparisons, clusters).
         alternative: to a mean difference of 0.
         how: draws and seed, where it is not exact.
+        most_exact: columns up to which it is exact.
     """
     found = np.atleast_2d(np.asarray(differences, dtype=np.float64))
     d = finite(np.where(np.isnan(found), 0.0, found), "differences")
     count, n = d.shape
-    exact = n <= MOST_EXACT
+    exact = n <= most_exact
     signs = all_signs(n) if exact else random_signs(n, how.draws, how.seed)
     extreme = _extreme(d, signs, alternative)
     floor = np.array([least_p_sign_flip(int(size), alternative) for size in np.count_nonzero(d, axis=1)])

@@ -1,0 +1,193 @@
+"""Experiments that were never run: pass rates of two arms with given variances, and what verdicts say of them.
+
+Each trial passes where a normal number falls below its arm's threshold. The numbers of two trials are correlated, more
+within a scenario and arm than between the arms of a scenario; that gives the variances that are asked for. Without any
+effect and with the usual variances, the true rates of scenarios are uniform and correlated by 0.8 between arms.
+"""
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from scylla_gha.analysis.paired import INNER, WIDE
+from scylla_gha.analysis.verdicts import ALPHA, scenarios_for_equivalence
+from scylla_gha.stats.arrays import Bools, Floats
+from scylla_gha.stats.bounded import mean_limits_bounded, rare_limits
+from scylla_gha.stats.power import Split, mde_paired
+from scylla_gha.stats.resampling import DRAWS, Resampling
+from scylla_gha.stats.signflip import sign_flip_p
+
+Singles: TypeAlias = NDArray[np.float32]
+_Z, _W = np.polynomial.hermite_e.hermegauss(48)
+_WEIGHTS: Final = _W / _W.sum()
+_SURE: Final = 1e-9  # a correlation that far from 1 is none
+_STEPS: Final = 40
+_FEW_DRAWS: Final = 999  # of a test's signs, where its p need not be small
+_SMALL_FAMILY: Final = 5
+_MOST_EXACT: Final = 11  # scenarios: of more, a sample of signs is as good here, and faster
+_USUAL_LACK: Final = 1.08  # by how much a verdict's smallest effect exceeds that of a t-test
+_CRITICAL: Final = 1.96
+_TRIES: Final = 12
+_NEAR: Final = 0.006
+_TRIALS: Final = 800_000
+_FEWEST_DATASETS: Final = 800
+_MOST_DATASETS: Final = 3000
+_MANY_SCENARIOS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Scenarios that both arms have, and repetitions of each by the arm and by the baseline."""
+
+    scenarios: int
+    repetitions: int
+    repetitions_baseline: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Latent:
+    """The mean rate of the baseline, None where effects are symmetric about a half; correlations of hidden numbers."""
+
+    rate: float | None
+    within: float
+    across: float
+
+    def rates(self, effect: float) -> tuple[float, float]:
+        """Of the arm and the baseline, so that the effect has room."""
+        if self.rate is None:
+            return (1 + effect) / 2, (1 - effect) / 2
+        return self.rate + (effect if self.rate < 0.5 else -effect), self.rate  # noqa: PLR2004 a half
+
+    @property
+    def most(self) -> float:
+        """The largest effect that there can be."""
+        return 1.0 if self.rate is None else max(self.rate, 1 - self.rate)
+
+
+@functools.cache
+def _latent(split: Split) -> _Latent:
+    rate = 0.5 if split.rate is None else min(max(split.rate, 0.01), 0.99)
+    threshold, within = float(ndtri(rate)), (split.within_x + split.within_y) / 2
+    both = rate - min(within, rate * (1 - rate))  # two trials of a scenario pass
+    correlation = _correlation(threshold, both)
+    across = _correlation(threshold, both - split.between / 2)
+    return _Latent(None if split.rate is None else rate, correlation, across)
+
+
+def _correlation(threshold: float, both: float) -> float:
+    """Of two normal numbers that are both below the threshold with a given chance; not below 0."""
+    low, high = 0.0, 1 - _SURE
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        inner = ndtr((threshold + math.sqrt(middle) * _Z) / math.sqrt(1 - middle))
+        low, high = (middle, high) if float(_WEIGHTS @ inner**2) < both else (low, middle)
+    return low
+
+
+@functools.lru_cache(maxsize=4)
+def _chance(layout: Layout, datasets: int, seed: int) -> tuple[Floats, Floats, Singles, Singles]:
+    """Random numbers that all effects share, so that power rises with the effect."""
+    rng = np.random.default_rng([seed, layout.scenarios, layout.repetitions, layout.repetitions_baseline])
+    shape = (datasets, layout.scenarios)
+    one, other = rng.standard_normal(shape), rng.standard_normal(shape)
+    first = rng.random((layout.repetitions, *shape), dtype=np.float32)
+    return one, other, first, rng.random((layout.repetitions_baseline, *shape), dtype=np.float32)
+
+
+def rate_differences(split: Split, layout: Layout, effect: float, datasets: int, seed: int = 0) -> Floats:
+    """Differences of scenarios' pass rates, arm less baseline: shape (datasets, scenarios).
+
+    Args:
+        split: the variances.
+        layout: scenarios and repetitions.
+        effect: the true difference of mean pass rates, in its size.
+        datasets: how many experiments.
+        seed: of chance.
+    """
+    latent = _latent(split)
+    one, other, first, second = _chance(layout, datasets, seed)
+    share = min(latent.across / max(latent.within, _SURE), 1.0)
+    rate, rate_baseline = latent.rates(effect)
+    wins = _wins(first, rate, share * one + math.sqrt(1 - share * share) * other, latent.within)
+    return np.asarray(wins - _wins(second, rate_baseline, one, latent.within))
+
+
+def _wins(chance: Singles, rate: float, hidden: Floats, within: float) -> Floats:
+    """The pass rates of scenarios with standard normal difficulties."""
+    true = ndtr((ndtri(rate) + math.sqrt(within) * hidden) / math.sqrt(1 - within))
+    return np.asarray((chance < true.astype(np.float32)).mean(axis=0, dtype=np.float64))
+
+
+def differs(d: Floats, family: int) -> Bools:
+    """Whether the verdict on each experiment is better or worse, as the strictest comparison of its family.
+
+    Args:
+        d: shape (experiments, scenarios).
+        family: comparisons.
+    """
+    draws = _FEW_DRAWS if family <= _SMALL_FAMILY else DRAWS
+    p, _ = sign_flip_p(d, how=Resampling(draws=draws), most_exact=_MOST_EXACT)
+    low, high = mean_limits_bounded(d, WIDE)
+    return np.asarray((np.minimum(p * family, 1.0) <= ALPHA) & ((low > 0) | (high < 0)))
+
+
+def power_to_differ(split: Split, layout: Layout, effect: float, family: int) -> float:
+    """The chance that a verdict is better or worse where the true mean pass rates differ so much."""
+    found = rate_differences(split, layout, min(effect, _latent(split).most - _SURE), _datasets(layout))
+    return float(differs(found, family).mean())
+
+
+@functools.cache
+def smallest_effect(split: Split, layout: Layout, family: int, power: float = 0.8) -> float | None:
+    """The smallest true difference that the verdict finds with a given power; None where it finds none.
+
+    By a secant on the scale of normal quantiles, from what a t-test would find.
+    """
+    most = _latent(split).most - _SURE
+    if power_to_differ(split, layout, most, family) < power:
+        return None
+    low, high = 0.0, most
+    variance = split.of_difference(layout.repetitions, layout.repetitions_baseline)
+    effect = (mde_paired(variance, layout.scenarios, ALPHA / family, power) or most) * _USUAL_LACK
+    for _ in range(_TRIES):
+        effect = min(max(effect, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+        reached = power_to_differ(split, layout, effect, family)
+        if abs(reached - power) < _NEAR:
+            break
+        low, high = (effect, high) if reached < power else (low, effect)
+        # Power is about Phi(a effect - 1.96).
+        effect *= (float(ndtri(power)) + _CRITICAL) / max(_CRITICAL + float(ndtri(min(max(reached, 0.03), 0.999))), 0.1)
+    return effect
+
+
+def _datasets(layout: Layout) -> int:
+    """As many experiments as it takes to know a power by 2 points, fewer where each is large."""
+    trials = layout.scenarios * (layout.repetitions + layout.repetitions_baseline)
+    return min(max(_TRIALS // trials, _FEWEST_DATASETS), _MOST_DATASETS)
+
+
+@functools.cache
+def power_not_worse(split: Split, layout: Layout, margin: float) -> float:
+    """The chance that an arm as good as the baseline passes the gate `not_worse`."""
+    if layout.scenarios < scenarios_for_equivalence(margin, 1):
+        return 0.0
+    if layout.scenarios > _MANY_SCENARIOS:
+        return _power_of_many(split.of_difference(layout.repetitions, layout.repetitions_baseline), layout, margin)
+    return float(not_worse(rate_differences(split, layout, 0.0, _datasets(layout)), margin).mean())
+
+
+def _power_of_many(variance: float, layout: Layout, margin: float) -> float:
+    """By the normal distribution: the lower limit is that of the mean once a value of -1 was added."""
+    n = layout.scenarios
+    error = math.sqrt((n * variance + 1) / (n + 1) / (n + 2))
+    return float(ndtr((margin - 1 / n - float(ndtri(1 - ALPHA)) * error) / math.sqrt(max(variance, _SURE) / n)))
+
+
+def not_worse(d: Floats, margin: float) -> Bools:
+    """Whether each experiment's arm passes the gate `not_worse`."""
+    return np.asarray(rare_limits(d, INNER)[0] > -margin)
