@@ -128,10 +128,11 @@ def unpack(source: Path) -> None:
 
 @command.command()
 @options.experiment
-def lacking(experiment: str) -> None:
+@click.option("--sandbox", help="Sandbox of all agents and checks (default: the experiment's).")
+def lacking(experiment: str, sandbox: str | None) -> None:
     """Print the Debian packages that are missing to make the images of EXPERIMENT; nothing where none is needed."""
     library = options.library()
-    if not (_may_be_boxed(library.experiment(experiment)) and engine.answers()):
+    if not ((sandbox == "docker" or _may_be_boxed(library.experiment(experiment))) and engine.answers()):
         return
     if not layers.is_base_made(library.image(), cache_root()) and layers.lacking() is not None:
         click.echo("mmdebstrap uidmap debian-archive-keyring")

@@ -12,6 +12,7 @@ from scylla_gha.cli.planning import find_agents, history_of, make_plan, tell
 from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.wave import Basis, Wave, Wish, make_wave
 from scylla_gha.gha.facts import Facts
+from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.shards import MOST_SHARDS
 from scylla_gha.packing import Room
@@ -28,6 +29,8 @@ from scylla_gha.store import write_lines, write_record
 @options.as_json
 @click.option("--dry-run", is_flag=True, help="Write no plan, and start no agent to ask for its version.")
 @click.option("--budget-usd", type=click.FloatRange(0, min_open=True), help="Instead of the experiment's.")
+@click.option("--sandbox", type=click.Choice(["docker", "bubblewrap", "host"]),
+              help="Sandbox of all agents and checks, also of built-in agents (default: the experiment's).")  # fmt: skip
 @actions.option
 @click.option("--most-shards", type=int, default=MOST_SHARDS, show_default=True, help="Jobs of a wave. [--github]")
 @click.option("--lanes", type=int, default=4, show_default=True, help="Cells at once in a job. [--github]")
@@ -46,6 +49,7 @@ def command(
     as_json: bool,
     dry_run: bool,
     budget_usd: float | None,
+    sandbox: SandboxName | None,
     github: bool,
     most_shards: int,
     lanes: int,
@@ -71,7 +75,8 @@ def command(
         library = options.library()
         agents = find_agents(library.experiment(experiment), install=not dry_run)
         history = history_of(folder.results, done)
-        made = make_plan(experiment, library, agents, choice, folder, draw=not dry_run, history=history)
+        made = make_plan(experiment, library, agents, choice, folder, draw=not dry_run, history=history,
+                         sandbox=sandbox)  # fmt: skip
         made = _with_budget(made, budget_usd)
         tell(made, jobs)
         if run is None:
@@ -108,6 +113,7 @@ def _hand_out(run: Facts, basis: Basis, wish: Wish) -> None:
         "cells": made.cells,
         "left": len(made.left),
         "planned": len(basis.plan.cells),
+        "needs_model": "true" if basis.plan.needs_model else "false",
         "reused": len(made.reused),
         "wave": made.wave,
         "campaign": made.campaign,

@@ -18,7 +18,7 @@ from scylla_gha.config.library import Library
 from scylla_gha.config.load import did_you_mean
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.estimate import Spent
-from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import Plan, Range
 from scylla_gha.model.result import Result
 from scylla_gha.plan import Boxing, Choice, Known, agent_name, plan
@@ -91,6 +91,7 @@ def make_plan(
     *,
     draw: bool = True,
     history: History | None = None,
+    sandbox: SandboxName | None = None,
 ) -> Plan:
     """Plan an experiment with what is known here.
 
@@ -102,16 +103,19 @@ def make_plan(
         folder: of its run.
         draw: make images that are missing, since keys need their digests.
         history: what earlier trials cost; None: by the last rows in the folder.
+        sandbox: of all agents and checks; None: the experiment's.
 
     Raises:
         ConfigError: the experiment is not what it must be.
         ToolError: an image cannot be made.
     """
     experiment = library.experiment(name)
+    if sandbox is not None:
+        experiment = experiment.model_copy(update={"sandbox": sandbox})
     known = {named: installed.known for named, installed in agents.items()}
-    sandbox = choose(experiment, (installed.agent for installed in agents.values()), library)
-    boxing = Boxes(sandbox, library).boxing if draw else Boxing(sandbox)
-    if sandbox == "docker" and not draw:
+    chosen = choose(experiment, (installed.agent for installed in agents.values()), library)
+    boxing = Boxes(chosen, library).boxing if draw else Boxing(chosen)
+    if chosen == "docker" and not draw:
         click.echo("the images of the containers are not made now, so the keys are not those of a run", err=True)
     past = history_of(folder.results) if history is None else history
     made = plan(experiment, library, known, choice, past, boxing)

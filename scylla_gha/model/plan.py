@@ -108,6 +108,11 @@ class Plan(Record):
         datetime.datetime | None, Field(description="a stored trial that was started earlier is too old, and not taken")
     ] = None
 
+    @property
+    def needs_model(self) -> bool:
+        """Whether agents or judges ask a model, so that a key is needed."""
+        return bool(self.experiment.judges) or any(arm.model is not None for arm in self.arms)
+
     def arm(self, arm: str) -> Arm:
         """The arm of that id; KeyError where there is none."""
         return {each.id: each for each in self.arms}[arm]

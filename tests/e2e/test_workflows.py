@@ -68,8 +68,8 @@ def rows(place: Path) -> list[dict[str, Any]]:
 
 def a_job_that_fails_costs_its_own_cells_and_the_report_names_them(flow: Path) -> None:
     ran = Ran.load(flow / "first.json")
-    good = dict.fromkeys(("plan", "cell 0", "report", "next"), "succeeded")
-    assert ran.ended == {**good, "cell 1": "failed"}
+    good = dict.fromkeys(("plan", "builtin-cell 0", "report", "next"), "succeeded")
+    assert ran.ended == {**good, "builtin-cell 1": "failed"}
     assert "::set-output:: missing=1" in ran.log("report")  # act runs nothing after a called workflow that failed
     assert "no further wave: no cell is left" in ran.log("next"), "for a lost job there is a re-run"
     (summary,) = ran.summaries
@@ -79,7 +79,7 @@ def a_job_that_fails_costs_its_own_cells_and_the_report_names_them(flow: Path) -
 
 def running_again_fills_the_hole_and_nothing_else(flow: Path) -> None:
     ran = Ran.load(flow / "again.json")
-    assert {name for name in ran.ended if name.startswith("cell")} == {"cell 0"}
+    assert {name for name in ran.ended if name.startswith("builtin-cell")} == {"builtin-cell 0"}
     assert set(ran.ended.values()) == {"succeeded"}
     found = outputs(ran)
     assert (found["missing"], found["experiment"], found["report"]) == ("0", "greet", "scylla-report-greet-2")

@@ -9,8 +9,10 @@ import pytest
 from scylla_gha.render.comment import marker
 from tests.support import git_server, github_api
 from tests.support.act import REPOSITORY, Ran, actions, add_workflow, git, look_at
+from tests.support.engine import found_by
 from tests.support.repository import make_repository
 
+pytestmark = pytest.mark.usefixtures("running_engine")
 AT = "2026-01-01T12:00:00Z"
 RUNNER = {"lanes": "2", "parallelism": "2", "minutes": "60", "runs-on": "ubuntu-latest",
           "results-branch": "scylla-results", "environment": "scylla-eval"}  # fmt: skip
@@ -40,7 +42,7 @@ def run_all(folder: Path) -> None:
     github.pull(7, head)
     order = "/scylla evaluate greet"
     with git_server.serve(one.services / "git") as server, github_api.serving(github):
-        one.env = {"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": server}
+        one.env = {"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": server, **found_by()}
         secrets = {"GITHUB_TOKEN": github_api.TOKEN}
         for login in ("reader", "octocat"):
             payload = event(github.comment(7, order, login, AT), order, login)

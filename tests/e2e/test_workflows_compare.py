@@ -10,9 +10,11 @@ from scylla_gha.render.comment import marker
 from tests.e2e.test_head import ARM, EXPERIMENT, TIER, obedient
 from tests.support import git_server, github_api
 from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, git, look_at
+from tests.support.engine import found_by
 from tests.support.provider import serve
 from tests.support.repository import write_tree
 
+pytestmark = pytest.mark.usefixtures("running_engine")
 TIERS = "config/tiers/T1.yaml"
 CALLER = f"""\
 name: Ours
@@ -55,7 +57,7 @@ def run_all(folder: Path) -> None:
         github_api.serving(github),
         serve(obedient) as provider,
     ):
-        one.env = {"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": server}
+        one.env = {"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": server, **found_by()}
         one.variables = {"PROVIDER": provider.url}
         secrets = {"GITHUB_TOKEN": github_api.TOKEN, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
         for number in (7001, 7002):

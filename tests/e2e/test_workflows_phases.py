@@ -8,8 +8,10 @@ import pytest
 
 from tests.support import git_server, github_api
 from tests.support.act import REPOSITORY, ROOT, Actions, Ran, actions, add_workflow, git, look_at
+from tests.support.engine import found_by
 from tests.support.repository import make_repository
 
+pytestmark = pytest.mark.usefixtures("running_engine")
 FORK = "stranger/app"
 
 
@@ -23,7 +25,7 @@ def run_all(folder: Path) -> None:
     one.commit()
     github = github_api.State()
     with git_server.serve(one.services / "git") as server, github_api.serving(github):
-        one.env = {"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": server}
+        one.env = {"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": server, **found_by()}
         _fork(one, github)
         one.env["GITHUB_RUN_ID"] = "7003"
         one.services.joinpath("artifacts").rename(folder / "artifacts-7001")
@@ -70,6 +72,11 @@ def a_forks_run_asks_nothing_of_github_and_leaves_one_file(flow: Path) -> None:
     assert [path.name for path in left.iterdir()] == ["pending.json"]
 
 
+def what_the_fork_brings_is_run_in_containers(flow: Path) -> None:
+    rows = (flow / "artifacts-7001/scylla-report-greet-1/results.jsonl").read_text().splitlines()
+    assert [json.loads(row)["sandbox"] for row in rows] == ["docker", "docker"]
+
+
 def the_second_phase_posts_it(flow: Path) -> None:
     said = said_of(flow)
     assert Ran.load(flow / "posted.json").ended == {"publish": "succeeded"}
@@ -82,8 +89,8 @@ def the_second_phase_posts_it(flow: Path) -> None:
 def without_a_regression_nothing_is_measured_again_and_no_issue_opened(flow: Path) -> None:
     said = said_of(flow)
     ran = Ran.load(flow / "regression.json")
-    assert ran.ended == {"plan": "succeeded", "cell 0": "succeeded", "cell 1": "succeeded", "report": "succeeded",
-                         "look": "succeeded"}  # fmt: skip
+    assert ran.ended == {"plan": "succeeded", "builtin-cell 0": "succeeded", "builtin-cell 1": "succeeded",
+                         "report": "succeeded", "look": "succeeded"}  # fmt: skip
     assert said["issues"] == []
     names = git(flow / "services/git" / f"{REPOSITORY}.git", "ls-tree", "-r", "--name-only", "scylla-results")
     assert "7003-1" in names
@@ -92,6 +99,7 @@ def without_a_regression_nothing_is_measured_again_and_no_issue_opened(flow: Pat
 # One test: what is looked at comes from one run, which takes long, and which no second process should wait for.
 CHECKS = (
     a_forks_run_asks_nothing_of_github_and_leaves_one_file,
+    what_the_fork_brings_is_run_in_containers,
     the_second_phase_posts_it,
     without_a_regression_nothing_is_measured_again_and_no_issue_opened,
 )

@@ -83,6 +83,25 @@ def test_secrets_are_only_in_the_job_of_an_environment_that_cannot_write() -> No
     assert not any("github.token" in text or "GITHUB_TOKEN" in text for text in texts(ACTIONS["cell"]))
 
 
+def test_cells_without_a_model_work_where_there_is_nothing_to_steal() -> None:
+    with_model, without = (WORKFLOWS["evaluate"]["jobs"][name] for name in ("cell", "builtin-cell"))
+    assert "environment" not in without
+    assert without["permissions"] == {"contents": "read"}
+    conditions = [job["if"].rpartition(" && ")[2] for job in (with_model, without)]
+    assert conditions == [f"needs.plan.outputs.needs_model {how} 'true'" for how in ("==", "!=")]
+    *same, last = zip(with_model["steps"], without["steps"], strict=True)
+    assert all(one == other for one, other in same)
+    given = {name for name, value in last[0]["with"].items() if last[1]["with"].get(name) != value}
+    assert given == {"anthropic-api-key", "anthropic-base-url", "federation-rule", "federation-organization",
+                     "federation-service-account"}  # fmt: skip
+
+
+def test_what_a_pull_request_brings_is_run_in_containers() -> None:
+    (step,) = (step for step in WORKFLOWS["evaluate"]["jobs"]["plan"]["steps"] if step.get("id") == "plan")
+    condition = "(inputs.pull || inputs.base || (inputs.head && inputs.head != github.sha))"
+    assert step["with"]["sandbox"] == f"${{{{ {condition} && 'docker' || '' }}}}"
+
+
 def test_secrets_are_named_never_inherited() -> None:
     for _, _, node in jobs():
         assert node.get("secrets") != "inherit"
@@ -158,7 +177,7 @@ def test_a_failed_cell_stops_neither_others_nor_the_report() -> None:
     assert of["cell"]["strategy"]["fail-fast"] is False
     assert "!cancelled()" in of["report"]["if"]
     assert "!= '[]'" in of["cell"]["if"]
-    assert of["report"]["needs"] == ["plan", "cell"]
+    assert of["report"]["needs"] == ["plan", "cell", "builtin-cell"]
     known_to_the_next_wave = {"inputs.publish", "inputs.results-branch != ''"}
     assert known_to_the_next_wave < set(of["next"]["if"].removeprefix("${{ ").removesuffix(" }}").split(" && "))
 
