@@ -30,7 +30,7 @@ from scylla_gha.store import write_lines, write_record
 @click.option("--dry-run", is_flag=True, help="Write no plan, and start no agent to ask for its version.")
 @click.option("--budget-usd", type=click.FloatRange(0, min_open=True), help="Instead of the experiment's.")
 @click.option("--sandbox", type=click.Choice(["docker", "bubblewrap", "host"]),
-              help="Sandbox of all agents and checks, also of built-in agents (default: the experiment's).")  # fmt: skip
+              help="Sandbox of all agents and checks, built-in ones too (default: the experiment's).")  # fmt: skip
 @actions.option
 @click.option("--most-shards", type=int, default=MOST_SHARDS, show_default=True, help="Jobs of a wave. [--github]")
 @click.option("--lanes", type=int, default=4, show_default=True, help="Cells at once in a job. [--github]")
