@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.config.crosscheck import check_rubric, check_scenario
+from scylla_gha.config.links import contained
 from scylla_gha.config.load import did_you_mean, load
 from scylla_gha.config.materials import materials
 from scylla_gha.errors import ConfigError
@@ -135,12 +136,13 @@ class Library:
 
     def scenario(self, scenario: str) -> ScenarioFolder:
         """The scenario of that id, read and checked against itself."""
-        return _scenario_folder(_pick(self.scenarios, scenario, "scenario", "scenarios/<suite>/"))
+        path = _pick(self.scenarios, scenario, "scenario", "scenarios/<suite>/")
+        return _scenario_folder(path, self.roots)
 
     def fixture(self, name: str) -> Path:
         """A fixture's folder."""
         found = {path.name: path for root in reversed(self.roots) for path in (root / "fixtures").glob("*/")}
-        return _pick(found, name, "fixture", "fixtures/")
+        return contained(_pick(found, name, "fixture", "fixtures/"), self.roots)
 
     def variants(self) -> dict[str, Variant]:
         """All variants of all tiers by id, in order."""
@@ -224,12 +226,14 @@ class Library:
         return sorted(self._by_stem("experiments"))
 
     def _by_stem(self, kind: str) -> dict[str, Path]:
-        return {path.stem: path for root in reversed(self.roots) for path in (root / "config" / kind).glob("*.yaml")}
+        found = {path.stem: path for root in reversed(self.roots) for path in (root / "config" / kind).glob("*.yaml")}
+        return {stem: contained(path, self.roots) for stem, path in found.items()}
 
 
 @functools.cache
-def _scenario_folder(path: Path) -> ScenarioFolder:
+def _scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
     """Read once a process: planning, running and judging ask for the same scenario again and again."""
+    contained(path, roots)
     scenario = load(path / "scenario.yaml", Scenario)
     rubric = load(path / scenario.validation.rubric_file, Rubric)
     check_scenario(path, scenario, rubric)

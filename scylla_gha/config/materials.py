@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from scylla_gha.config.links import contained
 from scylla_gha.config.load import complaint, did_you_mean, load
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.outfit import McpServer, SubAgent
@@ -51,12 +52,12 @@ def place(roots: Sequence[Path], kind: str, name: str) -> Path:
     """The folder or file of that name in the first root that has it.
 
     Raises:
-        ConfigError: no root has it.
+        ConfigError: no root has it, or a symbolic link leads out of it.
     """
     file = f"{name}.md" if kind == "agents" else name
     for root in roots:
         if (root / "config" / kind / file).exists():
-            return root / "config" / kind / file
+            return contained(root / "config" / kind / file, roots)
     known = {path.name.removesuffix(".md") for root in roots for path in (root / "config" / kind).glob("*")}
     hint = did_you_mean(name, known) or f"; there are: {', '.join(sorted(known)) or 'none'}"
     raise ConfigError(f"{kind}: {name!r} is not in config/{kind}/ of this repository or of the toolkit{hint}")
