@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.result import Result
 from scylla_gha.store import read_lines
 
+if TYPE_CHECKING:
+    from scylla_gha.github.channel import Channel
+
 
 @click.command()
 @options.experiment
@@ -17,14 +21,15 @@ from scylla_gha.store import read_lines
 @click.option("--workflow", default="dispatch.yml", show_default=True, help="The workflow to dispatch.")
 @click.option("--most-waves", type=click.IntRange(1, 1000), default=40, show_default=True,
               help="Waves of one campaign, after which none is started.")  # fmt: skip
+@click.option("--tag-only", is_flag=True, help="Only tag the commit of this campaign, and start nothing.")
 @click.option("--event", type=click.Path(path_type=Path, dir_okay=False), envvar="GITHUB_EVENT_PATH", show_envvar=True,
               help="The runner's file of the event, whose inputs the next wave gets too.")  # fmt: skip
-def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, event: Path | None) -> None:
+def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, tag_only: bool, event: Path | None) -> None:
     """Start the next wave of EXPERIMENT's campaign, where cells are left for it.
 
     Those are cells that were left to it, or that a job had no time to start. All waves run on the commit of the first:
-    it is tagged scylla/CAMPAIGN. None is started where this one measured nothing, where the budget is spent, or after
-    --most-waves.
+    it is tagged scylla/CAMPAIGN, by --tag-only before its cells run. None is started where this one measured nothing,
+    where the budget is spent, or after --most-waves.
 
     \b
     scylla-gha next quickstart
@@ -32,10 +37,14 @@ def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, even
     from scylla_gha.cli.channels import open_channel
     from scylla_gha.cli.waves import hindrance, inputs_of, pending, read_wave, remaining
     from scylla_gha.gha.files import write_outputs
-    from scylla_gha.github.dispatch import dispatch, pin
+    from scylla_gha.github.dispatch import dispatch
 
     folder = options.run_folder(runs, experiment)
     plan, wave = options.stored_plan(folder), read_wave(folder)
+    if tag_only:
+        with open_channel() as channel:
+            click.echo(f"{_tagged(channel, wave.campaign)}: all waves run on its commit", err=True)
+        return
     cells = pending(folder, wave)
     rows = list(read_lines(folder.results, Result)) if cells else []
     left_usd = remaining(plan, wave, rows)
@@ -44,16 +53,26 @@ def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, even
         click.echo(f"no further wave: {why}", err=True)
         write_outputs(os.environ, {"dispatched": "false", "why": why})
         return
-    sha = os.environ.get("GITHUB_SHA", "")
-    if not sha:
-        raise ConfigError("GITHUB_SHA is not set; set it to the commit that this wave ran on")
     inputs = inputs_of(plan, wave, event, left_usd.usd)
     with open_channel() as channel:
-        tag = f"scylla/{wave.campaign}"
-        at = pin(channel, tag, sha)
-        if at != sha:
-            raise ConfigError(f"the tag {tag} is at {at[:7]}, and this wave ran on {sha[:7]}: another campaign has "
-                              "that name; plan with another --campaign")  # fmt: skip
-        run = dispatch(channel, workflow, tag, inputs)
+        run = dispatch(channel, workflow, _tagged(channel, wave.campaign), inputs)
     write_outputs(os.environ, {"dispatched": "true", "run": run.html_url})
     click.echo(f"wave {wave.wave + 1} of {wave.campaign}: {run.html_url}", err=True)
+
+
+def _tagged(channel: "Channel", campaign: str) -> str:
+    """Tag the commit that this run is of with the campaign's name, unless it is tagged; return the tag.
+
+    Raises:
+        ConfigError: the commit is not known, or the tag is at another one.
+    """
+    from scylla_gha.github.dispatch import pin
+
+    sha, tag = os.environ.get("GITHUB_SHA", ""), f"scylla/{campaign}"
+    if not sha:
+        raise ConfigError("GITHUB_SHA is not set; set it to the commit that this wave ran on")
+    at = pin(channel, tag, sha)
+    if at != sha:
+        raise ConfigError(f"the tag {tag} is at {at[:7]}, and this wave ran on {sha[:7]}: another campaign has "
+                          "that name; plan with another --campaign")  # fmt: skip
+    return tag

@@ -123,3 +123,13 @@ def test_what_was_not_planned_in_waves_is_told(job: Job) -> None:
     assert "`scylla-gha plan demo --github` writes it" in job.scylla("next", "demo").err
     (job.folder.root / "shards.json").write_text("{}")
     assert "shards.json: not a Packing of this version" in job.scylla("next", "demo").err
+
+
+def test_the_commit_is_tagged_before_any_cell_runs(job: Job) -> None:
+    lay(job)
+    for _ in range(2):
+        said = job.scylla("next", "demo", "--tag-only")
+        assert said.code == 0, said.err
+    assert (job.state.refs, job.state.dispatches) == ({"refs/tags/scylla/c-2026": SHA}, [])
+    job.state.refs["refs/tags/scylla/c-2026"] = sha("b")
+    assert "another campaign has that name" in job.scylla("next", "demo", "--tag-only").err

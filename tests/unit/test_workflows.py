@@ -66,6 +66,7 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
         "evaluate cell": {"id-token"},
         "evaluate report": {"contents", "pull-requests", "checks", "statuses"},
         "evaluate next": {"actions", "contents"},
+        "evaluate pin": {"contents"},
         "evaluate refused": {"pull-requests"},
         "publish publish": {"checks", "issues", "pull-requests", "statuses"},
         "regression look": {"issues"},
@@ -88,12 +89,21 @@ def test_cells_without_a_model_work_where_there_is_nothing_to_steal() -> None:
     assert "environment" not in without
     assert without["permissions"] == {"contents": "read"}
     conditions = [job["if"].rpartition(" && ")[2] for job in (with_model, without)]
-    assert conditions == [f"needs.plan.outputs.needs_model {how} 'true'" for how in ("==", "!=")]
+    assert conditions == [f"needs.plan.outputs.needs_model {how} 'true' }}}}" for how in ("==", "!=")]
     *same, last = zip(with_model["steps"], without["steps"], strict=True)
     assert all(one == other for one, other in same)
     given = {name for name, value in last[0]["with"].items() if last[1]["with"].get(name) != value}
     assert given == {"anthropic-api-key", "anthropic-base-url", "federation-rule", "federation-organization",
                      "federation-service-account"}  # fmt: skip
+
+
+def test_reviewers_are_asked_once_before_all_cells() -> None:
+    of = WORKFLOWS["evaluate"]["jobs"]
+    assert of["approval"]["environment"]["name"] != of["cell"]["environment"]["name"]
+    assert "strategy" not in of["approval"]
+    for name in ("cell", "builtin-cell"):
+        assert of[name]["needs"] == ["plan", "approval", "pin"]
+        assert "!failure()" in of[name]["if"], "a refused approval is a failure"
 
 
 def test_what_a_pull_request_brings_is_run_in_containers() -> None:
@@ -168,8 +178,9 @@ def test_every_start_has_a_group_of_its_own(name: str) -> None:
 
 def test_reports_wait_for_each_other_and_none_is_thrown_out() -> None:
     found = WORKFLOWS["evaluate"]["jobs"]["report"]["concurrency"]
-    group = "scylla-results-${{ github.repository }}"
-    assert found == {"group": group, "queue": "max", "cancel-in-progress": False}
+    group = found.pop("group")
+    assert found == {"queue": "max", "cancel-in-progress": False}
+    assert group.startswith("scylla-results-${{ github.repository }}${{ !inputs.publish && format('-{0}-")
 
 
 def test_a_failed_cell_stops_neither_others_nor_the_report() -> None:
@@ -177,7 +188,7 @@ def test_a_failed_cell_stops_neither_others_nor_the_report() -> None:
     assert of["cell"]["strategy"]["fail-fast"] is False
     assert "!cancelled()" in of["report"]["if"]
     assert "!= '[]'" in of["cell"]["if"]
-    assert of["report"]["needs"] == ["plan", "cell", "builtin-cell"]
+    assert of["report"]["needs"] == ["plan", "approval", "cell", "builtin-cell"]
     known_to_the_next_wave = {"inputs.publish", "inputs.results-branch != ''"}
     assert known_to_the_next_wave < set(of["next"]["if"].removeprefix("${{ ").removesuffix(" }}").split(" && "))
 
