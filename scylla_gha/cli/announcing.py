@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -20,6 +21,8 @@ from scylla_gha.posting.facts import About, facts_of, run_page_from
 from scylla_gha.posting.pending import FILE, pending_files, read_pending, verified, write_pending
 from scylla_gha.posting.sticky import post_comment
 from scylla_gha.render.grid import code, escape
+
+_MOST_PENDING: Final = 5  # comments that one run without write access may cause, whatever it calls them
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,9 @@ def second_phase(path: Path, event: Path, author: str | None) -> None:
     if not files:
         raise ConfigError(f"{path}: holds no {FILE}, so nothing was posted for run {run.id}; was its artifact "
                           "scylla-pending-* downloaded to this folder?")  # fmt: skip
+    if len(files) > _MOST_PENDING:
+        raise ConfigError(f"{path}: run {run.id} left {len(files)} reports, and at most {_MOST_PENDING} of one run are "
+                          "posted, so none was; evaluate fewer experiments in one run")  # fmt: skip
     pending = [read_pending(file) for file in files]
     with open_channel() as channel:
         server = run_page_from({**os.environ, "GITHUB_RUN_ID": str(run.id)}).server

@@ -11,7 +11,7 @@ import click
 from scylla_gha.cli import options, remotes
 from scylla_gha.errors import ConfigError
 from scylla_gha.history.copy import Copy
-from scylla_gha.history.index import Wanted, baseline, chosen, entries
+from scylla_gha.history.index import Wanted, baseline, chosen, entries, last_waves
 from scylla_gha.history.read import Stored, bring_rows
 from scylla_gha.model.published import Entry
 from scylla_gha.store import atomic
@@ -129,20 +129,24 @@ def _one(copy: Copy, wanted: Wanted) -> Entry:
 @command.command()
 @_choosing
 @click.option("--last", type=click.IntRange(1), help="So many runs, the last ones; --into is a folder then.")
+@click.option("--not-campaign", metavar="NAME", help="Leave out the runs of this campaign. [--last]")
 @click.option("--into", required=True, type=click.Path(path_type=Path), help="The file of rows; a folder with --last.")
 def fetch(
-    experiment: str | None, remote: str | None, branch: str, last: int | None, into: Path, **given: Any  # noqa: ANN401
+    experiment: str | None, remote: str | None, branch: str, last: int | None, not_campaign: str | None, into: Path,
+    **given: Any,  # noqa: ANN401
 ) -> None:  # fmt: skip
     """Fetch the rows of the last complete run that is meant, or of several, and print their files, oldest first.
 
-    Other commands take such files: compare, history, plan --done.
+    Other commands take such files: compare, history, plan --done. With --last, only the last wave of a campaign is
+    fetched, since it holds the rows of those before it.
     """
     wanted = _wanted(experiment, given)
     with remotes.copy_of(remote, branch) as copy:
         if last is None:
             _save(copy, _one(copy, wanted), into)
             return
-        meant = chosen(entries(copy), wanted)[-last:]
+        runs = last_waves(chosen(entries(copy), wanted))
+        meant = [run for run in runs if not_campaign is None or run.origin.campaign != not_campaign][-last:]
         bring_rows(copy, meant)
         for entry in meant:
             _save(copy, entry, into / f"{entry.published_at:%Y-%m-%dT%H%M%S}--{entry.name.file}.jsonl")

@@ -15,10 +15,10 @@ from scylla_gha.shelves import stored_packing
 from scylla_gha.store import RunFolder, read_record
 
 _CAMPAIGN: Final = re.compile(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
-# Of dispatch.yml; GitHub refuses a dispatch with any other.
+# Of dispatch.yml and regression.yml; GitHub refuses a dispatch with any other.
 _INPUTS: Final = {
     "experiment", "only", "repetitions", "budget-usd", "parallelism", "lanes", "minutes", "runs-on", "epoch", "pull",
-    "head", "base", "results-branch", "environment", "wave", "campaign",
+    "head", "base", "results-branch", "environment", "wave", "campaign", "baseline",
 }  # fmt: skip
 
 

@@ -80,6 +80,12 @@ def chosen(found: Iterable[Entry], wanted: Wanted) -> list[Entry]:
     return [entry for entry in every if _is_meant(entry, wanted) and _is_on(entry, wanted.branch, begun)]
 
 
+def last_waves(runs: Sequence[Entry]) -> list[Entry]:
+    """Of the waves of each campaign the last one, since it holds the rows of those before it; runs stay in order."""
+    last = {_campaign(entry): entry for entry in runs if entry.origin.campaign is not None}
+    return [entry for entry in runs if entry.origin.campaign is None or last[_campaign(entry)] is entry]
+
+
 def _is_on(entry: Entry, branch: str | None, begun: Collection[tuple[str | None, str | None]]) -> bool:
     """A later wave runs on a tag and not on a branch; it is of the one that its campaign began on."""
     origin = entry.origin

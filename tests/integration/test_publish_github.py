@@ -94,6 +94,16 @@ def test_a_fork_posts_through_the_second_phase(job: Job) -> None:
     assert {one["name"] for one in job.state.checks} == {"scylla / fork-demo"}
 
 
+def test_a_run_of_a_fork_causes_a_few_comments_at_most(job: Job) -> None:
+    run = {"id": 55, "html_url": "https://x", "head_sha": HEAD, "conclusion": "success"}
+    job.event({"action": "completed", "workflow_run": run})
+    for number in range(6):
+        (job.root / "left" / str(number)).mkdir(parents=True)
+        (job.root / "left" / str(number) / "pending.json").write_text("{}")
+    said = job.scylla("publish", "--from-pending", "left", "--event", "event.json")
+    assert (said.code, "left 6 reports, and at most 5" in said.err, job.state.asked) == (3, True, []), said.err
+
+
 @pytest.mark.parametrize(("conclusion", "code"), [("success", 3), ("failure", 0)])
 def test_a_run_that_left_nothing_is_an_error_where_it_succeeded(job: Job, conclusion: str, code: int) -> None:
     run = {"id": 55, "html_url": "https://x", "head_sha": HEAD, "conclusion": conclusion}

@@ -94,3 +94,10 @@ def test_collecting_trials_of_this_machine_forgets_what_was_sent(folder: RunFold
     assert folder.refused.exists()
     assert scylla("collect", "demo", "--runs", str(folder.root.parent), cwd=tmp_path).code == 0
     assert not folder.refused.exists()
+
+
+def test_the_name_of_an_artifact_is_no_command_to_the_runner(folder: RunFolder, tmp_path: Path) -> None:
+    (folder.root.parent / "artifacts" / "##[add-mask]6").mkdir(parents=True)
+    args = ("collect", "demo", "--runs", str(folder.root.parent), "--from", str(folder.root.parent / "artifacts"))
+    said = scylla(*args, cwd=tmp_path)
+    assert ("add-mask]6" in said.err, "##[" in said.err) == (True, False)

@@ -6,7 +6,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.history.append import append
-from scylla_gha.history.index import INDEX, Wanted, baseline, chosen, entries, entry_in
+from scylla_gha.history.index import INDEX, Wanted, baseline, chosen, entries, entry_in, last_waves
 from scylla_gha.model.published import Entry, Origin, RunName
 from scylla_gha.model.report import Counts
 from tests.support.branch import NAME, a_run, bare, copy_of
@@ -106,3 +106,9 @@ def test_a_later_wave_is_of_the_branch_that_its_campaign_began_on() -> None:
     )
     assert [one.name.run for one in chosen(waves, Wanted(branch="main"))] == ["1", "2"]
     assert chosen(waves[1:], Wanted(branch="main")) == []
+
+
+def test_of_a_campaigns_waves_the_last_one_stands_for_all() -> None:
+    runs = [entry("1", campaign="c", head="a" * 40), entry("2"), entry("3", campaign="c", head="a" * 40, wave=2),
+            entry("4", campaign="c", head="b" * 40)]  # fmt: skip
+    assert [run.name.run for run in last_waves(runs)] == ["2", "3", "4"]

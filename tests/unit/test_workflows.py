@@ -165,6 +165,15 @@ def test_a_confirming_run_in_the_same_run_has_artifacts_of_its_own() -> None:
     assert all("github.run_id" in of[job]["with"]["epoch"] for job in ("sample", "confirm"))
 
 
+def test_a_regression_is_looked_for_in_the_whole_campaign() -> None:
+    regression, evaluate = WORKFLOWS["regression"], WORKFLOWS["evaluate"]
+    assert "needs.sample.outputs.dispatched != 'true'" in regression["jobs"]["look"]["if"]
+    assert "dispatched" in evaluate["on"]["workflow_call"]["outputs"]
+    for name in ("wave", "campaign", "epoch"):
+        assert f"inputs.{name}" in regression["jobs"]["sample"]["with"][name]
+        assert all(name in regression["on"][event]["inputs"] for event in ("workflow_dispatch", "workflow_call"))
+
+
 @pytest.mark.parametrize("name", ["plan", "cell", "report", "alert"])
 def test_runs_that_the_repository_brought_are_removed_first(name: str) -> None:
     assert "rm -rf runs" in ACTIONS[name]["runs"]["steps"][0]["run"]
