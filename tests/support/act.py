@@ -28,6 +28,7 @@ TOOLKIT, REF = "scylla-org/scylla-gha", "rendered"
 REPOSITORY = "octo-org/app"
 PARTS = (
     ".github",
+    "action.yml",
     "config",
     "fixtures",
     "scenarios",
@@ -146,6 +147,7 @@ class Actions:
             "STAND_IN": str(self.services),
             "STAND_IN_ORIGIN": str(self.origin),
             "STAND_IN_PYTHON": sys.executable,
+            "NPM_CONFIG_USERCONFIG": str(Path.home() / ".npmrc"),
             "UV_OFFLINE": "1",
             "UV_CACHE_DIR": uv.stdout.strip(),
             "UV_LINK_MODE": "symlink",
@@ -180,7 +182,7 @@ def actions(folder: Path, repository: Path) -> Actions:
             shutil.copytree(source, toolkit / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, toolkit / part)
-    for path in (toolkit / ".github").rglob("*.yml"):
+    for path in (toolkit / "action.yml", *(toolkit / ".github").rglob("*.yml")):
         path.write_text(rendered(path.read_text()))
     made = Actions(folder, repository)
     tools = folder.parent / "tool_cache"  # of all runs of a test process, as on a runner that is kept

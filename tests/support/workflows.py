@@ -36,7 +36,8 @@ def load(path: Path) -> Node:
 
 WORKFLOWS = {path.stem: load(path) for path in sorted(GITHUB.glob("workflows/*.yml"))}
 ACTIONS = {path.parent.name: load(path) for path in sorted(GITHUB.glob("actions/*/action.yml"))}
-FILES = sorted(GITHUB.rglob("*.yml"))
+SIMPLE = load(ROOT / "action.yml")
+FILES = [*sorted(path for path in GITHUB.rglob("*.yml") if path.stem != "dependabot"), ROOT / "action.yml"]
 
 
 def jobs() -> Iterator[tuple[str, str, Node]]:
@@ -51,7 +52,7 @@ def steps() -> Iterator[Step]:
     for name, job, node in jobs():
         for number, step in enumerate(node.get("steps", ())):
             yield Step(f"{name}.yml {job} {number}", job, step)
-    for name, action in ACTIONS.items():
+    for name, action in {**ACTIONS, "action.yml": SIMPLE}.items():
         for number, step in enumerate(action["runs"]["steps"]):
             yield Step(f"{name} {number}", "", step)
 

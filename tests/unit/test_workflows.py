@@ -12,7 +12,8 @@ from tests.support.workflows import ACTIONS, FILES, GITHUB, ROOT, WORKFLOWS, Nod
 
 # what platform notes pin: action -> release, commit
 ALLOWED = {"actions/checkout", "actions/upload-artifact", "actions/download-artifact", "actions/cache/restore",
-           "actions/cache/save", "actions/setup-node", "astral-sh/setup-uv"}  # fmt: skip
+           "actions/cache/save", "actions/setup-node", "actions/attest-build-provenance",
+           "astral-sh/setup-uv"}  # fmt: skip
 WRITES = {"contents", "pull-requests", "checks", "statuses", "actions", "issues"}
 OURS = re.compile(r"\$/\.github/(actions/[a-z]+|workflows/[a-z-]+\.yml)")
 ALL_JOBS = [pytest.param(name, job, node, id=f"{name}-{job}") for name, job, node in jobs()]
@@ -20,7 +21,7 @@ ALL_STEPS = [pytest.param(step, id=step.at) for step in steps()]
 STARTS = ["comment", "dispatch", "evaluate", "regression"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(GITHUB)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_actions_of_others_are_pinned_by_commit_with_their_release(path: Path) -> None:
     for line in path.read_text().splitlines():
         if (found := re.match(r"\s*(?:- )?uses: (\S+)(.*)", line)) is None or OURS.fullmatch(found[1]):
@@ -69,6 +70,7 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
         "evaluate pin": {"contents"},
         "evaluate refused": {"pull-requests"},
         "publish publish": {"checks", "issues", "pull-requests", "statuses"},
+        "release release": {"attestations", "contents", "id-token"},
         "regression look": {"issues"},
         "regression tell": {"issues"},
     }
@@ -272,7 +274,9 @@ def test_scripts_are_sound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [("actionlint",), ("zizmor", "--pedantic", "--offline", "--quiet", "--no-progress", ".github")], ids=str
+    "argv",
+    [("actionlint",), ("zizmor", "--pedantic", "--offline", "--quiet", "--no-progress", ".github", "action.yml")],
+    ids=str,
 )
 def test_linters_find_nothing(argv: tuple[str, ...]) -> None:
     program = str(Path(sys.executable).with_name(argv[0]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.act import STAND_INS, rendered
-from tests.support.workflows import FILES, GITHUB, load, steps
+from tests.support.workflows import FILES, ROOT, load, steps
 
 CHANGES = (
     r"- +(queue: max|deployment: false)",
@@ -15,7 +15,7 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(GITHUB)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_else_is_changed(path: Path) -> None:
     text = path.read_text()
     lines = difflib.ndiff(text.splitlines(), rendered(text).splitlines())
