@@ -71,8 +71,7 @@ def command(
         raise click.UsageError("--dry-run writes no plan, and with --github jobs work by it; leave one of them out")
     run = actions.facts() if github else None
     with actions.refusals(run):
-        folder = options.run_folder(runs, experiment)
-        library = options.library()
+        folder, library = options.run_folder(runs, experiment), options.library()
         agents = find_agents(library.experiment(experiment), install=not dry_run)
         history = history_of(folder.results, done)
         made = make_plan(experiment, library, agents, choice, folder, draw=not dry_run, history=history,
@@ -85,8 +84,7 @@ def command(
         if not dry_run:
             write_record(folder.plan, made)
         if run is not None:
-            name = campaign or f"{folder.root.name}-{run.run_id}"
-            wish = Wish(Room(most_shards, lanes, minutes), name, wave, done)
+            wish = Wish(Room(most_shards, lanes, minutes), campaign or f"{folder.root.name}-{run.run_id}", wave, done)
             _hand_out(run, Basis(made, folder, Sources.of(library, choice.head), agents, history), wish)
         if as_json or run is None:
             click.echo(made.model_dump_json() if as_json else "\n".join(cell.id for cell in made.cells))
