@@ -13,7 +13,7 @@ from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Failure, Report, ScenarioRow
 from scylla_gha.model.result import Result
 from scylla_gha.stats.proportion import cost_per_success, wilson
-from scylla_gha.tally import ArmTally, Tally
+from scylla_gha.tally import Tally
 
 _SMALL_N: Final = 10
 _EXCLUDED_SHARE: Final = 0.05
@@ -50,7 +50,7 @@ def aggregate(
     for _ in mine:
         pass  # what no analysis read
     expected = Counter(cell.arm for cell in plan.cells)
-    arms = tuple(_summary(arm, expected[arm], tally.arms[arm]) for arm in sorted(expected))
+    arms = tuple(_summary(arm, expected[arm], tally, by_scenario=analysis is not None) for arm in sorted(expected))
     judging = tally.judge_usd
     for probe in controls:
         judging.add(probe.usage.usd)
@@ -94,7 +94,8 @@ def _total(planned: int, tally: Tally) -> Counts:
                   scored=sum(arm.scored for arm in arms))  # fmt: skip
 
 
-def _summary(arm: str, planned: int, rows: ArmTally) -> ArmSummary:
+def _summary(arm: str, planned: int, tally: Tally, *, by_scenario: bool) -> ArmSummary:
+    rows = tally.arms[arm]
     interval = wilson(rows.passed, rows.judged)
     tokens, paid = rows.tokens.whole, rows.judged_usd.whole
     return ArmSummary(
@@ -104,6 +105,8 @@ def _summary(arm: str, planned: int, rows: ArmTally) -> ArmSummary:
         pass_rate=rows.passed / rows.judged if rows.judged else None,
         pass_low=interval[0] if interval else None,
         pass_high=interval[1] if interval else None,
+        unjudged=rows.unjudged,
+        pass_bounds=tally.bounds(arm, by_scenario=by_scenario),
         mean_score=rows.score.mean,
         mean_progress=rows.progress.mean,
         grades={grade: rows.grades[grade] for grade in _GRADES if rows.grades[grade]},
@@ -223,6 +226,9 @@ def _events(arms: Sequence[ArmSummary], tally: Tally) -> Iterator[str]:
                    f"{found.ran} trials.")  # fmt: skip
         if found.unread:
             yield f"{arm.arm}: the safety net let {found.unread} calls pass that it could not read whole."
+        if found.unguarded:
+            yield (f"{arm.arm}: {sum(found.unguarded)} calls ran without the safety net having been asked, in "
+                   f"{len(found.unguarded)} of {found.ran} trials; they count.")  # fmt: skip
     for arm in arms:
         found = tally.arms[arm.arm]
         if found.refused:
@@ -237,6 +243,10 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
     excluded = counts.ran - counts.judged
     if counts.ran and excluded / counts.ran > _EXCLUDED_SHARE:
         yield f"{arm.arm}: {excluded} of {counts.ran} trials are excluded; what is left may be a biased part."
+    if arm.pass_bounds is not None:
+        low, high = (f"{100 * bound:.0f} %" for bound in arm.pass_bounds)
+        yield (f"{arm.arm}: judging came to no verdict on {arm.unjudged} of {counts.ran} trials. Its pass rate would "
+               f"be {low} if all of them had failed, and {high} if all had passed; tables show both.")  # fmt: skip
     if 0 < counts.judged < _SMALL_N:
         yield f"{arm.arm}: only {counts.judged} judged trials; the interval is wide for that reason."
     if arm.usd is None and counts.ran:

@@ -178,11 +178,12 @@ def _verdict(worked: _Worked, *, measures: bool) -> dict[str, Any]:
     judgment, rubric = worked.judgment, worked.folder.rubric
     score = judgment.result if measures and judgment else None
     parts = judgment.categories if score and judgment else ()
-    answers = judgment.answers if score and judgment else ()
+    answers = judgment.answers if score and judgment and score.score is not None else ()
     items = judgment.items if judgment else ()
     unscored = [item for item in items if item.value is None]
     return {
         "judged": score is not None,
+        "unjudged": judgment.unjudged if judgment and score is None else None,
         "judging": worked.judging if score is not None else None,
         **{name: getattr(score, name, None) for name in ("passed", "score", "grade", "progress")},
         "threshold": rubric.pass_threshold,
@@ -205,6 +206,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "tool_calls": sum(last.tool_calls.values()), "tools": last.tool_calls,
         "blocked_calls": len(last.safety_net.blocked) if last.safety_net else None,
         "unread_calls": last.safety_net.unread if last.safety_net else None,
+        "unguarded_calls": last.safety_net.unguarded if last.safety_net else None,
         "unadjusted": " ".join(last.unadjusted),
         "network_refused": sum(last.network.refused.values()) if last.network else None,
         "delivered": last.delivery.proved if last.delivery else None,
@@ -216,7 +218,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
 
 
 def _outcome(trial: Trial, judgment: Judgment | None) -> tuple[Outcome, str]:
-    if trial.outcome.measures_agent and judgment and judgment.error:
+    if trial.outcome.measures_agent and judgment and judgment.error and judgment.result is None:
         return Outcome.JUDGE_ERROR, judgment.error
     return trial.outcome, trial.last.reason
 

@@ -15,7 +15,7 @@ from scylla_gha.judges.blind import BlindInput, Evidence, blind_input, list_tree
 from scylla_gha.judges.checks import Ran, verify
 from scylla_gha.judges.consensus import Consensus
 from scylla_gha.judges.court import Court, Heard
-from scylla_gha.judges.score import score_categories, score_items, score_trial
+from scylla_gha.judges.score import fail_unscored, failed_checks, score_categories, score_items, score_trial
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.judgment import CheckResult, Judgment, Score, judgment_key
 from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
@@ -118,7 +118,8 @@ def _judged(case: _Case, bench: Bench) -> Judgment:
     assert trial.last.diff is not None  # noqa: S101 the caller looked
     results = _verify(trial.last.diff, case.tree, case.ground, bench)
     checks = {result.id: result for result in results}
-    heard = _hear(case, bench, results)
+    has_failed = trial.last.outcome is not Outcome.COMPLETED or bool(failed_checks(scenario, checks))
+    heard = _hear(case, bench, results, decided=has_failed)
     items = score_items(rubric, checks, changed=case.changed, panel=heard.agreed if heard else None)
     judgment = Judgment(cell=trial.cell, key=case.key, trial_key=trial.key, checks=results, items=items)
     if heard:
@@ -126,7 +127,9 @@ def _judged(case: _Case, bench: Bench) -> Judgment:
         paid["subscription"] = heard.subscription
         judgment = judgment.model_copy(update={"answers": heard.answers, **paid})
     if heard and heard.agreed.error:
-        return judgment.model_copy(update={"error": heard.agreed.error})
+        why = "unjudged" if heard.was_reached else "error"
+        failure = _by_outcome(fail_unscored(scenario, checks, items, heard.agreed), trial.last)
+        return judgment.model_copy(update={why: heard.agreed.error, "result": failure if has_failed else None})
     panel = heard.agreed if heard else None
     result = score_trial(scenario, rubric, checks, items, changed=case.changed, panel=panel)
     update = {"categories": score_categories(rubric, items), "result": _by_outcome(result, trial.last)}
@@ -144,7 +147,7 @@ def _verify(diff: DiffStat, tree: Path, ground: Ground, bench: Bench) -> tuple[C
     )
 
 
-def _hear(case: _Case, bench: Bench, results: tuple[CheckResult, ...]) -> Heard | None:
+def _hear(case: _Case, bench: Bench, results: tuple[CheckResult, ...], *, decided: bool) -> Heard | None:
     """Ask the panel, where there is one and something for it to judge; None where there is none."""
     if bench.court is None:
         return None
@@ -154,13 +157,17 @@ def _hear(case: _Case, bench: Bench, results: tuple[CheckResult, ...]) -> Heard 
         return nobody  # who changed nothing earns nothing, and nobody is paid to say so
     blind = _blind(answer, case.tree, case.ground, results)
     journal = case.folder.attempt(case.trial.last.number).file("judge-traffic.jsonl")
-    return bench.court.hear(case.trial.cell, journal, blind) if blind.items else nobody
+    try:
+        return bench.court.hear(case.trial.cell, journal, blind, decided=decided) if blind.items else nobody
+    except (ToolError, OSError) as error:  # what the checks found stands
+        return Heard((), Consensus({}, error=str(error)[:1000]), Account())
 
 
 def _blind(answer: Answer, tree: Path, ground: Ground, results: tuple[CheckResult, ...]) -> BlindInput:
     folder = ground.folder
     evidence = Evidence(answer.patch, list_tree(tree), results, answer.said)
-    return blind_input(folder.prompt, folder.scenario, folder.rubric, evidence)
+    texts = (path.read_text(errors="replace") for path in sorted(folder.checks.rglob("*")) if path.is_file())
+    return blind_input(folder.prompt, folder.scenario, folder.rubric, evidence, texts)
 
 
 def _by_outcome(score: Score, attempt: Attempt) -> Score:

@@ -110,9 +110,10 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
         finished = runner.place.sandbox.run(start.gear.command.argv, start.gear.box, streams, limits, runner.cancel)
     finally:
         traffic = _settle(runner, start.door, folder)
-    ended = Ended(finished, started.timestamp(), seconds, streams.stdout, streams.stderr)
+    ended = Ended(finished, seconds, streams.stdout, streams.stderr)
     reading, delivery = _read(runner, ended, declared, folder, start.sweep)
-    reading = rule(reading, finished, delivery, traffic)
+    traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
+    reading = rule(reading, finished, delivery, traffic, runner.limits.turns)
     attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, start.sweep)
     _keep_trajectory(reading.trajectory, ground, folder)
@@ -201,7 +202,8 @@ def _delivery(runner: Runner, declared: Declared | None, folder: AttemptFolder) 
     if declared is None or runner.gateway is None:
         return None
     seen = runner.agent.observe(folder.file("transcript.jsonl"), folder.file("first-request.json"))
-    return prove(declared, seen, runner.inventory)
+    is_out_of_reach = runner.place.sandbox.isolation.files == "own"
+    return prove(declared, seen, runner.inventory, is_out_of_reach=is_out_of_reach)
 
 
 def time_limit(limits: Limits, ground: Ground) -> float:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from operator import attrgetter
+from statistics import fmean
 
 from scylla_gha.model.report import Counts
 from scylla_gha.model.result import Result
@@ -59,6 +60,7 @@ class ArmTally:
 
     ran: int = 0
     judged: int = 0
+    unjudged: int = 0
     scored: int = 0
     passed: int = 0
     score: Sum = field(default_factory=Sum)
@@ -73,6 +75,7 @@ class ArmTally:
     blocked: list[int] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     unread: int = 0
+    unguarded: list[int] = field(default_factory=list)
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
     unadjusted: Counter[str] = field(default_factory=Counter)
@@ -89,6 +92,7 @@ class ArmTally:
             self.seconds.add(row.seconds)
         if row.judged:
             self._add_judged(row)
+        self.unjudged += _is_unjudged(row)
         self._add_events(row)
 
     def _add_judged(self, row: Result) -> None:
@@ -111,6 +115,8 @@ class ArmTally:
         if row.network_refused:
             self.refused.append(row.network_refused)
         self.unread += row.unread_calls or 0
+        if row.unguarded_calls:
+            self.unguarded.append(row.unguarded_calls)
         if row.agent_version:
             self.versions.add(row.agent_version)
         if row.delivery_unverified:
@@ -129,7 +135,8 @@ class Tally:
     """All rows. `left_out` are those that are not in the rates: outcome and reason by cell."""
 
     arms: dict[str, ArmTally] = field(default_factory=lambda: defaultdict(ArmTally))
-    passed: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    passed: dict[str, dict[str, list[int]]] = field(default_factory=dict)  # and judged, by scenario and arm
+    unjudged: Counter[tuple[str, str]] = field(default_factory=Counter)  # by scenario and arm
     left_out: dict[str, tuple[str, str]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     judge_usd: Sum = field(default_factory=Sum)
@@ -160,8 +167,26 @@ class Tally:
         elif not row.measures_agent:
             self.left_out[row.cell] = (row.outcome.value, row.reason)
         else:
-            self.left_out[row.cell] = ("unjudged", "it ran, and is not judged; run `scylla-gha judge`")
+            self.left_out[row.cell] = ("unjudged", row.unjudged or "it ran, and is not judged; run `scylla-gha judge`")
+        self.unjudged[row.scenario, row.arm] += _is_unjudged(row)
         self._add_circumstances(row)
+
+    def bounds(self, arm: str, *, by_scenario: bool) -> tuple[float, float] | None:
+        """The arm's pass rate, had all its unjudged trials failed and had all passed; None where there are none.
+
+        Args:
+            arm: which.
+            by_scenario: as the mean over scenarios, else over trials.
+        """
+        found = self.arms[arm]
+        if not found.unjudged or not found.judged:
+            return None
+        if not by_scenario:
+            return _between(found.passed, found.judged, found.unjudged)
+        tried = sorted(self.scenarios)
+        cells = [(*self.passed.get(name, {}).get(arm, (0, 0)), self.unjudged[name, arm]) for name in tried]
+        pairs = [_between(*cell) for cell in cells if cell[1] + cell[2]]
+        return fmean(low for low, _ in pairs), fmean(high for _, high in pairs)
 
     def _add_circumstances(self, row: Result) -> None:
         self.boxes.add(_box(row))
@@ -174,6 +199,15 @@ class Tally:
             self.redacted.append(row.redactions)
         if row.workspace_digest:
             self.starts[row.scenario].add(row.workspace_digest)
+
+
+def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:
+    return passed / (judged + unjudged), (passed + unjudged) / (judged + unjudged)
+
+
+def _is_unjudged(row: Result) -> bool:
+    """Whether the agent did its part, and judging came to no verdict."""
+    return not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
 
 
 def _box(row: Result) -> str:

@@ -58,10 +58,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What an agent's process left: how it ended, its wall-clock start and limit in seconds, and its outputs."""
+    """What an agent's process left: how it ended, its limit in seconds, and its outputs."""
 
     finished: Finished
-    started_at: float
     limit_seconds: float
     transcript: Path
     stderr: Path

@@ -50,11 +50,13 @@ def watched(transcript: Path) -> Watched:
     """What the net did, as the transcript tells it."""
     told = list(_told(transcript))
     blocked = (one for one in told if one.get("decision") == "blocked")
+    seen = observe(transcript)
     return Watched(
         calls=len(told),
         blocked=tuple(Blocked(rule=str(one.get("rule")), tool=str(one.get("tool")), command=str(one.get("command")))
                       for one in blocked),
         unread=sum(1 for one in told if one.get("decision") in ("unclear", "error")),
+        unguarded=len(seen.unguarded) if seen else 0,
     )  # fmt: skip
 
 

@@ -1,18 +1,18 @@
-"""How a Claude Code session ended, by rule: what measures the agent, and what does not.
+"""How a Claude Code session ended, as its transcript claims: an outcome that measures the agent, or an early end.
 
-| evidence | outcome | run again |
-|---|---|---|
-| no start event | sandbox_error: the CLI did not start, or speaks an unknown form | no |
-| ended at the time limit while a request had no answer for long, or was being repeated | provider_error | yes |
-| ended at the time limit otherwise | timeout | no |
-| no result event | agent_error: the CLI died or was ended from inside | no |
-| refusal | refused | no |
-| turn or USD limit | budget_exceeded | no |
-| API status 401, 403, 404 | provider_error | no: the next request would fare alike |
-| API status 400, 413 | agent_error: the conversation became what no provider takes | no |
-| another API status, cut or empty answer | provider_error | yes |
-| another error | agent_error | no |
-| no error | completed | no |
+| what the transcript and the process say | claim |
+|---|---|
+| no start event | sandbox_error: the CLI did not start, or speaks an unknown form |
+| ended at the time limit | timeout |
+| no result event | agent_error: the CLI died or was ended from inside |
+| refusal | refused |
+| turn or USD limit | budget_exceeded |
+| no error | completed |
+| an error of the API other than 400 and 413, before any message of the model | sandbox_error |
+| another error | agent_error |
+
+The agent can write a transcript. So `ruling` takes a sandbox_error from here only where the gateway saw no answer of
+the model, and the provider's faults from the gateway alone.
 """
 
 from typing import Final
@@ -23,12 +23,10 @@ from scylla_gha.model.trial import Outcome
 
 Decision = tuple[Outcome, str, bool]
 
-_SILENT_SHARE: Final = 0.5  # of the time limit
-_SILENT_SECONDS: Final = 300.0
-_NO_ACCESS: Final = frozenset({401, 403, 404})
 _BAD_REQUEST: Final = frozenset({400, 413})
-_PROVIDER_FAULTS: Final = frozenset({"authentication_failed", "billing_error", "rate_limit", "server_error",
-                                     "overloaded", "unknown"})  # fmt: skip
+_LIMITS: Final = frozenset({"error_max_turns", "error_max_budget_usd"})
+_OF_THE_API: Final = frozenset({"authentication_failed", "billing_error", "rate_limit", "server_error", "overloaded",
+                                "unknown"})  # fmt: skip
 
 
 def decide(session: Session, ended: Ended) -> Decision:
@@ -36,7 +34,7 @@ def decide(session: Session, ended: Ended) -> Decision:
     if session.version is None and session.result is None:
         return Outcome.SANDBOX_ERROR, _not_started(session, ended), False
     if ended.finished.timed_out:
-        return _at_the_limit(session, ended)
+        return Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s", False
     if session.result is None:
         reason = f"the CLI ended with exit code {ended.finished.code} and no result: {ended.complaint()}"
         return Outcome.AGENT_ERROR, reason, False
@@ -49,29 +47,22 @@ def _not_started(session: Session, ended: Ended) -> str:
     return f"the CLI did not start (exit code {ended.finished.code}): {ended.complaint()}"
 
 
-def _at_the_limit(session: Session, ended: Ended) -> Decision:
-    limit = f"the limit of {ended.limit_seconds:g} s"
-    if session.retrying:
-        return Outcome.PROVIDER_ERROR, f"at {limit} a request was still being repeated: {session.retrying}", True
-    since = session.last_seen or ended.started_at
-    silent = ended.started_at + ended.finished.seconds - since
-    if session.waiting and silent >= min(_SILENT_SHARE * ended.limit_seconds, _SILENT_SECONDS):
-        return Outcome.PROVIDER_ERROR, f"at {limit} a request had been without an answer for {silent:.0f} s", True
-    return Outcome.TIMEOUT, f"ended at {limit}", False
-
-
 def _of_result(session: Session, result: dict[str, object]) -> Decision:
     said = str(result.get("result") or result.get("subtype"))[:300]
     if session.refused or result.get("stop_reason") == "refusal":
         return Outcome.REFUSED, said, False
-    if str(result.get("subtype")) in {"error_max_turns", "error_max_budget_usd"}:
+    if str(result.get("subtype")) in _LIMITS:
         return Outcome.BUDGET_EXCEEDED, f"the CLI ended by {result['subtype']}", False
     if not result.get("is_error"):
         return Outcome.COMPLETED, "the agent ended by itself", False
+    return (
+        (Outcome.SANDBOX_ERROR, said, True) if _is_unanswered(session, result) else (Outcome.AGENT_ERROR, said, False)
+    )
+
+
+def _is_unanswered(session: Session, result: dict[str, object]) -> bool:
+    """Whether it says that the API failed before the model had said anything, and not for what was asked."""
     given = result.get("api_error_status")
     status = given if isinstance(given, int) else None
-    if status in _BAD_REQUEST:
-        return Outcome.AGENT_ERROR, said, False
-    if status is not None or session.error in _PROVIDER_FAULTS:
-        return Outcome.PROVIDER_ERROR, said, status not in _NO_ACCESS and session.error != "authentication_failed"
-    return Outcome.AGENT_ERROR, said, False
+    is_of_api = status not in _BAD_REQUEST if status is not None else session.error in _OF_THE_API
+    return is_of_api and not session.turns

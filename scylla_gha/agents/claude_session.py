@@ -1,11 +1,10 @@
 """Claude Code's stream-json transcript as a session: conversation, tool calls, and how it ended.
 
-One event a line. `stream_event` carries the provider's own events; `status: requesting` says that a request went out.
-The agent can write to it: nothing there may raise. The CLI's session files in HOME, which hold times of tool calls, are
-not read: they are the agent's as well, and the gateway knows when requests were made.
+One event a line. `stream_event` carries the provider's own events. The agent can write to it: nothing there may raise.
+The CLI's session files in HOME, which hold times of tool calls, are not read: they are the agent's as well, and the
+gateway knows when requests were made.
 """
 
-import datetime
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,10 +27,6 @@ class Session:
     result: Event | None = None
     error: str | None = None  # the CLI's name of the fault for which it gave up
     refused: bool = False
-    waiting: bool = False  # a request went out, and no byte of an answer came back
-    retrying: str | None = None  # the fault for which the CLI was repeating a request when the transcript ends
-    answered: bool = False
-    last_seen: float | None = None
     unreadable: int = 0
     messages: dict[str, "Message"] = field(default_factory=dict)
     calls: dict[str, ToolCall] = field(default_factory=dict)
@@ -99,19 +94,18 @@ def _inside(one: Event | list[object]) -> Iterable[object]:
 
 def _take(session: Session, event: Event, current: str) -> str:
     """Take one event in; returns the id of the message that is being streamed."""
-    session.last_seen = _seconds(event.get("timestamp")) or session.last_seen
     match event.get("type"):
         case "system":
             _system(session, event)
         case "stream_event":
-            session.waiting, session.retrying, session.answered = False, None, True
             return _streamed(session, _mapping(event.get("event")), current)
         case "assistant":
             _assistant(session, event)
         case "user":
             _tool_results(session, event)
         case "result":
-            session.result, session.waiting = event, False
+            # The CLI writes one. A process that outlives it may write another, which must not make good the first.
+            session.result = session.result if session.result and _is_failure(session.result) else event
         case _:
             pass  # a kind that says nothing we need
     return current
@@ -121,14 +115,14 @@ def _system(session: Session, event: Event) -> None:
     match event.get("subtype"):
         case "init":
             session.version = str(event.get("claude_code_version") or "unknown")
-        case "status":
-            session.waiting = event.get("status") == "requesting"
-        case "api_retry":
-            session.retrying = f"{event.get('error_status')} {event.get('error')}"
         case str(subtype) if subtype.startswith("model_refusal"):
             session.refused = True
         case _:
             pass
+
+
+def _is_failure(result: Event) -> bool:
+    return bool(result.get("is_error")) or result.get("stop_reason") == "refusal" or result.get("subtype") != "success"
 
 
 def _streamed(session: Session, event: Event, current: str) -> str:
@@ -183,10 +177,3 @@ def _blocks(message: Event) -> list[Event]:
     """The parts of a message's content."""
     content = message.get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _seconds(timestamp: object) -> float | None:
-    try:
-        return datetime.datetime.fromisoformat(str(timestamp)).timestamp()
-    except (ValueError, OverflowError):  # the latter of a year that the clock does not have
-        return None

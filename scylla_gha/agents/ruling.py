@@ -1,19 +1,10 @@
-"""An attempt's outcome, once sandbox, proof of delivery and gateway have been heard beside the agent's own words.
+"""An attempt's outcome, by evidence from outside the box; what the agent's process says of itself is a claim.
 
-| evidence, the first that holds | outcome | run again |
-|---|---|---|
-| interrupted by the user | cancelled | no |
-| the sandbox was lost | sandbox_error | yes |
-| another treatment than the declared one | delivery_error | no |
-| the gateway died | provider_error | yes |
-| a request is not in the recording | provider_error | no |
-| refused for the trial's own budget | budget_exceeded | no |
-| refused for a budget of all | cancelled | no |
-| its output's limit ended it | budget_exceeded | no |
-| the agent's end, and another limit of its box | agent_error, or what the agent's words say, with the limit | no |
-| nothing of these | what the agent's words say | |
+`TABLE` names the evidence that each outcome needs, in the order in which it is looked for, and who could forge it.
+docs/outcomes.md is the same table.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,61 +22,151 @@ _LIMITS: Final = {
     Hit.PROCESSES: "started as many processes as its box allows",
 }
 _NOTE_CHARACTERS: Final = 300  # names of files are in it, which the agent chose
+_WAIT_SHARE: Final = 0.5  # of a trial's time
+_WAIT_SECONDS: Final = 300.0
+# Ends that a provider which failed the last request can have caused; the others are the agent's own decision.
+_CUT_SHORT: Final = frozenset({Outcome.AGENT_ERROR, Outcome.TIMEOUT, Outcome.SANDBOX_ERROR})
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the gateway saw of an attempt; `lost` where it died in between."""
+    """What the gateway saw of an attempt.
+
+    Attributes:
+        account: of the session's requests.
+        lost: the gateway died during the attempt.
+        kept_waiting: seconds at the attempt's end in which the provider sent no byte of an answer.
+    """
 
     account: Account
     lost: bool
     subscription: bool = False
     network: Reached | None = None
+    kept_waiting: float = 0.0
 
 
-def rule(reading: Reading, finished: Finished, delivery: Delivery | None, traffic: Traffic) -> Reading:
-    """The reading with the outcome that stands."""
-    if finished.cancelled:
-        return _with(reading, Outcome.CANCELLED, "interrupted by the user")
-    if Hit.LOST in finished.hits:
-        return _with(reading, Outcome.SANDBOX_ERROR, f"the box was lost: {finished.note}", retryable=True)
-    if delivery is not None and (fault := _fault(delivery, reading)):
-        return _with(reading, Outcome.DELIVERY_ERROR, fault)
-    return _of_gateway(reading, traffic) or _of_output(reading, finished) or _of_box(reading, finished)
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """All that an outcome is decided by."""
+
+    reading: Reading
+    finished: Finished
+    delivery: Delivery | None
+    traffic: Traffic
+    turns: int | None
+
+    @property
+    def began(self) -> bool:
+        """Whether the agent had its first turn: the model has answered, so the agent could act."""
+        return self.traffic.account.evidence.answers > 0
 
 
-def _fault(delivery: Delivery, reading: Reading) -> str | None:
-    """Why the trial does not measure its variant; one that ended early may have had no time to show it."""
-    if delivery.reason:
-        return delivery.reason
-    if reading.outcome is Outcome.COMPLETED and not delivery.proved:
-        return f"what the agent had is not proved: {'; '.join(delivery.unverified)}"
-    return None
+def rule(
+    reading: Reading, finished: Finished, delivery: Delivery | None, traffic: Traffic, turns: int | None = None
+) -> Reading:
+    """The reading with the outcome that stands: of the first rule that finds its evidence.
+
+    Args:
+        reading: what the agent's process says of itself.
+        finished: how the sandbox says that it ended.
+        delivery: what is proved of the treatment; None: there was nothing to prove.
+        traffic: what the gateway saw.
+        turns: the trial's limit of turns.
+    """
+    case = _Case(reading, finished, delivery, traffic, turns)
+    found = next((ruled for each in _RULES if (ruled := each(case)) is not None), None)
+    return _with_hits(reading, finished) if found is None else found
 
 
-def _of_gateway(reading: Reading, traffic: Traffic) -> Reading | None:
-    account = traffic.account
-    if traffic.lost:
-        return _with(reading, Outcome.PROVIDER_ERROR, "the model gateway died in the middle of it", retryable=True)
-    if account.unmatched:
-        return _with(reading, Outcome.PROVIDER_ERROR, f"{account.unmatched} requests are not in the recording")
-    spent = [error for error in account.errors if error.startswith("budget_exceeded")]
+def _cancelled(case: _Case) -> Reading | None:
+    return _with(case, Outcome.CANCELLED, "interrupted by the user") if case.finished.cancelled else None
+
+
+def _box(case: _Case) -> Reading | None:
+    if Hit.LOST not in case.finished.hits:
+        return None
+    return _with(case, Outcome.SANDBOX_ERROR, f"the box was lost: {case.finished.note}", retryable=True)
+
+
+def _delivery(case: _Case) -> Reading | None:
+    """A treatment that the model was not sent; what only the agent's output tells counts until the first turn."""
+    delivery = case.delivery
+    if delivery is None:
+        return None
+    fault = delivery.reason or ("" if case.began else delivery.claims)
+    if not fault and not case.began and case.reading.outcome is Outcome.COMPLETED and not delivery.proved:
+        fault = f"what the agent had is not proved: {'; '.join(delivery.unverified)}"
+    return _with(case, Outcome.DELIVERY_ERROR, fault) if fault else None
+
+
+def _gateway(case: _Case) -> Reading | None:
+    if not case.traffic.lost:
+        return None
+    return _with(case, Outcome.PROVIDER_ERROR, "the model gateway died in the middle of it", retryable=True)
+
+
+def _recording(case: _Case) -> Reading | None:
+    unmatched = case.traffic.account.unmatched
+    return _with(case, Outcome.PROVIDER_ERROR, f"{unmatched} requests are not in the recording") if unmatched else None
+
+
+def _budget(case: _Case) -> Reading | None:
+    """A trial's own budget measures the agent; that others have spent the experiment's does not."""
+    spent = [error for error in case.traffic.account.errors if error.startswith("budget_exceeded")]
     if not spent:
         return None
-    # A trial's own budget measures the agent; that others have spent the experiment's does not.
     own = any(error.startswith("budget_exceeded:trial") for error in spent)
     outcome = Outcome.BUDGET_EXCEEDED if own else Outcome.CANCELLED
-    return _with(reading, outcome, f"refused before the request: {', '.join(spent)}")
+    return _with(case, outcome, f"refused before the request: {', '.join(spent)}")
 
 
-def _of_output(reading: Reading, finished: Finished) -> Reading | None:
-    """An output at its limit ends a trial, whose words are cut; one that ended well before that stays as it is."""
-    if Hit.OUTPUT not in finished.hits or reading.outcome is Outcome.COMPLETED or not reading.outcome.measures_agent:
+def _provider(case: _Case) -> Reading | None:
+    """The provider failed all tries of a request, and no later one was answered, so that the agent could not go on."""
+    evidence = case.traffic.account.evidence
+    if evidence.fault is None or case.reading.outcome not in _CUT_SHORT:
         return None
-    return _with(reading, Outcome.BUDGET_EXCEEDED, f"output: it {_LIMITS[Hit.OUTPUT]}")
+    reason = f"the provider failed a request for good ({evidence.fault}); {case.reading.reason}"
+    return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=not evidence.is_lasting)
 
 
-def _of_box(reading: Reading, finished: Finished) -> Reading:
+def _silence(case: _Case) -> Reading | None:
+    """The provider sent nothing for much of the trial's time, until its end."""
+    seconds = case.traffic.kept_waiting
+    if not case.finished.timed_out or seconds < min(_WAIT_SHARE * case.finished.seconds, _WAIT_SECONDS):
+        return None
+    reason = f"{case.reading.reason}, when a request had been without an answer for {seconds:.0f} s"
+    return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=True)
+
+
+def _claim(case: _Case) -> Reading | None:
+    """After its first turn, an agent's own word does not excuse it."""
+    if not case.began or case.reading.outcome.measures_agent:
+        return None
+    return _with(case, Outcome.AGENT_ERROR, f"{case.reading.reason}; but the model had answered the agent")
+
+
+def _turns(case: _Case) -> Reading | None:
+    """The limit of turns was reached and the agent was not done, whatever the transcript says."""
+    account = case.traffic.account
+    is_reached = case.turns is not None and account.turns >= case.turns and account.evidence.wants_tool
+    if not is_reached or case.reading.outcome is not Outcome.COMPLETED:
+        return None
+    return _with(case, Outcome.BUDGET_EXCEEDED, f"the last of {case.turns} turns asked for a tool (limits.turns)")
+
+
+def _output(case: _Case) -> Reading | None:
+    """An output at its limit ends a trial, whose words are cut; one that ended well before that stays as it is."""
+    if Hit.OUTPUT not in case.finished.hits or case.reading.outcome is Outcome.COMPLETED:
+        return None
+    return _with(case, Outcome.BUDGET_EXCEEDED, f"output: it {_LIMITS[Hit.OUTPUT]}")
+
+
+_RULES: Final[tuple[Callable[[_Case], Reading | None], ...]] = (
+    _cancelled, _box, _delivery, _gateway, _recording, _budget, _provider, _silence, _output, _claim, _turns,
+)  # fmt: skip
+
+
+def _with_hits(reading: Reading, finished: Finished) -> Reading:
     """What the agent ran into; where it went on nevertheless, and ended well, it only stands in the reason."""
     hits = "; ".join(words for hit, words in _LIMITS.items() if hit in finished.hits)
     note = finished.note[:_NOTE_CHARACTERS]
@@ -96,5 +177,5 @@ def _of_box(reading: Reading, finished: Finished) -> Reading:
     return replace(reading, reason="; ".join(both))
 
 
-def _with(reading: Reading, outcome: Outcome, reason: str, *, retryable: bool = False) -> Reading:
-    return replace(reading, outcome=outcome, reason=reason, retryable=retryable)
+def _with(case: _Case, outcome: Outcome, reason: str, *, retryable: bool = False) -> Reading:
+    return replace(case.reading, outcome=outcome, reason=reason, retryable=retryable)

@@ -71,6 +71,7 @@ def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...], socket: Pa
         role_usd=experiment.role_budget_usd.by_role(),
         spent_usd=spent_usd(journey.folder),
         rate_limit_seconds=experiment.limits.rate_limit_seconds,
+        retries=experiment.limits.provider_retries,
         hidden=secrets,
         record=tape.record,
         replay=tape.replay,

@@ -145,7 +145,11 @@ def _about_trial(journey: Journey, judged: Tried, times: int) -> Examine:
         return lambda _, __: ()
     blind = exhibit(answer, journey.ground(cell.scenario), journey.bench(cell.scenario), made.checks)
     shown = render(blind, journey.court.wording).digest
-    first = {one.judge: one for one in made.answers if one.prompt_digest == shown and one.error is None}
+    first = {
+        one.judge: one
+        for one in made.answers
+        if one.prompt_digest == shown and one.error is None and not one.diff_alone
+    }
     return lambda asked, judge: (repeat(asked, judge, blind, times, first.get(judge.model)),)
 
 

@@ -4,7 +4,7 @@ import datetime
 import time
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Literal
+from typing import Final, Literal
 
 from scylla_gha.gateway.lanes import Channel
 from scylla_gha.gateway.ledger import Refusal, Reservation
@@ -13,10 +13,19 @@ from scylla_gha.gateway.request import Question
 from scylla_gha.model.pricing import Price
 from scylla_gha.model.traffic import Answered, Asked, Tokens
 
+_FAULT_CHARACTERS: Final = 60
+
 
 @dataclass
 class Entry:
-    """One request's entry. `excess`: why it is one request too many. `is_free`: nobody can have charged for it."""
+    """One request's entry.
+
+    Attributes:
+        excess: why it is one request too many.
+        is_free: nobody can have charged for it.
+        is_lost: an earlier try may have been charged, and nobody knows how much.
+        fault: how the provider failed it for good.
+    """
 
     channel: Channel
     number: int
@@ -28,6 +37,10 @@ class Entry:
     is_free: bool = False
     status: int | None = None
     error: str | None = None
+    met: list[str] = field(default_factory=list)
+    fault: str | None = None
+    is_crowded: bool = False
+    is_lost: bool = False
     retries: int = 0
     waited: float = 0.0
     reservation: Reservation | None = None
@@ -52,6 +65,7 @@ class Entry:
             unadjusted=question.unadjusted,
             counting=question.counting,
             turn=turn,
+            streamed=question.streamed,
         )
         channel.journal.write(asked)
         return cls(channel, number, price, "replay" if channel.tape else "live", question.counting,
@@ -61,6 +75,8 @@ class Entry:
         """It is asked (again) now; times count from here."""
         self._sent_at = time.monotonic()
         self._first_byte = None
+        self.status = self.error = None
+        self.meter = Meter(streamed=False)
 
     def answered(self, status: int, *, streamed: bool) -> None:
         """The head of an answer is there."""
@@ -85,6 +101,12 @@ class Entry:
         """There is no answer of the provider."""
         self.status, self.error, self.is_free = status, error, is_free
 
+    def ended(self, *, is_whole: bool, is_stalled: bool) -> None:
+        """The answer has ended; one that broke off is the provider's fault, unless its client stalled it."""
+        if not (is_stalled or (self.meter.complete if self.meter.streamed else is_whole)):
+            self.fault = self.fault or self.meter.error or "a cut answer"
+        self.close()
+
     def close(self) -> None:
         """Write the second line and settle what was reserved; once, however often it is called."""
         if self.is_over:
@@ -100,7 +122,11 @@ class Entry:
             complete=self.meter.complete,
             tokens=tokens,
             usd=usd,
+            stop_reason=self.meter.stop_reason,
             retries=self.retries,
+            met=tuple(self.met),
+            crowded=self.is_crowded,
+            fault=self._fault(),
             waited_seconds=round(self.waited, 6),
             first_byte_seconds=None if self._first_byte is None else round(self._first_byte, 6),
             seconds=round(time.monotonic() - self._sent_at, 6),
@@ -110,7 +136,18 @@ class Entry:
         if self.reservation is not None:
             self.reservation.settle(self.price.usd_at_most(tokens) if usd is None and tokens and self.price else usd)
 
+    def _fault(self) -> str | None:
+        """How the provider failed it: as noted, or as a begun answer says itself."""
+        if self.status is None or self.source == "refused":
+            return self.fault
+        kind = self.meter.error
+        if self.status >= HTTPStatus.BAD_REQUEST:
+            return f"{self.fault} {kind}"[:_FAULT_CHARACTERS] if self.fault and kind else self.fault
+        return self.fault or kind or ("a malformed answer" if self.meter.malformed else None)
+
     def _cost(self) -> tuple[Tokens | None, float | None]:
+        if self.is_lost:
+            return self.meter.tokens, None
         if self.counting or self.is_free:
             return Tokens(), 0.0
         tokens = self.meter.tokens

@@ -4,8 +4,11 @@ The journal has the answer before the client has its end, so nobody can read an 
 the client goes away, the answer is read to its end all the same: it is paid for, and only its end tells how much.
 """
 
+import asyncio
 import contextlib
+import random
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -17,6 +20,7 @@ from yarl import URL
 from scylla_gha.gateway.bearer import Bearer
 from scylla_gha.gateway.cassette import Take, Tape, events, is_stream, neutral
 from scylla_gha.gateway.entry import Entry
+from scylla_gha.gateway.evidence import UNREACHABLE, fault_of, is_passing
 from scylla_gha.gateway.journal import UNMATCHED
 from scylla_gha.gateway.lanes import Channel
 from scylla_gha.gateway.ledger import Ledger, Refusal
@@ -27,6 +31,8 @@ from scylla_gha.gateway.wire import Answer, downward, failure, upward
 from scylla_gha.redaction.redactor import Redactor
 
 _LONGEST_ERROR: Final = 1024 * 1024
+_LONGEST_PAUSE: Final = 8.0  # seconds, between two tries
+_STALL_SECONDS: Final = 5.0  # a client that takes so much longer may itself be why an answer was cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +97,63 @@ class Flight:
         for part in events(body) if take.streamed else [body]:
             self.entry.feed(part)
             await answer.write(part)
+        if take.status >= HTTPStatus.BAD_REQUEST:
+            self.entry.fault = fault_of(take.status)
         return await self._finish(answer, is_whole=True)
 
     async def _ask(self) -> web.StreamResponse:
-        """Ask until the answer is no rate limit, or the patience is at its end."""
+        """Ask until there is an answer, or the provider has failed all tries, or the patience is at its end."""
         last: web.Response | None = None
+        pauses = self._pauses()
         while leave := await self._enter():
             self.entry.retries += last is not None
             self.entry.sent()
             try:
                 upstream = await self._send(leave)
             except aiohttp.ClientError as error:
-                return self._unreached(error)
-            async with upstream:
-                again = await self._limiter.leave(upstream.status, upstream.headers, leave)
-                if upstream.status < HTTPStatus.BAD_REQUEST:
-                    return await self._pass_on(upstream)
-                last = await self._failed(upstream)
-            if not again or _is_gone(self.request):
+                last, is_limit = self._unreached(error), False
+            else:
+                async with upstream:
+                    is_limit = await self._limiter.leave(upstream.status, upstream.headers, leave)
+                    if upstream.status < HTTPStatus.BAD_REQUEST:
+                        return await self._pass_on(upstream)
+                    last = await self._failed(upstream)
+            self._note()
+            if _is_gone(self.request) or not (is_limit or await self._pause(pauses)):
                 break
         if last is None:
             return self._too_long()
-        self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
+        self._end_failed(last)
         return last
+
+    def _note(self) -> None:
+        """Note what a try met."""
+        status = self.entry.status
+        self.entry.met.append(UNREACHABLE if status is None else str(status))
+        if status == HTTPStatus.TOO_MANY_REQUESTS and len(self.channel.flights) > 1:
+            self.entry.is_crowded = True
+
+    def _pauses(self) -> Iterator[float]:
+        """Seconds before each further try after a failure that is no rate limit."""
+        settings = self.desk.settings
+        for number in range(settings.retries):
+            jitter = random.uniform(0.75, 1.25)  # noqa: S311 it only spreads requests
+            yield min(settings.retry_seconds * 2**number, _LONGEST_PAUSE) * jitter
+
+    async def _pause(self, pauses: Iterator[float]) -> bool:
+        """Pause before the next try; False where there is none: the request is at fault, or no try is left."""
+        seconds = next(pauses, None) if is_passing(self.entry.status) else None
+        if seconds is not None:
+            await asyncio.sleep(seconds)
+        return seconds is not None
+
+    def _end_failed(self, last: web.Response) -> None:
+        """Note the fault of a provider that the client waited for in vain, and keep its answer for a replay."""
+        status = self.entry.status
+        if not _is_gone(self.request):
+            self.entry.fault = fault_of(status)
+        if status is not None:
+            self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
 
     @property
     def _limiter(self) -> Limiter:
@@ -122,9 +162,10 @@ class Flight:
     async def _enter(self) -> Pass | None:
         began = time.monotonic()
         patience = self.desk.settings.rate_limit_seconds - self.entry.waited
-        leave = await self._limiter.enter(patience, self.channel.lane.session)
-        self.entry.waited += time.monotonic() - began
-        return leave
+        try:
+            return await self._limiter.enter(patience, self.channel.lane.session)
+        finally:
+            self.entry.waited += time.monotonic() - began
 
     async def _send(self, leave: Pass) -> aiohttp.ClientResponse:
         url = URL(self.desk.settings.upstream.rstrip("/") + self.request.raw_path, encoded=True)
@@ -142,21 +183,23 @@ class Flight:
         self.entry.answered(upstream.status, streamed=is_stream(content_type))
         answer = Answer(self.request, upstream.status, downward(upstream.headers))
         kept: list[bytes] = []
-        is_whole = False
+        is_whole, stalled = False, 0.0
         with contextlib.suppress(aiohttp.ClientError):
             async for chunk in upstream.content.iter_any():
                 self.entry.feed(chunk)
                 if self.channel.recorder is not None:
                     kept.append(chunk)  # only a recording needs an answer in one piece
+                began = time.monotonic()
                 await answer.write(chunk)
+                stalled += time.monotonic() - began
             is_whole = True
         if is_whole or self.entry.meter.streamed:
             self._record(upstream.status, content_type, b"".join(kept))
-        return await self._finish(answer, is_whole=is_whole)
+        return await self._finish(answer, is_whole=is_whole, is_stalled=stalled > _STALL_SECONDS)
 
-    async def _finish(self, answer: Answer, *, is_whole: bool) -> web.StreamResponse:
+    async def _finish(self, answer: Answer, *, is_whole: bool, is_stalled: bool = False) -> web.StreamResponse:
         meter = self.entry.meter
-        self.entry.close()
+        self.entry.ended(is_whole=is_whole, is_stalled=is_stalled)
         if meter.streamed:
             is_whole = is_whole and (meter.complete or meter.error is not None)
         if not is_whole:
@@ -175,12 +218,15 @@ class Flight:
 
     def _unreached(self, error: aiohttp.ClientError) -> web.Response:
         """No answer at all: nothing was sent where the connection failed; else nobody knows what it cost."""
-        self.entry.fail(None, "unreachable", is_free=isinstance(error, aiohttp.ClientConnectorError))
+        is_free = isinstance(error, aiohttp.ClientConnectorError)
+        self.entry.is_lost |= not is_free
+        self.entry.fail(None, UNREACHABLE, is_free=is_free)
         message = f"scylla-gha: {self.desk.settings.upstream} cannot be reached: {error}"
         return failure(HTTPStatus.BAD_GATEWAY, "api_error", message)
 
     def _too_long(self) -> web.Response:
         self.entry.refuse(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error")
+        self.entry.fault = fault_of(HTTPStatus.TOO_MANY_REQUESTS)
         seconds = self.desk.settings.rate_limit_seconds
         message = f"scylla-gha: the provider's rate limit lasts longer than {seconds:g} s (rate_limit_seconds)"
         return failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", message)

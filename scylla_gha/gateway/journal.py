@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, TypeAdapter
 
+from scylla_gha.gateway.evidence import Evidence, evidence_of, is_whole
 from scylla_gha.model.record import Record
 from scylla_gha.model.traffic import Answered, Asked, Component, Tokens
 from scylla_gha.model.trial import NO_USAGE, Usage
@@ -48,6 +49,7 @@ class Account(Record):
     errors: dict[str, int] = Field(default_factory=dict, description="by type")
     adjusted: Annotated[tuple[str, ...], Field(description="settings that were put into at least one request")] = ()
     unadjusted: Annotated[tuple[str, ...], Field(description="settings that at least one request went without")] = ()
+    evidence: Evidence = Evidence()
 
 
 class Journal:
@@ -94,7 +96,9 @@ def account_of(records: Iterable[Asked | Answered]) -> Account:
     first = [each.first_byte_seconds or 0.0 for each in began]
     return Account(
         requests=len(paid),
-        turns=len({each.turn for each in paid if each.turn and _is_fine(answers.get(each.number))}),
+        turns=len(
+            {each.turn for each in paid if each.turn and (answer := answers.get(each.number)) and is_whole(answer)}
+        ),
         last_number=max(asked, default=0),
         unanswered=sum(1 for number in asked if number not in answers),
         retries=_asked_again(list(asked.values()), answers) + sum(each.retries for each in answers.values()),
@@ -111,6 +115,7 @@ def account_of(records: Iterable[Asked | Answered]) -> Account:
         errors=dict(Counter(each.error for each in answers.values() if each.error)),
         adjusted=tuple(sorted({name for each in paid for name in each.adjusted})),
         unadjusted=tuple(sorted({name for each in paid for name in each.unadjusted})),
+        evidence=evidence_of(paid, [each for each in records if isinstance(each, Answered)]),
     )
 
 
@@ -120,12 +125,9 @@ def _asked_again(asked: list[Asked], answers: dict[int, Answered]) -> int:
     again = 0
     for each in asked:
         again += each.digest in failed
-        (failed.discard if _is_fine(answers.get(each.number)) else failed.add)(each.digest)
+        fine = (answer := answers.get(each.number)) is not None and is_whole(answer)
+        (failed.discard if fine else failed.add)(each.digest)
     return again
-
-
-def _is_fine(answer: Answered | None) -> bool:
-    return answer is not None and answer.complete and answer.error is None
 
 
 def _between(asked: list[Asked], answers: dict[int, Answered]) -> float | None:
@@ -141,7 +143,7 @@ def _between(asked: list[Asked], answers: dict[int, Answered]) -> float | None:
         total += max(0.0, start - free) if fine else 0.0
         end = start + answer.waited_seconds + answer.seconds if answer else math.inf
         if math.isinf(free) or end >= free:
-            free, fine = end, _is_fine(answer)
+            free, fine = end, answer is not None and is_whole(answer)
     return total
 
 

@@ -17,13 +17,18 @@ _SKIPPED: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "con
 
 @dataclass
 class Meter:
-    """Reads one answer. `complete` is False where the stream ended before its last event."""
+    """Reads one answer. `complete` is False where the stream ended before its last event.
+
+    `malformed`: an event, or an answer in one piece, is not a JSON object.
+    """
 
     streamed: bool
     usage: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     complete: bool = False
     counted: bool = False
+    malformed: bool = False
+    stop_reason: str | None = None
     _rest: bytearray = field(default_factory=bytearray)
     _overlong: bool = False
 
@@ -41,7 +46,9 @@ class Meter:
     def end(self) -> None:
         """The answer is over."""
         if not self.streamed and not self._overlong:
-            self._whole(_object(bytes(self._rest)))
+            answer = _object(bytes(self._rest))
+            self.malformed = not answer
+            self._whole(answer)
         self._rest.clear()
 
     @property
@@ -67,7 +74,9 @@ class Meter:
             if self._overlong:
                 self._overlong = False  # the end of a line whose beginning was dropped
             elif line.startswith(b"data:") and not line.startswith(_SKIPPED):
-                self._event(_object(bytes(line[5:])))
+                event = _object(bytes(line[5:]))
+                self.malformed |= not event
+                self._event(event)
 
     def _event(self, event: dict[str, Any]) -> None:
         match event.get("type"):
@@ -75,6 +84,7 @@ class Meter:
                 self._update(_part(event, "message").get("usage"))
             case "message_delta":
                 self.counted |= "output_tokens" in _part(event, "usage")  # until then it is the count at the start
+                self._stopped(_part(event, "delta"))
                 self._update(event.get("usage"))
             case "message_stop":
                 self.complete = True
@@ -88,8 +98,13 @@ class Meter:
             self.error = str(_part(answer, "error").get("type"))
         else:
             self._update(answer.get("usage"))
+            self._stopped(answer)
             self.complete = bool(answer)
             self.counted = "output_tokens" in self.usage
+
+    def _stopped(self, part: dict[str, Any]) -> None:
+        reason = part.get("stop_reason")
+        self.stop_reason = reason if isinstance(reason, str) else self.stop_reason
 
     def _update(self, usage: object) -> None:
         if isinstance(usage, dict):

@@ -40,6 +40,10 @@ class Settings(Record):
         Path | None, Field(description="a Unix socket to serve on as well; its folder has to be the harness's alone")
     ] = None
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
+    retries: Annotated[int, Field(ge=0, description="how often it asks again after a 5xx, or without a connection")] = 3
+    retry_seconds: Annotated[float, Field(ge=0, description="the first pause before that; each later one doubles")] = (
+        0.5
+    )
     drain_seconds: Annotated[
         float, Field(ge=0, description="how long an answer whose client is gone may take to tell its cost")
     ] = 15

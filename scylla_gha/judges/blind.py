@@ -6,15 +6,16 @@ or made a program print, is between fences (`fence`); outside of them stand only
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.judges.excerpt import excerpt
+from scylla_gha.judges.excerpt import DIFF_CHARS, Excerpt, excerpt, listed
 from scylla_gha.judges.fence import fenced, tag_of
+from scylla_gha.judges.relevance import NOTHING, Named, named_by
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.record import digest
 from scylla_gha.model.rubric import Item, Rubric
@@ -23,8 +24,9 @@ from scylla_gha.model.visible import head_and_tail, visible
 
 _FIELDS: Final = ("task", "items", "steps", "checks", "told", "evidence", "again", "tag")
 _MESSAGE_CHARS: Final = 10_000
-_TREE_ENTRIES: Final = 600
+_TREE_CHARS: Final = 20_000
 _CHECK_CHARS: Final = 1_500
+_ALONE_CHARS: Final = 50_000  # of a diff alone: its tokens fit, though each character were three
 _VOLATILE: Final = (  # differs from one run of a check to the next, and says nothing about the work
     (re.compile(r"(?<![^\s'\":=(])/[^\s'\":=(]{0,300}?\d{1,10}-[a-z0-9_]{8}(?=/)"), ""),  # scratch folders
     (re.compile(r"\b\d+\.\d+ ?(?=(?:s|ms|seconds)\b)"), "N "),
@@ -51,6 +53,8 @@ class BlindInput:
     steps: tuple[str, ...]
     conditions: tuple[tuple[str, str], ...]  # id and sentence of each checkpoint
     evidence: Evidence
+    named: Named = NOTHING  # files that are shown first
+    diff_alone: bool = False  # of the evidence nothing else is shown, and less of the diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,13 @@ def wording_in(folder: Path) -> Wording:
     return Wording(system, rest, int(found[1]))
 
 
-def blind_input(task: str, scenario: Scenario, rubric: Rubric, evidence: Evidence) -> BlindInput:
-    """Choose what the judges are asked: items without checks that apply, and the steps that hang on them."""
+def blind_input(
+    task: str, scenario: Scenario, rubric: Rubric, evidence: Evidence, checks: Iterable[str] = ()
+) -> BlindInput:
+    """Choose what the judges are asked: items without checks that apply, and the steps that hang on them.
+
+    The texts of the hidden `checks` are not shown; the files that they name come first.
+    """
     holds = {check.id: check.holds for check in evidence.checks}
     items = tuple(item for item in rubric.items if not item.checks and holds.get(item.applies_if or "", True))
     asked = {item.id for item in items}
@@ -123,6 +132,7 @@ def blind_input(task: str, scenario: Scenario, rubric: Rubric, evidence: Evidenc
         steps=tuple(step.step for step in scenario.progress if step.item in asked),
         conditions=tuple((point.id, point.what) for point in scenario.checkpoints),
         evidence=evidence,
+        named=named_by(task, scenario, rubric, checks),
     )
 
 
@@ -141,14 +151,9 @@ def render(blind: BlindInput, wording: Wording, again: tuple[str, ...] = ()) -> 
         wording: the texts around it.
         again: why each item is asked again, in the harness's own words.
     """
-    shown = excerpt(blind.evidence.diff)
-    pieces = {
-        "changed files": shown.listing,
-        "diff": shown.text,
-        "workspace tree": _tree(blind.evidence.tree),
-        "output of the checks": _outputs(blind.evidence.checks),
-        "final message": _message(blind.evidence.final_message),
-    }
+    room = _ALONE_CHARS if blind.diff_alone else DIFF_CHARS
+    shown = excerpt(blind.evidence.diff, room, blind.named.rank)
+    pieces = {"diff": shown.text} if blind.diff_alone else _pieces(blind, shown)
     tag = tag_of(pieces.values())
     user = Template(wording.template).substitute(
         task=fenced(blind.task, "task", "task"),
@@ -163,6 +168,18 @@ def render(blind: BlindInput, wording: Wording, again: tuple[str, ...] = ()) -> 
     return Prompt(wording.system, user, shown.cut)
 
 
+def _pieces(blind: BlindInput, shown: Excerpt) -> dict[str, str]:
+    evidence = blind.evidence
+    tree = sorted(evidence.tree, key=lambda path: blind.named.rank(path, path in shown.new))
+    return {
+        "changed files": shown.listing,
+        "diff": shown.text,
+        "workspace tree": _tree(tree),
+        "output of the checks": _outputs(evidence.checks),
+        "final message": _message(evidence.final_message),
+    }
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
@@ -170,10 +187,9 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read: {error}; it is a part of the judges' prompt") from None
 
 
-def _tree(paths: tuple[str, ...]) -> str:
-    more = len(paths) - _TREE_ENTRIES
-    rows = [visible(path.replace("\n", "\\n")) for path in paths[:_TREE_ENTRIES]]
-    return "\n".join([*rows, *([f"[and {more} more]"] if more > 0 else [])]) or "(empty)"
+def _tree(paths: Sequence[str]) -> str:
+    rows = (visible(path.replace("\n", "\\n")) for path in paths)
+    return listed(rows, _TREE_CHARS, "files") or "(empty)"
 
 
 def _checks(blind: BlindInput) -> str:

@@ -10,7 +10,7 @@ from scylla_gha.gateway.journal import Account, account, account_of, read
 from scylla_gha.gateway.settings import Lane
 from scylla_gha.judges.blind import BlindInput, Wording, read_wording
 from scylla_gha.judges.consensus import Consensus, consensus
-from scylla_gha.judges.panel import Judge, Panel, ask_panel, panel_digest
+from scylla_gha.judges.panel import Judge, Panel, ask_alone, ask_panel, panel_digest
 from scylla_gha.judges.transport import sender
 from scylla_gha.model.experiment import Knobs
 from scylla_gha.model.panel import JudgeAnswer
@@ -26,6 +26,11 @@ class Heard:
     account: Account
     subscription: bool = False
 
+    @property
+    def was_reached(self) -> bool:
+        """Whether all judges had their say. What was rejected may be accepted later: credit was used up, perhaps."""
+        return bool(self.answers) and not any(one.lost in {"unreached", "rejected"} for one in self.answers)
+
 
 @dataclass(frozen=True, slots=True)
 class Court:
@@ -35,10 +40,16 @@ class Court:
     judges: tuple[Judge, ...]
     wording: Wording
 
-    def hear(self, cell: str, journal: Path, blind: BlindInput) -> Heard:
+    def hear(self, cell: str, journal: Path, blind: BlindInput, *, decided: bool = False) -> Heard:
         """Ask all judges about one trial; a judge that cannot be asked is missing, with its reason.
 
         The account is of this hearing alone: the journal may hold earlier ones of the same trial.
+
+        Args:
+            cell: of the trial.
+            journal: of the judges' requests.
+            blind: what they are shown.
+            decided: the verdict does not hang on them, so nobody is asked again with the diff alone.
 
         Raises:
             ToolError: the gateway does not start.
@@ -46,6 +57,8 @@ class Court:
         before = account(journal).last_number
         with self.sitting(Lane(cell=cell, role="judge", journal=journal)) as panel:
             answers = ask_panel(panel, blind)
+            if not decided and consensus(blind.items, answers).error:
+                answers = ask_alone(panel, blind, answers)
         new = account_of(line for line in read(journal) if line.number > before)
         return Heard(answers, consensus(blind.items, answers), new, self.gateway.is_subscription)
 

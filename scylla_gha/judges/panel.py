@@ -1,5 +1,7 @@
 """The panel: every judge gets the same prompt, and what cannot be read is asked again, item by item, twice at most.
 
+Who then still gives no verdict, though it was reached, may be asked once more with the diff alone (`ask_alone`).
+
 Judges are asked for JSON in plain text: newer models refuse a forced tool, and not every model takes a schema. A value
 that is missing after the last request stays missing; nothing here makes up a score.
 
@@ -12,7 +14,7 @@ agreed = consensus(blind.items, answers)
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +22,7 @@ from typing import Final
 from scylla_gha.judges.blind import BlindInput, Prompt, Wording, render
 from scylla_gha.judges.reply import Read, read_reply, unread
 from scylla_gha.judges.valued import missing
-from scylla_gha.model.panel import Flag, JudgeAnswer, JudgeScore
+from scylla_gha.model.panel import Flag, JudgeAnswer, JudgeScore, Lost
 from scylla_gha.model.record import digest
 from scylla_gha.model.rubric import Item
 
@@ -43,10 +45,16 @@ class Reply:
 
     text: str
     fault: str | None = None
+    refused: bool = False
 
 
 class JudgeFault(Exception):  # noqa: N818 it is what happened, and never leaves the panel
-    """A judge could not be asked: the provider, the gateway or the network failed."""
+    """A judge could not be asked: the provider, the gateway or the network failed; or what was sent is `rejected`."""
+
+    def __init__(self, message: str, *, rejected: bool = False) -> None:
+        """Tell what happened."""
+        super().__init__(message)
+        self.rejected = rejected
 
 
 Send = Callable[[Judge, Prompt], Reply]  # raises JudgeFault
@@ -72,6 +80,37 @@ def ask_panel(panel: Panel, blind: BlindInput) -> tuple[JudgeAnswer, ...]:
         return tuple(pool.map(lambda judge: ask(panel, judge, blind), panel.judges))
 
 
+def ask_alone(panel: Panel, blind: BlindInput, answers: Sequence[JudgeAnswer]) -> tuple[JudgeAnswer, ...]:
+    """Ask those judges again who were reached and left items out, and show them the diff alone.
+
+    Somebody may have written what a model will not read into any other part of the evidence.
+    """
+    with ThreadPoolExecutor(max_workers=max(1, len(panel.judges))) as pool:
+        pairs = zip(panel.judges, answers, strict=True)
+        return tuple(pool.map(lambda pair: _again(panel, pair[0], blind, pair[1]), pairs))
+
+
+def _again(panel: Panel, judge: Judge, blind: BlindInput, answer: JudgeAnswer) -> JudgeAnswer:
+    if answer.lost in {None, "unreached"}:
+        return answer
+    left = tuple(item for item in blind.items if answer.score(item.id) is None)
+    second = ask(panel, judge, dataclasses.replace(blind, items=left, diff_alone=True))
+    stands = tuple(score for score in answer.items if score.state != "missing")
+    by_id = {score.id: score for score in (*stands, *second.items)}
+    return second.model_copy(
+        update={
+            "items": tuple(by_id[item.id] for item in blind.items),
+            "excess": answer.excess or second.excess,
+            "steps": tuple(dict.fromkeys((*answer.steps, *second.steps))),
+            "retries": answer.retries + second.retries + 1,
+            "unknown": tuple(dict.fromkeys((*answer.unknown, *second.unknown))),
+            "flags": tuple(sorted({*answer.flags, *second.flags})),
+            "prompt_digest": answer.prompt_digest,
+            "diff_alone": True,
+        }
+    )
+
+
 def ask(panel: Panel, judge: Judge, blind: BlindInput) -> JudgeAnswer:
     """Ask one judge for all items, and again for those that could not be read.
 
@@ -89,10 +128,13 @@ def ask(panel: Panel, judge: Judge, blind: BlindInput) -> JudgeAnswer:
         try:
             reply = panel.send(judge, prompt)
         except JudgeFault as fault:
-            talk.fail(wanted, str(fault)[:_ERROR_CHARS])
+            talk.fail(wanted, str(fault)[:_ERROR_CHARS], "rejected" if fault.rejected else "unreached")
             break
         known = frozenset(talk.scores)
+        talk.lost = "refused" if reply.refused else "unreadable"
         talk.take(unread(reply.fault, wanted) if reply.fault else read_reply(reply.text, wanted, known, blind.steps))
+        if reply.refused:
+            break  # it would refuse the same again
     return talk.answer(judge, first, blind)
 
 
@@ -106,6 +148,7 @@ class _Talk:
     flags: frozenset[Flag] = frozenset()
     unknown: tuple[str, ...] = ()
     error: str | None = None
+    lost: Lost = "unreadable"  # why items are missing, if any is
 
     def faults(self, wanted: tuple[Item, ...]) -> tuple[str, ...]:
         """Why each item is asked again; the first time nothing."""
@@ -120,9 +163,9 @@ class _Talk:
         if self.heard is None and read.fault is None:
             self.heard = read
 
-    def fail(self, wanted: tuple[Item, ...], error: str) -> None:
+    def fail(self, wanted: tuple[Item, ...], error: str, lost: Lost) -> None:
         """The judge could not be asked; what it said before stands."""
-        self.error = error
+        self.error, self.lost = error, lost
         self.scores.update({item.id: missing(item.id, error) for item in wanted})
 
     def answer(self, judge: Judge, prompt: Prompt, blind: BlindInput) -> JudgeAnswer:
@@ -140,4 +183,5 @@ class _Talk:
             unknown=self.unknown,
             flags=tuple(sorted(self.flags | cut)),
             error=self.error or (f"{lost[0].id}: {lost[0].reason}" if lost else None),
+            lost=self.lost if lost else None,
         )

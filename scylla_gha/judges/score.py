@@ -142,8 +142,7 @@ def score_trial(
 ) -> Score:
     """The verdict on a trial that the agent completed; nobody calls it where the panel left an item unjudged."""
     number = total(score_categories(rubric, items))
-    failed = [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
-    broken = tuple(point.id for point in scenario.checkpoints if point.guard and not checks[point.id].holds)
+    failed = failed_checks(scenario, checks)
     enough = number is not None and round(number, _DIGITS) >= rubric.pass_threshold
     shown = "not scored" if number is None else f"score {round(number, 4):g}"
     why = f"{failed[0]} does not hold" if failed else f"{shown}, threshold {rubric.pass_threshold:g}"
@@ -153,5 +152,22 @@ def score_trial(
         passed=enough and not failed,
         why=why,
         progress=progress(scenario.progress, checks, items, panel) if changed else 0.0,
-        broken=broken,
+        broken=_broken(scenario, checks),
     )
+
+
+def failed_checks(scenario: Scenario, checks: Checks) -> list[str]:
+    """The required checks that do not hold: such a trial failed, whatever judges say of it."""
+    return [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
+
+
+def fail_unscored(scenario: Scenario, checks: Checks, items: tuple[ItemScore, ...], panel: Consensus) -> Score:
+    """The verdict on a trial that failed in any case, where the panel left items unjudged."""
+    why = "".join(f"{name} does not hold; " for name in failed_checks(scenario, checks)[:1])
+    steps = progress(scenario.progress, checks, items, panel)
+    return Score(score=None, grade=None, passed=False, why=f"{why}judges gave no score", progress=steps,
+                 broken=_broken(scenario, checks))  # fmt: skip
+
+
+def _broken(scenario: Scenario, checks: Checks) -> tuple[str, ...]:
+    return tuple(point.id for point in scenario.checkpoints if point.guard and not checks[point.id].holds)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from anthropic.types import RawMessageStreamEvent
 
 _ENDS: Final = ("end_turn", "stop_sequence")
+_REFUSED: Final = "refusal"
+_REJECTED: Final = (400, 413)  # of the request itself: for its content or its length, among others
 _CUT: Final = "the stream ended in the middle of the answer"
 _ERROR_CHARS: Final = 300
 
@@ -61,7 +63,8 @@ def _send(client: "Anthropic", judge: Judge, prompt: Prompt) -> Reply:
             extra_body=extra,
         )
     except anthropic.APIStatusError as error:
-        raise JudgeFault(f"{judge.model}: the provider answered {error.status_code}: {error.message}") from error
+        message = f"{judge.model}: the provider answered {error.status_code}: {error.message}"
+        raise JudgeFault(message, rejected=error.status_code in _REJECTED) from error
     except (anthropic.AnthropicError, httpx2.HTTPError) as error:
         raise JudgeFault(f"{judge.model}: {error}") from error
     # From here on an answer has begun: what breaks is a fault of this answer, and the judge may be asked again.
@@ -88,7 +91,7 @@ def _read(events: "Iterable[RawMessageStreamEvent]") -> Reply:
                 return Reply("".join(parts)[:REPLY_CHARS], f"the answer is longer than {REPLY_CHARS} characters")
         elif event.type == "message_delta":
             stop = event.delta.stop_reason
-    return Reply("".join(parts), _fault(stop))
+    return Reply("".join(parts), _fault(stop), refused=stop == _REFUSED)
 
 
 def _fault(stop: str | None) -> str | None:

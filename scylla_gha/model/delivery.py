@@ -67,18 +67,27 @@ class Observed(Record):
 
 
 class Delivery(Record):
-    """The proof of one attempt. `proved`: both sources say that nothing declared is missing, and nothing else there."""
+    """The proof of one attempt. `proved`: both sources say that nothing declared is missing, and nothing else there.
+
+    `missing` and `undeclared` rest on what the agent cannot have written; `claimed` on its own output alone.
+    """
 
     proved: bool
     seen: Annotated[tuple[Source, ...], Field(description="the sources that there were")] = ()
     missing: tuple[str, ...] = ()
     undeclared: tuple[str, ...] = ()
+    claimed: Annotated[tuple[str, ...], Field(description="shortfalls that only the agent's output tells")] = ()
     unverified: Annotated[tuple[str, ...], Field(description="what no source tells, and why")] = ()
     system_prompt_bytes: Annotated[int | None, Field(description="as the model was sent it; None: not seen")] = None
     tools: Annotated[int | None, Field(description="that the model was offered, of MCP servers included")] = None
 
     @property
     def reason(self) -> str:
-        """The faults in a sentence."""
+        """The faults in a sentence, claims left out."""
         parts = [("missing", self.missing), ("not declared", self.undeclared)]
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+
+    @property
+    def claims(self) -> str:
+        """The claimed faults in a sentence."""
+        return f"as its output says: {', '.join(self.claimed)}" if self.claimed else ""

@@ -36,6 +36,9 @@ class Limits(Record):
     diff_mb: Annotated[int, Field(gt=0, description="size of all files that the agent changed")] = 64
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     api_retries: Annotated[int, Field(ge=0, description="how often the agent CLI repeats a failed request")] = 4
+    provider_retries: Annotated[
+        int, Field(ge=0, description="how often the gateway asks again after a 5xx, or where no provider is reached")
+    ] = 3
     safety_net: Annotated[bool, Field(description="block the agent's destructive commands, in all arms alike")] = True
     memory_mb: Annotated[
         int, Field(ge=64, description="MiB of memory for a box's programs; in docker only, as the next three")
@@ -54,7 +57,8 @@ class Limits(Record):
 
         A limit that is not set leaves no trace there, nor does one that does not hold in the sandbox.
         """
-        without = {"free_disk_mb"} | {name for name in ("tokens", "requests") if getattr(self, name) is None}
+        unset = {name for name in ("tokens", "requests") if getattr(self, name) is None}
+        without = {"free_disk_mb", "provider_retries"} | unset
         return self.model_dump(mode="json", exclude=without | (set() if sandbox == "docker" else _OF_A_CONTAINER))
 
 

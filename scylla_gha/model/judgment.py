@@ -82,7 +82,10 @@ class Judgment(Record):
     cell: str
     key: str
     trial_key: str
-    error: Annotated[str | None, Field(description="why it could not be judged; never the agent's doing")] = None
+    error: Annotated[str | None, Field(description="why it could not be judged; judging is tried again")] = None
+    unjudged: Annotated[
+        str | None, Field(description="judges were reached and gave no verdict, though asked again; this is final")
+    ] = None
     checks: tuple[CheckResult, ...] = ()
     items: tuple[ItemScore, ...] = ()
     answers: Annotated[tuple[JudgeAnswer, ...], Field(description="each judge's own; empty: no panel was asked")] = ()
@@ -90,4 +93,6 @@ class Judgment(Record):
     unadjusted: Annotated[tuple[str, ...], Field(description="settings that some judges' requests went without")] = ()
     subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
     categories: tuple[CategoryScore, ...] = ()
-    result: Score | None = None
+    result: Annotated[Score | None, Field(description="also where a required check fails and judges gave no score")] = (
+        None
+    )

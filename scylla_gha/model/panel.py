@@ -15,6 +15,9 @@ Flag = Literal[
     "evidence_cut",
     "instruction_in_data",
 ]
+# Why a judge left items out: its model refused, its provider rejected what it was to be shown, it answered otherwise
+# than asked, or it could not be reached. What an agent wrote can bring about all but the last.
+Lost = Literal["refused", "rejected", "unreadable", "unreached"]
 Points = Annotated[float, Field(ge=0, description="of 1.0; a value is 1 less all of them, and never below 0")]
 
 # The deduction tiers of the paper, section 4.1; the last has no upper end.
@@ -67,6 +70,8 @@ class JudgeAnswer(Record):
     unknown: Annotated[tuple[str, ...], Field(description="ids of items that it made up; dropped")] = ()
     flags: tuple[Flag, ...] = ()
     error: str | None = None
+    lost: Annotated[Lost | None, Field(description="why items are missing; null: none is")] = None
+    diff_alone: Annotated[bool, Field(description="it was asked again, and shown nothing but the diff")] = False
 
     def score(self, item: str) -> JudgeScore | None:
         """What it said of an item; None where it said nothing that stands."""

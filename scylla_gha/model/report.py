@@ -27,6 +27,11 @@ class ArmSummary(Record):
     pass_rate: float | None
     pass_low: Annotated[float | None, Field(description="lower limit of the 95 % Wilson interval, repetitions pooled")]
     pass_high: float | None
+    unjudged: Annotated[int, Field(description="trials of the agent on which judging came to no verdict")] = 0
+    pass_bounds: Annotated[
+        tuple[float, float] | None,
+        Field(description="the rate that is shown, had all of those failed and had all passed; null: none or no rate"),
+    ] = None
     mean_score: float | None
     mean_progress: float | None
     grades: dict[str, int]

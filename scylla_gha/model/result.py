@@ -34,6 +34,9 @@ class Result(Record):
     reason: str
     measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]
     judged: bool
+    unjudged: Annotated[
+        str | None, Field(description="why judges who were reached gave no verdict; null: they did")
+    ] = None
     judging: Annotated[
         str | None, Field(description="digest of what judged it, the trial left out; null: not judged, or not known")
     ] = None
@@ -79,6 +82,9 @@ class Result(Record):
     failed_tool_calls: int | None
     blocked_calls: Annotated[int | None, Field(description="by the safety net; null: there was none")]
     unread_calls: Annotated[int | None, Field(description="that the safety net allowed without reading them whole")]
+    unguarded_calls: Annotated[
+        int | None, Field(description="that ran without an event of the safety net's hook; null: there was none")
+    ] = None
     network_refused: Annotated[
         int | None,
         Field(description="attempts at hosts that it may not reach, seen by the proxy; null: none"),

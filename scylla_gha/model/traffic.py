@@ -55,6 +55,7 @@ class Asked(Record):
     turn: Annotated[
         int | None, Field(description="of the main conversation, a repeated one the same; None: of another one")
     ] = None
+    streamed: Annotated[bool, Field(description="asked for an answer as a stream")] = True
 
 
 class Answered(Record):
@@ -68,7 +69,17 @@ class Answered(Record):
     complete: Annotated[bool, Field(description="the answer came to its end")]
     tokens: Tokens | None = None
     usd: Annotated[float | None, Field(description="None: unknown, by an unknown price or an answer that was cut")]
-    retries: Annotated[int, Field(description="how often the gateway itself asked again (rate limits)")] = 0
+    stop_reason: Annotated[str | None, Field(description="why the model stopped, as the provider says it")] = None
+    retries: Annotated[int, Field(description="how often the gateway itself asked again")] = 0
+    met: Annotated[
+        tuple[str, ...], Field(description="what each try met that failed: a status of HTTP, or `unreachable`")
+    ] = ()
+    crowded: Annotated[
+        bool, Field(description="it met a rate limit while other requests of its session were in flight")
+    ] = False
+    fault: Annotated[
+        str | None, Field(description="how the provider failed it for good: all tries, or a broken answer")
+    ] = None
     waited_seconds: Annotated[float, Field(description="for rate limits, before it was asked for the last time")] = 0.0
     first_byte_seconds: Annotated[float | None, Field(description="since it was asked for the last time")] = None
     seconds: Annotated[float, Field(description="since it was asked for the last time")]

@@ -110,6 +110,7 @@ class Watched(Record):
     calls: Annotated[int, Field(description="that it was asked about, those of sub-agents included")] = 0
     blocked: tuple[Blocked, ...] = ()
     unread: Annotated[int, Field(description="allowed, though they could not be read whole or the net had a fault")] = 0
+    unguarded: Annotated[int, Field(description="calls that ran without an event of its hook, as far as is told")] = 0
 
 
 class Attempt(Record):

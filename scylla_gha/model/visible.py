@@ -3,12 +3,21 @@
 import re
 from typing import Final
 
-# Whatever a person would not see or a terminal would obey: controls, bidirectional overrides, zero-width characters,
-# tag characters, lone surrogates, and the line ends that are not a newline.
-_HIDDEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
+# Default_Ignorable_Code_Point of Unicode 16.0 (DerivedCoreProperties.txt of 2024-05-31; 4,174 code points): what fonts
+# do not show, and models read. Variation selectors and joiners are among them, so an emoji made of several is shown in
+# its parts.
+_IGNORABLE: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+# And what a terminal would obey or nobody would see: controls, line ends that are no newline, the marks of an
+# annotation, lone surrogates.
+_HIDDEN: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\udfff{_IGNORABLE}]")
+
+
+def printable(text: str) -> str:
+    """The text without the characters that nobody sees, that break its line, or that steer what shows it."""
+    return "".join(character for character in _HIDDEN.sub("", text) if character.isprintable())
 
 
 def visible(text: str) -> str:

@@ -5,6 +5,7 @@ from scylla_gha.render.metrics import INFINITE, limits, value
 from scylla_gha.render.page import PASS, Page
 from scylla_gha.render.text import (
     UNDEFINED,
+    bounds,
     cost_of_pass,
     counts,
     grades,
@@ -33,7 +34,7 @@ def arm_row(page: Page, arm: ArmSummary, *, wide: bool = False) -> tuple[str, ..
     return (
         page.name(arm.arm),
         counts(arm.counts),
-        percent(arm.pass_rate) if rate is None else value(rate),
+        (percent(arm.pass_rate) if rate is None else value(rate)) + bounds(arm),
         interval(arm) if rate is None else limits(rate),
         number(arm.mean_score) if score is None else value(score),
         grades(arm),

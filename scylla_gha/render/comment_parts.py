@@ -16,7 +16,7 @@ from scylla_gha.render.notes import notes, told
 from scylla_gha.render.page import PASS, Page
 from scylla_gha.render.report_method import HEADLINE, POOLED
 from scylla_gha.render.report_scenarios import scenarios
-from scylla_gha.render.text import UNDEFINED, clipped, interval, percent, usd
+from scylla_gha.render.text import UNDEFINED, bounds, clipped, interval, percent, usd
 
 MOST_ROWS: Final = 10
 _MOST_CELLS: Final = 5
@@ -97,7 +97,8 @@ def _row(page: Page, one: Comparison, arm: ArmSummary | None, cost: Contrast | N
 def _rate(page: Page, arm: ArmSummary) -> tuple[str, str]:
     """The headline's pass rate and interval, as in the report."""
     found = page.measure(arm.arm, PASS)
-    return (percent(arm.pass_rate), interval(arm)) if found is None else (value(found), limits(found))
+    rate, between = (percent(arm.pass_rate), interval(arm)) if found is None else (value(found), limits(found))
+    return rate + bounds(arm), between
 
 
 def _evidence(page: Page, arm: str, facts: Facts) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scylla_gha.model.visible import printable
+
 if TYPE_CHECKING:
     from scylla_gha.model.report import ArmSummary, Counts, Report
 
@@ -13,7 +15,7 @@ _LEAST_SHOWN = 0.0001
 
 def plain(text: str) -> str:
     """`text` on one line, without the characters that steer a terminal, a log or the direction of writing."""
-    return "".join(character for character in " ".join(text.split()) if character.isprintable())
+    return printable(" ".join(text.split()))
 
 
 def clipped(text: str, most: int) -> str:
@@ -31,6 +33,14 @@ def interval(arm: "ArmSummary") -> str:
     if arm.pass_low is None or arm.pass_high is None:
         return UNDEFINED
     return f"[{100 * arm.pass_low:.0f}, {100 * arm.pass_high:.0f}]"
+
+
+def bounds(arm: "ArmSummary") -> str:
+    """In percent, what the pass rate could be if judging had come to a verdict on all trials; nothing where it did."""
+    if arm.pass_bounds is None:
+        return ""
+    low, high = arm.pass_bounds
+    return f" ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def number(value: float | None, digits: int = 2) -> str:

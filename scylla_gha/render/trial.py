@@ -89,7 +89,7 @@ def _verdict(dossier: Dossier, trial: Trial) -> Passage:
         return field("verdict", f"none: the stored judgment is of another trial; `scylla-gha judge "
                      f"{dossier.experiment}` judges this one", "yellow")  # fmt: skip
     if judgment.result is None:
-        return field("verdict", f"none: it could not be judged: {judgment.error}", "yellow")
+        return field("verdict", f"none: it could not be judged: {judgment.error or judgment.unjudged}", "yellow")
     result = judgment.result
     word, style = ("passed", "bold green") if result.passed else ("failed", "bold red")
     broken = f"; broken guards: {', '.join(result.broken)}" if result.broken else ""

@@ -4,6 +4,10 @@ What was declared is looked for in each source that tells of it: the CLI's own s
 the model. What the CLI brings by itself is known from an inventory, which is measured once per version. Without one,
 what was not declared can be told of MCP servers, plugins, explicit tools and replaced system prompts only; the rest is
 `unverified`. The agent's process writes the sources, so what is quoted of them is short.
+
+The first request is kept by the gateway before the model has answered, so the agent had no part in it. The start event
+stands in the agent's output: where the agent could rewrite that, it is believed as far as the first request agrees.
+The events of hooks come later, when the agent can write such lines itself: what they lack is a claim.
 """
 
 import hashlib
@@ -23,25 +27,36 @@ _UNKNOWN: Final = Inventory(agent="", version="", models=(), tools=(), skills=()
 _Kinds = tuple[tuple[str, Sequence[str], Sequence[str] | None], ...]
 
 
-def prove(declared: Declared, seen: Sequence[Observed], inventory: Inventory | None) -> Delivery:
+def prove(
+    declared: Declared, seen: Sequence[Observed], inventory: Inventory | None, *, is_out_of_reach: bool = True
+) -> Delivery:
     """Compare what was declared with what was seen.
 
     Args:
         declared: what the variant says.
         seen: what each source says.
         inventory: what the CLI brings by itself; None where it is not known for this version.
+        is_out_of_reach: the agent could not rewrite its own output.
     """
-    missing = dict.fromkeys(each for one in seen for each in _missing(declared, one, inventory))
+    request = next((one for one in seen if one.source == "first request"), None)
+    missing, undeclared, claimed = dict[str, None](), dict[str, None](), dict[str, None](_unguarded(declared, seen))
+    for one in seen:
+        is_fact = one is request or is_out_of_reach
+        lacks, more = _missing(declared, one, inventory), _undeclared(declared, one, inventory)
+        (missing if is_fact else claimed).update(dict.fromkeys(lacks))
+        for fault in more:
+            (undeclared if is_fact or fault in _named(request) else claimed)[fault] = None
     is_whole = {one.source for one in seen} >= ALWAYS_SEEN
-    missing |= dict.fromkeys(_untold(declared, seen)) if is_whole else {}
-    undeclared = dict.fromkeys(each for one in seen for each in _undeclared(declared, one, inventory))
+    if is_whole:
+        (missing if is_out_of_reach else claimed).update(dict.fromkeys(_untold(declared, seen)))
     prompts = [one.system_prompt for one in seen if one.system_prompt is not None]
     tools = [one for one in seen if one.source == "first request" and one.offered is not None]
     return Delivery(
-        proved=is_whole and not missing and not undeclared,
+        proved=is_whole and not (missing or undeclared or claimed),
         seen=tuple(one.source for one in seen),
         missing=_first(missing),
         undeclared=_first(undeclared),
+        claimed=_first(claimed),
         unverified=tuple(_unverified(declared, seen, inventory)),
         system_prompt_bytes=len(prompts[0].encode()) if prompts else None,
         tools=tools[0].offered if tools else None,
@@ -73,8 +88,6 @@ def _missing(declared: Declared, one: Observed, inventory: Inventory | None) -> 
     for kind, wanted, found in _kinds(declared, one):
         if found is not None:
             yield from (f"{kind} {name} ({one.source}{_remark(one, name)})" for name in wanted if name not in found)
-    if declared.safety_net and one.unguarded:
-        yield f"safety net ({one.source}): it was not asked about {', '.join(one.unguarded[:_NAMED])}"
     if one.system_prompt is not None:
         yield from _prompt_missing(declared, one.system_prompt, one.prompt_lines or (), inventory)
 
@@ -128,9 +141,26 @@ def _undeclared(declared: Declared, one: Observed, inventory: Inventory | None) 
         yield from (f"system prompt line {_short(line.strip())!r}" for line in strange)
 
 
+def _unguarded(declared: Declared, seen: Sequence[Observed]) -> Iterator[tuple[str, None]]:
+    """What the events of hooks lack, and those that there should be none of."""
+    for one in seen:
+        if declared.safety_net and one.unguarded:
+            yield f"safety net ({one.source}): it was not asked about {', '.join(one.unguarded[:_NAMED])}", None
+        if one.guarded and not declared.safety_net:
+            yield "a safety net that was not declared", None
+
+
+def _named(request: Observed | None) -> set[str]:
+    """What the first request names among other words, as faults name it."""
+    if request is None:
+        return set()
+    skills = request.skills or ()
+    plugins = (name.partition(":")[0] for name in skills if ":" in name)
+    kinds = (("skill", skills), ("plugin", plugins), ("sub-agent", request.agents or ()))
+    return {f"{kind} {_short(name)}" for kind, names in kinds for name in names}
+
+
 def _unasked(declared: Declared, one: Observed) -> Iterator[str]:
-    if one.guarded and not declared.safety_net:
-        yield "safety net"
     for path in one.instructions or ():
         if not any(path == place or path.startswith(f"{place}/") for place in declared.places):
             yield f"instructions of {path[:_LONGEST_PATH]}"

@@ -20,7 +20,7 @@ variants: [T0/00-empty]
 models: [claude-sonnet-5]
 repetitions: 1
 baseline: t0-00-empty.claude-code.claude-sonnet-5
-limits: {timeout_seconds: SECONDS, api_retries: 0, rate_limit_seconds: 1TURNS}
+limits: {timeout_seconds: SECONDS, api_retries: 0, provider_retries: 0, rate_limit_seconds: 1TURNS}
 retry: {attempts: 2, backoff_seconds: 0}
 """
 

@@ -1,6 +1,5 @@
 """Transcripts in the form of Claude Code 2.1.197, whole or made of single events."""
 
-import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,9 @@ from scylla_gha.agents.claude_session import Session
 from scylla_gha.proc import Finished
 
 DATA = Path(__file__).parent.parent / "unit" / "data" / "claude"
-TOOL_RESULT_AT = datetime.datetime(2026, 1, 2, 3, 4, 15, 250_000, datetime.UTC).timestamp()  # in the recorded ones
 Event = dict[str, Any]
 
 INIT: Event = {"type": "system", "subtype": "init", "claude_code_version": "2.1.197"}
-REQUESTING: Event = {"type": "system", "subtype": "status", "status": "requesting"}
 
 
 def result(**given: Any) -> Event:
@@ -69,10 +66,9 @@ def ended_with(
     code: int = 0,
     seconds: float = 10.0,
     limit: float = 60.0,
-    started_at: float = 0.0,
     *,
     timed_out: bool = False,
 ) -> Ended:
     """A process that left the transcript."""
     stderr = transcript.with_suffix(".stderr")
-    return Ended(Finished(code, seconds, timed_out), started_at, limit, transcript, stderr)
+    return Ended(Finished(code, seconds, timed_out), limit, transcript, stderr)

@@ -24,7 +24,7 @@ from tests.support.repository import CHECKPOINTS, make_repository, write_greet_e
 
 Answer = Say | Fail | Hang | Hangup
 ROOT = Path(__file__).parents[2]
-PATIENCE = {"rate_limit_seconds": 1.0}
+PATIENCE = {"rate_limit_seconds": 1.0, "provider_retries": 0}
 KEY = "sk-ant-api03-canary-0123456789-ABCDEFGHIJ"
 ARM = "t0-00-empty.claude-code.claude-sonnet-5"
 WRITE = Say("I write it.", "Bash", {"command": "printf '#!/bin/sh\\necho hello\\n' > greet.sh"})

@@ -70,7 +70,7 @@ class Host:
 
 @contextmanager
 def hosted(folder: Path, upstream: str = "http://127.0.0.1:9", **more: Any) -> Iterator[Host]:
-    settings = Settings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, **more})
+    settings = Settings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
     with Gateway.start(settings) as gateway:
         yield Host(gateway, folder)
 

@@ -19,7 +19,7 @@ def agent(request: pytest.FixtureRequest) -> Agent:
 def ended(folder: Path, stderr: str = "", stdout: str = "", how: Finished = WELL) -> Ended:
     (folder / "out").write_text(stdout)
     (folder / "err").write_text(stderr)
-    return Ended(how, 0.0, 5.0, folder / "out", folder / "err")
+    return Ended(how, 5.0, folder / "out", folder / "err")
 
 
 def test_a_built_in_agent_needs_nothing_and_costs_nothing(agent: Agent, tmp_path: Path) -> None:

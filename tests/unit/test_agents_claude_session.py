@@ -11,8 +11,6 @@ from scylla_gha.model.trial import Step, ToolCall, Trajectory
 from tests.support.claude import (
     DATA,
     INIT,
-    REQUESTING,
-    TOOL_RESULT_AT,
     Event,
     ended_with,
     read_events,
@@ -49,36 +47,27 @@ def test_a_recorded_session_is_its_conversation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "waiting", "retrying", "error", "refused"),
+    ("name", "error", "refused"),
     [
-        ("ok", False, None, None, False),
-        ("hang", True, None, None, False),
-        ("in-a-message", False, None, None, False),
-        ("retrying", True, "529 overloaded", None, False),
-        ("401", False, "401 authentication_failed", "authentication_failed", False),
-        ("429", False, "429 rate_limit", "rate_limit", False),
-        ("529", False, "529 overloaded", "server_error", False),
-        ("empty-answer", False, None, "unknown", False),
-        ("refusal", False, None, "invalid_request", True),
+        ("ok", None, False),
+        ("hang", None, False),
+        ("retrying", None, False),
+        ("401", "authentication_failed", False),
+        ("429", "rate_limit", False),
+        ("529", "server_error", False),
+        ("empty-answer", "unknown", False),
+        ("refusal", "invalid_request", True),
     ],
 )
-def test_how_recorded_sessions_stand_at_their_end(
-    name: str, waiting: bool, retrying: str | None, error: str | None, refused: bool
-) -> None:
+def test_how_recorded_sessions_stand_at_their_end(name: str, error: str | None, refused: bool) -> None:
     session = recorded(name)
-    found = (session.waiting, session.retrying, session.error, session.refused)
-    assert found == (waiting, retrying, error, refused)
+    assert (session.error, session.refused) == (error, refused)
 
 
 def test_what_the_cli_says_itself_is_no_turn_of_the_model() -> None:
     session = recorded("401")
     assert session.turns == 0
     assert [step.text for step in session.trajectory.steps] == ["Failed to authenticate. API Error: 401 scripted 401"]
-
-
-def test_the_last_sign_of_life_is_the_last_timestamp() -> None:
-    assert recorded("hang").last_seen == TOOL_RESULT_AT
-    assert recorded("401").last_seen is None
 
 
 def test_a_message_that_was_not_streamed_is_a_turn_all_the_same(tmp_path: Path) -> None:
@@ -181,14 +170,6 @@ def test_events_of_unknown_form_are_passed_over(tmp_path: Path, event: Event) ->
 
 def test_an_init_without_a_version_is_a_start_all_the_same(tmp_path: Path) -> None:
     assert read_events(tmp_path, {"type": "system", "subtype": "init"}).version == "unknown"
-
-
-def test_an_answer_ends_the_waiting_and_the_repeating(tmp_path: Path) -> None:
-    retry = {"type": "system", "subtype": "api_retry", "error_status": 529, "error": "overloaded"}
-    before = read_events(tmp_path, INIT, REQUESTING, retry)
-    assert (before.waiting, before.retrying) == (True, "529 overloaded")
-    after = read_events(tmp_path, INIT, REQUESTING, retry, *streamed("m"))
-    assert (after.waiting, after.retrying) == (False, None)
 
 
 @pytest.mark.parametrize("levels", [50, 90, 100, 400, 900, 1010, 2000])

@@ -134,6 +134,16 @@ def test_a_judgment_that_came_to_no_verdict_is_no_score(folder: RunFolder, libra
     assert (row.outcome, row.reason, row.score) == ("judge_error", "unjudged: Q1", None)
 
 
+def test_a_failed_check_counts_without_judges_and_a_passed_one_is_unjudged(folder: RunFolder, library: Library) -> None:
+    failed = make_score(score=None, grade=None, passed=False, why="greets does not hold; judges gave no score")
+    row = row_of(folder, library, make_trial(CELL), make_judgment(CELL, result=failed, error="unjudged: Q1"))
+    assert (row.outcome, row.judged, row.passed, row.score) == ("completed", True, False, None)
+    assert (row.unjudged, row.judge_scores) == (None, {})
+    row = row_of(folder, library, make_trial(CELL), make_judgment(CELL, result=None, unjudged="unjudged: Q1"))
+    assert (row.outcome, row.judged, row.passed, row.unjudged) == ("completed", False, None, "unjudged: Q1")
+    assert row.measures_agent
+
+
 def test_the_judgment_of_today_counts_wherever_it_lies(folder: RunFolder, library: Library) -> None:
     trial = make_trial(CELL)
     key = judgment_key(trial, library.scenario(CELL.scenario).judging_digest, "")

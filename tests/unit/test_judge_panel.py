@@ -125,7 +125,91 @@ def test_a_panel_that_cannot_be_asked_leaves_no_score_but_what_it_cost(ground: G
     assert (made.usage.usd, len(made.answers)) == (near(EACH), 3)
 
 
+REFUSED = Say("I will not read this.", stop_reason="refusal")
+
+
+def test_where_a_required_check_fails_the_trial_failed_whatever_judges_do(ground: Ground, cell: CellFolder) -> None:
+    made, _, sent = judged(ground, cell, lambda _: REFUSED, "echo 'echo no' >greet.sh")
+    assert made.result is not None
+    assert (made.result.score, made.result.grade, made.result.passed) == (None, None, False)
+    assert made.result.why == "greets does not hold; judges gave no score"
+    assert (made.result.progress, made.categories) == (0.0, ())
+    assert len(sent) == 3, "nobody is paid to be asked again about what is decided"
+    assert {one.lost for one in made.answers} == {"refused"}
+
+
+@pytest.mark.parametrize("attempt", [{"outcome": Outcome.COMPLETED}, {"outcome": Outcome.TIMEOUT, "reason": "slow"}])
+def test_what_failed_is_a_failure_also_where_no_judge_can_be_reached(
+    ground: Ground, cell: CellFolder, attempt: dict[str, Any]
+) -> None:
+    do = SOLVE if attempt["outcome"] is Outcome.TIMEOUT else "echo 'echo no' >greet.sh"
+    made, _, _ = judged(ground, cell, lambda _: Fail(404), do, **attempt)
+    assert made.result is not None
+    assert (made.result.score, made.result.passed) == (None, False)
+    assert made.error is not None, "so that it is scored, once a judge can be reached"
+    assert {one.lost for one in made.answers} == {"unreached"}
+
+
+def test_what_failed_is_a_failure_also_where_judging_cannot_begin(ground: Ground, cell: CellFolder) -> None:
+    cell.attempt(1).file("judge-traffic.jsonl").mkdir(parents=True)
+    made, _, _ = judged(ground, cell, says(), "echo 'echo no' >greet.sh")
+    assert made.result is not None
+    assert not made.result.passed
+    assert made.error
+
+
+def test_judges_who_refuse_are_asked_again_with_the_diff_alone(ground: Ground, cell: CellFolder) -> None:
+    last = Trajectory(final_message="A text that no model reads.")
+    write_record(cell.attempt(1).file("trajectory.json"), last)
+
+    def script(body: Body) -> Say:
+        shown = body["messages"][0]["content"]
+        return REFUSED if "no model reads" in shown else says()(body)
+
+    made, _, sent = judged(ground, cell, script, f"{SOLVE}; touch notes/words-of-the-agent")
+    assert made.result is not None
+    assert (made.result.score, made.result.passed, made.error, made.unjudged) == (1.0, True, None, None)
+    assert [(one.diff_alone, one.lost, one.retries) for one in made.answers] == [(True, None, 1)] * 3
+    alone = sent[-1]["messages"][0]["content"]
+    assert "+echo hello" in alone
+    assert "greets: holds" in alone
+    assert not [part for part in ("final message", "workspace tree", "output of the checks") if f'"{part}"' in alone]
+    assert made.usage.usd == near(6 * EACH)
+
+
+@pytest.mark.parametrize("answer", [REFUSED, Say("I cannot help with that.")], ids=["stop reason", "in words"])
+def test_a_right_solution_that_judges_will_not_read_is_unjudged(ground: Ground, cell: CellFolder, answer: Say) -> None:
+    made, _, _ = judged(ground, cell, lambda _: answer)
+    assert (made.result, made.error) == (None, None), "no fault of the harness: it would end so again"
+    assert made.unjudged is not None
+    assert made.unjudged.startswith("unjudged: Q1: 0 of 3 judges answered")
+    assert {(one.diff_alone, one.lost is None) for one in made.answers} == {(True, False)}
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_evidence_that_a_provider_rejects_is_shown_again_as_a_diff_alone(
+    ground: Ground, cell: CellFolder, status: int
+) -> None:
+    write_record(cell.attempt(1).file("trajectory.json"), Trajectory(final_message="Much too long."))
+    made, _, _ = judged(
+        ground, cell, lambda body: Fail(status) if "Much too long" in str(body["messages"]) else says()(body)
+    )
+    assert made.result is not None
+    assert made.result.passed
+
+
 def test_what_the_panel_likes_does_not_pass_where_a_required_check_fails(ground: Ground, cell: CellFolder) -> None:
     made, _, _ = judged(ground, cell, says(), "echo 'echo no' >greet.sh")
     assert made.result is not None
     assert (made.result.score, made.result.passed, made.result.why) == (0.5, False, "greets does not hold")
+
+
+def test_junk_hides_neither_the_change_nor_the_files_that_were_there(ground: Ground, cell: CellFolder) -> None:
+    junk = "mkdir a; for i in $(seq 1100); do head -c 300 /dev/zero | tr '\\0' x >a/$i; done"
+    _, _, sent = judged(ground, cell, says(), f"{SOLVE}; {junk}")
+    text = sent[0]["messages"][0]["content"]
+    assert text.index("+echo hello") < text.index("+xxx")
+    assert text.index("+1 -1 greet.sh (whole)") < text.index(" a/1 (")
+    assert text.index("\nnotes/kept.txt\n") < text.index("\na/1\n")
+    assert "Changed files: 1101" in text
+    assert " not shown. First come those that task, checks and rubric name" in text

@@ -1,4 +1,5 @@
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,8 @@ def test_the_prompt_is_as_agreed() -> None:
 def test_no_field_could_tell_who_worked() -> None:
     fields = {field.name for kind in (BlindInput, Evidence) for field in dataclasses.fields(kind)}
     assert fields == {
-        "task", "items", "steps", "conditions", "evidence", "diff", "tree", "checks", "final_message",
+        "task", "items", "steps", "conditions", "evidence", "diff", "tree", "checks", "final_message", "named",
+        "diff_alone",
     }  # fmt: skip
 
 
@@ -82,11 +84,11 @@ def test_content_is_never_a_template(content: str) -> None:
 
 def test_long_parts_are_cut_and_say_so() -> None:
     check = CheckResult(id="runs", holds=True, value=1.0, evidence="e" * 5_000)
-    blind = make_blind(message="m" * 2_000_000, tree=[f"f{number}" for number in range(1_000)], checks=[check])
+    blind = make_blind(message="m" * 2_000_000, tree=[f"f{number}" for number in range(10_000)], checks=[check])
     prompt = render(blind, WORDING)
-    assert "[and 400 more]" in prompt.user
+    assert re.search(r"f0\n(?:f\d+\n)+\[and 6\d{3} more files, not named here\]", prompt.user)
     assert prompt.user.count("[cut here: ") == 2
-    assert len(prompt.user) < 20_000
+    assert len(prompt.user) < 40_000
     assert not prompt.cut
     assert render(make_blind(diff=patch("big.txt", ["x" * 99] * 3_000)), WORDING).cut
 

@@ -1,6 +1,9 @@
+import re
+
 import pytest
 
 from scylla_gha.judges.excerpt import excerpt, share
+from scylla_gha.judges.relevance import Named
 from tests.support.panel import patch
 
 LONG = [f"line {number:05} of a very ordinary file" for number in range(10_000)]
@@ -38,7 +41,8 @@ def test_a_long_file_leaves_the_short_ones_whole() -> None:
     shown = excerpt(patch("a.py", ["x = 1"]) + patch("big.txt", LONG) + patch("z.py", ["y = 2"]), 5_000)
     assert shown.listing == "+1 -0 a.py (whole)\n+10000 -0 big.txt (cut)\n+1 -0 z.py (whole)"
     assert shown.told.endswith(
-        "The diff is NOT shown whole. Of the files: 2 whole, 1 cut. Each cut is marked where it is."
+        "The diff is NOT shown whole. Of the files: 2 whole, 1 cut. First come those that "
+        "task, checks and rubric name, then those that were there before the change. Each cut is marked where it is."
     )
     assert "+x = 1" in shown.text
     assert "+y = 2" in shown.text
@@ -74,8 +78,26 @@ def test_many_short_runs_are_cut_as_one() -> None:
 def test_of_too_many_files_all_are_counted_and_many_are_named() -> None:
     shown = excerpt(b"".join(patch(f"f{number}.txt", LONG[:5]) for number in range(2_000)), 20_000)
     assert shown.told.startswith("Changed files: 2000; lines added: 10000, deleted: 0. The diff is NOT shown whole.")
-    assert shown.listing.endswith("[and 1500 more files]")
+    assert shown.listing.endswith(" more files, not named here]")
+    assert len(shown.listing) < 41_000
     assert len(shown.text) < 22_000
+
+
+def test_no_number_of_new_files_hides_those_that_matter() -> None:
+    """Whoever adds a thousand files, or one without end under the name that is asked for, hides no other change."""
+    fresh = b"new file mode 100644\nindex "
+    junk = b"".join(patch(f"a/{number}.py", ["x" * 300]).replace(b"index ", fresh) for number in range(1_100))
+    asked = patch("wanted.py", ["good = 1"]).replace(b"index ", fresh)
+    shown = excerpt(junk + patch("old.py", ["bad = 1"]) + asked, 20_000, Named(frozenset({"wanted.py"})).rank)
+    assert shown.text.index("+good = 1") < shown.text.index("+bad = 1") < shown.text.index("a/0.py")
+    assert shown.listing.startswith("+1 -0 wanted.py (whole)\n+1 -0 old.py (whole)\n")
+    assert "1102; lines added: 1102" in shown.told
+    assert re.search(r"Of the files: \d+ whole, \d+ not shown", shown.told)
+    assert 15_000 < len(shown.text) < 21_000
+    endless = asked + b"".join(b"+# more\n" for _ in range(10_000))
+    shown = excerpt(endless + patch("old.py", ["bad = 1"]), 20_000, Named(frozenset({"wanted.py"})).rank)
+    assert "+bad = 1" in shown.text
+    assert "wanted.py (cut)" in shown.listing
 
 
 @pytest.mark.parametrize(

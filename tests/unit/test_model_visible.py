@@ -1,6 +1,6 @@
 import pytest
 
-from scylla_gha.model.visible import head_and_tail, visible
+from scylla_gha.model.visible import head_and_tail, printable, visible
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,21 @@ from scylla_gha.model.visible import head_and_tail, visible
 def test_what_a_person_would_not_see_is_written_out(text: str, shown: str) -> None:
     assert visible(text) == shown
     assert visible(text).encode()
+
+
+# Default_Ignorable_Code_Point, as DerivedCoreProperties.txt of Unicode 16.0 has it.
+IGNORABLE = """\
+00AD 034F 061C 115F..1160 17B4..17B5 180B..180D 180E 180F 200B..200F 202A..202E 2060..2064 2065 2066..206F 3164
+FE00..FE0F FEFF FFA0 FFF0..FFF8 1BCA0..1BCA3 1D173..1D17A E0000 E0001 E0002..E001F E0020..E007F E0080..E00FF
+E0100..E01EF E01F0..E0FFF"""
+
+
+def test_every_character_that_no_font_shows_is_written_out() -> None:
+    ends = [part.split("..") for part in IGNORABLE.split()]
+    points = [point for each in ends for point in range(int(each[0], 16), int(each[-1], 16) + 1)]
+    assert len(points) == 4174
+    assert [point for point in points if visible(f"a{chr(point)}b") != f"a\\u{point:04x}b"] == []
+    assert printable(f"a{''.join(map(chr, points))}b") == "ab"
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,9 @@ from tests.support.repository import make_repository
 
 PACKAGE = Package(npm="@example/shell", program="sh", oldest=(1,))
 START, REQUEST = make_start(), make_request()
-SPY = make_start(mcp_servers=("spy",))
-PROVED, UNDELIVERED = (START, REQUEST), (SPY, REQUEST)
+SPY = make_request(mcp_servers=("spy",))
+PROVED, UNDELIVERED = (START, REQUEST), (START, SPY)
+CLAIMED = (make_start(mcp_servers=("spy",)), REQUEST)
 OUT_OF_MONEY = Limits(usd=0.5 * EACH)
 
 
@@ -98,6 +99,22 @@ def test_another_treatment_outdoes_whatever_the_agent_says(
         made = work(ground, folder, host, f"echo end {said}", UNDELIVERED)
     assert (made.outcome, made.retryable) == (Outcome.DELIVERY_ERROR, False)
     assert made.reason == "not declared: MCP server spy"
+
+
+def test_what_only_the_agents_output_lacks_excuses_it_until_the_model_has_answered(
+    ground: Ground, folder: AttemptFolder, tmp_path: Path
+) -> None:
+    later = AttemptFolder(tmp_path / "later" / "cell" / "attempt-1")
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        before = work(ground, folder, host, "echo end agent_error", CLAIMED)
+        after = work(ground, later, host, f"{ASK} dear Hello?; echo end agent_error", CLAIMED)
+        unseen = AttemptFolder(tmp_path / "unseen" / "cell" / "attempt-1")
+        erased = work(ground, unseen, host, f"{ASK} dear Hello?; echo end completed", (REQUEST,))
+    assert (before.outcome, before.reason) == (Outcome.DELIVERY_ERROR, "as its output says: MCP server spy")
+    assert (after.outcome, after.reason) == (Outcome.AGENT_ERROR, "as it said")
+    assert after.delivery is not None
+    assert (after.delivery.proved, after.delivery.claimed) == (False, ("MCP server spy",)), "it is kept all the same"
+    assert (erased.outcome, erased.delivery and erased.delivery.proved) == (Outcome.COMPLETED, False)
 
 
 @pytest.mark.parametrize(

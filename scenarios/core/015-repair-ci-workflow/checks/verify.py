@@ -35,6 +35,17 @@ EVENTS = {
 }
 MAY_WRITE = {("release", "publish"): {"contents"}, ("nightly", "report"): {"issues"}}
 SHOWN = 8
+OTHER = "2.30.4"  # a version that the repository does not have
+
+
+def other_version() -> dict[str, str]:
+    """The files of the package at another version, with its section in the changelog."""
+    texts = {name: Path(os.environ["BASE"], name).read_text() for name in ("pyproject.toml", "CHANGELOG.md")}
+    section = f"## {OTHER}\n\n- Prices for Norway and Switzerland, again.\n\n## "
+    return {
+        "pyproject.toml": texts["pyproject.toml"].replace(f'"{VERSION}"', f'"{OTHER}"'),
+        "CHANGELOG.md": texts["CHANGELOG.md"].replace("## ", section, 1),
+    }
 
 
 class Report:
@@ -164,7 +175,10 @@ def snapshot(report: Report) -> None:
         "by hand on a branch": (Event("workflow_dispatch", "refs/heads/fix/rounding"), "skipped"),
     }
     for what, (event, expected) in cases.items():
-        run = go("ci", event)
+        run = go("ci", event, other_version())
+        report.equal(f"{what}: output version of build", OTHER, run.outputs.get("build", {}).get("version"))
+        archive = sorted(run.artifacts.get(f"package-{OTHER}", {}))
+        report.equal(f"{what}: artifact of build", [f"parcel-rates-{OTHER}.tar.gz"], archive)
         report.equal(f"{what}: build", "success", run.results.get("build"))
         found = "success" if "snapshot" in run.artifacts else "skipped"
         report.equal(f"{what}: snapshot", expected, found)
@@ -200,8 +214,10 @@ def tags(report: Report) -> None:
 def release(report: Report) -> None:
     """Releases, by tag and by hand."""
     by_hand = Event("workflow_dispatch", inputs={"tag": f"v{VERSION}", "dry-run": False})
-    for what, event in (("by tag", Event("push", f"refs/tags/v{VERSION}")), ("by hand", by_hand)):
-        run = go("release", event)
+    by_tag = Event("push", f"refs/tags/v{OTHER}")
+    cases = {"by tag": (by_tag, OTHER, other_version()), "by hand": (by_hand, VERSION, {})}
+    for what, (event, version, changes) in cases.items():
+        run = go("release", event, changes)
         good = dict.fromkeys(JOBS["release"], "success")
         report.equal(f"release {what}", good, {name: run.results.get(name) for name in good})
         report.equal(f"release {what}: steps that failed", [], run.errors)
@@ -209,10 +225,9 @@ def release(report: Report) -> None:
         report.equal(f"release {what}: releases", 1, len(calls))
         if len(calls) == 1:
             words = calls[0]["words"]
-            report.equal(
-                f"release {what}: tag and archive", [f"v{VERSION}", True], [words[2], f"dist/{ARCHIVE}" in words]
-            )
-            report.equal(f"release {what}: title", True, f"parcel-rates {VERSION}" in " ".join(words))
+            found = [words[2], f"dist/parcel-rates-{version}.tar.gz" in words]
+            report.equal(f"release {what}: tag and archive", [f"v{version}", True], found)
+            report.equal(f"release {what}: title", True, f"parcel-rates {version}" in " ".join(words))
             report.equal(f"release {what}: notes", True, "Norway and Switzerland" in "".join(calls[0]["notes"]))
             report.equal(f"release {what}: refused", False, calls[0]["refused"])
 

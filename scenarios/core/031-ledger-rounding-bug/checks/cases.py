@@ -1,5 +1,10 @@
 """Calls of the public functions and commands, and what they have to answer."""
 
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from math import floor
+from random import Random
+
 Call = tuple[str, list]  # function, arguments
 Case = tuple[Call, object]
 
@@ -77,8 +82,86 @@ FOREIGN = books(
 
 TILL = books("SEK", payment("A", 1, "12.50 SEK"))
 
+# Amounts of all sizes, most of them half a unit from the next result, reckoned here with fractions.
+
+PLACES = {"CHF": 2, "EUR": 2, "JPY": 0, "KWD": 3, "NZD": 2, "SEK": 2, "USD": 2}
+COINS = {"CHF": 5, "NZD": 10, "SEK": 100}
+DIGITS = (2, 4, 7, 10, 15, 16, 17, 18, 20, 27, 40)
+
+
+def written(minor: int, currency: str) -> str:
+    digits = f"{abs(minor):0{PLACES[currency] + 1}d}"
+    point = len(digits) - PLACES[currency]
+    return f"{'-' * (minor < 0)}{digits[:point]}{'.' * bool(PLACES[currency])}{digits[point:]} {currency}"
+
+
+def away(value: Fraction) -> int:
+    size = floor(abs(value) + Fraction(1, 2))
+    return size if value >= 0 else -size
+
+
+def upwards(value: Fraction) -> int:
+    return floor(value + Fraction(1, 2))
+
+
+def hard(random: Random, digits: int, factor: Fraction, sign: int) -> int:
+    """A number of so many digits whose product is half of a unit off, where there is one nearby."""
+    start = random.randrange(10 ** (digits - 1), 10**digits)
+    near = (start + step for step in range(400) if (start + step) * factor % 1 == Fraction(1, 2))
+    return sign * next(near, start)
+
+
+def generated(random: Random, sign: int) -> dict[str, list[Case]]:
+    """Cases by the function that they call."""
+    found: dict[str, list[Case]] = {"documents": [], "conversion": [], "splitting": [], "cash": []}
+    for digits in DIGITS:
+        rate = random.choice(["7%", "19%", "50%", "12.5%", "2.5%", "0.5%"])
+        value = Fraction(rate[:-1]) / 100
+        for minor in (net := hard(random, digits, value, sign), net + sign):
+            found["documents"].append(vat_on(written(minor, "EUR"), rate, written(away(minor * value), "EUR")))
+        gross = hard(random, digits, Fraction(3, 8), sign)
+        found["documents"].append(
+            vat_within(written(gross, "EUR"), "60%", written(away(gross * Fraction(3, 8)), "EUR"))
+        )
+        for pair in ("EUR JPY", "EUR SEK", "USD KWD", "JPY EUR", "KWD EUR"):
+            start, end = pair.split()
+            factor = Fraction(RATES[pair]) * Fraction(10) ** (PLACES[end] - PLACES[start])
+            minor = hard(random, digits, factor, sign)
+            found["conversion"].append(convert(written(minor, start), written(away(minor * factor), end)))
+        weights = [random.randrange(1, 9) for _ in range(random.randrange(2, 5))]
+        minor = hard(random, digits, Fraction(weights[0], sum(weights)), sign)
+        marks = [away(Fraction(minor * reached, sum(weights))) for reached in accumulate(weights, initial=0)]
+        parts = [written(after - before, "EUR").removesuffix(" EUR") for before, after in pairwise(marks)]
+        found["splitting"].append(split(written(minor, "EUR"), weights, *parts))
+        for currency, coin in COINS.items():
+            minor = hard(random, digits, Fraction(1, coin), sign)
+            result = written(upwards(Fraction(minor, coin)) * coin, currency)
+            found["cash"].append(cash(written(minor, currency), result.removesuffix(f" {currency}")))
+    return found
+
+
+NEGATIVE, POSITIVE = (generated(Random(31), sign) for sign in (-1, 1))
+
+# Documents and commands with amounts that no floating point number holds.
+HUGE = 1250 * 10**18 + 50  # in cents; 7 % of it ends in half a cent
+WHOLE = written(HUGE + away(HUGE * Fraction("0.07")), "EUR")
+LARGE = books(
+    "EUR",
+    entry("A", 1, ("1", written(HUGE, "EUR"), "7%")),
+    entry("B", 2, ("-1", written(HUGE, "EUR"), "7%")),
+)
+ODD = -(2**63) - 12  # in cents: half a yen off, and half a cent when split in two after one more
+
 CHECKS: dict[str, list[Case]] = {
     "reported": [
+        command(
+            None,
+            ["statement", "examples/books.json", "harbour-cafe"],
+            "Statement for harbour-cafe",
+            "2025-04-02  INV-7         13.38 EUR      13.38 EUR",
+            "2025-04-09  CN-7         -13.38 EUR       0.00 EUR",
+            "Balance: 0.00 EUR",
+        ),
         command(
             REPORTED,
             ["statement", "BOOKS", "shop"],
@@ -89,6 +172,15 @@ CHECKS: dict[str, list[Case]] = {
         ),
     ],
     "documents": [
+        *NEGATIVE["documents"],
+        command(
+            LARGE,
+            ["statement", "BOOKS", "shop"],
+            "Statement for shop",
+            f"2025-01-01  A        {WHOLE} {WHOLE}",
+            f"2025-01-02  B        -{WHOLE}       0.00 EUR",
+            "Balance: 0.00 EUR",
+        ),
         vat_on("-12.50 EUR", "7%", "-0.88 EUR"),
         vat_on("-0.50 EUR", "19%", "-0.10 EUR"),
         vat_on("-0.50 EUR", "1%", "-0.01 EUR"),
@@ -107,6 +199,12 @@ CHECKS: dict[str, list[Case]] = {
         ),
     ],
     "conversion": [
+        *NEGATIVE["conversion"],
+        command(
+            books("EUR"),
+            ["convert", "BOOKS", written(ODD, "EUR"), "JPY"],
+            written(away(ODD * Fraction("1.625")), "JPY"),
+        ),
         convert("-0.20 EUR", "-33 JPY"),
         convert("-0.60 EUR", "-98 JPY"),
         convert("-1.00 USD", "-0.308 KWD"),
@@ -125,6 +223,13 @@ CHECKS: dict[str, list[Case]] = {
         ),
     ],
     "splitting": [
+        *NEGATIVE["splitting"],
+        command(
+            None,
+            ["split", written(ODD - 1, "EUR"), "1", "1"],
+            written(away(Fraction(ODD - 1, 2)), "EUR"),
+            written(ODD - 1 - away(Fraction(ODD - 1, 2)), "EUR"),
+        ),
         split("-0.05 EUR", [1, 1], "-0.03", "-0.02"),
         split("-0.01 EUR", [1, 1], "-0.01", "0.00"),
         split("-10 JPY", [1, 3, 4], "-1", "-4", "-5"),
@@ -132,6 +237,8 @@ CHECKS: dict[str, list[Case]] = {
         command(None, ["split", "-0.25 EUR", "1", "0", "1"], "-0.13 EUR", "0.00 EUR", "-0.12 EUR"),
     ],
     "cash": [
+        *NEGATIVE["cash"],
+        *POSITIVE["cash"],
         cash("-12.50 SEK", "-12.00"),
         cash("-13.50 SEK", "-13.00"),
         cash("-0.50 SEK", "0.00"),
@@ -144,6 +251,9 @@ CHECKS: dict[str, list[Case]] = {
         command(TILL, ["cash", "BOOKS", "shop"], "-12.00 SEK"),
     ],
     "unchanged": [
+        *POSITIVE["documents"],
+        *POSITIVE["conversion"],
+        *POSITIVE["splitting"],
         vat_on("12.50 EUR", "7%", "0.88 EUR"),
         vat_on("0.50 EUR", "1%", "0.01 EUR"),
         vat_on("2.50 EUR", "1%", "0.03 EUR"),

@@ -21,6 +21,11 @@ LARGEST_SIZE = 0.8  # of the size at the start
 
 def results(root: Path, jobs: list[dict], home: str) -> list:
     """What the package of a tree returns for each job; empty when it does not answer."""
+    return _report(root, jobs, home)[0]
+
+
+def _report(root: Path, jobs: list[dict], home: str) -> tuple[list, list | None]:
+    """The answers, and where the package runs code that is not in its files; None when it does not answer."""
     with tempfile.TemporaryFile() as questions, tempfile.TemporaryFile() as answers:
         questions.write(json.dumps(jobs).encode())
         questions.seek(0)
@@ -39,11 +44,12 @@ def results(root: Path, jobs: list[dict], home: str) -> list:
             answers.seek(0)
             report = json.loads(answers.read())
         except (subprocess.TimeoutExpired, ValueError):
-            report = []
+            report = {}
         finally:
             process.kill()
             process.wait()
-    return report if isinstance(report, list) else []
+    answers, made = (report.get(key) if isinstance(report, dict) else None for key in ("answers", "made"))
+    return (answers, made) if isinstance(answers, list) and isinstance(made, list) else ([], None)
 
 
 def behaviour() -> int:
@@ -89,7 +95,14 @@ def repeated() -> int:
         print(f"{first.file}:{first.line} {first.function} is like {second.file}:{second.line} {second.function}")
     before = len(duplication.repeated(BASE / "src"))
     print(f"expected no run of more than {duplication.LONGEST} statements twice, found {len(pairs)} (before: {before})")
-    return 1 if pairs else 0
+    with tempfile.TemporaryDirectory() as directory:
+        jobs = [job for group in cases.groups(Path(directory)).values() for job in group]
+        made = _report(ROOT, jobs, directory)[1]
+    if made:
+        print(f"expected that all code is in the files under src, found code made at run time: {', '.join(made[:5])}")
+    if made is None:
+        print("expected answers from the package, found none")
+    return 1 if pairs or made or made is None else 0
 
 
 def size() -> int:

@@ -1,7 +1,9 @@
 """Checks of the report: verify.py CHECK, in the repository, with BASE in the environment."""
 
+import hashlib
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,10 @@ ROOT = Path.cwd().resolve()
 SMALL, LARGE = 160, 640
 MOST = 1000 * SMALL  # steps for the small export
 FACTOR = 6
+EACH_SMALL, EACH_LARGE = 2_000, 8_000  # scans of each kind in the exports for the command
+LONGEST = 3  # seconds of processor time for the small one; a linear solution takes well below one
+TIME_FACTOR = 8  # what is quadratic takes more than eleven times as long
+TRIES = 4  # a machine that is busy may stretch one measurement, not all of them
 EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 
 
@@ -61,6 +67,8 @@ def growth() -> int:
         problem = _growth_problem(name, small.get(name), large.get(name))
         good += not problem
         print(f"{name}: {problem}" if problem else f"{name} grows as it should")
+    problem = _command_problem() if good == len(names) else "not measured, since the steps above are not as they should"
+    print(f"command: {problem}" if problem else "command grows as it should")
     print(f"{good}/{len(names)}")
     return 0
 
@@ -87,6 +95,53 @@ def _measure(directory: str, jobs: list[list]) -> dict[str, tuple[int, str]]:
     files = [str(workloads.depot_file(Path(directory), name, size)) for name, size, _ in jobs]
     job = {"workloads": [[*item, file] for item, file in zip(jobs, files, strict=True)]}
     return {name: (steps, digest) for name, steps, digest in answers(ROOT, job, directory)}
+
+
+def _command_problem() -> str:
+    """What is wrong with the time that `python3 -m scanlog` takes for exports of all kinds at once.
+
+    Steps are counted in the package's own code only. Here the processor time counts, wherever it is spent.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        times = []
+        for each in (EACH_SMALL, EACH_LARGE):
+            export, depots = workloads.export_files(Path(directory), each)
+            most = LONGEST if each == EACH_SMALL else TIME_FACTOR * times[0]
+            used, digest = _fastest(["python3", "-m", "scanlog", str(export), str(depots)], most, directory)
+            if used > most:
+                return f"expected at most {most:.1f} s of processor time for {9 * each} scans, found more"
+            if digest != EXPECTED[f"command {each}"]:
+                return f"expected another report of {9 * each} scans"
+            times.append(used)
+    return ""
+
+
+def _fastest(command: list[str], most: float, home: str) -> tuple[float, str]:
+    """The least processor time of a few runs, until one is good enough; and the digest of the output."""
+    best, digest = float("inf"), ""
+    for _ in range(TRIES):
+        used, digest, stopped = _timed(command, most, home)
+        best = min(best, used)
+        if best <= most or stopped:
+            break
+    return best, digest
+
+
+def _timed(command: list[str], most: float, home: str) -> tuple[float, str, bool]:
+    """Processor time, digest of the output, and whether it was stopped for taking far too long."""
+    seconds = int(1.5 * most) + 1
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": home, "PYTHONPATH": "src", "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)),
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return used, hashlib.sha256(done.stdout).hexdigest()[:16], done.returncode < 0
 
 
 def rules() -> int:

@@ -1,5 +1,6 @@
 """Exports of any size that are hard in one way each. Always the same, without chance."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,3 +67,16 @@ def depot_file(folder: Path, name: str, n: int) -> Path:
     count = n if name in ("depots", "long-list") else 3
     path.write_text("".join(f"D{count - 1 - i};Depot {count - 1 - i}\n" for i in range(count)), encoding="utf-8")
     return path
+
+
+def export_files(folder: Path, each: int) -> tuple[Path, Path]:
+    """An export with scans of all kinds, and a list of depots for it."""
+    export, depots = folder / f"export-{each}.jsonl", folder / f"depots-{each}.txt"
+    with export.open("w", encoding="utf-8") as stream:
+        for number, rows in enumerate(WORKLOADS.values()):
+            for parcel, depot, minute, grams, note in rows(each):
+                scan = {"parcel": f"{number}/{parcel}", "depot": f"{depot}-{number}", "minute": minute, "grams": grams}
+                stream.write(json.dumps(scan | {"note": note}) + "\n")
+    kinds = range(len(WORKLOADS))
+    depots.write_text("".join(f"D{i}-{i % len(kinds)};Depot {i}\n" for i in range(each)), encoding="utf-8")
+    return export, depots

@@ -1,0 +1,93 @@
+"""What a session's journal proves about its provider: what excuses a trial, in words that no agent can write.
+
+A provider has failed a request when all of the gateway's tries ended in an error that is about the provider or the
+account, or when its answer broke off. A later answer of the same session clears that. What the gateway itself refused,
+and what the provider says of the request (400, 413), excuse nothing.
+"""
+
+import datetime
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from scylla_gha.model.record import Record
+from scylla_gha.model.traffic import Answered, Asked
+
+UNREACHABLE: Final = "unreachable"
+_TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
+# Statuses of https://docs.claude.com/en/api/errors (2026-11-22) that are about the key, the account or the model.
+_OF_ACCESS: Final = frozenset({"401", "402", "403", "404"})
+# What a request can bring about by what it asks for: a file or a model that is not there, or not allowed.
+_OF_REQUEST: Final = frozenset({"403", "404"})
+_PASSING: Final = frozenset({"408", _TOO_MANY})
+_USES_TOOL: Final = "tool_use"
+
+
+class Evidence(Record):
+    """What the gateway saw of a session. `fault` and the two waits stand where no later answer came."""
+
+    answers: Annotated[int, Field(description="of the model, that came whole")] = 0
+    fault: Annotated[str | None, Field(description="how the provider failed a request for good, or None")] = None
+    is_lasting: Annotated[bool, Field(description="the next session would meet the same fault")] = False
+    silent_since: Annotated[
+        datetime.datetime | None, Field(description="when a streamed request went out of which no byte came back")
+    ] = None
+    limited_seconds: Annotated[
+        float, Field(description="that the last request waited for a rate limit which the session did not provoke")
+    ] = 0.0
+    wants_tool: Annotated[bool, Field(description="the last answer of the main conversation asked for one")] = False
+
+    def kept_waiting(self, started: datetime.datetime, seconds: float) -> float:
+        """Seconds at an attempt's end in which the provider sent no byte, or its rate limit was waited for."""
+        ended = started + datetime.timedelta(seconds=seconds)
+        return max(self.limited_seconds, (ended - self.silent_since).total_seconds() if self.silent_since else 0.0)
+
+
+def fault_of(status: int | None) -> str | None:
+    """How the provider failed a request by this status, of which no answer is None; None: the request is at fault."""
+    if status is None:
+        return UNREACHABLE
+    code = str(int(status))
+    return code if is_passing(status) or code in _OF_ACCESS or code == _TOO_MANY else None
+
+
+def is_passing(status: int | None) -> bool:
+    """Whether the same request may be answered a moment later; a rate limit is waited for elsewhere."""
+    return status is None or status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence:
+    """What the requests for an answer prove, in the order in which they ended."""
+    of = {each.number: each for each in asked if not each.counting}
+    ended = [each for each in answers if each.number in of]
+    whole = [each for each in ended if is_whole(each)]
+    turns = [each for each in whole if of[each.number].turn]
+    after = ended[ended.index(whole[-1]) + 1 :] if whole else ended
+    provoked = any(each.crowded for each in ended)
+    faults = [each.fault for each in after if each.fault and not (provoked and each.fault.startswith(_TOO_MANY))]
+    # Once the model has answered, the account may use it: what is refused now is what was asked for.
+    faults = [fault for fault in faults if not (whole and fault[:3] in _OF_REQUEST)]
+    last = after[-1] if after else None
+    return Evidence(
+        answers=len(whole),
+        fault=faults[-1] if faults else None,
+        is_lasting=bool(faults) and not whole and faults[-1][:3] in _OF_ACCESS,
+        silent_since=_silent_since(of[last.number], last) if last else None,
+        limited_seconds=last.waited_seconds if last and not provoked else 0.0,
+        wants_tool=bool(turns) and turns[-1].stop_reason == _USES_TOOL,
+    )
+
+
+def is_whole(answer: Answered) -> bool:
+    """Whether it is an answer of the model, from its first event to its last."""
+    return answer.complete and answer.error is None and answer.fault is None
+
+
+def _silent_since(asked: Asked, answer: Answered) -> datetime.datetime | None:
+    """When a request went out that was still waiting for its first byte at the end."""
+    is_waiting = answer.source == "live" and not answer.fault and answer.first_byte_seconds is None
+    if not (is_waiting and asked.streamed and answer.status is None and answer.error is None):
+        return None
+    return asked.at + datetime.timedelta(seconds=answer.waited_seconds)

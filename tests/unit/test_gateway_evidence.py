@@ -1,0 +1,69 @@
+"""What a journal proves about the provider, and what an agent's own requests cannot make it prove."""
+
+import datetime
+from typing import Any
+
+import pytest
+
+from scylla_gha.gateway.evidence import Evidence, evidence_of, fault_of
+from scylla_gha.model.traffic import Answered, Asked
+
+NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
+FAILED: dict[str, Any] = {
+    "status": 529,
+    "complete": False,
+    "error": "overloaded_error",
+    "fault": "529 overloaded_error",
+}
+SILENT: dict[str, Any] = {"status": None, "complete": False, "first_byte_seconds": None}
+
+
+def proved(*answers: dict[str, Any], **asked: Any) -> Evidence:
+    """The evidence of requests that ended so, one after another."""
+    given = {"role": "agent", "model": "m", "digest": "d", "characters": {}, **asked}
+    numbers = range(1, len(answers) + 1)
+    questions = [Asked(number=n, at=NOW, **{"turn": n, **given}) for n in numbers]
+    usual = {"source": "live", "status": 200, "complete": True, "usd": 0.0, "seconds": 1.0, "first_byte_seconds": 0.5}
+    return evidence_of(questions, [Answered(number=n, **{**usual, **answers[n - 1]}) for n in numbers])
+
+
+def test_a_fault_stands_until_a_later_answer() -> None:
+    assert (proved(FAILED).fault, proved({}, FAILED).fault) == ("529 overloaded_error",) * 2
+    assert proved(FAILED, {}).fault is None
+    assert proved({}, FAILED, {"status": 400, "complete": False, "error": "x"}).fault == "529 overloaded_error"
+    assert [proved().answers, proved(FAILED).answers, proved({}, FAILED, {}).answers] == [0, 0, 2]
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_what_the_request_is_at_fault_for_is_no_fault_of_the_provider(status: int) -> None:
+    assert fault_of(status) is None
+
+
+@pytest.mark.parametrize(("status", "first", "later"), [(401, True, True), (403, True, False), (404, True, False)])
+def test_no_access_is_a_fault_that_lasts_and_after_an_answer_only_that_of_the_key(
+    status: int, first: bool, later: bool
+) -> None:
+    refused = {"status": status, "complete": False, "fault": fault_of(status)}
+    assert (proved(refused).fault is not None, proved(refused).is_lasting) == (first, True)
+    assert (proved({}, refused).fault is not None, proved({}, refused).is_lasting) == (later, False)
+
+
+def test_a_rate_limit_excuses_a_session_that_did_not_provoke_it() -> None:
+    limited = {"status": 429, "complete": False, "fault": "429", "waited_seconds": 300.0}
+    assert (proved({}, limited).fault, proved({}, limited).limited_seconds) == ("429", 300.0)
+    crowded = proved({}, {**limited, "crowded": True})
+    assert (crowded.fault, crowded.limited_seconds) == (None, 0.0)
+
+
+def test_silence_is_a_streamed_request_without_any_byte() -> None:
+    assert proved({}, {**SILENT, "waited_seconds": 5.0}).silent_since == NOW + datetime.timedelta(seconds=5)
+    assert proved({}, SILENT, streamed=False).silent_since is None
+    assert proved({}, {**SILENT, "first_byte_seconds": 0.1, "status": 200}).silent_since is None
+    assert proved(SILENT, {}).silent_since is None
+
+
+def test_whether_the_main_conversation_wanted_to_go_on() -> None:
+    wants, done = {"stop_reason": "tool_use"}, {"stop_reason": "end_turn"}
+    assert [proved(wants).wants_tool, proved(wants, done).wants_tool] == [True, False]
+    assert not proved(wants, turn=None).wants_tool, "another conversation"
+    assert proved(wants, counting=True) == Evidence(), "counts of tokens prove nothing"
