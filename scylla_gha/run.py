@@ -5,6 +5,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ from scylla_gha.proxy.permit import Permit, environment
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.sweep import Sweep
 from scylla_gha.sandboxes.base import Box, Place, told
+from scylla_gha.sandboxes.container import GATEWAY_SOCKET, socket_folder
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.manifest import TooLargeError
 from scylla_gha.seeding.workspace import NoPatchError, Workspace, snapshot
@@ -61,13 +63,14 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     Raises:
         ToolError: the agent cannot be started at all.
     """
-    box = box_of(runner, ground, workspace)
-    door = _open(runner, ground, box, folder)
-    access = Access(runner.place.address or door.url, door.token) if door else None
-    gear = equip(runner, ground, box, access)
-    sweep = Sweep(_redactor(runner, ground, gear.command))
-    with sweep.guarding(folder.root):
-        attempt = _work(runner, ground, workspace, folder, _Start(gear, door, sweep))
+    with _sockets(runner) as sockets:
+        box = replace(box_of(runner, ground, workspace), sockets=sockets)
+        door = _open(runner, ground, box, folder)
+        access = Access(runner.place.address or door.url, door.token) if door else None
+        gear = equip(runner, ground, box, access)
+        sweep = Sweep(_redactor(runner, ground, gear.command))
+        with sweep.guarding(folder.root):
+            attempt = _work(runner, ground, workspace, folder, _Start(gear, door, sweep))
     attempt = sweep.record(attempt).model_copy(update={"redactions": sweep.found})
     write_record(folder.file("attempt.json"), attempt)
     return attempt
@@ -131,8 +134,13 @@ def box_of(runner: Runner, ground: Ground, workspace: Workspace) -> Box:
     place, built_in = runner.place, runner.agent.package is None
     patch = runner.patch or ground.folder.solution
     there = (patch.parent,) if built_in and patch.is_file() else ()
-    sockets = None if built_in else place.sockets
-    return Box(workspace.repo, workspace.home, ground.path, read_only=there, image=place.image, sockets=sockets)
+    return Box(workspace.repo, workspace.home, ground.path, read_only=there, image=place.image)
+
+
+def _sockets(runner: Runner) -> AbstractContextManager[Path | None]:
+    """A folder for the gateway's socket of this attempt alone, if the box reaches the gateway by one."""
+    by_socket = runner.place.address and runner.gateway and runner.agent.package
+    return socket_folder() if by_socket else nullcontext()
 
 
 def equip(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Equipped:
@@ -164,7 +172,8 @@ def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Do
                 first_request=folder.file("first-request.json"), budget_usd=runner.limits.usd,
                 budget_tokens=runner.limits.tokens, turns=runner.limits.turns,
                 requests=runner.limits.requests, paths=paths,
-                permit=Permit(hosts=ground.folder.scenario.network.hosts))  # fmt: skip
+                permit=Permit(hosts=ground.folder.scenario.network.hosts),
+                socket=box.sockets / GATEWAY_SOCKET if box.sockets else None)  # fmt: skip
     return runner.gateway.open(lane)
 
 

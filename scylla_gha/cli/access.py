@@ -1,8 +1,7 @@
 """How a run reaches its models: one gateway, which alone holds the key."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from contextlib import contextmanager
 
 import click
 
@@ -47,18 +46,13 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
     if not agents and not journey.judges:
         yield
         return
-    with _socket(journey) as socket, Gateway.start(_settings(journey, tape, secrets, socket)) as running:
+    with Gateway.start(_settings(journey, tape, secrets)) as running:
         journey.gateway = running
         journey.allowance = Allowance(experiment, running)
         yield
 
 
-def _socket(journey: Journey) -> AbstractContextManager[Path | None]:
-    """Where the gateway serves agents on a socket; judges are not in a box."""
-    return journey.boxes.socket() if journey.agents else nullcontext()
-
-
-def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...], socket: Path | None) -> Settings:
+def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...]) -> Settings:
     experiment, environ = journey.plan.experiment, environment()
     return Settings(
         upstream=environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC,
@@ -75,7 +69,6 @@ def _settings(journey: Journey, tape: Tape, secrets: tuple[str, ...], socket: Pa
         hidden=secrets,
         record=tape.record,
         replay=tape.replay,
-        socket=socket,
     )
 
 

@@ -7,9 +7,8 @@ an experiment of theirs alone stays on the host, unless it asks for containers.
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import click
@@ -26,7 +25,7 @@ from scylla_gha.model.scenario import Tools
 from scylla_gha.plan import Boxing
 from scylla_gha.sandboxes import SANDBOXES, bubblewrap, engine
 from scylla_gha.sandboxes.base import Place
-from scylla_gha.sandboxes.container import GATEWAY_SOCKET, GATEWAY_URL, size_of, socket_folder
+from scylla_gha.sandboxes.container import GATEWAY_URL, size_of
 from scylla_gha.sandboxes.docker import DockerSandbox
 from scylla_gha.seeding.cache import cache_root
 
@@ -68,12 +67,11 @@ def _no_containers(library: Library) -> str | None:
 
 @dataclass
 class Boxes:
-    """The sandbox of one run with its images. `sockets` is the folder of the gateway's socket, while it runs."""
+    """The sandbox of one run with its images."""
 
     sandbox: SandboxName
     library: Library
     limits: Limits = field(default_factory=Limits)
-    sockets: Path | None = None
     _drawn: dict[str, Image] = field(default_factory=dict)
     _ids: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -100,28 +98,15 @@ class Boxes:
         """
         if self.sandbox == "host":
             return _HOST
+        address = None if arm is None else GATEWAY_URL
         if self.sandbox == "bubblewrap":
-            ways = (self.sockets, GATEWAY_URL) if arm is not None and self.sockets is not None else (None, None)
-            return Place(SANDBOXES[self.sandbox], sockets=ways[0], address=ways[1])
+            return Place(SANDBOXES[self.sandbox], address=address)
         image = self.image(tools, arm)
         with self._lock:
             if image.name not in self._ids:
                 with contextlib.closing(engine.connect()) as api:
                     self._ids[image.name] = store.ensure(api, image, cache_root())
-        place = Place(DockerSandbox(size_of(self.limits)), self._ids[image.name], image.digest)
-        if arm is None or self.sockets is None:
-            return place
-        return Place(place.sandbox, place.image, place.digest, self.sockets, GATEWAY_URL)
-
-    @contextlib.contextmanager
-    def socket(self) -> Iterator[Path | None]:
-        """Where the gateway has to serve agents that have no network; None where they have one."""
-        if self.sandbox == "host":
-            yield None
-            return
-        with socket_folder() as folder:
-            self.sockets = folder
-            yield folder / GATEWAY_SOCKET
+        return Place(DockerSandbox(size_of(self.limits)), self._ids[image.name], image.digest, address)
 
     def make_ready(self, plan: Plan) -> None:
         """Remove what killed runs left in the engine, and let it have all images of a plan, before a first cell starts.

@@ -50,7 +50,7 @@ def command(agent: str, into: Path, sandbox: SandboxWish) -> None:
     models = sorted(library.models())
     boxes = Boxes(strongest(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
     boxes.check()
-    with boxes.socket() as socket, Gateway.start(Settings(upstream=_NOWHERE, socket=socket)) as gateway:
+    with Gateway.start(Settings(upstream=_NOWHERE)) as gateway:
         seen = [each for model in models for each in _look(agent, installed, model, gateway, boxes)]
     made = _inventory(agent_name(agent)[0], str(installed.version), models, seen)
     path = into / f"{made.agent}-{made.version}.yaml"

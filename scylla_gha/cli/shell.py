@@ -107,7 +107,7 @@ def furnish(journey: Journey, cell: Cell, root: Path, patch: bytes = b"") -> Ope
     """
     runner, ground = runner_of(journey, cell), journey.ground(cell.scenario)
     workspace = prepare(ground, root / "box")
-    box = replace(box_of(runner, ground, workspace), sockets=None, keep=False)
+    box = replace(box_of(runner, ground, workspace), keep=False)
     address = _NOWHERE if runner.place.sandbox.name == "host" else GATEWAY_URL
     access = None if runner.agent.package is None else Access(address, _NO_KEY)
     gear = equip(runner, ground, box, access)

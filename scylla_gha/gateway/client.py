@@ -62,7 +62,7 @@ class Gateway:
         self._lanes: dict[str, _Open] = {}
         self._lock = threading.Lock()
         self._service: proc.Service | None = None
-        self._port = 0
+        self._port = self._control_port = 0
         self._control = secrets.token_urlsafe(32)
         self._overspent = False
 
@@ -194,10 +194,10 @@ class Gateway:
         # -P: modules in the current folder, which may be a stranger's checkout, are not for who holds the key
         self._service = proc.start([sys.executable, "-P", "-m", "scylla_gha.gateway"], env=env)
         said = self._service.converse(start.model_dump_json().encode(), _START_SECONDS)
-        if not said.isdigit():
+        if not said.replace(" ", "").isdigit():
             self._service.stop(0.0)
             raise ToolError(f"the model gateway does not start: {self._service.message or 'it says nothing'}")
-        self._port = int(said)
+        self._port, self._control_port = map(int, said.split())
 
     def _spent_now(self) -> dict[Role, float]:
         """What closed lanes and those that were open in a dead process have spent."""
@@ -210,7 +210,7 @@ class Gateway:
     def _ask(self, method: str, path: str, body: str) -> tuple[int, str]:
         """Ask the gateway itself; one that cannot be reached answers with status 0."""
         seconds = self._settings.drain_seconds + _START_SECONDS
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=seconds)
+        connection = http.client.HTTPConnection("127.0.0.1", self._control_port, timeout=seconds)
         try:
             connection.request(method, path, body, {CONTROL: self._control, "content-type": "application/json"})
             answer = connection.getresponse()

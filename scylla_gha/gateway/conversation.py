@@ -24,6 +24,12 @@ _REQUESTS: Final = (
 )
 
 
+FULL: Final = Refusal(
+    "budget_exceeded:trial_journal",
+    "scylla-gha: this trial has made as many requests as its journal takes; no further one is passed on",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Marks:
     """Digests that tell conversations apart: of the first message, of session and system prompt, of all messages."""

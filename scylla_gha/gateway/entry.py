@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, Literal
 
+from scylla_gha.gateway.conversation import FULL
 from scylla_gha.gateway.lanes import Channel
 from scylla_gha.gateway.ledger import Refusal, Reservation
 from scylla_gha.gateway.meter import Meter
@@ -54,6 +55,7 @@ class Entry:
         """The entry of a new request, with its first line written."""
         number = channel.next_number()
         turn, excess = (None, None) if question.counting else _counted(channel, question)
+        excess = FULL if channel.journal.fill() else excess
         asked = Asked(
             number=number,
             at=datetime.datetime.now(datetime.UTC),

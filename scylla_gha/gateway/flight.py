@@ -72,9 +72,9 @@ class Flight:
 
     def _refusal(self) -> Refusal | None:
         """Reserve what the request may cost; a recording costs nothing again, and counts all the same."""
-        if self.question.counting:
-            return None
-        if refusal := self.entry.excess or self.channel.tally.refusal():
+        if self.entry.excess is not None or self.question.counting:
+            return self.entry.excess
+        if refusal := self.channel.tally.refusal():
             return refusal
         lane, size = self.channel.lane, self.question.size
         reserved = self.desk.ledger.reserve(self.channel.purse, lane.role, self.entry.price, size)

@@ -19,6 +19,7 @@ from scylla_gha.model.trial import NO_USAGE, Usage
 from scylla_gha.store import open_journal, read_journal
 
 UNMATCHED: Final = "unmatched_request"
+_LONGEST: Final = 16 * 1024 * 1024  # bytes: some 20,000 requests
 _LINE: Final[TypeAdapter[Asked | Answered]] = TypeAdapter(Annotated[Asked | Answered, Field(discriminator="kind")])
 
 
@@ -58,10 +59,17 @@ class Journal:
     def __init__(self, path: Path) -> None:
         """Open for appending; a torn last line goes."""
         self._file = open_journal(path)
+        self._bytes = path.stat().st_size
+        self.is_full = False
 
     def write(self, record: Asked | Answered) -> None:
         """Append one line; when this returns, the death of this process cannot lose it."""
-        self._file.write(record.model_dump_json().encode() + b"\n")
+        self._bytes += self._file.write(record.model_dump_json().encode() + b"\n")
+
+    def fill(self) -> bool:
+        """Whether it is as long as it may be. The next request is then the last one that is written."""
+        self.is_full = self._bytes >= _LONGEST
+        return self.is_full
 
     def close(self) -> None:
         """Close the file."""

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from scylla_gha.gateway.cassette import Recorder, Tape
 from scylla_gha.gateway.conversation import Conversation
+from scylla_gha.gateway.intake import Intake
 from scylla_gha.gateway.journal import Journal, account
 from scylla_gha.gateway.ledger import Purse, Tally
+from scylla_gha.gateway.listener import Listener
 from scylla_gha.gateway.paths import Names
 from scylla_gha.gateway.request import Question
 from scylla_gha.gateway.settings import Lane, Settings
@@ -27,9 +29,13 @@ class Channel:
     visits: Visits
     tally: Tally
     conversation: Conversation
+    intake: Intake = field(default_factory=Intake)
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)  # one long request at a time is read in a thread
     recorder: Recorder | None = None
     tape: Tape | None = None
+    listener: Listener | None = None
     asked: int = 0
+    is_open: bool = True
     flights: set[asyncio.Task[object]] = field(default_factory=set)
 
     def next_number(self) -> int:
@@ -45,8 +51,11 @@ class Channel:
 
     async def close(self, seconds: float) -> None:
         """Wait so long for the requests in flight, end what is left of them, and close the files."""
+        self.is_open = False
         await self.visits.close()
         await land(self.flights, seconds)
+        if self.listener is not None:
+            await self.listener.close()
         self.journal.close()
         if self.recorder is not None:
             self.recorder.close()
@@ -80,8 +89,13 @@ class Lanes:
         channel = self._open.get(token)
         return channel.visits if channel else None
 
-    def open(self, token: str, lane: Lane) -> None:
+    def open(self, token: str, lane: Lane, listener: Listener | None = None) -> None:
         """Open a lane.
+
+        Args:
+            token: by which its requests are known.
+            lane: whose requests, and within which limits.
+            listener: takes its connections, and is closed with it.
 
         Raises:
             ConfigError: its journal or its recording cannot be read.
@@ -100,6 +114,7 @@ class Lanes:
             recorder=self._recorder(lane),
             tape=tape,
             asked=earlier.last_number,
+            listener=listener,
         )
 
     async def close(self, token: str, seconds: float) -> None:

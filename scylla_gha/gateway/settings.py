@@ -36,9 +36,6 @@ class Settings(Record):
     record: Path | None = None
     replay: Path | None = None
     hidden: Annotated[tuple[str, ...], Field(repr=False, description="other secrets of the harness")] = ()
-    socket: Annotated[
-        Path | None, Field(description="a Unix socket to serve on as well; its folder has to be the harness's alone")
-    ] = None
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     retries: Annotated[int, Field(ge=0, description="how often it asks again after a 5xx, or without a connection")] = 3
     retry_seconds: Annotated[float, Field(ge=0, description="the first pause before that; each later one doubles")] = (
@@ -79,6 +76,9 @@ class Lane(Record):
     first_request: Annotated[Path | None, Field(description="where the body of the first one is kept")] = None
     paths: dict[str, str] = Field(default_factory=dict)
     permit: Annotated[Permit, Field(description="hosts beside the model's; journalled beside `journal`")] = Permit()
+    socket: Annotated[
+        Path | None, Field(description="of Unix, to serve this lane on; its folder has to be the harness's alone")
+    ] = None
     cassette: Annotated[str | None, Field(description="the recording's name; None: <cell>--<role>")] = None
 
     @property

@@ -30,6 +30,7 @@ _MARK: Final = MARK.encode()
 _CHUNK: Final = 1 << 20
 _BEHIND: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is one
 _REMEMBERED: Final = 1024  # opinions of what is public
+_SEARCHED: Final = 256 * 1024  # bytes that are searched at once
 _GROUP: Final = 48  # literals; beyond 64 the search has no vector instructions, and nearly none where they are few
 _MATCH = ahocorasick_rs.MatchKind.LeftmostFirst
 
@@ -143,7 +144,7 @@ class Redactor:
         spans: list[tuple[int, int]] = []
         for at, rules in self._anchors(data):
             if at < ready:
-                spans += self._found(data, at, rules)
+                _join(spans, self._found(data, at, rules))
             else:
                 undecided = min(undecided, at)
         yield from flow.give(sorted(spans), min(undecided - _BEHIND, len(data)))
@@ -214,7 +215,15 @@ class _Group:
         self._longest = max(map(len, rules))
 
     def search(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
-        """Every place of an anchor. The search passes over one that begins within another, so that is looked for."""
+        """Every place of an anchor, some perhaps twice; one that begins within another is looked for as well.
+
+        It is searched part by part: all places at once may be many, and other threads wait until a search ends.
+        """
+        for base in range(0, len(data), _SEARCHED):
+            part = data[base : base + _SEARCHED + self._longest - 1]
+            yield from ((base + at, rules) for at, rules in self._within(part))
+
+    def _within(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
         for index, start, end in self._search.find_matches_as_indexes(data):
             yield start, self._rules[index]
             at = start + 1
@@ -224,6 +233,15 @@ class _Group:
                     break
                 yield at + inner[0][1], self._rules[inner[0][0]]
                 at += inner[0][1] + 1
+
+
+def _join(spans: list[tuple[int, int]], more: Iterable[tuple[int, int]]) -> None:
+    """Add spans; one that overlaps the last only prolongs it, since both are taken out together."""
+    for start, end in more:
+        if spans and spans[-1][0] <= start < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
 
 
 def _groups(rules: dict[bytes, list[_Rule]]) -> list[_Group]:

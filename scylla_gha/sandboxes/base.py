@@ -82,14 +82,12 @@ class Place:
         sandbox: runs it.
         image: the image's id in the engine, as of a box.
         digest: what stands for the image in a key; None where there is no image.
-        sockets: the folder of sockets to the harness's servers, as of a box.
-        address: where the gateway is found inside; None: at the address that it has outside.
+        address: where the gateway is found inside, by a socket; None: at the address that it has outside.
     """
 
     sandbox: Sandbox
     image: str | None = None
     digest: str | None = None
-    sockets: Path | None = None
     address: str | None = None
 
 

@@ -22,6 +22,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 _OOM = (_CGROUP / "memory.events", _CGROUP / "memory" / "memory.oom_control")  # version 2 of cgroups, then version 1
 _PIDS = (_CGROUP / "pids.events", _CGROUP / "pids" / "pids.events")
 _CHUNK = 65536
+_CONNECTIONS = 256  # of all programs in the box; each takes two descriptors
 _POLL_SECONDS = 0.25
 _FULL_BYTES = 65536
 
@@ -87,9 +88,15 @@ def _forward(ports: list[tuple[int, str]], listening: Callable[[], None]) -> Non
 def _to(path: str) -> "Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]":
     import asyncio
 
+    joined: set[asyncio.StreamWriter] = set()
+
     async def join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Join a connection with a new one to the socket; where that is not there, it is closed."""
+        """Join a connection with a new one to the socket; it is closed if that is not there, or there are too many."""
         ends = [writer]
+        if len(joined) >= _CONNECTIONS:
+            writer.close()
+            return
+        joined.add(writer)
         try:
             far_reader, far_writer = await asyncio.open_unix_connection(path)
             ends.append(far_writer)
@@ -97,6 +104,7 @@ def _to(path: str) -> "Callable[[asyncio.StreamReader, asyncio.StreamWriter], Aw
         except OSError:
             return  # one end is gone; closing both tells the other
         finally:
+            joined.remove(writer)
             for end in ends:
                 end.close()
 

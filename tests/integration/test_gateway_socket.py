@@ -1,10 +1,8 @@
 """The gateway on a Unix socket: from the host, and from a container that has no network."""
 
-import http.client
 import json
 import os
 import signal
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 from scylla_gha.errors import ToolError
 from scylla_gha.sandboxes.container import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
 from tests.support.boxes import Desk
-from tests.support.gateway import EACH, KEY, hosted, question, until
+from tests.support.gateway import EACH, KEY, OverSocket, hosted, question, until
 from tests.support.provider import Say, serve
 
 ASK = """
@@ -28,16 +26,6 @@ except OSError as error:
 """
 
 
-class OverSocket(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=30)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(str(self._path))
-
-
 @pytest.fixture
 def place() -> Iterator[Path]:
     with socket_folder() as folder:
@@ -45,8 +33,8 @@ def place() -> Iterator[Path]:
 
 
 def test_both_doors_lead_to_the_same_lanes(tmp_path: Path, place: Path) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, socket=place) as host:
-        door = host.lane()
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane(socket=place)
         connection = OverSocket(place)
         connection.request("POST", "/v1/messages", json.dumps(question()), {"x-api-key": door.token})
         answer = connection.getresponse()
@@ -58,26 +46,28 @@ def test_both_doors_lead_to_the_same_lanes(tmp_path: Path, place: Path) -> None:
 
 
 def test_the_socket_is_there_again_after_a_crash(tmp_path: Path, place: Path) -> None:
-    with hosted(tmp_path, socket=place) as host:
-        host.lane()
+    with hosted(tmp_path) as host:
+        host.lane(socket=place)
         os.kill(host.gateway.pid or 0, signal.SIGKILL)
         until(lambda: not host.gateway.alive)
-        host.lane("another")
+        host.lane("another", socket=place)
         connection = OverSocket(place)
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         connection.close()
 
 
-def test_a_socket_that_cannot_be_is_told_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="the model gateway does not start"), hosted(tmp_path, socket=tmp_path / "no/x"):
-        pass
+def test_a_socket_that_cannot_be_is_told_and_its_lane_is_not_open(tmp_path: Path) -> None:
+    with hosted(tmp_path) as host:
+        with pytest.raises(ToolError, match=r"cell: the gateway does not open a lane .*no/x: there can be no socket"):
+            host.lane(socket=tmp_path / "no/x")
+        assert not host.journal().exists()
 
 
 def test_a_container_without_network_reaches_the_gateway_and_nothing_else(desk: Desk, place: Path) -> None:
     desk.sockets = place.parent
-    with serve(lambda _: Say("Hi.")) as provider, hosted(desk.folder, provider.url, socket=place) as host:
-        door = host.lane()
+    with serve(lambda _: Say("Hi.")) as provider, hosted(desk.folder, provider.url) as host:
+        door = host.lane(socket=place)
         body = json.dumps(question())
         seen = desk.run(("python3", "-c", ASK), URL=GATEWAY_URL, TOKEN=door.token, BODY=body)
         beside = desk.run(("python3", "-c", ASK), URL=provider.url, TOKEN=door.token, BODY=body)
@@ -110,9 +100,10 @@ def test_a_gateway_that_is_started_again_is_found_by_who_is_in_the_box_already(d
         until(lambda: (desk.folder / "stdout").exists() and (desk.folder / "stdout").read_text())
         os.kill(host.gateway.pid or 0, signal.SIGKILL)
         until(lambda: (desk.folder / "stdout").read_text() == "there\ngone\n")
-        host.lane()
+        host.lane("another", socket=place)
 
-    with hosted(desk.folder, socket=place) as host:
+    with hosted(desk.folder) as host:
+        host.lane(socket=place)
         thread = threading.Thread(target=crash)
         thread.start()
         seen = desk.run(("python3", "-c", WATCH), 60, URL=GATEWAY_URL)

@@ -34,12 +34,12 @@ def place() -> Iterator[Path]:
 
 def test_a_box_reaches_declared_hosts_by_its_one_socket_and_no_others(desk: Desk, place: Path) -> None:
     desk.sockets = place.parent
-    with site() as registry, site() as hub, hosted(desk.folder, socket=place) as host:
+    with site() as registry, site() as hub, hosted(desk.folder) as host:
         permit = Permit(
             local={"registry.example:80": registry.place, "hub.example:80": hub.place},
             tokens={"hub.example": Token(value=f"Bearer {SECRET}", https=False)},
         )
-        door = host.lane(permit=permit)
+        door = host.lane(permit=permit, socket=place)
         proxied: Any = environment(GATEWAY_URL, door.token)
         urls = ["http://registry.example/bytes/5", "http://hub.example/echo", "http://elsewhere.example.com/",
                 "https://elsewhere.example.com/", f"http://10.0.0.1:{hub.port}/"]  # fmt: skip

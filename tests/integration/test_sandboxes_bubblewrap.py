@@ -198,9 +198,9 @@ def test_the_gateway_is_reached_by_its_socket_and_by_nothing_else(bubbles: Bubbl
     with (
         socket_folder() as sockets,
         serve(lambda _: Say("Hi.")) as provider,
-        hosted(tmp_path, provider.url, socket=sockets / GATEWAY_SOCKET) as host,
+        hosted(tmp_path, provider.url) as host,
     ):
-        door = host.lane()
+        door = host.lane(socket=sockets / GATEWAY_SOCKET)
         extra = {"URL": GATEWAY_URL, "TOKEN": door.token, "BODY": json.dumps(question())}
         bubbles.python(ASK, extra=extra, sockets=sockets)
         assert "Hi." in bubbles.out, bubbles.err

@@ -3,6 +3,7 @@
 import datetime
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -73,6 +74,18 @@ def hosted(folder: Path, upstream: str = "http://127.0.0.1:9", **more: Any) -> I
     settings = Settings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
     with Gateway.start(settings) as gateway:
         yield Host(gateway, folder)
+
+
+class OverSocket(http.client.HTTPConnection):
+    """A connection to a lane's own socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=30)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self._path))
 
 
 def question(text: str = "Hello?", model: str = "dear", **more: Any) -> Body:

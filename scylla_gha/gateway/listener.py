@@ -1,0 +1,100 @@
+"""A listening socket that takes a limited number of connections, so that whoever opens many harms nobody else.
+
+Each session in a box has a socket of its own; the harness has one that nobody else is told of.
+"""
+
+import asyncio
+import contextlib
+import resource
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+_BACKLOG: Final = 512
+_SESSION_CONNECTIONS: Final = 256
+_PAUSE_SECONDS: Final = 0.1  # before connections are taken again, after the system refused one
+
+
+def raise_file_limit() -> int:
+    """Raise this process's limit of open files as far as it may; returns it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def session_connections() -> int:
+    """How many connections one session may have open: few enough for 15 other sessions to have as many."""
+    return min(_SESSION_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 16)
+
+
+class Listener:
+    """Takes connections; one beyond `most` is closed at once."""
+
+    def __init__(self, listening: socket.socket, protocol: Callable[[], asyncio.BaseProtocol], most: int) -> None:
+        """Listen from now on, in the running event loop."""
+        listening.setblocking(False)
+        listening.listen(_BACKLOG)
+        self._listening = listening
+        self._protocol = protocol
+        self._most = most
+        self._open: set[asyncio.Transport] = set()
+        self._task = asyncio.create_task(self._accept())
+
+    @classmethod
+    def on_loopback(cls, protocol: Callable[[], asyncio.BaseProtocol], most: int) -> "Listener":
+        """On a free port of loopback."""
+        listening = socket.socket(socket.AF_INET)
+        listening.bind(("127.0.0.1", 0))
+        return cls(listening, protocol, most)
+
+    @classmethod
+    def at(cls, path: Path, protocol: Callable[[], asyncio.BaseProtocol]) -> "Listener":
+        """On a Unix socket that every user may use who can see it: in a container, that is one who is nobody here.
+
+        Raises:
+            OSError: there cannot be a socket at this path.
+        """
+        path.unlink(missing_ok=True)
+        listening = socket.socket(socket.AF_UNIX)
+        try:
+            listening.bind(str(path))
+            path.chmod(0o666)
+        except OSError as error:
+            listening.close()
+            raise OSError(f"{path}: there can be no socket here: {error}") from None
+        return cls(listening, protocol, session_connections())
+
+    @property
+    def port(self) -> int:
+        """The port, of one on loopback."""
+        port: int = self._listening.getsockname()[1]
+        return port
+
+    async def stop(self) -> None:
+        """Take no more connections; those that are open stay so."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        self._listening.close()
+
+    async def close(self) -> None:
+        """Take no more connections, and end those that are open, also where what was sent is not read."""
+        await self.stop()
+        for transport in self._open:
+            transport.abort()
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                taken, _ = await loop.sock_accept(self._listening)
+            except OSError:  # no more descriptors or memory, or the client has gone
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            self._open = {each for each in self._open if not each.is_closing()}
+            if len(self._open) >= self._most:
+                taken.close()
+                continue
+            with contextlib.suppress(OSError):
+                transport, _ = await loop.connect_accepted_socket(self._protocol, taken)
+                self._open.add(transport)

@@ -1,0 +1,161 @@
+"""One session that asks for more than its part of the gateway: it fares worse for it, and no other does."""
+
+import contextlib
+import functools
+import http.client
+import json
+import resource
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.gateway.client import Door
+from scylla_gha.sandboxes.container import socket_folder
+from tests.support.gateway import Host, OverSocket, ask, at_once, connect, hosted, question, send, until
+from tests.support.provider import Body, Say, serve
+
+MEGA = 1024 * 1024
+
+
+@pytest.fixture(autouse=True)
+def _many_files() -> Iterator[None]:
+    """This process holds the ends of all connections; the gateway begins with the usual limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def crowd(stack: contextlib.ExitStack, place: Path | int, count: int) -> list[socket.socket]:
+    """Connections on which nothing is said."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, soft + count), hard))
+    made = []
+    for _ in range(count):
+        made.append(stack.enter_context(socket.socket(socket.AF_UNIX if isinstance(place, Path) else socket.AF_INET)))
+        made[-1].connect(str(place) if isinstance(place, Path) else ("127.0.0.1", place))
+    return made
+
+
+def over_socket(place: Path, door: Door) -> int:
+    with contextlib.closing(OverSocket(place)) as connection:
+        send(connection, door, question())
+        return connection.getresponse().status
+
+
+def test_idle_connections_harm_neither_a_neighbour_nor_the_harness(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, contextlib.ExitStack() as stack:
+        own, other = (stack.enter_context(socket_folder()) / "s" for _ in range(2))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        host = stack.enter_context(hosted(tmp_path, provider.url))
+        greedy, neighbour = host.lane("greedy", socket=own), host.lane("neighbour", socket=other)
+        crowd(stack, own, 1300)
+        assert over_socket(other, neighbour) == 200
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            over_socket(own, greedy)
+        crowd(stack, int(greedy.url.rpartition(":")[2]), 600)  # the port that judges use
+        assert ask(host.lane(role="judge"), question()).status == 200
+        assert not host.gateway.lost(neighbour)
+        assert [host.gateway.close(door).requests for door in (greedy, neighbour)] == [0, 1]
+        with pytest.raises(ConnectionError):
+            over_socket(own, greedy)
+
+
+def test_beyond_its_requests_in_flight_a_session_waits_and_its_neighbour_does_not(tmp_path: Path) -> None:
+    free = threading.Event()
+    going: list[Body] = []
+
+    def script(body: Body) -> Say:
+        if "wait" in str(body["messages"]):
+            going.append(body)
+            free.wait(60)
+        return Say("Hi.")
+
+    with serve(script) as provider, hosted(tmp_path, provider.url) as host:
+        greedy, neighbour = host.lane("greedy"), host.lane("neighbour")
+
+        def look() -> int:
+            until(lambda: len(going) >= 32)
+            other = ask(neighbour, question()).status
+            free.set()
+            return other if len(going) <= 32 else 0
+
+        calls = [functools.partial(ask, greedy, question(f"wait {number}")) for number in range(40)]
+        statuses = at_once([look, *(lambda call=call: call().status for call in calls)])
+        assert statuses == [200] * 41
+        assert host.gateway.close(greedy).requests == 40
+
+
+def memory(host: Host) -> float:
+    """Resident megabytes of the gateway at their highest."""
+    status = Path(f"/proc/{host.gateway.pid}/status").read_text()
+    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def test_unfinished_bodies_fill_no_memory(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        greedy = host.lane("greedy")
+        connections = [connect(greedy) for _ in range(16)]
+        for connection in connections:
+            connection.putrequest("POST", "/v1/messages")
+            connection.putheader("x-api-key", greedy.token)
+            connection.putheader("content-length", str(31 * MEGA))
+            connection.endheaders()
+            with contextlib.suppress(ConnectionError):
+                connection.send(b"x" * 30 * MEGA)
+        assert ask(host.lane("neighbour"), question()).status == 200
+        assert memory(host) < 400
+        refused = [connection for connection in connections if _answer(connection)]
+        assert len(refused) >= 13, "all but those that fit into 64 MB"
+        for connection in connections:
+            connection.close()
+        long = ask(greedy, b"x" * (33 * MEGA))
+        many = ask(greedy, json.dumps(question(x=[[]] * 2_000_000)).encode())
+    assert [long.status, many.status] == [413, 400]
+    assert "longer than 32 MB" in long.error["message"]
+    assert "more than 2000000 parts" in many.error["message"]
+
+
+def _answer(connection: http.client.HTTPConnection) -> int | None:
+    connection.sock.settimeout(1)
+    try:
+        return connection.getresponse().status
+    except TimeoutError:
+        return None
+    except OSError:
+        return 413  # it was cut while it was still sending
+
+
+def test_what_is_slow_to_clean_and_long_names_cost_only_who_sends_them(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        greedy, neighbour = host.lane("greedy"), host.lane("neighbour")
+        slow = threading.Thread(target=ask, args=(greedy, question(".ghs_" * 400_000)))
+        slow.start()
+        assert [ask(neighbour, question()).status for _ in range(3)] == [200] * 3
+        assert slow.is_alive(), "what the others did not wait for"
+        named = [ask(greedy, question(model="m" * size)).status for size in (200, 201, 8 * MEGA)]
+        slow.join()
+        host.gateway.close(greedy)
+    assert named == [200, 400, 400]
+    assert host.journal("greedy").stat().st_size < 10_000
+
+
+def test_a_full_journal_takes_no_further_request(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane()
+        assert ask(door, question()).status == 200
+        host.gateway.close(door)
+        (asked,) = host.asked()
+        with host.journal().open("a") as file:
+            for number in range(2, 18):
+                file.write(asked.model_copy(update={"number": number, "digest": "d" * MEGA}).model_dump_json() + "\n")
+        door = host.lane()
+        last = [ask(door, question()) for _ in range(3)]
+        size = host.journal().stat().st_size
+        made = host.gateway.close(door)
+        assert len(provider.requests) == 1
+    assert [reply.status for reply in last] == [403] * 3
+    assert "as many requests as its journal takes" in last[2].error["message"]
+    assert (made.errors, size < 17 * MEGA) == ({"budget_exceeded:trial_journal": 1}, True)
