@@ -118,7 +118,7 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
     traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
     reading = rule(reading, finished, delivery, traffic, runner.limits.turns)
     attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
-    attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits.diff_mb * _MEGA, start.sweep)
+    attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits, start.sweep)
     _keep_trajectory(reading.trajectory, ground, folder)
     return attempt.model_copy(
         update={
@@ -272,12 +272,12 @@ def _attempt(
 
 
 def _keep_diff(
-    attempt: Attempt, ground: Ground, workspace: Workspace, folder: AttemptFolder, max_bytes: int, sweep: Sweep
+    attempt: Attempt, ground: Ground, workspace: Workspace, folder: AttemptFolder, limits: Limits, sweep: Sweep
 ) -> Attempt:
     try:
-        made, patch = snapshot(ground.start, workspace, max_bytes, sweep.clean)
+        made, patch = snapshot(ground.start, workspace, limits.diff_mb * _MEGA, sweep.clean, limits.diff_files)
     except TooLargeError as error:
-        return _without_diff(attempt, f"{error} beyond the start state, the limit of a diff (limits.diff_mb)")
+        return _without_diff(attempt, f"{error} beyond the start state, the limit of a diff ({error.limit})")
     except NoPatchError as error:
         return _without_diff(attempt, str(error))
     except OSError as error:

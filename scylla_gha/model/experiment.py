@@ -15,6 +15,9 @@ SandboxWish = Literal["auto"] | SandboxName
 _OF_A_CONTAINER: Final = {"memory_mb", "disk_mb", "processes", "cpus"}
 
 
+_LATER: Final = ("tokens", "requests", "diff_files")  # came when there were keys already: not in them by default
+
+
 class Limits(Record):
     """What a trial may use."""
 
@@ -34,6 +37,9 @@ class Limits(Record):
         int, Field(gt=0, description="size of any one file that agent or check writes; at it, an output ends the trial")
     ] = 256
     diff_mb: Annotated[int, Field(gt=0, description="size of all files that the agent changed")] = 64
+    diff_files: Annotated[
+        int, Field(gt=0, description="files and folders that the agent added, without those that git ignores")
+    ] = 20_000
     rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
     api_retries: Annotated[int, Field(ge=0, description="how often the agent CLI repeats a failed request")] = 4
     provider_retries: Annotated[
@@ -57,7 +63,7 @@ class Limits(Record):
 
         A limit that is not set leaves no trace there, nor does one that does not hold in the sandbox.
         """
-        unset = {name for name in ("tokens", "requests") if getattr(self, name) is None}
+        unset = {name for name in _LATER if getattr(self, name) == Limits.model_fields[name].default}
         without = {"free_disk_mb", "provider_retries"} | unset
         return self.model_dump(mode="json", exclude=without | (set() if sandbox == "docker" else _OF_A_CONTAINER))
 

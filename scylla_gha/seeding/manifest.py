@@ -26,7 +26,11 @@ class Entry:
 
 
 class TooLargeError(Exception):
-    """A folder holds more bytes than it may."""
+    """A folder holds more bytes or files than it may; `limit` is the experiment's for a diff."""
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,12 @@ class Manifest:
         return sum(entry.size for entry in self.entries.values())
 
     @property
+    def paths(self) -> set[str]:
+        """All files, links and folders that hold some."""
+        folders = {path[:at] for path in self.entries for at, letter in enumerate(path) if letter == "/"}
+        return folders | self.entries.keys()
+
+    @property
     def tree(self) -> str:
         """The id of the git tree with these entries."""
         return _tree_id(self.entries)
@@ -52,26 +62,31 @@ class Manifest:
         return sorted(path for path in paths if self.entries.get(path) != base.entries.get(path))
 
 
-def scan(folder: Path, ignored: Callable[[str], bool] = lambda _: False, max_bytes: int | None = None) -> Manifest:
+def scan(
+    folder: Path,
+    ignored: Callable[[str], bool] = lambda _: False,
+    max_bytes: int | None = None,
+    max_files: int | None = None,
+) -> Manifest:
     """List a folder without anything called `.git`, in whatever case: git takes none of these.
 
     Args:
         folder: where to look; what of it cannot be listed is skipped, since an agent can make it so.
         ignored: tells of a path (a folder's ends in /) to leave out.
         max_bytes: of all files together; looked at before a file is read, since a sparse terabyte is quickly made.
+        max_files: of files and folders that are not ignored.
 
     Raises:
-        TooLargeError: there is more than `max_bytes`.
+        TooLargeError: there is more than `max_bytes` or `max_files`.
     """
     entries: dict[str, Entry] = {}
     skipped: list[str] = []
     total = 0
-    for path, item in _walk(folder, ignored, skipped):
+    for path, item in _walk(folder, ignored, skipped, max_files):
         size = _size(item)
         total += size
         if max_bytes is not None and total > max_bytes:
-            message = f"more than {max_bytes / 1e6:.1f} MB"
-            raise TooLargeError(message)
+            raise TooLargeError(f"more than {max_bytes / 1e6:.1f} MB", "limits.diff_mb")
         if (entry := _entry(item, size)) is None:
             skipped.append(path)
         else:
@@ -79,8 +94,10 @@ def scan(folder: Path, ignored: Callable[[str], bool] = lambda _: False, max_byt
     return Manifest(entries, tuple(sorted(skipped)))
 
 
-def _walk(folder: Path, ignored: Callable[[str], bool], skipped: list[str]) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    stack = [""]
+def _walk(
+    folder: Path, ignored: Callable[[str], bool], skipped: list[str], max_files: int | None
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    stack, seen = [""], 0
     while stack:
         prefix = stack.pop()
         too_deep = prefix.count("/") > _DEEPEST or len(os.fsencode(prefix)) > _LONGEST
@@ -92,6 +109,9 @@ def _walk(folder: Path, ignored: Callable[[str], bool], skipped: list[str]) -> I
             is_folder = item.is_dir(follow_symlinks=False)
             if item.name.lower() == ".git" or ignored(path + "/" if is_folder else path):
                 continue
+            seen += 1
+            if max_files is not None and seen > max_files:
+                raise TooLargeError(f"more than {max_files} files and folders", "limits.diff_files")
             if is_folder:
                 stack.append(path + "/")
             else:

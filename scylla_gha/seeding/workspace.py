@@ -114,7 +114,11 @@ class NoPatchError(Exception):
 
 
 def snapshot(
-    start: Start, workspace: Workspace, max_bytes: int, clean: Clean = lambda content: content
+    start: Start,
+    workspace: Workspace,
+    max_bytes: int,
+    clean: Clean = lambda content: content,
+    max_files: int | None = None,
 ) -> tuple[DiffStat, bytes]:
     """The agent's change as numbers and as a binary patch: committed, staged and untracked work alike.
 
@@ -124,12 +128,14 @@ def snapshot(
         max_bytes: by how much it may have grown.
         clean: takes out what must not be stored. It cleans the contents and the names that the patch is made of,
             never the patch itself, where a match could reach from one file into the next: so the patch applies.
+        max_files: how many files and folders may be there beyond those of the start state; None: any number.
 
     Raises:
-        TooLargeError: the workspace has grown by more than `max_bytes`; this measures the agent.
+        TooLargeError: the workspace has grown by more than `max_bytes` or `max_files`; this measures the agent.
         NoPatchError: git makes no patch of it that applies; so does this.
     """
-    now = scan(workspace.repo, start.ignored, start.manifest.size + max_bytes)
+    most_files = None if max_files is None else len(start.manifest.paths) + max_files
+    now = scan(workspace.repo, start.ignored, start.manifest.size + max_bytes, most_files)
     paths = now.changed(start.manifest)
     added = [os.fsencode(path) for path in paths if path not in start.manifest.entries]
     names = renamed(added, map(os.fsencode, start.manifest.entries), clean)

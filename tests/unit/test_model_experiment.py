@@ -37,7 +37,9 @@ def test_experiment_refuses(given: dict[str, Any], field: str) -> None:
 SIZES = ("memory_mb", "disk_mb", "processes", "cpus")
 
 
-@pytest.mark.parametrize("field", ["timeout_seconds", "turns", "requests", "usd", "file_mb", "diff_mb", *SIZES])
+@pytest.mark.parametrize(
+    "field", ["timeout_seconds", "turns", "requests", "usd", "file_mb", "diff_mb", "diff_files", *SIZES]
+)
 def test_a_limit_of_nothing_is_refused(field: str) -> None:
     with pytest.raises(ValidationError, match=field):
         Limits.model_validate({field: 0})
@@ -54,8 +56,9 @@ def test_the_size_of_a_container_is_keyed_where_there_is_one(field: str) -> None
 
 def test_what_is_not_set_or_does_not_reach_the_agent_is_not_keyed() -> None:
     assert "free_disk_mb" not in Limits().keyed("docker")
-    for name in ("tokens", "requests"):
+    for name in ("tokens", "requests", "diff_files"):
         assert name not in Limits().keyed("host")
+        assert name not in Limits.model_validate_json(Limits().model_dump_json()).keyed("host")
         assert Limits.model_validate({name: 5}).keyed("host")[name] == 5
 
 

@@ -177,6 +177,12 @@ def test_a_diff_that_is_too_large_is_the_agents_error(
     assert not folder.file("diff.patch").exists()
 
 
+def test_a_crowd_of_files_is_the_agents_error(ground: Ground, folder: AttemptFolder) -> None:
+    made = run_agent(ground, folder, ShellAgent("mkdir new; cd new; touch $(seq 60)"), limits=Limits(diff_files=60))
+    assert (made.outcome, made.diff) == (Outcome.AGENT_ERROR, None)
+    assert "files and folders beyond the start state, the limit of a diff (limits.diff_files)" in made.reason
+
+
 def test_an_interruption_stays_one_with_a_large_diff(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
     script = f"head -c 2000000 /dev/zero >big; echo $$ >{tmp_path}/pid; exec sleep 600"
     with cancelled_once_there(tmp_path / "pid") as cancel:

@@ -199,3 +199,13 @@ def test_changed_paths_are_the_added_changed_and_deleted_ones_sorted() -> None:
     now = Manifest({"same": entry("1"), "new": entry("2"), "edited": entry("5"), "mode": entry("4", "100755")})
     assert now.changed(base) == ["edited", "gone", "mode", "new"]
     assert base.changed(base) == []
+
+
+def test_more_files_than_may_be_are_noticed_before_they_are_read(tmp_path: Path) -> None:
+    folder = write_tree(
+        tmp_path, {f"{number // 4}/{number}": "" for number in range(12)} | {"junk/a": "", "junk/b": ""}
+    )
+    assert len(scan(folder, lambda path: path == "junk/", max_files=15).entries) == 12
+    with pytest.raises(TooLargeError, match=r"^more than 14 files and folders$") as raised:
+        scan(folder, lambda path: path == "junk/", max_files=14)
+    assert raised.value.limit == "limits.diff_files"
