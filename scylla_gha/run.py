@@ -5,7 +5,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -63,7 +63,8 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
     Raises:
         ToolError: the agent cannot be started at all.
     """
-    with _sockets(runner) as sockets:
+    by_socket = runner.place.address and runner.gateway and runner.agent.package
+    with socket_folder() if by_socket else nullcontext() as sockets:
         box = replace(box_of(runner, ground, workspace), sockets=sockets)
         door = _open(runner, ground, box, folder)
         access = Access(runner.place.address or door.url, door.token) if door else None
@@ -131,16 +132,9 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
 
 def box_of(runner: Runner, ground: Ground, workspace: Workspace) -> Box:
     """The box, but for the environment, which names what is in it; a solution is only with built-in agents."""
-    place, built_in = runner.place, runner.agent.package is None
     patch = runner.patch or ground.folder.solution
-    there = (patch.parent,) if built_in and patch.is_file() else ()
-    return Box(workspace.repo, workspace.home, ground.path, read_only=there, image=place.image)
-
-
-def _sockets(runner: Runner) -> AbstractContextManager[Path | None]:
-    """A folder for the gateway's socket of this attempt alone, if the box reaches the gateway by one."""
-    by_socket = runner.place.address and runner.gateway and runner.agent.package
-    return socket_folder() if by_socket else nullcontext()
+    there = (patch.parent,) if runner.agent.package is None and patch.is_file() else ()
+    return Box(workspace.repo, workspace.home, ground.path, read_only=there, image=runner.place.image)
 
 
 def equip(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Equipped:

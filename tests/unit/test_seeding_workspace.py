@@ -191,14 +191,6 @@ def test_more_data_than_allowed_is_refused(start: Start, tmp_path: Path) -> None
     assert snapshot(start, workspace, 1000)[0].files == ("big",)
 
 
-def test_more_files_than_allowed_are_refused(start: Start, tmp_path: Path) -> None:
-    workspace = open_workspace(start, tmp_path / "w")
-    write_tree(workspace.repo, {f"new/{number}": "" for number in range(9)})
-    assert len(snapshot(start, workspace, 1000, max_files=10)[0].files) == 9
-    with pytest.raises(TooLargeError, match="files and folders"):
-        snapshot(start, workspace, 1000, max_files=9)
-
-
 def test_a_patch_that_does_not_apply_is_refused(start: Start, tmp_path: Path) -> None:
     patch = b"diff --git a/greet.sh b/greet.sh\n--- a/greet.sh\n+++ b/greet.sh\n@@ -1 +1 @@\n-no such line\n+x\n"
     with pytest.raises(FixtureError, match=r"^git apply in .* failed: error: patch failed: greet.sh:1"):
