@@ -18,9 +18,13 @@ import tallytime  # noqa: E402
 PAGE = "<guide>"
 codes = {getattr(tallytime, name).__code__: name for name in job["functions"]}
 calls = []
+open_calls = []
 
 
-def watch(frame, event, _argument):
+def watch(frame, event, argument):
+    if event == "return" and calls and open_calls and open_calls[-1][0] is frame:
+        _, call = open_calls.pop()
+        call.append([repr(argument), str(argument)] if isinstance(argument, (int, str)) else None)
     if event != "call":
         return
     name = codes.get(frame.f_code)
@@ -32,12 +36,14 @@ def watch(frame, event, _argument):
             for key in frame.f_code.co_varnames[:count]
         }
         calls.append([name, plain])
+        open_calls.append((frame, calls[-1]))
 
 
 scope = {"__name__": "__main__"}
 report = []
 for source in job["examples"]:
     calls.clear()
+    open_calls.clear()
     output, problem = io.StringIO(), None
     with contextlib.redirect_stdout(output):
         try:

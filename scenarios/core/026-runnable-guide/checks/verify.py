@@ -140,7 +140,16 @@ def _shows(example: Example, function: str, test: Callable[[Call], bool], error:
             return False
     elif example.error is not None or not example.want.strip():
         return False
-    return any(name == function and test(values) for name, values in example.calls)
+    return any(
+        name == function and test(values) and (error or _is_shown(texts, example.want))
+        for name, values, *(texts) in example.calls
+    )
+
+
+def _is_shown(texts: list[list[str] | None], output: str) -> bool:
+    """Whether a text or a number that a function returned is in the output, and is all of it but for words around."""
+    kinds = texts[0] if texts else None
+    return kinds is None or any(re.search(rf"(?<![\w.:]){re.escape(text)}(?![\w.:])", output) for text in kinds)
 
 
 def _command_missing(ran: list[Example]) -> list[str]:
