@@ -31,7 +31,8 @@ _CHUNK: Final = 1 << 20
 _BEHIND: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is one
 _REMEMBERED: Final = 1024  # opinions of what is public
 _SEARCHED: Final = 256 * 1024  # bytes that are searched at once
-_GROUP: Final = 48  # literals; beyond 64 the search has no vector instructions, and nearly none where they are few
+_GROUP: Final = 62  # literals of given secrets; beyond 64 the search has no vector instructions
+_KIND_GROUP: Final = 16  # short ones of well-known tokens, which are often found by chance
 _MATCH = ahocorasick_rs.MatchKind.LeftmostFirst
 
 Find = Callable[[bytes, int], tuple[int, int] | None]
@@ -59,6 +60,7 @@ class Redactor:
             ConfigError: a secret is too short or too common: half of every file would go.
         """
         rules: defaultdict[bytes, list[_Rule]] = defaultdict(list)
+        kinds: defaultdict[bytes, list[_Rule]] = defaultdict(list)
         self._reach = REACH
         self._secrets = tuple(dict.fromkeys(secrets))
         for secret in self._secrets:
@@ -68,9 +70,9 @@ class Redactor:
                 self._add(rules, part)
         for kind in KINDS:
             for anchor in kind.anchors:
-                rules[anchor].append(_Rule(kind.find, by_form=True))
-        self._groups = _groups(rules)
-        self._longest = max(map(len, rules))
+                kinds[anchor].append(_Rule(kind.find, by_form=True))
+        self._groups = [*_groups(kinds, _KIND_GROUP), *_groups(rules, _GROUP)]
+        self._longest = max(map(len, (*kinds, *rules)))
         self._public = public
 
     def _add(self, rules: defaultdict[bytes, list[_Rule]], secret: str) -> None:
@@ -244,7 +246,7 @@ def _join(spans: list[tuple[int, int]], more: Iterable[tuple[int, int]]) -> None
             spans.append((start, end))
 
 
-def _groups(rules: dict[bytes, list[_Rule]]) -> list[_Group]:
+def _groups(rules: dict[bytes, list[_Rule]], most: int) -> list[_Group]:
     """Of two anchors that begin alike the shorter one stands for both: wherever the longer one is, it is too."""
     folded: dict[bytes, list[_Rule]] = {}
     last = b""
@@ -255,8 +257,8 @@ def _groups(rules: dict[bytes, list[_Rule]]) -> list[_Group]:
             last = anchor
             folded[last] = list(rules[anchor])
     names = list(folded)
-    count = -(-len(names) // _GROUP)
-    cuts = [len(names) * number // count for number in range(count + 1)]
+    count = -(-len(names) // most)
+    cuts = [len(names) * number // count for number in range(count + 1)] if names else []
     return [_Group({name: folded[name] for name in names[at:to]}) for at, to in itertools.pairwise(cuts)]
 
 

@@ -21,6 +21,10 @@ ODD = 'p/s+w"o\\r=d é&\t%4'
 LINES = "first line of it, long\nsecond line of it, long\n"
 
 
+def cut(text: bytes, at: int) -> bytes:
+    return text[:at] + b"\n" + text[at:]
+
+
 def forms(secret: str) -> dict[str, bytes]:
     raw = secret.encode()
     return {
@@ -41,6 +45,12 @@ def forms(secret: str) -> dict[str, bytes]:
         "base64 in lines": base64.encodebytes(b"long before it, " * 3 + raw + b"and after" * 9).rstrip(),
         "base64 in lines in json": json.dumps(base64.encodebytes(b"long before it, " * 3 + raw).decode()).encode(),
         "base64 in lines in a diff": b"\n+".join(base64.encodebytes(b"long before it, " * 3 + raw).splitlines()),
+        **{f"base32 at {n}": base64.b32encode(b"user:"[:n] + raw) for n in range(5)},
+        **{f"base32 at {n} of a text": base64.b32encode(b"user:"[:n] + raw + b", end").rstrip(b"=") for n in range(5)},
+        **{f"base32 at {n}, lower case": base64.b32encode(b"user:"[:n] + raw + b"!").lower() for n in range(5)},
+        **{f"base32 cut at {n}": cut(base64.b32encode(raw), n) for n in (3, 15, 30)},
+        "base32 in lines in a diff": b"\n+".join(cut(base64.b32encode(b"long before it, " * 3 + raw), 76).splitlines()),
+        "base32 twice": base64.b32encode(raw) * 2,
         "hex in lines": b"\n".join(raw.hex().encode()[at : at + 30] for at in range(0, 2 * len(raw), 30)),
     }  # fmt: skip
 
@@ -58,13 +68,14 @@ def test_every_form_is_found_at_every_place_of_a_text(secret: str, form: str) ->
 
 
 def assert_gone(secret: str, clean: bytes) -> None:
-    """Neither the secret nor a third of it is left, as it is or in base64 or hex."""
+    """Neither the secret nor a third of it is left, as it is, in base64, or in base32."""
     raw = secret.encode()
     size = len(raw) // 3
     tails = [raw[at : at + size] for at in range(len(raw) - size + 1)]
     encoded = [base64.b64encode(b"\0" * n + raw)[4:-4] for n in range(3)]
+    encoded += [base64.b32encode(b"\0" * n + raw)[8:-8] for n in range(5)]
     tails += [text[at : at + 8] for text in encoded for at in range(len(text) - 7)]
-    assert not any(tail in clean for tail in tails)
+    assert not any(tail in clean or tail in clean.upper() for tail in tails)
 
 
 @pytest.mark.parametrize("form", forms(PLAIN))
