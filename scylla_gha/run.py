@@ -256,7 +256,7 @@ def _attempt(
         unadjusted=account.unadjusted,
         subscription=traffic.subscription,
         network=traffic.network,
-        turns=reading.turns,
+        turns=reading.turns if traffic.network is None else account.turns,  # an agent's own word where it has no lane
         tool_calls=dict(Counter(call.name for call in calls)),
         failed_tool_calls=sum(1 for call in calls if call.failed),
         agent_version=reading.version,

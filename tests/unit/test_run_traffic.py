@@ -57,6 +57,7 @@ def test_cost_and_traffic_are_the_gateways_account(ground: Ground, folder: Attem
     assert made.usage.model_dump() == {"input_tokens": 200, "output_tokens": 50, "cache_read_tokens": 0,
                                        "cache_write_tokens": 0, "usd": near(2 * EACH)}  # fmt: skip
     assert made.characters == {"conversation": len("onetwice")}
+    assert made.turns == 1, "the agent says three, and the second request begins another conversation"
     assert made.first_byte_seconds is not None
     assert made.first_byte_seconds + made.generation_seconds <= made.seconds
     assert folder.file("transcript.jsonl").read_text() == "Hi.\nHi.\n"
