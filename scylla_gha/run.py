@@ -141,7 +141,8 @@ def equip(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Eq
     """Lay into the box's HOME what the variant gives the agent, and tell how it is started there."""
     task = _task(runner, ground, box, access)
     command = runner.agent.command(task, runner.program)
-    return Equipped(task, command, replace(box, extra={**command.env, **_way_out(access)}))
+    env = {**command.env, **_way_out(access)}
+    return Equipped(task, command, replace(box, extra=env, managed=command.managed))
 
 
 def _declared(runner: Runner, start: _Start) -> Declared | None:
@@ -225,6 +226,7 @@ def _task(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Ta
         treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
         outfit=runner.outfit,
         names=runner.place.sandbox.inside(box),
+        managed=box.home.with_name("managed") if runner.place.sandbox.isolation.files == "own" else None,
     )
 
 

@@ -26,7 +26,8 @@ class Task:
     """A cell as the agent gets it. `patch` is the reference solution, which only the oracle may use.
 
     `names` are what folders are called where the agent works. Where their paths stand in its command, the sandbox puts
-    those; in files that are laid for it, `seen` has to.
+    those; in files that are laid for it, `seen` has to. `managed` is a folder for what only the machine's
+    administrator may change; None where the agent could write anywhere.
     """
 
     prompt: str
@@ -38,6 +39,7 @@ class Task:
     treatment: Treatment = Treatment()
     outfit: Outfit = Outfit()
     names: Mapping[Path, str] = field(default_factory=dict)
+    managed: Path | None = None
 
     def seen(self, path: Path) -> str:
         """What a path is called where the agent works."""
@@ -49,11 +51,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """How to start an agent; the prompt goes in on standard input, as text. `secrets` must not be kept anywhere."""
+    """How to start an agent; the prompt goes in on standard input, as text. `secrets` must not be kept anywhere.
+
+    `managed` are folders of the administrator's, as of a box.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
+    managed: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

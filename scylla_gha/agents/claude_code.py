@@ -61,8 +61,9 @@ class ClaudeCode:
         }
         if task.access:
             env |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
+        managed = claude_net.manage(task)
         settings = _settings_flags(task)
-        return Command((*argv, *_flags(task.treatment), *settings, *_outfit_flags(task)), env=env)
+        return Command((*argv, *_flags(task.treatment), *settings, *_outfit_flags(task)), env=env, managed=managed)
 
     def read(self, ended: Ended) -> Reading:
         """Read the transcript, then decide by rule."""
@@ -94,11 +95,12 @@ def _flags(treatment: Treatment) -> list[str]:
 
 
 def _settings_flags(task: Task) -> list[str]:
-    """The treatment's settings, with the safety net's hook."""
+    """The treatment's settings; with the safety net's hook, where that is not among the administrator's."""
     given = task.treatment.settings
-    if task.limits.safety_net:
-        return claude_net.flags(given, task.home)
-    return [] if given is None else ["--settings", json.dumps(given)]
+    if task.limits.safety_net and task.managed is None:
+        given = claude_net.with_hook(given, task.home)
+    events = ["--include-hook-events"] if task.limits.safety_net else []
+    return [*([] if given is None else ["--settings", json.dumps(given)]), *events]
 
 
 def _outfit_flags(task: Task) -> list[str]:

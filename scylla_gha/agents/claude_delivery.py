@@ -61,6 +61,7 @@ def declare(task: Task, workspace: Path) -> Declared:
         own_agents=tuple(name for folder in folders for name in _own_agents(folder / ".claude" / "agents")),
         usual_tools=not settings,
         safety_net=task.limits.safety_net and (tools is None or bool(set(tools) & set(safety_net.WATCHED))),
+        net_is_managed=task.managed is not None,
         usual_prompt=tools is None and not settings,
         places=_places([*folders, workspace / "CLAUDE.local.md"] if "local" in sources else folders),
     )

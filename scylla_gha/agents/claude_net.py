@@ -1,13 +1,14 @@
-"""The safety net as Claude Code's own PreToolUse hook: laid into HOME, named in the settings, read from the transcript.
+"""The safety net as Claude Code's own PreToolUse hook: laid, named in settings, and read from the transcript.
 
-Forms as of version 2.1.197. With `--include-hook-events` the transcript has a `hook_response` event for each call that
-the hook was asked about, with what it wrote to standard error; calls that the CLI itself refuses (`<tool_use_error>`)
-do not come that far. The events tell of nested sub-agents too, whose calls the transcript leaves out.
+In a box it is laid beside managed settings, which are read-only and which `disableAllHooks` of other settings leaves
+in force; on the host into HOME, where the agent can change it. Forms as of version 2.1.197. With
+`--include-hook-events` the transcript has a `hook_response` event for each call that the hook was asked about, with
+what it wrote to standard error; calls that the CLI itself refuses (`<tool_use_error>`) do not come that far. The events
+tell of nested sub-agents too, whose calls the transcript leaves out.
 """
 
 import json
 import shlex
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,35 +16,72 @@ from typing import Any, Final
 import orjson
 
 from scylla_gha.agents import bash_script, claude_session, safety_net, safety_rules
+from scylla_gha.agents.base import Task
 from scylla_gha.model.delivery import Observed
 from scylla_gha.model.trial import Blocked, Watched
 from scylla_gha.store import write_text
 
-_FOLDER: Final = "safety-net"  # in HOME
+_FOLDER: Final = "safety-net"  # in HOME, or beside the administrator's settings
+_MANAGED: Final = "/etc/claude-code"  # where the CLI looks for managed-settings.json
 _TIMEOUT_SECONDS: Final = 60  # far above what it takes, so that a busy machine blocks nothing and lets nothing through
 _MODULES: Final = (bash_script, safety_rules, safety_net)
+_READABLE: Final = 0o755  # for the user of the box, who may be another one
 _REFUSED: Final = "<tool_use_error>"
 
 Json = dict[str, Any]
 
 
-def flags(settings: Mapping[str, Any] | None, home: Path) -> list[str]:
-    """Lay the net into HOME, and name it beside the settings and hooks of the treatment."""
+def manage(task: Task) -> dict[str, Path]:
+    """Lay the administrator's settings, which no other settings override: the hook, and the gateway's address.
+
+    The agent can read them and not change them. Where there is no place for them, nothing is laid.
+    """
+    if task.managed is None:
+        return {}
+    task.managed.mkdir()
+    task.managed.chmod(_READABLE)
+    settings: Json = {}
+    if task.limits.safety_net:
+        _lay(task.managed / _FOLDER)
+        # the system's Python first: a PATH of the project's settings must not stand in for it
+        command = f"PATH=/usr/local/bin:/usr/bin:/bin:$PATH python3 -IS {_MANAGED}/{_FOLDER}"
+        settings["hooks"] = {"PreToolUse": [_watch(command)]}
+    if task.access:
+        settings["env"] = {"ANTHROPIC_BASE_URL": task.access.url}
+    place = task.managed / "managed-settings.json"
+    write_text(place, json.dumps(settings))
+    place.chmod(0o444)
+    return {_MANAGED: task.managed}
+
+
+def with_hook(settings: Mapping[str, Any] | None, home: Path) -> Json:
+    """Lay the net into HOME, where the agent can change it; the treatment's settings and hooks with its own."""
     folder = home / _FOLDER
-    for module in _MODULES:
-        source = Path(str(module.__file__))
-        place = folder.joinpath(*module.__name__.split(".")).with_suffix(".py")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
-        place.chmod(0o444)
-    write_text(folder / "__main__.py", f"from {safety_net.__name__} import main\n\nmain()\n")
+    _lay(folder)
     given = dict(settings or {})
     hooks = dict(given.get("hooks") or {})
-    # Without the user's site-packages and PYTHON* variables: nothing of the workspace can stand in for the library.
-    run = {"type": "command", "command": f"python3 -IS {shlex.quote(str(folder))}", "timeout": _TIMEOUT_SECONDS}
-    watch = {"matcher": "|".join(safety_net.WATCHED), "hooks": [run]}
+    watch = _watch(f"python3 -IS {shlex.quote(str(folder))}")
     hooks["PreToolUse"] = [*hooks.get("PreToolUse", []), watch]
-    return ["--settings", json.dumps({**given, "hooks": hooks}), "--include-hook-events"]
+    return {**given, "hooks": hooks}
+
+
+def _watch(command: str) -> Json:
+    """The hook: without the user's site-packages and PYTHON* variables, so the workspace cannot replace a library."""
+    run = {"type": "command", "command": command, "timeout": _TIMEOUT_SECONDS}
+    return {"matcher": "|".join(safety_net.WATCHED), "hooks": [run]}
+
+
+def _lay(folder: Path) -> None:
+    """Lay the net's modules side by side, under names that tell nothing of the toolkit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(_READABLE)
+    package = safety_net.__name__.rpartition(".")[0]
+    texts = {module.__name__.rpartition(".")[2]: Path(str(module.__file__)).read_text(encoding="utf-8")
+             for module in _MODULES}  # fmt: skip
+    for name, text in {**texts, "__main__": "from safety_net import main\n\nmain()\n"}.items():
+        place = folder / f"{name}.py"
+        write_text(place, text.replace(f"from {package}.", "from "))
+        place.chmod(0o444)
 
 
 def watched(transcript: Path) -> Watched:

@@ -6,7 +6,7 @@ call: standard library only, Python 3.9, without the imports that are slow to st
 
 What cannot be read to its end (an open quote) is judged by what was read, as Bash too runs the lines before; what no
 rule names then is allowed and told as `unclear`. A fault of this file is told as `error` and allowed: a broken net must
-not change what is measured. The agent may change files of the workspace, of its own HOME and of the temporary folders;
+not stand in the way. The agent may change files of the workspace, of its own HOME and of the temporary folders;
 nothing in the workspace is a credential; history becomes shared by a push, until then to rewrite it is ordinary work.
 
 Each decision is told as a line of JSON on standard error, which the agent CLI writes into its transcript.

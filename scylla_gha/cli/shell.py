@@ -33,7 +33,7 @@ _INTERRUPTED, _UNREAD = 130, 141  # as a shell tells of INT and PIPE
 _FULL: Final = "ended, since it wrote more to its output than one file may hold (limits.file_mb)"
 _WEEK: Final = 7 * 24 * 3600.0
 _NOWHERE: Final = "http://127.0.0.1:9"  # the discard port
-_NO_KEY: Final = "sk-scylla-none"
+_NO_KEY: Final = "sk-ant-api03-none"
 _SHELL: Final = ("/bin/sh", "-c", "if command -v bash >/dev/null; then exec bash; fi; exec sh")
 
 

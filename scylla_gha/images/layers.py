@@ -19,8 +19,8 @@ from scylla_gha.errors import ToolError
 from scylla_gha.images.archive import Layer, write_layer
 from scylla_gha.model.image import Recipe
 from scylla_gha.model.record import digest
-from scylla_gha.sandboxes import keeper
-from scylla_gha.sandboxes.container import AGENT, KEEPER, KEEPER_FILE
+from scylla_gha.sandboxes import confine, keeper
+from scylla_gha.sandboxes.container import AGENT, CONFINE_FILE, KEEPER, KEEPER_FILE
 from scylla_gha.seeding.cache import locked
 
 PYTHON: Final = "3.11"  # of the releases that a recipe can name; packages are chosen for it
@@ -83,11 +83,11 @@ def base_layer(recipe: Recipe, cache: Path, *, fresh: bool = False) -> Layer:
 
 
 def keeper_layer(cache: Path) -> Layer:
-    """The sandbox's own process."""
-    source = Path(keeper.__file__)
-    key = digest([_FORMAT, "keeper", hashlib.sha256(source.read_bytes()).hexdigest()])
+    """The sandbox's own programs."""
+    sources = {KEEPER_FILE: Path(keeper.__file__), CONFINE_FILE: Path(confine.__file__)}
+    key = digest([_FORMAT, "keeper", [hashlib.sha256(source.read_bytes()).hexdigest() for source in sources.values()]])
 
-    return _layer(key, cache, lambda into: write_layer(into, {KEEPER_FILE: source}))
+    return _layer(key, cache, lambda into: write_layer(into, sources))
 
 
 def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Layer:

@@ -41,6 +41,7 @@ class Declared(Record):
     usual_tools: Annotated[bool, Field(description="no settings might change the CLI's choice of tools")] = True
     usual_prompt: Annotated[bool, Field(description="the CLI's own prompt is as without any treatment")] = True
     safety_net: Annotated[bool, Field(description="a hook judges each call that can destroy something")] = False
+    net_is_managed: Annotated[bool, Field(description="the hook stands where the agent cannot change it")] = True
     places: Annotated[tuple[str, ...], Field(description="instruction files that may be read, or folders of them")] = ()
 
 

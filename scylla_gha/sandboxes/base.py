@@ -23,6 +23,10 @@ ENVIRONMENT: Final = {
     "GIT_COMMITTER_EMAIL": "dev@example.com",
 }
 
+WORKSPACE: Final = "/home/workspace"
+HOME: Final = "/home/dev"
+SCRATCH: Final = "/tmp"  # noqa: S108 the box's own
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -35,6 +39,8 @@ class Box:
         read_only: folders that the process may read and not change.
         image: the image's id.
         sockets: a folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`), or None: no network.
+        managed: folders for settings of the machine's administrator, by their absolute path inside, where the process
+            may read and not change them; not for the host.
         keep: whether `cwd` and `home` shall hold afterwards what the process left in them.
         program: of this machine, for a box that is not the host and has no image; "": the one that is run.
     """
@@ -48,6 +54,18 @@ class Box:
     sockets: Path | None = None
     keep: bool = True
     program: str = ""
+    managed: Mapping[str, Path] = field(default_factory=dict)
+
+
+def named(box: Box) -> dict[Path, str]:
+    """What the box's folders are called where they have neutral names."""
+    return {box.cwd: WORKSPACE, box.home: HOME} | {folder: f"/home/{folder.name}" for folder in box.read_only}
+
+
+def environment(box: Box, places: Mapping[Path, str]) -> dict[str, str]:
+    """What a process finds where folders have these names, but for the PATH."""
+    extra = {name: told(value, places) for name, value in box.extra.items()}
+    return {**ENVIRONMENT, "HOME": HOME, "TMPDIR": SCRATCH, **extra}
 
 
 class Sandbox(Protocol):

@@ -4,6 +4,7 @@
 |---|---|
 | processes | its own alone: none of the harness can be seen, traced or signalled |
 | files | programs, a few of /etc, pinned tools and the agent's program, to read; workspace, HOME and /tmp to write |
+| names | neutral ones; nothing of the toolkit, of its scenarios or of the cell |
 | network | loopback of its own; the gateway by its socket where the box has sockets, else nothing at all |
 | rights | a user of a namespace of its own, without capabilities, who gets none and makes no further namespace |
 
@@ -20,27 +21,32 @@ import select
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import scylla_gha
 from scylla_gha import proc
+from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import SandboxError, ToolError
 from scylla_gha.model.isolation import Isolation
 from scylla_gha.proc import Cancel, Finished, Limits, Streams
-from scylla_gha.sandboxes.base import ENVIRONMENT, Box
-from scylla_gha.sandboxes.container import GATEWAY_PORT, GATEWAY_SOCKET
+from scylla_gha.sandboxes.base import WORKSPACE, Box, environment, named, told
+from scylla_gha.sandboxes.container import GATEWAY_PORT, GATEWAY_SOCKET, SOCKETS
 from scylla_gha.sandboxes.temporary import temporary
 
-_INSIDE: Final = "/run/scylla"
+_INSIDE: Final = "/run/box"
+_OWN: Final = ("porter.py", "keeper.py", "confine.py")
+_TOOLS: Final = "/opt/tools"
+_AGENT: Final = "/opt/agent"
 _USER: Final = 1000
 _SCRATCH_BYTES: Final = 512 * 1024 * 1024  # of /tmp, which is in memory
 _LAST_CODE: Final = 128  # a process that a signal ended is told as 128 and its number
 _END_SECONDS: Final = 10.0
 _PROBE_SECONDS: Final = 20.0
 # TERM is ignored until the porter gives it back to the agent: bubblewrap, which would die of it at once, and the box
-# with it, has to leave the agent the time to tidy up.
+# with it, has to leave the agent the time to tidy up. The status is for bubblewrap, which closes it in the box.
 _START: Final = 'exec 9>"$1"; shift; trap "" TERM; exec "$@"'
 _ALONE: Final = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net",
@@ -62,8 +68,8 @@ class BubblewrapSandbox:
     isolation: Final = Isolation(network="gateway", keys="hidden", files="own")
 
     def inside(self, box: Box) -> dict[Path, str]:
-        """Folders are called what they are."""
-        return {folder: str(folder) for folder in (box.cwd, box.home, *box.read_only)}
+        """The same in every box."""
+        return named(box)
 
     def run(
         self, argv: tuple[str, ...], box: Box, streams: Streams, limits: Limits, cancel: Cancel | None = None
@@ -75,16 +81,18 @@ class BubblewrapSandbox:
         """
         if why := lacking():
             raise SandboxError(why)
-        env = {**ENVIRONMENT, "PATH": box.path, "HOME": str(box.home), "TMPDIR": str(box.home), **box.extra}
+        places = {**_programs(box.program or argv[0], box.path), **named(box)}
+        env = {**environment(box, places), "PATH": told(box.path, places)}
         with temporary() as folder:
             status = folder / "status"
-            wrapped = ("/bin/sh", "-c", _START, "sh", str(status), *_command(argv, box))
+            inside = tuple(told(arg, places) for arg in (_linked(argv[0]), *argv[1:]))
+            wrapped = ("/bin/sh", "-c", _START, "sh", str(status), *_command(inside, box, places, _own(folder)))
             finished = proc.run(wrapped, cwd=box.cwd, env=env, streams=streams, limits=limits, cancel=cancel)
-            told = _told(status)
-            _await_end(told)
-        if "exit-code" not in told and not (finished.timed_out or finished.cancelled):
-            said = streams.stderr.read_bytes()[-300:].decode(errors="replace").strip()
-            raise SandboxError(f"bubblewrap made no box, or was ended from outside (exit code {finished.code}): {said}")
+            said = _status(status)
+            _await_end(said)
+        if "exit-code" not in said and not (finished.timed_out or finished.cancelled):
+            why = streams.stderr.read_bytes()[-300:].decode(errors="replace").strip()
+            raise SandboxError(f"bubblewrap made no box, or was ended from outside (exit code {finished.code}): {why}")
         return replace(finished, code=_LAST_CODE - finished.code) if finished.code > _LAST_CODE else finished
 
 
@@ -109,14 +117,28 @@ def _lacking(program: str | None) -> str | None:
             "kernel.unprivileged_userns_clone=1)")  # fmt: skip
 
 
-def _command(argv: tuple[str, ...], box: Box) -> tuple[str, ...]:
-    python = str(Path(sys.executable).resolve())
-    ways = [(GATEWAY_PORT, f"{_INSIDE}/sockets/{GATEWAY_SOCKET}")] if box.sockets else []
+def _command(argv: tuple[str, ...], box: Box, places: Mapping[Path, str], own: Path) -> tuple[str, ...]:
+    ways = [(GATEWAY_PORT, f"{SOCKETS}/{GATEWAY_SOCKET}")] if box.sockets else []
     return (
-        shutil.which("bwrap") or "bwrap", "--json-status-fd", "9", *_ALONE, *_system(),
-        *_programs(box.program or argv[0], box.path), *_folders(box), "--chdir", str(box.cwd), "--",
-        python, "-I", "-S", f"{_INSIDE}/porter.py", json.dumps(ways), *argv,
+        shutil.which("bwrap") or "bwrap", "--json-status-fd", "9", "--as-pid-1", *_ALONE, *_system(),
+        *_folders(box, places, own), "--chdir", WORKSPACE, "--",
+        str(_python()), "-I", "-S", f"{_INSIDE}/porter.py", json.dumps(ways), *argv,
     )  # fmt: skip
+
+
+def _own(folder: Path) -> Path:
+    """A copy of the box's own programs: the path of what is bound can be read in the box."""
+    own = folder / "own"
+    own.mkdir()
+    for name in _OWN:
+        shutil.copyfile(Path(__file__).with_name(name), own / name)
+    return own
+
+
+def _python() -> Path:
+    """The Python that this process's environment is made of: in the environment itself is the toolkit."""
+    python = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
+    return python.resolve() if python.exists() else Path(sys.executable).resolve()
 
 
 def _system() -> Iterator[str]:
@@ -137,20 +159,32 @@ def _system() -> Iterator[str]:
             yield from ("--ro-bind", f"/proc/{name}", f"/proc/{name}")
 
 
-def _programs(program: str, search_path: str) -> Iterator[str]:
-    """The Python of this process, the pinned tools, and the agent's own program."""
-    roots = {Path(sys.executable).resolve().parent.parent}
-    roots |= {place.parent if place.name == "bin" else place for place in map(Path, search_path.split(":"))}
-    for root in sorted(root for root in roots if root.is_absolute() and not _is_of_system(root)):
-        yield from ("--ro-bind-try", str(root), str(root))
+def _programs(program: str, search_path: str) -> dict[Path, str]:
+    """Python, the pinned tools and the agent's own program, and what they are called in the box."""
+    python = _python().parent.parent
+    roots = {} if _is_of_system(python) else {python: str(python)}
+    tools = [place.parent if place.name == "bin" else place for place in map(Path, search_path.split(":"))]
+    for place in dict.fromkeys(tools):
+        if place.is_absolute() and not _is_of_system(place) and place not in roots:
+            roots[place] = f"{_TOOLS}{len(roots) or ''}" if _TOOLS in roots.values() else _TOOLS
+    real = Path(_linked(program))
+    if real.is_absolute() and not _is_of_system(real) and real.exists():
+        package = _package(real)
+        roots[package] = f"{_AGENT}/{real.name}" if package == real else f"{_AGENT}/node_modules"
+    return roots
+
+
+def _linked(program: str) -> str:
+    """Where a program really is, if that is not of the system."""
     place = Path(program)
-    if not place.is_absolute() or _is_of_system(place) or not place.exists():
-        return
-    real = place.resolve()
-    package = _package(real)
-    yield from ("--ro-bind", str(package), str(package))
-    if not place.is_relative_to(package):
-        yield from ("--symlink", str(real), str(place))
+    return program if not place.is_absolute() or _is_of_system(place) else str(place.resolve())
+
+
+def _hidden(bound: Iterable[Path]) -> Iterator[str]:
+    """Cover the toolkit, with its scenarios and solutions, where it was installed into something that is bound."""
+    for folder in {Path(scylla_gha.__file__).resolve().parent, toolkit_root().resolve()}:
+        if _is_of_system(folder) or any(folder.is_relative_to(root) for root in bound):
+            yield from ("--tmpfs", str(folder))
 
 
 def _package(program: Path) -> Path:
@@ -164,20 +198,24 @@ def _is_of_system(place: Path) -> bool:
     return place == Path("/") or place.parts[1] in {"usr", *_TOP}
 
 
-def _folders(box: Box) -> Iterator[str]:
+def _folders(box: Box, places: Mapping[Path, str], own: Path) -> Iterator[str]:
     """What is the trial's, after all else, so that nothing covers it."""
-    for name in ("porter.py", "keeper.py"):
-        yield from ("--ro-bind", str(Path(__file__).with_name(name)), f"{_INSIDE}/{name}")
+    mine = named(box)
+    for folder, name in places.items():
+        if folder not in mine:
+            yield from ("--ro-bind-try", str(folder), name)
+    yield from _hidden(places.keys() - mine.keys())
+    yield from ("--ro-bind", str(own), _INSIDE)
     if box.sockets:
-        yield from ("--ro-bind", str(box.sockets), f"{_INSIDE}/sockets")
-    for folder in (box.home, box.cwd):
-        yield from ("--bind", str(folder), str(folder))
-    for folder in box.read_only:
-        yield from ("--ro-bind", str(folder), str(folder))
+        yield from ("--ro-bind", str(box.sockets), SOCKETS)
+    for name, folder in box.managed.items():
+        yield from ("--ro-bind", str(folder), name)
+    for folder, name in mine.items():
+        yield from ("--bind" if folder in {box.cwd, box.home} else "--ro-bind", str(folder), name)
     yield from ("--remount-ro", "/")
 
 
-def _told(status: Path) -> dict[str, int]:
+def _status(status: Path) -> dict[str, int]:
     """What bubblewrap told: its box's first process and namespaces, then the exit code of what ran in it."""
     told: dict[str, int] = {}
     with contextlib.suppress(OSError, ValueError):  # it was ended in the middle of a line

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 AGENT: Final = 10001  # the user of what is not trusted
 KEEPER: Final = 10002
-KEEPER_FILE: Final = "/opt/scylla/keeper.py"
+KEEPER_FILE: Final = "/opt/box/keeper.py"
+CONFINE_FILE: Final = "/opt/box/confine.py"
+CONFINE: Final = f"/usr/bin/python3 -I -S {CONFINE_FILE}"  # becomes the program that follows
 GATEWAY_SOCKET: Final = "gateway.sock"  # in the box's folder of sockets
 GATEWAY_PORT: Final = 4141
 GATEWAY_URL: Final = f"http://127.0.0.1:{GATEWAY_PORT}"  # where a process in the box finds it
-_SOCKETS: Final = "/run/scylla"
+SOCKETS: Final = "/run/gateway"
 _MEGA: Final = 1 << 20
 _MORE_PAUSES: Final = 3
 
@@ -202,7 +204,7 @@ def opened(api: "APIClient", image: str, size: Size, box: Box, limits: Limits) -
     Raises:
         SandboxError: the image is not there, or the container does not start.
     """
-    name = f"scylla-{uuid.uuid4().hex}"  # known before there is a container, so that none can be lost
+    name = f"box-{uuid.uuid4().hex}"  # known before there is a container, so that none can be lost
     remove: Callable[[str], None] = functools.partial(engine.remove, api)  # nothing in it may run on
     try:
         with _started(api, name, image, _settings(size, box, limits)) as stream:
@@ -251,7 +253,8 @@ def _settings(size: Size, box: Box, limits: Limits) -> dict[str, Any]:
     mounts = [Mount("/home", None, type="volume", no_copy=True, labels=_labels(),
                     driver_config=DriverConfig("local", {"type": "tmpfs", "device": "tmpfs", "o": disk}))]  # fmt: skip
     if box.sockets is not None:
-        mounts.append(Mount(_SOCKETS, str(box.sockets), type="bind", read_only=True))
+        mounts.append(Mount(SOCKETS, str(box.sockets), type="bind", read_only=True))
+    mounts += [Mount(place, str(folder), type="bind", read_only=True) for place, folder in box.managed.items()]
     memory = size.memory_bytes + size.disk_bytes + size.scratch_bytes
     return {
         "network_mode": "none", "read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"],
@@ -267,7 +270,7 @@ def _settings(size: Size, box: Box, limits: Limits) -> dict[str, Any]:
 
 def _plan(box: Box) -> str:
     """What the keeper is told first."""
-    forward = [(GATEWAY_PORT, f"{_SOCKETS}/{GATEWAY_SOCKET}")] if box.sockets is not None else []
+    forward = [(GATEWAY_PORT, f"{SOCKETS}/{GATEWAY_SOCKET}")] if box.sockets is not None else []
     return json.dumps({"forward": forward, "disks": ["/home", "/tmp", "/dev/shm"]})  # noqa: S108
 
 

@@ -17,20 +17,20 @@ from scylla_gha.errors import SandboxError, ToolError
 from scylla_gha.model.isolation import Isolation
 from scylla_gha.proc import Cancel, Finished, Hit, Limits, Streams
 from scylla_gha.sandboxes import cargo, engine
-from scylla_gha.sandboxes.base import ENVIRONMENT, Box, told
-from scylla_gha.sandboxes.container import AGENT, Container, Process, Size, opened
+from scylla_gha.sandboxes.base import WORKSPACE, Box, environment, named, told
+from scylla_gha.sandboxes.container import AGENT, CONFINE, Container, Process, Size, opened
 from scylla_gha.sandboxes.device import join
 from scylla_gha.sandboxes.stream import End, Outputs, Pump
 
-WORKSPACE: Final = "/home/workspace"
-HOME: Final = "/home/dev"
 _GRACE_SECONDS: Final = 5.0
 _CODE_SECONDS: Final = 1.0
 _LAST_CODE: Final = 128  # a shell tells the signal that ended a process as 128 and its number
 _MEMORY: Final = 64 * 1024 * 1024  # of a load, before it goes to a file
 # Waits for the first line of its input, which is sent when the folders are there and the engine's stream is open. Where
 # memory runs out, it and what it starts shall be ended before the keeper is.
-_STARTER: Final = f'IFS= read -r go; echo 500 >/proc/self/oom_score_adj; cd {WORKSPACE}; unset OLDPWD go; exec "$@"'
+_STARTER: Final = (
+    f'IFS= read -r go; echo 500 >/proc/self/oom_score_adj; cd {WORKSPACE}; unset OLDPWD go; exec {CONFINE} "$@"'
+)
 _ON_TERMINAL: Final = _STARTER.removeprefix("IFS= read -r go; ")  # it is started when the folders are there
 
 
@@ -52,8 +52,7 @@ class DockerSandbox:
 
     def inside(self, box: Box) -> dict[Path, str]:
         """The same in every container."""
-        names = {box.cwd: WORKSPACE, box.home: HOME}
-        return names | {folder: f"/home/{folder.name}" for folder in box.read_only}
+        return named(box)
 
     @property
     def isolation(self) -> Isolation:
@@ -127,8 +126,7 @@ class _Run:
     @property
     def env(self) -> dict[str, str]:
         """What the process finds, beside what the image says."""
-        extra = {name: told(value, self.places) for name, value in self.box.extra.items()}
-        return {**ENVIRONMENT, "HOME": HOME, "TMPDIR": "/tmp", **extra}  # noqa: S108
+        return environment(self.box, self.places)
 
     def to_the_end(self, argv: tuple[str, ...]) -> Finished:
         """Run it, freeze the container, and take out what is wanted."""

@@ -1,8 +1,8 @@
 """The process that keeps a container alive. It runs inside, with the image's own Python and nothing but its library.
 
-It has a user of its own, so the agent can neither end it nor read its memory. On its standard input it is first told
-which ports of loopback lead to which socket of the harness; every later line asks which limits were hit. When the
-input ends, so when the harness does, it ends, and the container with it.
+It has a user of its own, so what works in the container can neither end it nor read its memory. On its standard input
+it is first told which ports of loopback lead to which sockets; every later line asks which limits were hit. When the
+input ends, it ends, and the container with it.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ def _count(files: tuple[Path, ...], name: str) -> int:
 
 
 def _others() -> int:
-    """Processes beside this one and the first, so the ones of the agent; it can neither hide nor fake one."""
+    """Processes beside this one and the first; none of them can hide or be faked."""
     own = {"1", str(os.getpid())}
     return sum(1 for path in Path("/proc").iterdir() if path.name.isdecimal() and path.name not in own)
 
@@ -135,7 +135,7 @@ def _main() -> None:
 
 
 def _say(value: dict[str, object]) -> None:
-    print(json.dumps(value), flush=True)  # noqa: T201 the harness reads it
+    print(json.dumps(value), flush=True)  # noqa: T201 it is read outside
 
 
 if __name__ == "__main__":

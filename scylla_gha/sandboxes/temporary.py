@@ -14,21 +14,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-_NAME: Final = re.compile(r"scylla-(\d+)-\w+")
+_NAME: Final = re.compile(r"box-(\d+)-\w+")
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 @contextlib.contextmanager
 def temporary() -> Iterator[Path]:
     """A new folder that only this user may enter, gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix=f"scylla-{os.getpid()}-") as name, _opened(Path(name)) as lock:
+    with tempfile.TemporaryDirectory(prefix=f"box-{os.getpid()}-") as name, _opened(Path(name)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield Path(name)
 
 
 def reap() -> None:
     """Remove what killed processes of this user left."""
-    for folder in Path(tempfile.gettempdir()).glob("scylla-*"):
+    for folder in Path(tempfile.gettempdir()).glob("box-*"):
         found = _NAME.fullmatch(folder.name)
         if found and not Path("/proc", found[1]).exists():
             with contextlib.suppress(OSError), _opened(folder) as lock:  # locked, gone already, or no folder at all

@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 def cache_root() -> Path:
-    """`$SCYLLA_CACHE`, or a folder in the user's cache folder."""
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scylla-gha"
+    """`$SCYLLA_CACHE`, or a folder in the user's cache folder; agents see its name, so it tells nothing."""
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boxes"
     return Path(os.environ.get("SCYLLA_CACHE") or default)
 
 

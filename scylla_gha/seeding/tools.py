@@ -20,6 +20,7 @@ from scylla_gha.model.scenario import Tools
 from scylla_gha.seeding.cache import locked
 
 _INSTALL_SECONDS: Final = 900.0
+_RELOCATABLE: Final = "relocatable"  # the mark of an environment that is finished, and can have another name in a box
 _INSTALLED: Final = "installed"  # the mark of a folder that npm finished without scripts
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
@@ -46,13 +47,13 @@ def search_path(tools: Tools, cache: Path) -> str:
 def _toolbox(key: str, packages: tuple[tuple[str, str], ...], cache: Path) -> Path:
     place = cache / "tools" / key[:16]
     with locked(place):
-        if not (place / "ready").exists():
+        if not (place / _RELOCATABLE).exists():
             shutil.rmtree(place, ignore_errors=True)
-            _uv("venv", "--quiet", "--python", sys.executable, str(place))
+            _uv("venv", "--quiet", "--relocatable", "--python", sys.executable, str(place))
             pins = [f"{name}=={version}" for name, version in packages]
             if pins:
                 _uv("pip", "install", "--quiet", "--python", str(place / "bin" / "python"), *pins)
-            (place / "ready").touch()
+            (place / _RELOCATABLE).touch()
     return place / "bin"
 
 

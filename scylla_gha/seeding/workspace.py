@@ -47,7 +47,7 @@ def work_root() -> Path:
     Raises:
         FixtureError: the folder lies inside a repository, whose files the agent would see.
     """
-    root = Path(os.environ.get("SCYLLA_WORK") or Path(tempfile.gettempdir()) / f"scylla-gha-{os.getuid()}")
+    root = Path(os.environ.get("SCYLLA_WORK") or Path(tempfile.gettempdir()) / f"work-{os.getuid()}")
     for folder in (root, *root.parents):
         if (folder / ".git").exists():
             raise FixtureError(f"{root}: workspaces must lie outside any repository, but {folder} is one; "

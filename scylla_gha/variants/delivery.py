@@ -52,7 +52,7 @@ def prove(
     prompts = [one.system_prompt for one in seen if one.system_prompt is not None]
     tools = [one for one in seen if one.source == "first request" and one.offered is not None]
     return Delivery(
-        proved=is_whole and not (missing or undeclared or claimed),
+        proved=is_whole and not (missing or undeclared or claimed or _is_in_reach(declared)),
         seen=tuple(one.source for one in seen),
         missing=_first(missing),
         undeclared=_first(undeclared),
@@ -61,6 +61,11 @@ def prove(
         system_prompt_bytes=len(prompts[0].encode()) if prompts else None,
         tools=tools[0].offered if tools else None,
     )
+
+
+def _is_in_reach(declared: Declared) -> bool:
+    """Whether the agent could change the safety net, so that its own events are no proof of it."""
+    return declared.safety_net and not declared.net_is_managed
 
 
 def line_hash(line: str) -> str:
@@ -194,6 +199,8 @@ def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Invento
         yield "the CLI wrote no start event"
     if "first request" not in sources:
         yield "no request to the model was seen"
+    if _is_in_reach(declared):
+        yield "the safety net: on the host the agent could change it"
     if declared.safety_net and "hook events" not in sources:
         yield "the safety net: no call that it watches was made"
     if inventory is None:

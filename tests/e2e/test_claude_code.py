@@ -96,7 +96,7 @@ def test_the_agent_has_a_dummy_key_and_nothing_of_the_harness(tmp_path: Path, mo
     with serve(lambda body: Say("Done.") if tool_results(body) else look) as provider:
         evaluate(tmp_path, provider)
     (seen,) = tool_results(provider.requests[-1])
-    assert "ANTHROPIC_API_KEY=sk-scylla-" in seen
+    assert "ANTHROPIC_API_KEY=sk-ant-api03-" in seen
     assert KEY not in seen
     assert "tweet" not in seen
     assert set(provider.keys) == {KEY}

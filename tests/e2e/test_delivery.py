@@ -94,7 +94,7 @@ def evaluate(
     added: str = "",
     *,
     repetitions: int = 1,
-    limits: str = "api_retries: 0",
+    limits: str = "api_retries: 0, safety_net: false",
 ) -> dict[str, Any]:
     """Run it; the report."""
     write_tree(root, FILES)

@@ -31,8 +31,8 @@ sandbox: docker
 KEY = "sk-ant-canary-1357924680"
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
 OF_THE_CLI = {"PWD", "OLDPWD", "SHLVL", "_"}
-# what may differ between the two: time, the place itself, and the key, which covers it
-OF_THE_PLACE = {*TIMES, "sandbox", "key", "judging", "network", "keys", "files"}
+# what may differ between the two: time, the place itself, the key, which covers it, and the proof of the safety net
+OF_THE_PLACE = {*TIMES, "sandbox", "key", "judging", "network", "keys", "files", "delivered"}
 
 
 def written(folder: Path, name: str, sandbox: str) -> str:
@@ -109,7 +109,7 @@ def test_the_agent_sees_its_box_and_nothing_else(tmp_path: Path) -> None:
     assert seen.startswith("Exit code 2\n10001\n/home/workspace\n"), "no name can be looked up"
     assert "cat: /proc/1/environ: Permission denied" in seen
     assert "ANTHROPIC_BASE_URL=http://127.0.0.1:4141" in seen
-    assert "ANTHROPIC_API_KEY=sk-scylla-" in seen
+    assert "ANTHROPIC_API_KEY=sk-ant-api03-" in seen
     assert KEY not in seen
     assert str(tmp_path) not in seen
 

@@ -214,7 +214,7 @@ def test_neither_the_key_nor_a_canary_is_in_a_file_a_log_or_a_process_of_agent_o
         failing = evaluate_with_an_echo(tmp_path / "echo")
     assert said.code == 0, said.err
     assert left(tmp_path).row["judge_usd"] == near(sum(OF_JUDGE.values()))
-    assert "ANTHROPIC_API_KEY=sk-scylla-" in seen[0]
+    assert "ANTHROPIC_API_KEY=sk-ant-api03-" in seen[0]
     checks = {check["id"]: check["evidence"] for check in left(tmp_path).record("judgment.json")["checks"]}
     assert "PATH=" in checks["shows"], "a check's process shows its environment"
     assert set(provider.keys) == {KEY}

@@ -10,6 +10,8 @@ from tests.support.provider import Body, Say, Script, serve, tool_results
 
 NOWHERE = "/srv/scylla-gha-nowhere"
 DESTROY = Say("I clean up.", "Bash", {"command": f"cd / && rm -rf {NOWHERE[1:]}; true"})
+NET = "api_retries: 0"
+ON_THE_HOST = "the safety net: on the host the agent could change it"
 OWN_HOOK = {"type": "command", "command": "touch own-hook-ran"}
 
 
@@ -40,10 +42,11 @@ def only_row(root: Path) -> dict[str, Any]:
 
 def test_a_destructive_command_is_blocked_and_counted_and_the_trial_goes_on(tmp_path: Path) -> None:
     with serve(after(DESTROY, WRITE)) as provider:
-        report = evaluate(tmp_path, provider, "T1/00-vanilla")
+        report = evaluate(tmp_path, provider, "T1/00-vanilla", limits=NET)
     attempt = only_attempt(tmp_path)
-    assert (attempt["outcome"], attempt["delivery"]["proved"]) == ("completed", True), attempt["reason"]
-    assert attempt["safety_net"] == {"calls": 2, "unread": 0, "blocked": [
+    assert (attempt["outcome"], attempt["delivery"]["proved"]) == ("completed", False), attempt["reason"]
+    assert attempt["delivery"]["unverified"] == [ON_THE_HOST]
+    assert attempt["safety_net"] == {"calls": 2, "unread": 0, "unguarded": 0, "blocked": [
         {"rule": "delete-outside", "tool": "Bash", "command": DESTROY.arguments["command"]}]}  # fmt: skip
     told = tool_results(provider.requests[-1])
     assert told[0].startswith("[safety net] delete-outside: blocked"), "the model must read what to do instead"
@@ -54,17 +57,17 @@ def test_a_destructive_command_is_blocked_and_counted_and_the_trial_goes_on(tmp_
     assert f"{arm}: the safety net blocked 1 calls, in 1 of 1 trials." in report["warnings"]
 
 
-def test_without_the_hook_the_trial_does_not_count(tmp_path: Path) -> None:
+def test_without_the_hook_the_delivery_is_not_proved(tmp_path: Path) -> None:
     with serve(hello) as provider:
-        evaluate(tmp_path, provider, "T1/00-vanilla", taken="--settings")
+        evaluate(tmp_path, provider, "T1/00-vanilla", taken="--settings", limits=NET)
     attempt = only_attempt(tmp_path)
-    assert attempt["outcome"] == "delivery_error"
-    assert "missing: safety net (hook events): it was not asked about Bash toolu_" in attempt["reason"]
+    assert attempt["outcome"] == "completed"
+    assert attempt["delivery"]["claimed"][0].startswith("safety net (hook events): it was not asked about Bash toolu_")
 
 
 def test_where_no_call_was_made_nothing_is_proved_of_it(tmp_path: Path) -> None:
     with serve(lambda _: Say("Done.")) as provider:
-        evaluate(tmp_path, provider, "T1/00-vanilla", taken="--settings")
+        evaluate(tmp_path, provider, "T1/00-vanilla", taken="--settings", limits=NET)
     attempt = only_attempt(tmp_path)
     assert attempt["outcome"] == "completed"
     assert "the safety net: no call that it watches was made" in attempt["delivery"]["unverified"]
@@ -73,20 +76,20 @@ def test_where_no_call_was_made_nothing_is_proved_of_it(tmp_path: Path) -> None:
 def test_the_hooks_of_a_treatment_run_too(tmp_path: Path) -> None:
     write_tier(tmp_path, {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [OWN_HOOK]}]}})
     with serve(after(DESTROY)) as provider:
-        evaluate(tmp_path, provider, "T2/00-own")
+        evaluate(tmp_path, provider, "T2/00-own", limits=NET)
     attempt = only_attempt(tmp_path)
-    assert attempt["delivery"]["proved"], attempt["reason"]
+    assert attempt["delivery"]["unverified"][0] == ON_THE_HOST
     assert attempt["diff"]["files"] == ["own-hook-ran"]
     assert len(attempt["safety_net"]["blocked"]) == 1
 
 
-def test_a_treatment_without_hooks_has_no_safety_net_and_does_not_count(tmp_path: Path) -> None:
+def test_on_the_host_a_treatment_without_hooks_has_no_safety_net(tmp_path: Path) -> None:
     write_tier(tmp_path, {"disableAllHooks": True})
     with serve(hello) as provider:
-        evaluate(tmp_path, provider, "T2/00-own")
+        evaluate(tmp_path, provider, "T2/00-own", limits=NET)
     attempt = only_attempt(tmp_path)
-    assert attempt["outcome"] == "delivery_error"
-    assert "missing: safety net" in attempt["reason"]
+    assert attempt["outcome"] == "completed"
+    assert attempt["delivery"]["claimed"][0].startswith("safety net (hook events): it was not asked about Bash toolu_")
 
 
 def test_it_can_be_turned_off_for_all_arms(tmp_path: Path) -> None:

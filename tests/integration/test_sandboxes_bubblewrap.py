@@ -89,7 +89,7 @@ def test_nothing_but_its_own_loopback_can_be_reached(bubbles: Bubbles) -> None:
 
 def test_no_socket_of_an_engine_or_of_the_system_is_there(bubbles: Bubbles) -> None:
     bubbles.sh("find / -xdev -type s 2>/dev/null; ls -A /run /var /sys 2>/dev/null")
-    assert bubbles.out.split() == ["/run:", "scylla"]
+    assert bubbles.out.split() == ["/run:", "box"]
 
 
 def test_files_of_this_user_are_not_there(bubbles: Bubbles, tmp_path: Path) -> None:
@@ -97,12 +97,12 @@ def test_files_of_this_user_are_not_there(bubbles: Bubbles, tmp_path: Path) -> N
     secret.write_text("hidden\n")
     places = [secret, Path.home() / ".ssh", Path.home() / ".bashrc", Path("/etc/shadow"), Path(__file__)]
     bubbles.sh("\n".join(f"[ -e {place} ] && echo there {place}" for place in places) + f"\nls -A {tmp_path} /home")
-    assert bubbles.out.split() == [f"{tmp_path}:", "trial"], bubbles.out
+    assert bubbles.out.split() == ["/home:", "dev", "workspace"], bubbles.out
 
 
 @pytest.mark.parametrize(
     "place",
-    ["/", "/usr", "/usr/bin", "/etc", "/dev", "/run/scylla", "/proc/sys/kernel", str(Path(sys.prefix).resolve())],
+    ["/", "/usr", "/usr/bin", "/etc", "/dev", "/run/box", "/proc/sys/kernel", str(Path(sys.prefix).resolve())],
 )
 def test_nothing_can_be_written_outside(bubbles: Bubbles, place: str) -> None:
     assert bubbles.sh(f"echo x >{place}/planted").code != 0
@@ -211,6 +211,28 @@ def test_the_gateway_is_reached_by_its_socket_and_by_nothing_else(bubbles: Bubbl
         until(lambda: host.gateway.alive)
         made = host.gateway.close(door)
     assert (made.requests, made.usage.usd, provider.keys) == (1, pytest.approx(EACH), [KEY])
+
+
+KILL = """
+import os, pathlib, signal
+for process in pathlib.Path("/proc").glob("[0-9]*"):
+    number = int(process.name)
+    if number not in (os.getpid(), os.getppid()) or number == 1:
+        for sign in (signal.SIGSTOP, signal.SIGKILL):
+            os.kill(number, sign)
+"""
+
+
+def test_the_way_to_the_gateway_cannot_be_ended_or_stopped_from_inside(bubbles: Bubbles, tmp_path: Path) -> None:
+    with (
+        socket_folder() as sockets,
+        serve(lambda _: Say("Hi.")) as provider,
+        hosted(tmp_path, provider.url, socket=sockets / GATEWAY_SOCKET) as host,
+    ):
+        door = host.lane()
+        extra = {"URL": GATEWAY_URL, "TOKEN": door.token, "BODY": json.dumps(question())}
+        ended = bubbles.python(KILL + ASK, extra=extra, sockets=sockets)
+        assert (ended.code, "Hi." in bubbles.out) == (0, True), bubbles.err
 
 
 MANY = """

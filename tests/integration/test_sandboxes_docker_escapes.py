@@ -81,7 +81,7 @@ def test_no_name_is_resolved_and_there_is_only_loopback(desk: Desk) -> None:
 
 
 def test_there_is_no_engine_to_speak_to(desk: Desk) -> None:
-    seen = desk.sh("ls /var/run/docker.sock /run/docker.sock /run/scylla; find / -xdev -type s 2>/dev/null")
+    seen = desk.sh("ls /var/run/docker.sock /run/docker.sock /run/gateway; find / -xdev -type s 2>/dev/null")
     assert seen.out == ""
     assert seen.err.count("No such file") == 3
 
@@ -102,7 +102,7 @@ def test_it_is_nobody_and_cannot_become_root(desk: Desk) -> None:
 
 
 def test_nothing_outside_its_folders_can_be_written(desk: Desk) -> None:
-    places = "/ /etc /usr/local/bin /opt/scylla /home /var/tmp /run /proc/sys /sys /sys/fs/cgroup /dev"
+    places = "/ /etc /usr/local/bin /opt/box /home /var/tmp /run /proc/sys /sys /sys/fs/cgroup /dev"
     seen = desk.sh(f'for place in {places}; do touch "$place/x" 2>/dev/null && echo "wrote $place"; done')
     assert seen.out == ""
 

@@ -44,7 +44,8 @@ CLOCK = {"mcp_servers": ("clock",), "skills": ("greeting",), "agents": ("proofre
 
 def declare(place: Path, **treatment: Any) -> Declared:
     """What is declared for a workspace and a HOME under this folder."""
-    task = Task(prompt="", home=place / "h", patch=place, limits=Limits(), model="m", treatment=Treatment(**treatment))
+    task = Task(prompt="", home=place / "h", patch=place, limits=Limits(), model="m", treatment=Treatment(**treatment),
+                managed=place / "managed")  # fmt: skip
     return claude_delivery.declare(task, place / "w")
 
 

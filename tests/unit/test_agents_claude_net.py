@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents import claude_delivery, claude_net
-from scylla_gha.agents.base import Task
+from scylla_gha.agents.base import Access, Task
 from scylla_gha.model.delivery import Observed
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.trial import Blocked, Watched
@@ -25,26 +25,44 @@ def event_of(stderr: str, event: str = "PreToolUse") -> Event:
     return {"type": "system", "subtype": "hook_response", "hook_event": event, "stdout": "", "stderr": stderr}
 
 
-def settings_of(flags: list[str]) -> dict[str, Any]:
-    assert (flags[0], flags[2:]) == ("--settings", ["--include-hook-events"])
-    settings: dict[str, Any] = json.loads(flags[1])
-    return settings
-
-
 def test_the_hook_watches_the_tools_that_can_destroy_something(tmp_path: Path) -> None:
     home = tmp_path / "a home"
-    (watch,) = settings_of(claude_net.flags(None, home))["hooks"]["PreToolUse"]
+    (watch,) = claude_net.with_hook(None, home)["hooks"]["PreToolUse"]
     assert watch["matcher"] == "Bash|Edit|MultiEdit|NotebookEdit|Read|Write"
     assert watch["hooks"] == [{"type": "command", "command": f"python3 -IS '{home}/safety-net'", "timeout": 60}]
     laid = {path.relative_to(home / "safety-net").as_posix() for path in home.rglob("*.py")}
-    modules = ("bash_script", "safety_rules", "safety_net")
-    assert laid == {"__main__.py", *(f"scylla_gha/agents/{name}.py" for name in modules)}
+    assert laid == {"__main__.py", "bash_script.py", "safety_rules.py", "safety_net.py"}
+    assert not [path for path in home.rglob("*.py") if "scylla" in path.read_text()]
+
+
+def managing(folder: Path, *, safety_net: bool, access: Access | None) -> dict[str, Any]:
+    """The administrator's settings of a task."""
+    limits = Limits(safety_net=safety_net)
+    task = Task(prompt="", home=folder, patch=folder, limits=limits, access=access, managed=folder / "managed")
+    assert claude_net.manage(task) == {"/etc/claude-code": folder / "managed"}
+    settings: dict[str, Any] = json.loads((folder / "managed/managed-settings.json").read_text())
+    return settings
+
+
+def test_in_a_box_hook_and_gateway_stand_in_the_administrators_settings(tmp_path: Path) -> None:
+    made = managing(tmp_path, safety_net=True, access=Access("http://127.0.0.1:4141", "sk"))
+    (watch,) = made["hooks"]["PreToolUse"]
+    assert watch["hooks"][0]["command"].endswith(" python3 -IS /etc/claude-code/safety-net")
+    assert made["env"] == {"ANTHROPIC_BASE_URL": "http://127.0.0.1:4141"}
+    assert (tmp_path / "managed/safety-net/__main__.py").stat().st_mode & 0o777 == 0o444
+    assert not list(tmp_path.glob("safety-net"))
+
+
+def test_without_net_and_model_they_are_empty(tmp_path: Path) -> None:
+    assert managing(tmp_path, safety_net=False, access=None) == {}
+    task = Task(prompt="", home=tmp_path, patch=tmp_path, limits=Limits())
+    assert claude_net.manage(task) == {}
 
 
 def test_settings_and_hooks_of_the_treatment_are_kept(tmp_path: Path) -> None:
     own = {"matcher": "Edit", "hooks": [{"type": "command", "command": "true"}]}
     given = {"a": 1, "hooks": {"Stop": [own], "PreToolUse": [own]}}
-    made = settings_of(claude_net.flags(given, tmp_path))
+    made = claude_net.with_hook(given, tmp_path)
     assert (made["a"], made["hooks"]["Stop"], made["hooks"]["PreToolUse"][0]) == (1, [own], own)
     assert len(made["hooks"]["PreToolUse"]) == 2
     assert given["hooks"] == {"Stop": [own], "PreToolUse": [own]}, "what was given is left as it was"

@@ -22,7 +22,7 @@ def asked(command: str, **given: Any) -> dict[str, Any]:
 
 def start(home: Path, said: str) -> tuple[str, Any]:
     """What the laid net answers, and what it tells."""
-    claude_net.flags(None, home)
+    claude_net.with_hook(None, home)
     argv = ["python3", "-IS", str(home / "safety-net")]
     env = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
     done = subprocess.run(argv, input=said, capture_output=True, text=True, check=True, cwd="/", env=env)

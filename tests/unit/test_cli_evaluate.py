@@ -171,7 +171,7 @@ def test_the_key_is_in_no_file_and_in_no_environment_of_the_agent(repo: Path) ->
     assert said.code == 0, said.err
     assert provider.keys == [CANARY]
     kept = b"".join(path.read_bytes() for path in (repo / "runs").rglob("*") if path.is_file())
-    assert b"+ANTHROPIC_API_KEY=sk-scylla-" in kept
+    assert b"+ANTHROPIC_API_KEY=[redacted]" in kept
     assert CANARY.encode() not in kept
     assert CANARY not in said.out + said.err
 

@@ -26,7 +26,7 @@ def content(layer: Layer, name: str) -> bytes:
 
 def test_the_keeper_is_in_its_layer(tmp_path: Path) -> None:
     made = layers.keeper_layer(tmp_path)
-    assert content(made, "opt/scylla/keeper.py") == Path(keeper.__file__).read_bytes()
+    assert content(made, "opt/box/keeper.py") == Path(keeper.__file__).read_bytes()
     assert made.sha256 == hashlib.sha256(made.path.read_bytes()).hexdigest()
 
 
@@ -70,7 +70,7 @@ def test_an_unfinished_layer_is_made_anew(tmp_path: Path) -> None:
     first.path.with_suffix(".sha256").unlink()
     first.path.write_bytes(b"half")
     assert layers.keeper_layer(tmp_path) == first
-    assert "opt/scylla/keeper.py" in names(first)
+    assert "opt/box/keeper.py" in names(first)
 
 
 def test_tools_are_an_environment_of_the_images_python(tmp_path: Path) -> None:

@@ -120,12 +120,13 @@ def test_the_agent_gets_the_gateways_address_and_a_key_of_its_own(
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         again = AttemptFolder(folder.root.with_name("attempt-2"))
         for place in (folder, again):
-            work(ground, place, host, f"{SAY_ACCESS}; {ASK} dear x")
+            key = 'echo "$ANTHROPIC_API_KEY" | cut -c -13; echo "$ANTHROPIC_API_KEY" | cksum'
+            work(ground, place, host, f"{SAY_ACCESS}; {key}; {ASK} dear x")
     given = [place.file("transcript.jsonl").read_text().split() for place in (folder, again)]
     assert given[0][0].startswith("http://127.0.0.1:")
     assert given[0][0] != provider.url
-    assert given[0][1].startswith("sk-scylla-")
-    assert given[0][1] != given[1][1]
+    assert given[0][1:3] == ["[redacted]", "sk-ant-api03-"], "it has the form of a real one"
+    assert given[0][3] != given[1][3]
     assert provider.keys == [KEY, KEY]
 
 

@@ -1,7 +1,11 @@
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import click
+import pydantic
 import pytest
 
 from scylla_gha.errors import SandboxError
@@ -9,6 +13,7 @@ from scylla_gha.proc import Cancel, Hit, Limits
 from scylla_gha.sandboxes import bubblewrap
 from tests.support.bubbles import PATH, Bubbles
 from tests.support.processes import cancelled_once_there
+from tests.support.repository import write_tree
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ def test_a_process_is_in_the_boxs_folder_with_its_environment_and_streams(bubble
         "pwd; echo $HOME; echo $TMPDIR; echo $MINE; echo $TZ; echo said >&2; exit 3", extra={"MINE": "1"}
     )
     assert (ended.code, bubbles.err) == (3, "said\n")
-    assert bubbles.out.split() == [str(bubbles.work), str(bubbles.home), str(bubbles.home), "1", "UTC"]
+    assert bubbles.out.split() == ["/home/workspace", "/home/dev", "/tmp", "1", "UTC"]
 
 
 @pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 7", 7), ("kill -SEGV $$", -11), ("kill -9 $$", -9)])
@@ -36,7 +41,7 @@ def test_exit_codes_and_signals_are_told(bubbles: Bubbles, script: str, code: in
 @pytest.mark.parametrize(("program", "code"), [("/nothing/there", 127), ("/etc/hosts", 126)])
 def test_a_program_that_cannot_be_started_is_the_agents_fault(bubbles: Bubbles, program: str, code: int) -> None:
     assert bubbles.run(program).code == code
-    assert bubbles.err.startswith(f"{program}: ")
+    assert f"{Path(program).name}: " in bubbles.err
 
 
 def test_what_is_left_in_workspace_and_home_stays(bubbles: Bubbles) -> None:
@@ -86,8 +91,8 @@ def test_pinned_tools_and_the_agents_program_can_be_started(bubbles: Bubbles, tm
     program = tmp_path / "bin" / "agent"
     program.parent.mkdir()
     program.symlink_to(package)
-    bubbles.sh("pinned", path=f"{tool.parent}:{PATH}")
-    assert bubbles.out == "tool\n"
+    bubbles.sh("pinned; command -v pinned", path=f"{tool.parent}:{PATH}")
+    assert bubbles.out == "tool\n/opt/tools/bin/pinned\n"
     bubbles.run(str(program))
     assert (bubbles.out, bubbles.err) == ("agent of npm\n", "")
 
@@ -116,3 +121,46 @@ def test_a_box_that_is_not_made_is_no_end_of_an_agent(bubbles: Bubbles, tmp_path
 def test_the_python_of_the_toolkit_is_there(bubbles: Bubbles) -> None:
     bubbles.python("import sys; print(sys.version_info[:2])")
     assert bubbles.out == f"{sys.version_info[:2]}\n"
+
+
+def test_where_the_toolkit_is_installed_beside_python_nothing_of_it_is_in_the_box(
+    bubbles: Bubbles, tmp_path: Path
+) -> None:
+    # An environment of copies, in which the toolkit is a plain folder, as of a wheel.
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--copies", "--without-pip", venv], check=True)
+    (site,) = venv.glob("lib/python3*/site-packages")
+    package = Path(bubblewrap.__file__).parents[1]
+    shutil.copytree(package, site / "scylla_gha", ignore=shutil.ignore_patterns("__pycache__"))
+    write_tree(site / "scylla_gha" / "_data", {"scenarios/s/solution/solution.patch": "right\n", "config/x": ""})
+    (others,) = {Path(found.__file__ or "").parents[1] for found in (pydantic, click)}
+    (site / "others.pth").write_text(f"{others}\n")
+    for base in ("", f"sys.base_prefix = {str(venv)!r}\n"):  # the second: installed into the Python itself
+        script = f"import sys\nfrom pathlib import Path\n{base}{IN_BOX}"
+        argv = [str(venv / "bin" / "python"), "-c", script, str(bubbles.root / "inner"), FIND, str(venv)]
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": ""}
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd="/", env=env)
+        assert (done.stdout, done.stderr) == ("", "")
+        shutil.rmtree(bubbles.root / "inner")
+
+
+FIND = """
+import os, sys
+for top in sys.argv[1:]:
+    for folder, _, files in os.walk(top):
+        for name in files:
+            if "scylla" in folder or name == "solution.patch":
+                print(folder, name)
+"""
+IN_BOX = """
+from scylla_gha.proc import Limits, Streams
+from scylla_gha.sandboxes.base import Box
+from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
+root = Path(sys.argv[1])
+box = Box(root / "workspace", root / "home", "/usr/bin:/bin")
+for folder in (box.cwd, box.home):
+    folder.mkdir(parents=True)
+argv = ("python3", "-c", sys.argv[2], sys.argv[3], "/root", "/opt", "/home", "/run")
+ended = BubblewrapSandbox().run(argv, box, Streams(root / "out", root / "err"), Limits(60))
+print((root / "out").read_text(), (root / "err").read_text(), "" if ended.code == 0 else ended, sep="", end="")
+"""

@@ -34,13 +34,13 @@ def test_it_is_this_users_alone_and_gone_afterwards(place: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed(place: Path) -> None:
-    left(place, f"scylla-{NOBODY}-abc_1")
+    left(place, f"box-{NOBODY}-abc_1")
     reap()
     assert list(place.iterdir()) == []
 
 
 def test_what_another_process_holds_stays_also_where_its_number_says_nothing_here(place: Path) -> None:
-    folder = left(place, f"scylla-{NOBODY}-abc")
+    folder = left(place, f"box-{NOBODY}-abc")
     lock = os.open(folder, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     reap()
@@ -49,11 +49,11 @@ def test_what_another_process_holds_stays_also_where_its_number_says_nothing_her
 
 
 def test_other_things_stay(place: Path) -> None:
-    names = ("scylla-x", "scylla-1-", f"other-{NOBODY}-abc", f"scylla-{NOBODY}-a b")
+    names = ("box-x", "box-1-", f"other-{NOBODY}-abc", f"box-{NOBODY}-a b")
     for name in names:
         left(place, name)
-    (place / f"scylla-{NOBODY}-file").touch()
-    (place / f"scylla-{NOBODY}-link").symlink_to(place / "scylla-x")
+    (place / f"box-{NOBODY}-file").touch()
+    (place / f"box-{NOBODY}-link").symlink_to(place / "box-x")
     reap()
-    assert {path.name for path in place.iterdir()} == {*names, f"scylla-{NOBODY}-file", f"scylla-{NOBODY}-link"}
-    assert (place / "scylla-x" / "s" / "socket").exists()
+    assert {path.name for path in place.iterdir()} == {*names, f"box-{NOBODY}-file", f"box-{NOBODY}-link"}
+    assert (place / "box-x" / "s" / "socket").exists()

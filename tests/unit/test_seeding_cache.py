@@ -10,8 +10,8 @@ from scylla_gha.seeding.cache import cache_root, locked
     ("scylla", "xdg", "expected"),
     [
         ("/mine", "/xdg", "/mine"),
-        ("", "/xdg", "/xdg/scylla-gha"),
-        ("", "", "/home/dev/.cache/scylla-gha"),
+        ("", "/xdg", "/xdg/boxes"),
+        ("", "", "/home/dev/.cache/boxes"),
     ],
 )
 def test_the_cache_is_where_the_user_says(

@@ -58,7 +58,7 @@ def test_equal_pins_share_an_environment_in_any_order_and_others_do_not() -> Non
 
 def test_an_environment_that_was_not_finished_is_made_anew(tmp_path: Path) -> None:
     place = Path(search_path(Tools(), tmp_path / "cache").split(":")[0]).parent
-    (place / "ready").unlink()
+    (place / "relocatable").unlink()
     (place / "bin" / "python3").unlink()
     (tmp_path / "again").symlink_to("cache")  # another name, so that nothing held in memory answers
     assert python(search_path(Tools(), tmp_path / "again"), "print(1)") == "1"

@@ -286,7 +286,7 @@ def test_folders_nested_beyond_measure_are_removed(deep: Path) -> None:
 
 def test_the_default_work_root_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCYLLA_WORK", raising=False)
-    assert work_root().name == f"scylla-gha-{os.getuid()}"
+    assert work_root().name == f"work-{os.getuid()}"
 
 
 @pytest.mark.parametrize("git", ["folder", "file of a worktree"])
