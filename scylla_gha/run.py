@@ -141,8 +141,7 @@ def equip(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Eq
     """Lay into the box's HOME what the variant gives the agent, and tell how it is started there."""
     task = _task(runner, ground, box, access)
     command = runner.agent.command(task, runner.program)
-    env = {**command.env, **_way_out(access)}
-    return Equipped(task, command, replace(box, extra=env, managed=command.managed))
+    return Equipped(task, command, replace(box, extra={**command.env, **_way_out(access)}, managed=command.managed))
 
 
 def _declared(runner: Runner, start: _Start) -> Declared | None:
@@ -150,17 +149,16 @@ def _declared(runner: Runner, start: _Start) -> Declared | None:
     declared = runner.agent.declare(start.gear.task, start.gear.box.cwd)
     if declared is None:
         return None
-    places = (told(place, start.gear.task.names) for place in declared.places)
-    return declared.model_copy(update={"places": tuple(dict.fromkeys(places))})
+    places = dict.fromkeys(told(place, start.gear.task.names) for place in declared.places)
+    return declared.model_copy(update={"places": tuple(places)})
 
 
 def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Door | None:
     """Open a lane of the gateway for this attempt, where the agent uses a model."""
     if runner.gateway is None or runner.agent.package is None:
         return None
-    names = runner.place.sandbox.inside(box)
-    repo, home = names[box.cwd], names[box.home]
-    # Claude Code names a folder of its own after the workspace, with a dash for whatever is no letter or digit.
+    repo, home = (runner.place.sandbox.inside(box)[folder] for folder in (box.cwd, box.home))
+    # Claude Code names a folder after the workspace, with a dash for whatever is no letter or digit.
     paths = {repo: "/scylla-workspace", re.sub(r"[^A-Za-z0-9]", "-", repo): "-scylla-workspace",
              home: "/scylla-home"}  # fmt: skip
     lane = Lane(cell=folder.root.parent.name, role="agent", journal=folder.file("traffic.jsonl"),
