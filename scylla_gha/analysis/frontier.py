@@ -1,17 +1,21 @@
 """What a pass costs at least, over arms; and which arms no other beats in both pass rate and cost."""
 
 import math
+from typing import Final
 
 import numpy as np
 
 from scylla_gha.analysis.frame import Frame
 from scylla_gha.analysis.groups import grouped
 from scylla_gha.analysis.measured import HERE, LIKE
-from scylla_gha.model.analysis import Frontier, Measure
+from scylla_gha.model.analysis import Frontier, Measure, State
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.frontier import pooled_frontier, resampled_frontier, strata_frontier
+from scylla_gha.stats.frontier import ResampledFrontier, pooled_frontier, resampled_frontier, strata_frontier
+from scylla_gha.stats.interval import Interval
 from scylla_gha.stats.pareto import pareto_set
 from scylla_gha.stats.resampling import Resampling
+
+_FEWEST: Final = 20  # scenarios for limits by resampling
 
 
 def frontier(frame: Frame, how: Resampling) -> Frontier | None:
@@ -21,25 +25,43 @@ def frontier(frame: Frame, how: Resampling) -> Frontier | None:
     if not known:
         return None
     usd, rate = cost.mean[known], passed.mean[known]
-    human = _human(frame)
-    pooled = pooled_frontier(usd, rate)
-    each = strata_frontier(usd, rate, human)
-    whole = bool(np.all(usd > 0))  # NaN is not
-    drawn = resampled_frontier(usd, rate, how) if whole else None
-    limits = drawn.interval if drawn else None
-    n, names = int(passed.n[known].sum()), [frame.arms[place] for place in known]
+    human, names = _human(frame), [frame.arms[place] for place in known]
+    shared = ~np.isnan(usd).any(axis=0)
+    each = strata_frontier(usd[:, shared], rate[:, shared], human[shared])
+    drawn = _resampled(usd[:, shared], rate[:, shared], how)
+    n = int(passed.n[known][:, shared].sum())
     return Frontier(
-        pooled=Measure(metric="frontier_cost_of_pass", value=pooled.cost, low=limits.low if limits else None,
-                       high=limits.high if limits else None, state="known" if pooled.cost is not None else "infinite",
-                       n=n, scenarios=usd.shape[1], method=limits.method if limits else "", target=LIKE),
-        best=tuple(names[place] for place in pooled.best),
+        pooled=_pooled(usd[:, shared], rate[:, shared], n, drawn.interval if drawn else None),
+        best=tuple(names[place] for place in pooled_frontier(usd[:, shared], rate[:, shared]).best),
         per_scenario=Measure(metric="frontier_cost_of_pass_per_scenario", value=each.cost,
-                             state="known" if each.cost is not None else "infinite", n=n, scenarios=each.strata,
-                             target=HERE),
-        unsolved=each.unsolved, human=int(np.isfinite(human).sum()),
-        shares=dict(zip(names, drawn.best, strict=True)) if drawn else {},
-        optimism=drawn.optimism if drawn else None, pareto=_pareto(names, usd, rate),
+                             state=_state(each.cost, each.strata), n=n, scenarios=each.strata, target=HERE),
+        unsolved=each.unsolved, human=int(np.isfinite(human[shared]).sum()),
+        shares=dict(zip(names, drawn.best, strict=True)) if drawn else {}, pareto=_pareto(names, usd, rate),
     )  # fmt: skip
+
+
+def _pooled(usd: Floats, rate: Floats, n: int, limits: Interval | None) -> Measure:
+    """Over the scenarios that all arms tried: an arm that tried only the cheap ones would win otherwise."""
+    cost, scenarios = pooled_frontier(usd, rate).cost, usd.shape[1]
+    note = "" if limits else f"no interval: it takes {_FEWEST} scenarios"
+    if not scenarios:
+        note = "no scenario was tried by all arms whose costs are known"
+    return Measure(metric="frontier_cost_of_pass", value=cost, low=limits.low if limits else None,
+                   high=limits.high if limits else None, state=_state(cost, scenarios), n=n, scenarios=scenarios,
+                   method=limits.method if limits else "", target=LIKE, note=note)  # fmt: skip
+
+
+def _state(cost: float | None, scenarios: int) -> State:
+    if not scenarios:
+        return "undefined"
+    return "infinite" if cost is None else "known"
+
+
+def _resampled(usd: Floats, rate: Floats, how: Resampling) -> ResampledFrontier | None:
+    """None with few scenarios, of which a percentile says too little, or where a scenario was free."""
+    if usd.shape[1] < _FEWEST or not np.all(usd > 0):
+        return None
+    return resampled_frontier(usd, rate, how)
 
 
 def _is_known(frame: Frame, place: int, priced: Floats, judged: Floats) -> bool:

@@ -13,7 +13,7 @@ from scylla_gha.analysis.contrasts import Pairing, compare_each
 from scylla_gha.analysis.frame import Frame, read
 from scylla_gha.analysis.groups import Groups, grouped
 from scylla_gha.analysis.shifts import SHORT, Metric, Track, changes, drift, shared_scenarios
-from scylla_gha.analysis.verdicts import rule
+from scylla_gha.analysis.verdicts import ALPHA, rule
 from scylla_gha.model.analysis import Ruling
 from scylla_gha.model.history import History, Point, Series
 from scylla_gha.model.result import Result
@@ -61,16 +61,22 @@ def _series(arm: str, sets: Sequence[ResultSet], pin: Pin) -> Series:
     rates = tables["pass_rate"]
     shared, ruled = shared_scenarios(rates), _ruled(frame, pin)
     tracks = [Track(names, metric, table, shared) for metric, table in tables.items()]
-    shifts = [shift for track in tracks for shift in changes(track, pin.seed)]
+    shifts = [shift for track in tracks for shift in changes(track, pin.seed, ALPHA / len(tracks))]
     drifts = drift(tracks[0], names.index(pin.name))
     return Series(
         arm=arm, points=tuple(_point(at, one, tables, ruled.get(one.name), pin) for at, one in enumerate(sets)),
         shifts=(*shifts, *(drifts or ())),
-        notes=(*_notes(rates, int(shared.sum())), *(() if drifts is not None else (_NO_SPREAD,))),
+        notes=(*_notes(rates, int(shared.sum())), *((_INDEPENDENT,) if shifts else ()),
+               *(() if drifts is not None else (_NO_SPREAD,))),
     )  # fmt: skip
 
 
 _NO_SPREAD: Final = "drift is not looked for: without repetitions that differ, nothing tells what chance does"
+
+_INDEPENDENT: Final = (
+    "a change takes p of at most 0.05 / 3, as three metrics are looked at, and result sets that vary independently: "
+    "where neighbours resemble each other (a busy week, a slow provider), stable series show changes more often"
+)
 
 
 def _notes(rates: Groups, shared: int) -> Iterator[str]:

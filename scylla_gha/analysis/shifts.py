@@ -10,11 +10,11 @@ import numpy as np
 from scylla_gha.analysis.groups import Groups
 from scylla_gha.model.history import Shift
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.change import SHORTEST, change_points
+from scylla_gha.stats.change import change_points
 from scylla_gha.stats.cusum import cusum, first_signal
 
 Metric = Literal["pass_rate", "usd", "seconds"]
-SHORT: Final = 2 * SHORTEST  # result sets, below which no change can be found
+SHORT: Final = 9  # result sets: of fewer, no order has a p as small as 0.05 over three metrics
 _DRAWS: Final = 999
 
 
@@ -34,14 +34,20 @@ class Track:
         return np.asarray(self.groups.mean[:, self.shared].mean(axis=1))
 
 
-def changes(track: Track, seed: int) -> Iterator[Shift]:
-    """Changes of level, in the order of time; none in a series that is too short."""
+def changes(track: Track, seed: int, level: float = 0.05) -> Iterator[Shift]:
+    """Changes of level, in the order of time; none in a series that is too short.
+
+    Args:
+        track: of one metric.
+        seed: of the permutations.
+        level: of the first change of a stable series: divide it by the tracks that are looked at.
+    """
     values = track.values()
     known = np.flatnonzero(~np.isnan(values))
     x = values[known]
     if x.size < SHORT:
         return
-    found = change_points(x, draws=_DRAWS, seed=seed)
+    found = change_points(x, level, draws=_DRAWS, seed=seed)
     bounds = [0, *(one.at for one in found), x.size]
     means = [float(x[start:end].mean()) for start, end in pairwise(bounds)]
     for number, one in enumerate(found):

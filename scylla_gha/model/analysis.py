@@ -117,7 +117,7 @@ class Frontier(Record):
     unsolved: Annotated[int, Field(description="scenarios that no arm passed and that have no human baseline")]
     human: Annotated[int, Field(description="scenarios with a human baseline")]
     shares: Annotated[dict[str, float], Field(description="how often each arm is the cheapest in resamples")]
-    optimism: Annotated[float | None, Field(description="by how much choosing the least flatters it, relative")] = None
+    optimism: Annotated[float | None, Field(description="of older reports, which overstated it; not shown")] = None
     pareto: Annotated[tuple[str, ...], Field(description="arms that no other beats in both pass rate and cost")] = ()
 
 

@@ -11,7 +11,6 @@ from scylla_gha.render.page import Page
 from scylla_gha.render.text import percent
 
 _MOST_NAMED: Final = 8
-_NOTABLE: Final = 0.01
 _PER_PASS: Final[tuple[Column, ...]] = (
     ("USD", "cost_of_pass"), ("tokens", "tokens_per_pass"), ("time", "seconds_per_pass"),
     ("USD per point of score", "usd_per_score"),
@@ -46,14 +45,15 @@ def _frontier(page: Page) -> Iterator[str]:
     found = page.analysis.frontier if page.analysis else None
     if found is None:
         return
-    yield f"- **The cheapest arm's pass** costs {escape(estimate(found.pooled))}: {_named(page, found.best)}."
+    scenarios = "1 scenario" if found.pooled.scenarios == 1 else f"{found.pooled.scenarios} scenarios"
+    note = f"; {found.pooled.note}" if found.pooled.note else ""
+    yield (f"- **The cheapest arm's pass** costs {escape(estimate(found.pooled))}: {_named(page, found.best)}. Over "
+           f"the {scenarios} that all arms tried{note}. The least of several looks cheaper than it is: measure it anew "
+           "before you rely on it.")  # fmt: skip
     yield (f"- **Each scenario by its own cheapest arm**: {value(found.per_scenario)}, the mean over scenarios"
            f"{_human(found)}. A mean of ratios is not the ratio of means above, and can be the larger.")  # fmt: skip
     if found.pareto:
         yield f"- **No other arm is both cheaper and better** than: {_named(page, found.pareto)}."
-    if found.optimism and abs(found.optimism) >= _NOTABLE:
-        yield (f"- Choosing the least flatters it by about {percent(abs(found.optimism))}, as resampling tells: do not "
-               "expect the cheapest to stay as cheap.")  # fmt: skip
     shares = sorted(((arm, part) for arm, part in found.shares.items() if part > 0), key=lambda each: -each[1])
     if len(shares) > 1:
         yield "\nHow often each arm would be the cheapest, were other scenarios drawn:"

@@ -90,12 +90,10 @@ def strata_frontier(cost: ArrayLike, success: ArrayLike, outside: ArrayLike = ma
 class ResampledFrontier:
     """The pooled frontier over resampled strata.
 
-    `optimism` is by how much the least of resamples lies below the estimate, relative to it: choosing the cheapest of
-    several that are equal makes it look cheaper than it is. `best` is how often each arm was the cheapest.
+    `best` is how often each arm was the cheapest.
     """
 
     interval: Interval | None
-    optimism: float | None
     best: tuple[float, ...]
 
 
@@ -114,19 +112,18 @@ def resampled_frontier(cost: ArrayLike, success: ArrayLike, how: Resampling = US
         raise ValueError("each arm must have tried each stratum, at a cost above 0")
     strata = costs.shape[1] if costs.size else 0
     if strata == 0:
-        return ResampledFrontier(None, None, ())
+        return ResampledFrontier(None, ())
     drawn = resample(successes, how) / resample(costs, how)
     top = drawn.max(axis=0)
     share = drawn == top
     least = pooled_frontier(costs, successes).cost
     if least is None or strata == 1:
-        return ResampledFrontier(None, None, _shares(share))
+        return ResampledFrontier(None, _shares(share))
     tail = (1 - how.confidence) / 2
     low, high = (float(q) for q in np.quantile(top, [tail, 1 - tail]))
     limits = (1 / high if high > 0 else math.inf, 1 / low if low > 0 else math.inf)
     found = interval(least, limits, "percentile of the resampled best", strata, how.confidence)
-    mean = float(top.mean())
-    return ResampledFrontier(found, 1 - 1 / (mean * least) if mean > 0 else None, _shares(share))
+    return ResampledFrontier(found, _shares(share))
 
 
 def _shares(winners: Bools) -> tuple[float, ...]:

@@ -35,16 +35,18 @@ def test_any_set_may_be_the_pinned_one() -> None:
 
 def test_a_step_in_the_series_is_found() -> None:
     high, low = ["PPPF", "PPFP", "PFPP", "PPPP"] * 3, ["FFPF", "FPFF", "PFFF", "FFFF"] * 3
-    found = series(*[high] * 2, high[::-1], ["PPPP", *high[1:]], *[low] * 3, ["FFFF", *low[1:]])
+    found = series(*[high] * 3, high[::-1], ["PPPP", *high[1:]], *[low] * 4, ["FFFF", *low[1:]])
     assert [(one.kind, one.metric, one.run, one.side) for one in found.shifts] == [
-        ("change", "pass_rate", "r4", "down"), ("drift", "pass_rate", "r4", "down"),
+        ("change", "pass_rate", "r5", "down"), ("drift", "pass_rate", "r5", "down"),
     ]  # fmt: skip
-    assert found.notes == ()
+    (note,) = found.notes
+    assert "p of at most 0.05 / 3" in note
+    assert "neighbours resemble each other" in note
 
 
 def test_too_few_sets_say_so() -> None:
     found = history(sets(["PF"], ["PF"]), ["arm"], Pin("r0", 0.05))
-    assert found.notes == ("2 result sets are too few to look for changes of level: it takes 6",)
+    assert found.notes == ("2 result sets are too few to look for changes of level: it takes 9",)
     alone = history(sets(["PF"]), ["arm"], Pin("r0", 0.05))
     assert alone.notes[0].startswith("1 result set is too few")
     assert alone.series[0].shifts == ()

@@ -13,8 +13,8 @@ HIGH, LOW = ["PPPF", "PPFP", "PFPP", "PPPP"] * 3, ["FFPF", "FPFF", "PFFF", "FFFF
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for at in range(8):
-        passed = HIGH if at < 4 else LOW
+    for at in range(10):
+        passed = HIGH if at < 5 else LOW
         write_lines(tmp_path / f"runs/d{at}/results.jsonl", table({"arm": passed, "nop": ["FFFF"] * 12}))
     return tmp_path
 
@@ -26,11 +26,11 @@ def history(folder: Path, *args: str, **env: str) -> Said:
 
 
 def test_a_series_of_runs_is_a_table_with_a_curve_and_what_was_found(folder: Path) -> None:
-    said = history(folder, *(f"d{at}" for at in range(8)), PYTHONIOENCODING="utf-8")
+    said = history(folder, *(f"d{at}" for at in range(10)), PYTHONIOENCODING="utf-8")
     assert said.code == 0, said.err
-    assert said.out.splitlines()[0] == "arm  ▇▇▇▇▂▂▂▂"
-    assert "  change down of pass_rate at d4: 81.2 % to 18.8 %" in said.out
-    assert "d4              48         12     18.8 %  ▂          -62.5" in said.out
+    assert said.out.splitlines()[0] == "arm  ▇▇▇▇▇▂▂▂▂▂"
+    assert "  change down of pass_rate at d5: 81.2 % to 18.8 %" in said.out
+    assert "d5              48         12     18.8 %  ▂          -62.5" in said.out
     assert "baseline: d0" in said.out
     assert said.out.isascii() is False
     assert history(folder, "d0", "d1", PYTHONIOENCODING="ascii").out.isascii()
@@ -43,7 +43,7 @@ def test_one_arm_a_pinned_run_and_its_margin(folder: Path) -> None:
     (series,) = told["series"]
     assert [one["run"] for one in series["points"]] == ["d0", "d1", "d5"]
     assert [one["verdict"] for one in series["points"]] == [None, "not_enough_data", "worse"]
-    assert told["notes"] == ["3 result sets are too few to look for changes of level: it takes 6"]
+    assert told["notes"] == ["3 result sets are too few to look for changes of level: it takes 9"]
 
 
 def test_epochs_of_one_file_are_told_apart_by_when_they_began(folder: Path) -> None:
@@ -56,7 +56,7 @@ def test_epochs_of_one_file_are_told_apart_by_when_they_began(folder: Path) -> N
 
 
 def test_what_is_not_there_is_named(folder: Path) -> None:
-    assert "d9: neither a file of rows" in history(folder, "d0", "d9").err
+    assert "d99: neither a file of rows" in history(folder, "d0", "d99").err
     said = history(folder, "d0", "--arm", "arn")
     assert said.code == 3
     assert '--arm arn: no row is of it; did you mean "arm"?; there are: arm, nop' in said.err

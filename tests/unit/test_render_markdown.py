@@ -68,11 +68,11 @@ def test_a_report_reads_as_its_golden_file(name: str, report: Report) -> None:
 @pytest.mark.parametrize(
     ("report", "tables"),
     [
-        (full_report(), 27),
+        (full_report(), 26),
         (report_without_statistics(), 3),
         (make_report(), 0),
         (hostile_report(), 1),
-        (hostile_rows_report(), 25),
+        (hostile_rows_report(), 24),
     ],
     ids=["full", "without statistics", "empty", "hostile", "hostile rows"],
 )

@@ -22,7 +22,7 @@ def said(**given: Any) -> str:
     [
         ({"human": 0}, "no person's price is known"),
         ({"human": 2, "unsolved": 1}, "a person's price is known of 2; of 1, no arm passed any"),
-        ({"optimism": -0.1}, "flatters it by about 10 %"),
+        ({"human": 0}, "that all arms tried"),
         ({"pareto": tuple(f"a{n}" for n in range(10))}, "a7 and 2 more"),
         ({"shares": {"a": 0.75, "b": 0.25, "c": 0.0}}, "| a | 75 % |"),
     ],
