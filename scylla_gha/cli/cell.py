@@ -9,6 +9,8 @@ from scylla_gha.cli import actions, options
 from scylla_gha.cli.assignment import Assignment, assignment
 from scylla_gha.cli.duty import Duty, Left, Terms, perform
 from scylla_gha.cli.gathering import Gathering
+from scylla_gha.cli.occupancy import occupy
+from scylla_gha.cli.planning import refuse_changed_fixtures
 from scylla_gha.cli.sources import Sources
 from scylla_gha.errors import BudgetError, IncompleteError
 from scylla_gha.reuse import reusable
@@ -51,7 +53,10 @@ def command(
     run = actions.facts() if github else None
     folder, library = options.run_folder(runs, experiment), options.library()
     given = assignment(folder, number)
+    refuse_changed_fixtures({cell.scenario for cell in given.plan.cells}, library)
     shelf = Shelves(folder.root).shard(number)
+    occupy(folder.root, shared=True)
+    occupy(shelf.root)
     if run is not None:  # at once, so that what there is can be uploaded whatever happens
         actions.give(run, {"experiment": folder.root.name, "number": given.shard.name, "rows": shelf.root})
     taken = reusable(done, given.plan, library) if done else {}

@@ -1,6 +1,7 @@
 """`scylla-gha evaluate`: the whole journey on this machine."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,13 +15,14 @@ from scylla_gha.cli.foresight import refuse_futile_gate
 from scylla_gha.cli.gate import hold_gate
 from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.cli.kept import Keep
+from scylla_gha.cli.occupancy import occupy
 from scylla_gha.cli.planning import find_agents, make_plan, tell
 from scylla_gha.cli.progress import Progress
 from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Cell, Unstarted
+from scylla_gha.model.plan import Cell, Plan, Unstarted
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
 from scylla_gha.plan import Choice, refuse_above_budget
@@ -78,20 +80,43 @@ def command(
     guard_keys(journey, tape, SANDBOXES[journey.plan.sandbox], allowed=allow_exposed_keys)
     ask_to_spend(journey, tape, yes=yes)
     journey.keep = keep
-    write_record(folder.plan, journey.plan)
+    whole = settle(journey, experiment, choice)
     try:
         with reach(journey, tape):
             work(journey, jobs)
     finally:
-        made = conclude(journey.plan, folder, journey.library)
+        made = conclude(whole, folder, journey.library)
     show(made, folder, as_json=as_json)
     _end(journey, made, choice)
 
 
+def settle(journey: Journey, experiment: str, choice: Choice) -> Plan:
+    """Hold the run's folder, and write the plan that its report is of: also of what else was planned there before.
+
+    Raises:
+        RefusedError: another command is at work in the folder.
+    """
+    folder = journey.folder
+    occupy(folder.root)
+    earlier = read_record(folder.plan, Plan) if choice.only else None
+    kept = {(cell.id, cell.key) for cell in earlier.cells} if earlier else set()
+    mine = {(cell.id, cell.key) for cell in journey.plan.cells}
+    found = journey.plan
+    if kept - mine:
+        whole = make_plan(experiment, journey.library, journey.agents, replace(choice, only=()), folder)
+        cells = tuple(cell for cell in whole.cells if (cell.id, cell.key) in kept | mine)
+        found = whole.model_copy(update={"cells": cells, "only": choice.only if len(cells) < len(whole.cells) else ()})
+        click.echo(f"note: {len(cells) - len(mine)} further cells of the earlier plan stay in the report", err=True)
+    write_record(folder.plan, found)
+    return found
+
+
 def _end(journey: Journey, made: Report, choice: Choice) -> None:
     """Say what is missing, or that the gate does not hold; a part of an experiment is not held against it."""
-    if made.counts.judged < made.counts.planned:
-        lack = f"{made.counts.planned - made.counts.judged} of {made.counts.planned} cells have no judged trial"
+    mine = {cell.id for cell in journey.plan.cells}
+    missing = sum(1 for cell in made.excluded if cell.cell in mine)
+    if missing:
+        lack = f"{missing} of {len(mine)} cells have no judged trial"
         refused = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in journey.stopped.items())
         end_for_budget(journey, lack)
         raise IncompleteError(f"{lack}: {journey.full or refused or 'the report lists them, with reasons'}; "

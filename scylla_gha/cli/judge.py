@@ -13,7 +13,9 @@ from scylla_gha.cli.docket import make_docket
 from scylla_gha.cli.evaluate import work
 from scylla_gha.cli.exposure import guard_checks
 from scylla_gha.cli.journey import Journey, stored_trial
+from scylla_gha.cli.occupancy import occupy
 from scylla_gha.cli.options import Tape
+from scylla_gha.cli.planning import refuse_changed_fixtures
 from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
 from scylla_gha.cli.sources import Sources
 from scylla_gha.errors import ConfigError, IncompleteError
@@ -76,6 +78,7 @@ def command(
     folder = options.run_folder(runs, experiment)
     plan, library = options.stored_plan(folder), options.library()
     tried = _tried(plan, folder, only)
+    refuse_changed_fixtures({cell.scenario for cell, _ in tried}, library)
     docket = make_docket(library, (cell.scenario for cell, _ in tried), judges, prompt, rubric)
     part = plan.model_copy(update={"cells": tuple(cell for cell, _ in tried)})
     journey = Journey(part, folder, Sources(library), {}, Cancel(), docket=docket)
@@ -85,6 +88,7 @@ def command(
     known = due(journey, subjects(journey, _judged(journey, tried), repeat, known=controls), None)
     if known or any(made is None or made.error for _, _, made in _judged(journey, tried)):
         _consent(journey, tape, known, yes=yes, exposed=allow_exposed_keys)
+    occupy(folder.root)
     with reach(journey, tape):
         work(journey, jobs)
         found = subjects(journey, _judged(journey, tried), repeat, known=controls)

@@ -3,7 +3,7 @@
 import datetime
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from scylla_gha.plan import Boxing, Choice, Known, agent_name, plan
 from scylla_gha.reuse import judging_of, stored_rows
 from scylla_gha.sandboxes.base import Place
 from scylla_gha.seeding.cache import cache_root
+from scylla_gha.seeding.start import changed_fixture
 from scylla_gha.seeding.tools import find_program, npm_program
 from scylla_gha.store import RunFolder, read_lines
 
@@ -119,10 +120,27 @@ def make_plan(
         click.echo("the images of the containers are not made now, so the keys are not those of a run", err=True)
     past = history_of(folder.results) if history is None else history
     made = plan(experiment, library, known, choice, past, boxing)
+    refuse_changed_fixtures({cell.scenario for cell in made.cells}, library)
     now = datetime.datetime.now(datetime.UTC)
     oldest = None if experiment.max_age_days is None else _before(now, experiment.max_age_days)
     made = made.model_copy(update={"not_before": oldest, "judging": judging_of(made, library)})
     return made.model_copy(update={"notes": (*model_notes(made, library, now.date()), *foresight(made, folder))})
+
+
+def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:
+    """Compare the files of fixtures with what the scenarios pin; a cached start state would hide a change.
+
+    Raises:
+        ConfigError: a fixture is not the pinned commit.
+    """
+    faults: dict[str, None] = {}
+    for name in sorted(scenarios):
+        folder = library.scenario(name)
+        if source := folder.scenario.source.fixture:
+            fault = changed_fixture(folder.scenario.source, library.fixture(source))
+            faults |= {f"{folder.path / 'scenario.yaml'}: {fault}": None} if fault else {}
+    if faults:
+        raise ConfigError("\n".join(faults))
 
 
 def _before(now: datetime.datetime, days: float) -> datetime.datetime | None:

@@ -7,7 +7,7 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.cli.access import reach
 from scylla_gha.cli.consent import ask_to_spend
-from scylla_gha.cli.evaluate import end_for_budget, open_journey, work
+from scylla_gha.cli.evaluate import end_for_budget, open_journey, settle, work
 from scylla_gha.cli.exposure import guard_keys
 from scylla_gha.cli.foresight import refuse_futile_gate
 from scylla_gha.cli.kept import Keep
@@ -15,7 +15,6 @@ from scylla_gha.cli.planning import tell
 from scylla_gha.errors import IncompleteError
 from scylla_gha.plan import Choice, refuse_above_budget
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store import write_record
 
 
 @click.command()
@@ -56,7 +55,7 @@ def command(
     journey.judging, journey.keep = False, keep
     guard_keys(journey, tape, SANDBOXES[journey.plan.sandbox], allowed=allow_exposed_keys)
     ask_to_spend(journey, tape, yes=yes)
-    write_record(folder.plan, journey.plan)
+    settle(journey, experiment, choice)
     with reach(journey, tape):
         work(journey, jobs)
     left = len(journey.unstarted)

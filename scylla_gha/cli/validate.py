@@ -19,7 +19,7 @@ from scylla_gha.errors import ConfigError, ScyllaError, ValidationError
 from scylla_gha.model.experiment import SandboxWish
 from scylla_gha.model.scenario import size_of
 from scylla_gha.plan import plan
-from scylla_gha.seeding.start import commit_of
+from scylla_gha.seeding.start import changed_fixture
 
 
 @click.command()
@@ -79,9 +79,8 @@ def _scenario(library: Library, name: str) -> None:
     scenario = folder.scenario
     faults = list(_size_faults(folder))
     if scenario.source.fixture:
-        made = commit_of(library.fixture(scenario.source.fixture))
-        if made != scenario.source.hash:
-            faults.append(f"source.hash: the fixture {scenario.source.fixture} is commit {made}, not the pinned one")
+        fault = changed_fixture(scenario.source, library.fixture(scenario.source.fixture))
+        faults += [fault] if fault else []
     if faults:
         raise ConfigError("\n".join(f"{folder.path / 'scenario.yaml'}: {fault}" for fault in faults))
 

@@ -58,6 +58,12 @@ def commit_of(fixture: Path) -> str:
         return _commit(git_dir, fixture)
 
 
+def changed_fixture(source: Source, fixture: Path) -> str | None:
+    """What is wrong with a fixture whose files are not the pinned commit, whatever is cached; None: they are."""
+    made = commit_of(fixture)
+    return None if made == source.hash else _changed(fixture, made, source.hash)
+
+
 def start_of(source: Source, fixture: Path | None, cache: Path) -> Start:
     """The start state of a scenario, made if it is not cached, and proved to be the pinned commit's tree.
 
@@ -75,6 +81,8 @@ def start_of(source: Source, fixture: Path | None, cache: Path) -> Start:
 @functools.cache
 def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> Start:
     place = cache / "starts" / commit
+    if fixture is not None and fixture.is_dir() and (made := commit_of(fixture)) != commit:
+        raise FixtureError(_changed(fixture, made, commit))
     with locked(place):
         if place.exists() and not _is_whole(place, commit):
             shutil.rmtree(place)  # something wrote to the cache: make it anew rather than trust it
@@ -106,10 +114,12 @@ def _make(place: Path, commit: str, repo: str, fixture: Path | None, cache: Path
 def _commit_pinned(git_dir: Path, fixture: Path, commit: str) -> None:
     made = _commit(git_dir, fixture)
     if made != commit:
-        raise FixtureError(
-            f"{fixture}: this fixture is commit {made}, but the scenario pins {commit}; "
-            "undo the change to the fixture, or set source.hash to the new commit on purpose"
-        )
+        raise FixtureError(_changed(fixture, made, commit))
+
+
+def _changed(fixture: Path, made: str, commit: str) -> str:
+    return (f"{fixture}: this fixture is commit {made}, but the scenario pins {commit}; "
+            "undo the change to the fixture, or set source.hash to the new commit on purpose")  # fmt: skip
 
 
 def _commit(git_dir: Path, folder: Path) -> str:

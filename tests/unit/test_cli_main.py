@@ -141,7 +141,7 @@ def test_a_scenario_that_does_not_hold_is_exit_code_7(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_not_whole_is_exit_code_8(tmp_path: Path) -> None:
-    source = Source(fixture="greeting", hash="1" * 40)
+    source = Source(repo=f"file://{tmp_path}/gone", hash="1" * 40)
     said = call(make_repository(tmp_path / "repo", source=source).root, "evaluate", "greet")
     assert said.code == 8
     assert "2 of 2 cells have no judged trial" in said.err

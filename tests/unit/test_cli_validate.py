@@ -58,8 +58,9 @@ def test_a_wrong_hash_is_told_with_the_right_one(tmp_path: Path) -> None:
     right = commit_of(repository.fixture)
     assert (said.code, said.out) == (3, "")
     assert said.err == (
-        f"scylla-gha: {repository.scenario}/scenario.yaml: source.hash: "
-        f"the fixture {FIXTURE} is commit {right}, not the pinned one\n"
+        f"scylla-gha: {repository.scenario}/scenario.yaml: {repository.fixture}: this fixture is commit {right}, "
+        f"but the scenario pins {'1' * 40}; undo the change to the fixture, or set source.hash to the new commit on "
+        "purpose\n"
     )
 
 
@@ -85,7 +86,7 @@ def test_all_faults_of_all_scenarios_are_told_at_once(tmp_path: Path) -> None:
     (other / "scenario.yaml").write_text("id: 102-broken\ncategroy: x\n")
     said = validate(repository.root, "scenarios")
     assert said.code == 3
-    for part in (f"{SCENARIO}/scenario.yaml: size: ", f"{SCENARIO}/scenario.yaml: source.hash: ",
+    for part in (f"{SCENARIO}/scenario.yaml: size: ", "set source.hash to the new commit on purpose",
                  '102-broken/scenario.yaml:2: categroy: unknown key; did you mean "category"?'):  # fmt: skip
         assert part in said.err
 
