@@ -276,13 +276,18 @@ def _wait(
         os.close(handle)
         code = process.wait()
     hits = frozenset({Hit.OUTPUT} if pipes.cut else ())
-    return Finished(code, time.monotonic() - started, timed_out, not ended and bool(woken), hits)
+    took = time.monotonic() - started
+    return Finished(code, min(took, seconds) if ended else took, timed_out, not ended and bool(woken), hits)
 
 
 def _watch(watched: list[int], pipes: Pipes, until: float) -> list[int]:
-    """What woke it; nothing at the time limit, or where an output is full before."""
-    while (left := until - time.monotonic()) > 0 and not pipes.cut:
-        if woken := pipes.move(watched, left):
+    """What woke it; nothing at the time limit, or where an output is full before.
+
+    It looks once more at the limit: this process may have been stopped, and the other have ended meanwhile.
+    """
+    while not pipes.cut:
+        left = until - time.monotonic()
+        if (woken := pipes.move(watched, left)) or left <= 0:
             return woken
     return []
 

@@ -145,6 +145,7 @@ class _Run:
             started = time.monotonic()
             end = pump.run(self.streams.stdin, started + self.limits.seconds)
             seconds = time.monotonic() - started
+            seconds = min(seconds, self.limits.seconds) if end == "ended" else seconds
             if end in {"timed_out", "cancelled"}:
                 self.container.ask_to_end()
                 pump.drain(time.monotonic() + _GRACE_SECONDS)

@@ -113,8 +113,8 @@ class Pump:
         reading = [stream] if self.cancel is None else [stream, self.cancel.fileno()]
         while True:
             left = until - time.monotonic()
-            if left <= 0:
-                return "timed_out"
+            if left <= 0:  # this process may have been stopped, and the other have ended meanwhile
+                return "timed_out" if self.running() else "ended"
             ready, writable, _ = select.select(reading, [stream] if writing else [], [], min(left, _ASK_SECONDS))
             if self.cancel is not None and self.cancel.fileno() in ready:
                 return "cancelled"

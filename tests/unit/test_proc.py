@@ -1,8 +1,10 @@
 import os
 import select
 import signal
+import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from scylla_gha import proc
 from scylla_gha.errors import ToolError
 from scylla_gha.proc import Cancel, Finished, Hit, Limits, Streams
 from tests.support.bubbles import TAMPER
-from tests.support.processes import cancelled_once_there, ends, number_in
+from tests.support.processes import cancelled_once_there, ends, number_in, wait_for
 
 ENV = {"PATH": os.environ["PATH"]}
 FOREVER = 600.0
@@ -273,3 +275,27 @@ def test_capture_names_a_program_that_may_not_be_executed(tmp_path: Path) -> Non
 def test_capture_ends_a_tool_that_does_not_end() -> None:
     with pytest.raises(ToolError, match=r"^sleep 600: no end after 0.2 s$"):
         proc.capture(["sleep", "600"], seconds=0.2)
+
+
+STOPPED = """
+import sys
+from pathlib import Path
+from scylla_gha import proc
+folder = Path(sys.argv[1])
+streams = proc.Streams(folder / "out", folder / "err")
+script = ("sh", "-c", "echo begun >there; sleep 0.2; echo done")
+print(proc.run(script, cwd=folder, env={}, streams=streams, limits=proc.Limits(1.5)))
+"""
+
+
+def test_what_ended_while_the_harness_was_stopped_is_not_timed_out(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", STOPPED, str(tmp_path)], stdout=subprocess.PIPE, text=True) as harness:
+        assert wait_for((tmp_path / "there").exists)
+        harness.send_signal(signal.SIGSTOP)
+        time.sleep(2)  # beyond the limit
+        harness.send_signal(signal.SIGCONT)
+        found, _ = harness.communicate(timeout=60)
+    assert "code=0" in found
+    assert "timed_out=False" in found
+    assert float(found.partition("seconds=")[2].partition(",")[0]) <= 1.5, "a trial takes no longer than its limit"
+    assert (tmp_path / "out").read_text() == "done\n"

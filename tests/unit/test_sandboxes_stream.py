@@ -125,3 +125,15 @@ def test_a_child_that_goes_on_talking_is_not_listened_to_for_ever(pair: tuple[so
     assert Pump(ours, outputs()[0], running, None).run(None, time.monotonic() + 60) == "ended"
     stop.set()
     talker.join()
+
+
+@pytest.mark.parametrize(("runs", "end"), [(False, "ended"), (True, "timed_out")])
+def test_who_was_stopped_beyond_the_limit_asks_whether_it_ended_before_ruling(
+    pair: tuple[socket.socket, socket.socket], runs: bool, end: str
+) -> None:
+    ours, theirs = pair
+    theirs.sendall(frame(OUT, b"done"))
+    taken, out, _ = outputs()
+    pump = Pump(ours, taken, lambda: runs, None)
+    assert pump.run(None, time.monotonic() - 1) == end
+    assert out.getvalue() == (b"" if runs else b"done")
