@@ -22,8 +22,10 @@ from scylla_gha.model.plan import Cell, Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
+from scylla_gha.seals import breach
 from scylla_gha.shelves import Shelves, stored_packing
 from scylla_gha.store import (
+    JUDGE_TRAFFIC,
     CellFolder,
     RunFolder,
     atomic,
@@ -35,6 +37,7 @@ from scylla_gha.store import (
     write_record,
 )
 
+_SEALED: Final = ("traffic.jsonl", "diff.patch")  # what a row says was read from them
 _MOST_ATTEMPTS: Final = 10
 # Columns of a row that an attempt has under the same name.
 _AS_IT_IS: Final = (
@@ -54,8 +57,11 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
                           "import` again to read them anew")  # fmt: skip
     experiment = plan.experiment
     court = court_digest(experiment.judges, library.roots, experiment.model_settings.judge)
-    write_lines(folder.results, _rows(plan, folder, library, court))
+    broken: dict[str, str] = {}
+    write_lines(folder.results, _rows(plan, folder, library, court, broken))
     folder.refused.unlink(missing_ok=True)
+    if broken:
+        write_record(folder.refused, Intake(artifacts=0, rows=len(plan.cells) - len(broken), missing=broken))
     probes = list(_probes(plan, folder, library))
     if probes or folder.controls.exists():
         write_lines(folder.controls, probes)
@@ -68,7 +74,8 @@ def rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
         ConfigError: a stored record is not what it must be.
     """
     experiment = plan.experiment
-    return _rows(plan, folder, library, court_digest(experiment.judges, library.roots, experiment.model_settings.judge))
+    court = court_digest(experiment.judges, library.roots, experiment.model_settings.judge)
+    return _rows(plan, folder, library, court, {})
 
 
 def collect_from(
@@ -122,15 +129,28 @@ def _reused(plan: Plan, folder: RunFolder) -> Iterator[Result]:
         yield from (row for row in read_lines(place, Result) if keys.get(row.cell) == row.key)
 
 
-def _rows(plan: Plan, folder: RunFolder, library: Library, court: str) -> Iterator[Result]:
+def _rows(plan: Plan, folder: RunFolder, library: Library, court: str, broken: dict[str, str]) -> Iterator[Result]:
+    """The rows; cells whose files are not what their records say have none, and go to `broken`, with the reason."""
     for cell in plan.cells:
         place = folder.cell(cell.id)
         trial = read_record(place.trial, Trial)
         if trial is not None and trial.key == cell.key and not trial.is_older_than(plan.not_before):
+            if why := _breach(trial, place):
+                broken[cell.id] = why
+                continue
             scenario = library.scenario(cell.scenario)
             judged = find_judgment(place, _key(plan, cell, trial, scenario, court))
             judging = judging_digest(scenario.judging_digest, court, plan.check_images.get(cell.scenario))
             yield _row(plan, cell, _Worked(trial, judged, scenario, judging), _judging_usd(place))
+
+
+def _breach(trial: Trial, place: CellFolder) -> str | None:
+    """Why what a row is made of is not what was stored; None: it is."""
+    found = [(place.attempt(one.number).file(name), one.files.get(name)) for one in trial.attempts for name in _SEALED]
+    judgment = read_record(place.judgment, Judgment)
+    found += [(place.root / name, seal) for name, seal in (judgment.files if judgment else {}).items()]
+    why = next((why for path, seal in found if (why := breach(path, seal))), None)
+    return f"{why}; restore it, or remove the cell's folder to run it again" if why else None
 
 
 def _key(plan: Plan, cell: Cell, trial: Trial, scenario: ScenarioFolder, court: str) -> str:
@@ -139,7 +159,7 @@ def _key(plan: Plan, cell: Cell, trial: Trial, scenario: ScenarioFolder, court: 
 
 def _judging_usd(place: CellFolder) -> float | None:
     """What all judging of the cell ever cost, by the traffic: also judgments that count no longer, or never did."""
-    journals = (attempt.file("judge-traffic.jsonl") for attempt in place.attempts())
+    journals = (attempt.file(JUDGE_TRAFFIC) for attempt in place.attempts())
     return functools.reduce(Usage.plus, (account(path).usage for path in journals), NO_USAGE).usd
 
 

@@ -18,13 +18,15 @@ from scylla_gha.judges.court import Court, Heard
 from scylla_gha.judges.score import fail_unscored, failed_checks, score_categories, score_items, score_trial
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.judgment import CheckResult, Judgment, Score, judgment_key
+from scylla_gha.model.record import Seal
 from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
 from scylla_gha.proc import Cancel, Hit, Streams
 from scylla_gha.proc import Limits as ProcessLimits
 from scylla_gha.sandboxes.base import Box, Place
+from scylla_gha.seals import breach, seal_of
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import materialise, scratch
-from scylla_gha.store import CellFolder, read_record
+from scylla_gha.store import JUDGE_TRAFFIC, CellFolder, read_record
 
 _MEGA: Final = 1_000_000
 _READ_BYTES: Final = 1_000_000  # of a check's output; what is beyond cannot be as expected
@@ -50,14 +52,28 @@ def judge(trial: Trial, ground: Ground, folder: CellFolder, bench: Bench) -> Jud
     last = trial.last
     if last.diff is None:
         return Judgment(cell=trial.cell, key=key, trial_key=trial.key, result=_unscored(last))
-    patch = folder.attempt(last.number).file("diff.patch")
     try:
-        content = patch.read_bytes() if last.diff.files else b""
+        content = _patch(last, folder)
         with scratch() as root:
             case = _Case(trial, key, ground, folder, content, _apply(ground, content, root))
             return _judged(case, bench)
     except (FixtureError, ToolError, OSError) as error:
         return Judgment(cell=trial.cell, key=key, trial_key=trial.key, error=str(error)[:1000])
+
+
+def _patch(attempt: Attempt, folder: CellFolder) -> bytes:
+    """The stored patch; FixtureError where it is not what the agent left."""
+    if attempt.diff is None or not attempt.diff.files:
+        return b""
+    path = folder.attempt(attempt.number).file("diff.patch")
+    content = path.read_bytes()
+    _require(path, Seal(sha256=attempt.diff.sha256, size=len(content)))
+    return content
+
+
+def _require(path: Path, seal: Seal | None) -> None:
+    if why := breach(path, seal):
+        raise FixtureError(f"{why}; restore it, or remove the cell's folder to run it again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +90,10 @@ def answer_of(trial: Trial, folder: CellFolder) -> Answer | None:
     attempt = folder.attempt(trial.last.number)
     if trial.last.diff is None or not trial.last.diff.files:
         return None
-    said = read_record(attempt.file("trajectory.json"), Trajectory)
-    return Answer(trial.last.diff, attempt.file("diff.patch").read_bytes(), said.final_message if said else None)
+    story = attempt.file("trajectory.json")
+    _require(story, trial.last.files.get(story.name))
+    said = read_record(story, Trajectory)
+    return Answer(trial.last.diff, _patch(trial.last, folder), said.final_message if said else None)
 
 
 def exhibit(answer: Answer, ground: Ground, bench: Bench, checks: tuple[CheckResult, ...] = ()) -> BlindInput:
@@ -125,7 +143,7 @@ def _judged(case: _Case, bench: Bench) -> Judgment:
     if heard:
         paid = {"usage": heard.account.usage, "unadjusted": heard.account.unadjusted}
         paid["subscription"] = heard.subscription
-        judgment = judgment.model_copy(update={"answers": heard.answers, **paid})
+        judgment = judgment.model_copy(update={"answers": heard.answers, "files": _sealed(case), **paid})
     if heard and heard.agreed.error:
         why = "unjudged" if heard.was_reached else "error"
         failure = _by_outcome(fail_unscored(scenario, checks, items, heard.agreed), trial.last)
@@ -134,6 +152,13 @@ def _judged(case: _Case, bench: Bench) -> Judgment:
     result = score_trial(scenario, rubric, checks, items, changed=case.changed, panel=panel)
     update = {"categories": score_categories(rubric, items), "result": _by_outcome(result, trial.last)}
     return judgment.model_copy(update=update)
+
+
+def _sealed(case: _Case) -> dict[str, Seal]:
+    """The journal of what the panel was asked, where it was asked anything."""
+    attempt = case.folder.attempt(case.trial.last.number)
+    path = attempt.file(JUDGE_TRAFFIC)
+    return {f"{attempt.root.name}/{path.name}": seal_of(path)} if path.is_file() else {}
 
 
 def _verify(diff: DiffStat, tree: Path, ground: Ground, bench: Bench) -> tuple[CheckResult, ...]:
@@ -156,7 +181,7 @@ def _hear(case: _Case, bench: Bench, results: tuple[CheckResult, ...], *, decide
     if answer is None:
         return nobody  # who changed nothing earns nothing, and nobody is paid to say so
     blind = _blind(answer, case.tree, case.ground, results)
-    journal = case.folder.attempt(case.trial.last.number).file("judge-traffic.jsonl")
+    journal = case.folder.attempt(case.trial.last.number).file(JUDGE_TRAFFIC)
     try:
         return bench.court.hear(case.trial.cell, journal, blind, decided=decided) if blind.items else nobody
     except (ToolError, OSError) as error:  # what the checks found stands

@@ -31,6 +31,7 @@ from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.sweep import Sweep
 from scylla_gha.sandboxes.base import Box, Place, told
 from scylla_gha.sandboxes.container import GATEWAY_SOCKET, socket_folder
+from scylla_gha.seals import seals_of
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.manifest import TooLargeError
 from scylla_gha.seeding.workspace import NoPatchError, Workspace, snapshot
@@ -72,7 +73,7 @@ def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFol
         sweep = Sweep(_redactor(runner, ground, gear.command))
         with sweep.guarding(folder.root):
             attempt = _work(runner, ground, workspace, folder, _Start(gear, door, sweep))
-    attempt = sweep.record(attempt).model_copy(update={"redactions": sweep.found})
+    attempt = sweep.record(attempt).model_copy(update={"redactions": sweep.found, "files": seals_of(folder)})
     write_record(folder.file("attempt.json"), attempt)
     return attempt
 
@@ -237,7 +238,7 @@ def _attempt(
     delivery: Delivery | None,
 ) -> Attempt:
     calls = [call for step in reading.trajectory.steps for call in step.tool_calls]
-    account = traffic.account
+    account, tool_seconds = traffic.account, traffic.account.tool_seconds
     return Attempt(
         number=number,
         outcome=reading.outcome,
@@ -250,7 +251,7 @@ def _attempt(
         repeated_requests=account.retries,
         first_byte_seconds=account.first_byte_seconds,
         generation_seconds=account.generation_seconds,
-        tool_seconds=_at_most(finished.seconds, account.tool_seconds),
+        tool_seconds=None if tool_seconds is None else round(min(finished.seconds, tool_seconds), 3),
         characters={str(part): count for part, count in account.characters.items()},
         adjusted=account.adjusted,
         unadjusted=account.unadjusted,
@@ -281,10 +282,6 @@ def _keep_diff(
     if patch:
         write_bytes(folder.file("diff.patch"), patch)
     return attempt.model_copy(update={"diff": made})
-
-
-def _at_most(limit: float, seconds: float | None) -> float | None:
-    return None if seconds is None else round(min(limit, seconds), 3)
 
 
 def _without_diff(attempt: Attempt, left: str) -> Attempt:

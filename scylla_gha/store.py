@@ -28,7 +28,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -36,6 +36,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.record import Record, slug
 
+JUDGE_TRAFFIC: Final = "judge-traffic.jsonl"  # in an attempt's folder
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
@@ -84,8 +85,14 @@ class RunFolder:
         return self.root / "refused.json"
 
     def journals(self, name: str) -> list[Path]:
-        """All `traffic.jsonl` or `judge-traffic.jsonl` of the run, of cells that were put aside as well."""
+        """All files of that name of the run's attempts, of cells that were put aside as well."""
         return sorted({*self.root.glob(f"*/attempt-*/{name}"), *self.root.glob(f"old/*/attempt-*/{name}")})
+
+    def judgment_records(self) -> list[tuple[Path, Path]]:
+        """All judgments of the run, of cells that were put aside as well, each with its cell's folder."""
+        cells = [*self.root.glob("*/"), *self.root.glob("old/*/")]
+        found = [(path, cell) for cell in cells for path in (cell / "judgment.json", *cell.glob("judgments/*.json"))]
+        return sorted(pair for pair in found if pair[0].exists())
 
     def aside(self, cell: str, key: str) -> Path:
         """A free place for records of a cell under another key."""
@@ -272,7 +279,9 @@ def read_journal(path: Path, line: TypeAdapter[T], what: str) -> list[T]:
     except FileNotFoundError:
         return []
     records = []
-    for number, content in enumerate(lines[:-1], start=1):  # what follows the last line's end is torn or empty
+    if not b"{".startswith(lines[-1][:1]):  # what follows the last line's end is torn or empty
+        raise ConfigError(f"{path}: ends in what is no record of {what}; move the file away to go on")
+    for number, content in enumerate(lines[:-1], start=1):
         try:
             records.append(line.validate_json(content))
         except ValidationError as error:

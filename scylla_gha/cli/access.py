@@ -18,7 +18,8 @@ from scylla_gha.gateway.settings import ANTHROPIC, Settings
 from scylla_gha.model.traffic import Role
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.worth import secrets_in
-from scylla_gha.store import RunFolder, traffic_of
+from scylla_gha.seals import require_journals
+from scylla_gha.store import JUDGE_TRAFFIC, RunFolder, traffic_of
 
 
 def require_access(agents: dict[str, Installed], judges: Sequence[str], tape: Tape) -> None:
@@ -81,9 +82,15 @@ def _secrets() -> tuple[str, ...]:
 
 
 def spent_usd(folder: RunFolder) -> dict[Role, float]:
-    """What is known to be spent in a run's folder: its money is gone, also where a trial was put aside since."""
+    """What is known to be spent in a run's folder: its money is gone, also where a trial was put aside since.
+
+    Raises:
+        ConfigError: a journal is not what was written, so what was spent is not known.
+    """
+    if unsealed := require_journals(folder):
+        click.echo(f"{unsealed} stored attempts are of an older version: their files are taken as they are", err=True)
     controls = [traffic_of(path) for path in folder.probes()]
     return {
         "agent": sum(account(path).known_usd for path in folder.journals("traffic.jsonl")),
-        "judge": sum(account(path).known_usd for path in [*folder.journals("judge-traffic.jsonl"), *controls]),
+        "judge": sum(account(path).known_usd for path in [*folder.journals(JUDGE_TRAFFIC), *controls]),
     }

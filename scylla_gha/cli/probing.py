@@ -26,6 +26,7 @@ from scylla_gha.model.plan import Cell
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.record import slug
 from scylla_gha.model.trial import Trial
+from scylla_gha.seals import seal_of
 from scylla_gha.seeding.ground import Ground
 from scylla_gha.seeding.workspace import Workspace, materialise, scratch, snapshot
 from scylla_gha.store import read_record, traffic_of, write_record
@@ -182,7 +183,8 @@ def _probe(journey: Journey, probe: Probe, examine: Examine) -> None:
         faults.append(str(error)[:1000])
     decided = {each.kind: each for each in (*earlier.controls, *controls) if each.holds is not None}
     controls = tuple(decided.get(each.kind, each) for each in controls or earlier.controls)
-    found = {"controls": controls, "error": faults[0] if faults else None, "usage": account(traffic_of(path)).usage}
+    found = {"controls": controls, "error": faults[0] if faults else None, "usage": account(traffic_of(path)).usage,
+             "traffic": seal_of(traffic_of(path)) if traffic_of(path).exists() else None}  # fmt: skip
     write_record(path, probe.model_copy(update=found))
 
 

@@ -17,7 +17,8 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
 from scylla_gha.render.dossier import Dossier, Work
 from scylla_gha.render.trial import View, story
-from scylla_gha.store import AttemptFolder, read_record
+from scylla_gha.seals import require
+from scylla_gha.store import JUDGE_TRAFFIC, AttemptFolder, read_record
 
 
 @click.command()
@@ -73,14 +74,17 @@ def gather(found: Found) -> Dossier:
 
 def _work(folder: AttemptFolder, trial: Trial | None) -> Work:
     told = {attempt.number: attempt for attempt in trial.attempts} if trial else {}
+    attempt = read_record(folder.file("attempt.json"), Attempt) or told.get(folder.number)
+    for name in ("diff.patch", "trajectory.json", "traffic.jsonl"):
+        require(folder.file(name), attempt.files.get(name) if attempt else None)
     patch = folder.file("diff.patch")
     return Work(
         number=folder.number,
-        attempt=read_record(folder.file("attempt.json"), Attempt) or told.get(folder.number),
+        attempt=attempt,
         trajectory=read_record(folder.file("trajectory.json"), Trajectory),
         patch=patch.read_text(encoding="utf-8", errors="replace") if patch.is_file() else None,
         traffic=tuple(read(folder.file("traffic.jsonl"))),
-        judge_traffic=tuple(read(folder.file("judge-traffic.jsonl"))),
+        judge_traffic=tuple(read(folder.file(JUDGE_TRAFFIC))),
     )
 
 

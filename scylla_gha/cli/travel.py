@@ -26,6 +26,7 @@ from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.sweep import Sweep
 from scylla_gha.run import Runner, run
 from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.seals import seals_of
 from scylla_gha.seeding.workspace import scratch, work_root
 from scylla_gha.store import AttemptFolder, CellFolder, find_judgment, keep_judgment, read_record, write_record
 from scylla_gha.variants.outfit import outfit
@@ -131,7 +132,8 @@ def _attempt_left_in(folder: AttemptFolder, redactor: Redactor) -> Attempt:
     sweep.folder(folder.root)
     began = datetime.datetime.fromtimestamp(folder.root.stat().st_ctime, datetime.UTC)
     return Attempt(number=folder.number, outcome=Outcome.CANCELLED, reason="the harness was killed in the middle of it",
-                   retryable=True, started_at=began, seconds=0.0, usage=Usage(), redactions=sweep.found)  # fmt: skip
+                   retryable=True, started_at=began, seconds=0.0, usage=Usage(), redactions=sweep.found,
+                   files=seals_of(folder))  # fmt: skip
 
 
 def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt]) -> list[Attempt]:
@@ -180,7 +182,7 @@ def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:
         outcome = Outcome.SANDBOX_ERROR if lost else Outcome.FIXTURE_ERROR
         attempt = Attempt(number=folder.number, outcome=outcome, reason=str(error), retryable=lost, started_at=now,
                           seconds=0.0, usage=usage)  # fmt: skip
-        attempt = Sweep(journey.redactor).record(attempt)
+        attempt = Sweep(journey.redactor).record(attempt).model_copy(update={"files": seals_of(folder)})
         write_record(folder.file("attempt.json"), attempt)
         return attempt
 

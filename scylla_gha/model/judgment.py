@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scylla_gha.model.panel import Flag, JudgeAnswer
-from scylla_gha.model.record import Record, digest
+from scylla_gha.model.record import Record, Seal, digest
 from scylla_gha.model.trial import NO_USAGE, Trial, Usage
 
 Grade = Literal["S", "A", "B", "C", "D", "F"]
@@ -92,6 +92,7 @@ class Judgment(Record):
     usage: Annotated[Usage, Field(description="of the panel; what an agent cost stands in its trial")] = NO_USAGE
     unadjusted: Annotated[tuple[str, ...], Field(description="settings that some judges' requests went without")] = ()
     subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
+    files: Annotated[dict[str, Seal], Field(description="the panel's requests, by name in the cell's folder")] = {}
     categories: tuple[CategoryScore, ...] = ()
     result: Annotated[Score | None, Field(description="also where a required check fails and judges gave no score")] = (
         None

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from scylla_gha.model.panel import Control
-from scylla_gha.model.record import Record, Text
+from scylla_gha.model.record import Record, Seal, Text
 from scylla_gha.model.trial import NO_USAGE, Usage
 
 
@@ -21,6 +21,7 @@ class Probe(Record):
     controls: tuple[Control, ...] = ()
     error: Annotated[str | None, Field(description="why not all could be decided; it is asked again then")] = None
     usage: Annotated[Usage, Field(description="all that was ever asked under this key")] = NO_USAGE
+    traffic: Annotated[Seal | None, Field(description="its requests; None: of an older version")] = None
     stands: Annotated[bool, Field(description="false: of a judge, words or a rubric that the report is not by")] = True
 
     @property

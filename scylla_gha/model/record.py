@@ -20,6 +20,13 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
+class Seal(Record):
+    """What a stored file held when the record that names it was written: SHA-256 in hex of so many bytes."""
+
+    sha256: str
+    size: int
+
+
 def digest(value: object) -> str:
     """SHA-256, in hex, of the canonical JSON of plain data."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.isolation import Isolation
 from scylla_gha.model.network import Reached
-from scylla_gha.model.record import Record
+from scylla_gha.model.record import Record, Seal
 
 
 class Outcome(StrEnum):
@@ -145,6 +145,7 @@ class Attempt(Record):
     base_commit: str | None = None
     workspace_digest: str | None = None
     diff: DiffStat | None = None
+    files: Annotated[dict[str, Seal], Field(description="it left, by name; empty: of an older version")] = {}
     redactions: Annotated[
         int, Field(description="places in its files where a secret stood, or what looks like one")
     ] = 0

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,14 @@ def test_a_check_may_do_to_its_output_files_what_it_likes(tmp_path: Path, script
 def test_a_diff_that_does_not_apply_is_an_error_and_no_score(tmp_path: Path, cell: CellFolder) -> None:
     ground = ground_with(tmp_path)
     trial = leave_trial(ground, cell)
-    cell.attempt(1).file("diff.patch").write_text(patch_of("x").replace("-echo hi", "-echo ho"))
+    patch = patch_of("x").replace("-echo hi", "-echo ho")
+    cell.attempt(1).file("diff.patch").write_text(patch)
+    found = judge(trial, ground, cell, make_bench())
+    assert "diff.patch: was changed or cut after it was stored" in str(found.error)
+    assert found.result is None
+    assert trial.last.diff is not None
+    diff = trial.last.diff.model_copy(update={"sha256": hashlib.sha256(patch.encode()).hexdigest()})
+    trial = trial.model_copy(update={"attempts": (trial.last.model_copy(update={"diff": diff}),)})
     found = judge(trial, ground, cell, make_bench())
     assert found.error is not None
     assert "patch failed: greet.sh:1" in found.error
