@@ -1,16 +1,17 @@
 """aggregate: rows become the report. Nothing is printed that was not computed here from the rows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import scylla_gha
+from scylla_gha.excuses import warnings, withheld, without_verdicts
 from scylla_gha.judges.probes import control_warnings
 from scylla_gha.model.analysis import Analysis
 from scylla_gha.model.intake import Intake
 from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.probe import Probe
-from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Failure, Report, ScenarioRow
+from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Excused, Failure, Report, ScenarioRow
 from scylla_gha.model.result import Result
 from scylla_gha.stats.proportion import cost_per_success, wilson
 from scylla_gha.tally import Tally
@@ -51,9 +52,8 @@ def aggregate(
         pass  # what no analysis read
     expected = Counter(cell.arm for cell in plan.cells)
     arms = tuple(_summary(arm, expected[arm], tally, by_scenario=analysis is not None) for arm in sorted(expected))
-    judging = tally.judge_usd
-    for probe in controls:
-        judging.add(probe.usage.usd)
+    reasons = withheld(arms, plan.pairs)
+    analysis = without_verdicts(analysis, reasons) if analysis else None
     return Report(
         experiment=plan.experiment.id,
         question=plan.experiment.question,
@@ -61,10 +61,11 @@ def aggregate(
         counts=_total(len(plan.cells), tally),
         arms=arms,
         scenarios=tuple(_scenarios(tally, sorted(expected))),
-        comparisons=tuple(_comparisons(plan, arms, analysis)),
+        comparisons=tuple(_comparisons(plan, arms, analysis, reasons)),
         excluded=tuple(_excluded(plan, tally, unstarted.cells if unstarted else {}, intake)),
         delivery=(int(tally.delivered.total), tally.delivered.known) if tally.delivered.known else None,
-        judge_usd=judging.whole,
+        judge_usd=_judge_usd(tally, controls),
+        excused=tuple(_excuses(tally)),
         failures=tuple(_failures(tally)),
         warnings=(
             *_refusals(intake),
@@ -75,6 +76,12 @@ def aggregate(
         estimate=plan.estimate,
         analysis=analysis,
     )
+
+
+def _judge_usd(tally: Tally, controls: Iterable[Probe]) -> float | None:
+    for probe in controls:
+        tally.judge_usd.add(probe.usage.usd)
+    return tally.judge_usd.whole
 
 
 def _counted(plan: Plan, rows: Iterable[Result], tally: Tally) -> Iterator[Result]:
@@ -124,7 +131,9 @@ def _scenarios(tally: Tally, arms: Sequence[str]) -> Iterator[ScenarioRow]:
         yield ScenarioRow(scenario=scenario, passed={arm: (passed, n) for arm, (passed, n) in cells.items()})
 
 
-def _comparisons(plan: Plan, arms: Sequence[ArmSummary], analysis: Analysis | None) -> Iterator[Comparison]:
+def _comparisons(
+    plan: Plan, arms: Sequence[ArmSummary], analysis: Analysis | None, reasons: Mapping[str, str]
+) -> Iterator[Comparison]:
     """The verdicts; without statistics no data is enough for one."""
     pairs = plan.pairs
     ruled = {ruling.arm: ruling for ruling in analysis.rulings} if analysis else {}
@@ -136,8 +145,16 @@ def _comparisons(plan: Plan, arms: Sequence[ArmSummary], analysis: Analysis | No
         if ruling is not None:
             yield Comparison(arm=arm.arm, baseline=baseline, verdict=ruling.verdict, why=ruling.why)
         else:
-            why = f"no cell of the baseline {baseline} is planned" if analysis else _NOT_ANALYSED
+            unknown = f"no cell of the baseline {baseline} is planned" if analysis else _NOT_ANALYSED
+            why = reasons.get(arm.arm, unknown)
             yield Comparison(arm=arm.arm, baseline=baseline, verdict="not_enough_data", why=why)
+
+
+def _excuses(tally: Tally) -> Iterator[Excused]:
+    """Attempts that do not measure the agent, by arm and outcome."""
+    for arm, found in sorted(tally.arms.items()):
+        for outcome, one in sorted(found.excused.items()):
+            yield Excused(arm=arm, outcome=outcome, attempts=one.attempts, trials=one.trials, reason=one.reason)
 
 
 def _failures(tally: Tally) -> Iterator[Failure]:
@@ -177,6 +194,7 @@ def _warnings(plan: Plan, arms: Sequence[ArmSummary], tally: Tally, *, analysed:
     for name, unverified in sorted((name, one) for name, arm in tally.arms.items() for one in arm.unverified):
         yield f"{name}: not all of its treatment could be verified: {unverified}."
     yield from _events(arms, tally)
+    yield from warnings(tuple(_excuses(tally)))
     if tally.redacted:
         yield (f"Secrets, or what looks like them, were taken out of what {len(tally.redacted)} of {len(tally.seen)} "
                f"trials left, at {sum(tally.redacted)} places (`redactions` of a row): find out how they got there; "

@@ -1,6 +1,7 @@
 """collect: the records of a run's cells become rows, and what is missing is named."""
 
 import functools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,7 +222,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
     last = trial.last
     return {
         **{name: getattr(last, name) for name in _AS_IT_IS},
-        "attempts": len(trial.attempts),
+        "attempts": len(trial.attempts), **_excuses(trial),
         "generation_seconds": last.generation_seconds if last.requests else None,
         "tool_calls": sum(last.tool_calls.values()), "tools": last.tool_calls,
         "blocked_calls": len(last.safety_net.blocked) if last.safety_net else None,
@@ -235,6 +236,15 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "lines_changed": last.diff.added + last.diff.deleted if last.diff else None,
         "redactions": sum(attempt.redactions for attempt in trial.attempts),
     }  # fmt: skip
+
+
+def _excuses(trial: Trial) -> dict[str, Any]:
+    """The columns of attempts that do not count, the last one included."""
+    excused = [attempt for attempt in trial.attempts if not attempt.outcome.measures_agent]
+    return {
+        "excused_attempts": dict(Counter(attempt.outcome.value for attempt in excused)),
+        "excuse": excused[-1].reason if excused else None,
+    }
 
 
 def _outcome(trial: Trial, judgment: Judgment | None) -> tuple[Outcome, str]:

@@ -55,6 +55,15 @@ class Cells:
 
 
 @dataclass(slots=True)
+class Excuses:
+    """Attempts of one outcome that do not measure the agent."""
+
+    attempts: int = 0
+    trials: int = 0
+    reason: str = ""
+
+
+@dataclass(slots=True)
 class ArmTally:
     """One arm's rows."""
 
@@ -72,6 +81,7 @@ class ArmTally:
     grades: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Cells] = field(default_factory=lambda: defaultdict(Cells))
+    excused: dict[str, Excuses] = field(default_factory=lambda: defaultdict(Excuses))
     blocked: list[int] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
     unread: int = 0
@@ -93,6 +103,11 @@ class ArmTally:
         if row.judged:
             self._add_judged(row)
         self.unjudged += _is_unjudged(row)
+        for outcome, attempts in _excused(row).items():
+            found = self.excused[outcome]
+            found.attempts += attempts
+            found.trials += 1
+            found.reason = found.reason or row.excuse or row.reason
         self._add_events(row)
 
     def _add_judged(self, row: Result) -> None:
@@ -208,6 +223,13 @@ def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:
 def _is_unjudged(row: Result) -> bool:
     """Whether the agent did its part, and judging came to no verdict."""
     return not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
+
+
+def _excused(row: Result) -> dict[str, int]:
+    """Its attempts that do not measure the agent; a row that does not tell them has its own outcome."""
+    if row.excused_attempts or row.measures_agent or row.outcome is Outcome.JUDGE_ERROR:
+        return row.excused_attempts
+    return {row.outcome.value: 1}
 
 
 def _box(row: Result) -> str:

@@ -45,12 +45,12 @@ def _passes(experiment: Experiment, ruling: Ruling) -> bool:
         return True
     if experiment.gate == "better" or ruling.verdict == "worse":
         return False
-    low = ruling.contrast.inner_low
+    low = None if ruling.is_withheld else ruling.contrast.inner_low
     return low is not None and low > -ruling.margin
 
 
 def _limit(experiment: Experiment, ruling: Ruling | None) -> str:
-    if experiment.gate == "better" or ruling is None or ruling.contrast.inner_low is None:
+    if experiment.gate == "better" or ruling is None or ruling.is_withheld or ruling.contrast.inner_low is None:
         return ""
     return (f"; at worst {100 * ruling.contrast.inner_low:+.1f} points (one-sided 95 %), and "
             f"{-100 * ruling.margin:+.1f} is allowed")  # fmt: skip

@@ -58,7 +58,7 @@ def _paired(pair: ArmPair) -> Standing:
 
 
 def _held(ruling: Ruling) -> bool:
-    low = ruling.contrast.inner_low
+    low = None if ruling.is_withheld else ruling.contrast.inner_low
     return ruling.verdict in {"better", "equivalent"} or (
         ruling.verdict != "worse" and low is not None and low > -ruling.margin
     )

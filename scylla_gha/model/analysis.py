@@ -96,6 +96,7 @@ class Ruling(Record):
     why: str
     margin: float
     contrast: Contrast
+    is_withheld: Annotated[bool, Field(description="too many cells have no counted trial; no gate holds then")] = False
 
 
 class BestSubtest(Record):

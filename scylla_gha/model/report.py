@@ -66,6 +66,16 @@ class Excluded(Record):
     reason: str
 
 
+class Excused(Record):
+    """Attempts of an arm that do not measure the agent, of one outcome; those that a later attempt made good too."""
+
+    arm: str
+    outcome: str
+    attempts: int
+    trials: int
+    reason: Annotated[str, Field(description="of one of them")]
+
+
 class Failure(Record):
     """Judged trials of an arm that did not pass, for one reason; `cells` are a few of them."""
 
@@ -87,6 +97,7 @@ class Report(Record):
     scenarios: tuple[ScenarioRow, ...]
     comparisons: tuple[Comparison, ...]
     excluded: tuple[Excluded, ...]
+    excused: tuple[Excused, ...] = ()
     failures: tuple[Failure, ...] = ()
     delivery: Annotated[
         tuple[int, int] | None, Field(description="trials whose treatment was proved, of those that had one")

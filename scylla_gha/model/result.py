@@ -56,6 +56,10 @@ class Result(Record):
     guards: Annotated[int | None, Field(description="checks of the scenario that hold on the base")] = None
     broken_guards: Annotated[int, Field(description="checks that held on the base and no longer do")]
     attempts: int | None
+    excused_attempts: Annotated[
+        dict[str, int], Field(description="those that do not measure the agent, by outcome")
+    ] = {}
+    excuse: Annotated[str | None, Field(description="the reason of the last of them; null: there was none")] = None
     seconds: Annotated[float | None, Field(description="wall time of the attempt that stands; null: imported without")]
     first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
     generation_seconds: Annotated[float | None, Field(description="from first bytes to last ones, summed")] = None

@@ -11,7 +11,7 @@ from scylla_gha.render.grid import code, escape, more, raw_table
 from scylla_gha.render.notes import Note, marks, notes, told
 from scylla_gha.render.page import Page, page_of
 from scylla_gha.render.report_changes import changes
-from scylla_gha.render.report_ends import excluded, failures, odd
+from scylla_gha.render.report_ends import excluded, excused, failures, odd
 from scylla_gha.render.report_judges import judges
 from scylla_gha.render.report_method import method
 from scylla_gha.render.report_money import money
@@ -24,7 +24,8 @@ from scylla_gha.render.text import totals
 _MOST_VERDICTS: Final = 10
 _MOST_NOTES: Final = 40
 _PARTS: Final = (
-    changes, tiers, families, scenarios, kinds, work, reliability, judges, tools, times, money, failures, odd, excluded,
+    changes, tiers, families, scenarios, kinds, work, reliability, judges, tools, times, money, failures, odd,
+    excused, excluded,
 )  # fmt: skip
 
 

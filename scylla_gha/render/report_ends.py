@@ -68,6 +68,19 @@ def excluded(page: Page) -> Iterator[str]:
     yield from more(len(found) - _MOST)
 
 
+def excused(page: Page) -> Iterator[str]:
+    """Attempts that do not measure the agent, by arm, with those that a later attempt made good."""
+    found = page.report.excused
+    if not found:
+        return
+    yield "\n## Excused attempts\n"
+    yield "They ended by a fault that is not the agent's, by evidence from outside its box, and count in no rate."
+    rows = ((escape(page.name(one.arm)), escape(one.outcome), f"{one.attempts:,}", f"{one.trials:,}",
+             escape(one.reason)) for one in found[:_MOST])  # fmt: skip
+    yield from raw_table(("arm", "outcome", "attempts", "trials", "one reason"), rows)
+    yield from more(len(found) - _MOST)
+
+
 def _cell(one: Excluded) -> str:
     """A link, where there is a trial to look at."""
     return escape(one.cell) if one.outcome in _NO_TRIAL else folder(one.cell)

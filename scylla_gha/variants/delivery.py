@@ -39,12 +39,13 @@ def prove(
         is_out_of_reach: the agent could not rewrite its own output.
     """
     request = next((one for one in seen if one.source == "first request"), None)
+    lacking = {fault.partition(" (")[0] for fault in _missing(declared, request, inventory)} if request else set()
     missing, undeclared, claimed = dict[str, None](), dict[str, None](), dict[str, None](_unguarded(declared, seen))
     for one in seen:
         is_fact = one is request or is_out_of_reach
-        lacks, more = _missing(declared, one, inventory), _undeclared(declared, one, inventory)
-        (missing if is_fact else claimed).update(dict.fromkeys(lacks))
-        for fault in more:
+        for fault in _missing(declared, one, inventory):
+            (missing if is_fact or fault.partition(" (")[0] in lacking else claimed)[fault] = None
+        for fault in _undeclared(declared, one, inventory):
             (undeclared if is_fact or fault in _named(request) else claimed)[fault] = None
     is_whole = {one.source for one in seen} >= ALWAYS_SEEN
     if is_whole:

@@ -142,10 +142,12 @@ def test_a_solution_that_does_not_apply_is_a_fixture_fault_of_oracle_only(tmp_pa
 
 def test_a_provider_that_refuses_stops_the_arm_and_says_why(repo: Path) -> None:
     write_claude_experiment(repo, repetitions=3)
-    env = claude_environment(repo.parent, f"echo 1 >>{repo}/starts; {say('401')}")
-    said = evaluate(repo, "greet", "--jobs", "1", env=env)
+    script = f"echo 1 >>{repo}/starts; {ask('Hello?')} >/dev/null 2>&1; {say('401')}"
+    with serve(lambda _: Fail(401)) as provider:
+        env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
+        said = evaluate(repo, "greet", "--jobs", "1", env=env)
     assert said.code == 8
-    assert "API Error: 401" in said.err
+    assert "the provider failed a request for good (401 scripted_error)" in said.err
     assert (repo / "starts").read_text() == "1\n"
     assert json.loads((repo / "runs/greet/report.json").read_text())["counts"]["planned"] == 3
 

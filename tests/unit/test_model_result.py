@@ -22,9 +22,11 @@ def test_unknown_is_null_and_zero_is_zero() -> None:
 
 
 def test_a_row_is_flat_but_for_numbers_by_name() -> None:
-    row = make_result(judge_scores={"j": 0.5}, tools={"Bash": 1}, characters={"tool_input": 1}).model_dump(mode="json")
+    numbers: dict[str, Any] = {"judge_scores": {"j": 0.5}, "tools": {"Bash": 1}, "characters": {"tool_input": 1},
+               "excused_attempts": {"provider_error": 1}}  # fmt: skip
+    row = make_result(**numbers).model_dump(mode="json")
     deep = {name: value for name, value in row.items() if isinstance(value, dict | list)}
-    assert deep == {"judge_scores": {"j": 0.5}, "tools": {"Bash": 1}, "characters": {"tool_input": 1}}
+    assert deep == numbers
 
 
 @pytest.mark.parametrize("given", [{"score": 1.01}, {"progress": -0.1}, {"grade": "E"}])
