@@ -32,7 +32,7 @@ KEY = "sk-ant-canary-1357924680"
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
 OF_THE_CLI = {"PWD", "OLDPWD", "SHLVL", "_"}
 # what may differ between the two: time, the place itself, the key, which covers it, and the proof of the safety net
-OF_THE_PLACE = {*TIMES, "sandbox", "key", "judging", "network", "keys", "files", "delivered"}
+OF_THE_PLACE = {*TIMES, "sandbox", "key", "judging", "network", "keys", "files", "delivered", "delivery_unverified"}
 
 
 def written(folder: Path, name: str, sandbox: str) -> str:
