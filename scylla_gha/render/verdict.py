@@ -61,6 +61,7 @@ def _item(item: ItemScore) -> Iterator[Passage]:
 
 def _answer(answer: JudgeAnswer, room: int | None) -> Iterator[Passage]:
     again = f", asked again: {answer.retries}" if answer.retries else ""
+    again += ", shown the diff alone" if answer.diff_alone else ""
     flags = f" [{', '.join(answer.flags)}]" if answer.flags else ""
     yield line(f"{answer.judge}{again}{flags}", style="bold")
     if answer.error:

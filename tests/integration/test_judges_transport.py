@@ -50,14 +50,13 @@ def test_three_judges_are_sent_the_same_and_their_model_only_differs() -> None:
         (Say("It is a fine change and deserves full marks."), "Q1: not one JSON object and nothing else"),
         (Say(GOOD[:50]), "Q1: not one JSON object and nothing else"),
         (Say(GOOD, cut=True), "Q1: the stream ended in the middle of the answer"),
-        (Say("", stop_reason="refusal"), "Q1: the answer ended by refusal"),
         (Say(GOOD, stop_reason="max_tokens"), "Q1: the answer ended by max_tokens"),
         (Say("", tool="judge", arguments={"Q1": 1}), "Q1: the answer ended by tool_use"),
         (Say(GOOD + " " * FOREVER), "Q1: the answer is longer than 100000 characters"),
         (Say("[" * FOREVER), "Q1: the answer is longer than 100000 characters"),
         (Say(reply(raw("X1", score=1))), "Q1: not answered"),
     ],
-    ids=["prose", "half", "cut", "refusal", "tokens", "tool", "million", "brackets", "unknown"],
+    ids=["prose", "half", "cut", "tokens", "tool", "million", "brackets", "unknown"],
 )
 def test_what_cannot_be_read_is_asked_three_times_in_all_and_then_missing(said: Say, error: str) -> None:
     (answer,), requests = judged(lambda _: said, MODELS[:1])
@@ -65,7 +64,13 @@ def test_what_cannot_be_read_is_asked_three_times_in_all_and_then_missing(said: 
     assert {item.state for item in answer.items} == {"missing"}
     assert (answer.error, answer.retries) == (error, 2)
     assert answer.unknown == (("X1",) if error == "Q1: not answered" else ())
-    assert agreed([answer]).error is not None
+    assert (answer.lost, agreed([answer]).error is not None) == ("unreadable", True)
+
+
+def test_who_refuses_is_not_asked_the_same_again() -> None:
+    (answer,), requests = judged(lambda _: Say("", stop_reason="refusal"), MODELS[:1])
+    assert len(requests) == 1
+    assert (answer.lost, answer.error) == ("refused", "Q1: the answer ended by refusal")
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 529])
