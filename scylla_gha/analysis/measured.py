@@ -11,10 +11,10 @@ import numpy as np
 
 from scylla_gha.model.analysis import Measure, Target
 from scylla_gha.stats.arrays import Bools, Floats, Ints
-from scylla_gha.stats.clusters import Places, clustered, macro_interval, macro_rate, places
+from scylla_gha.stats.clusters import Places, clustered, macro_rate, places
 from scylla_gha.stats.interval import Interval, interval
-from scylla_gha.stats.mean import t_interval
 from scylla_gha.stats.proportion import wilson
+from scylla_gha.stats.ranged import positive_mean_interval, share_mean_interval, share_ratio_interval
 from scylla_gha.stats.ratio import ratio_interval
 from scylla_gha.stats.success_cost import macro_success_cost_interval
 
@@ -55,16 +55,17 @@ class Sample:
             found = macro_rate(x, some.of)
         return some.told(metric, found, _left_out(known))
 
-    def mean(self, metric: str, values: Floats) -> Measure:
-        """Of numbers; the scenarios weigh the same."""
+    def mean(self, metric: str, values: Floats, *, is_share: bool = False) -> Measure:
+        """Of numbers that are not below 0, and of shares not above 1; the scenarios weigh the same."""
         known = ~np.isnan(values)
         if known.size and not known.any():
             return self.nothing(metric, "no trial knows it", unknown=True)
         some, x = self.only(known), values[known]
-        found = t_interval(x) if some.of.count == 1 else macro_interval(x, some.of)
+        means = x if some.of.count == 1 else clustered(x, some.of).means
+        found = share_mean_interval(means) if is_share else positive_mean_interval(means)
         return some.told(metric, found, _left_out(known))
 
-    def ratio(self, metric: str, top: Floats, bottom: Floats) -> Measure:
+    def ratio(self, metric: str, top: Floats, bottom: Floats, *, is_share: bool = True) -> Measure:
         """Of the sums of two numbers of each trial, neither below 0; a share of a whole is never above 1."""
         known = ~np.isnan(top + bottom)
         if known.size and not known.any():
@@ -74,8 +75,9 @@ class Sample:
             return some.nothing(metric, "there is nothing that it could be a share of")
         if some.of.count > 1:
             x, y = clustered(x, some.of).means, clustered(y, some.of).means
-        made = some.told(metric, ratio_interval(x, y), _left_out(known))
-        return clipped(made) if np.all(x <= y) else made
+        is_part = is_share and bool(np.all(x <= y))
+        found = share_ratio_interval(x, y) if is_part else ratio_interval(x, y)
+        return some.told(metric, found, _left_out(known))
 
     def per_pass(self, metric: str, cost: Floats, passed: Floats) -> Measure:
         """What a pass takes, failures paid for; unknown where the cost of one trial is."""
@@ -136,14 +138,7 @@ def over_scenarios(metric: str, values: Floats, n: int, note: str = "") -> Measu
     """Of one share per scenario, NaN where it has none."""
     known = values[~np.isnan(values)]
     of = Sample(Places(np.arange(known.size), known.size))
-    return clipped(of.told(metric, t_interval(known), note)).model_copy(update={"n": n})
-
-
-def clipped(made: Measure) -> Measure:
-    """Of a share: limits beyond 0 and 1 cannot be true."""
-    if made.low is None or made.high is None:
-        return made
-    return made.model_copy(update={"low": max(0.0, made.low), "high": min(1.0, made.high)})
+    return of.told(metric, share_mean_interval(known), note).model_copy(update={"n": n})
 
 
 def _left_out(known: Bools) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from scylla_gha.analysis.frame import COMPONENTS, TOKENS, Frame
-from scylla_gha.analysis.measured import Sample, over_scenarios, share
+from scylla_gha.analysis.measured import LIKE, Sample, over_scenarios, share
 from scylla_gha.model.analysis import ArmMeasures, Measure
 from scylla_gha.stats.arrays import Floats, Ints
 from scylla_gha.stats.clusters import clustered, design_effect, effective_n, icc1
@@ -56,8 +56,8 @@ class _Arm:
         yield sample.rate("pass_rate", passed)
         yield share("pass_rate_pooled", int(passed.sum()), passed.size, sample.of.count)
         yield sample.ratio("implementation_rate", self.column("points"), self.column("points_max"))
-        yield sample.mean("score", self.column("score"))
-        yield sample.mean("progress_rate", self.column("progress"))
+        yield sample.mean("score", self.column("score"), is_share=True)
+        yield sample.mean("progress_rate", self.column("progress"), is_share=True)
         changed = (self.column("files_changed") > 0) & (self.column("guards") > 0)
         failed = sample.only(changed).rate("change_fail_rate", self._broke()[changed])
         yield failed.model_copy(update={"note": failed.note or "of trials that changed something and had a guard"})
@@ -96,8 +96,9 @@ class _Arm:
             yield over_scenarios("pass_at_k", pass_at_k(n, c, k), int(n.sum()), note)
             yield over_scenarios("pass_all_k", pass_all_k(n, c, k), int(n.sum()), note)
         ever = solved(n, c)
-        yield share("solved_once", round((ever.ever or 0) * ever.groups), ever.groups, ever.groups)
-        yield share("solved_always", round((ever.always or 0) * ever.groups), ever.groups, ever.groups)
+        for name, part in (("solved_once", ever.ever), ("solved_always", ever.always)):
+            found = share(name, round((part or 0) * ever.groups), ever.groups, ever.groups)
+            yield found.model_copy(update={"target": LIKE})  # each scenario counts once
 
     def _time(self) -> Iterator[Measure]:
         seconds, sample = self.column("seconds"), self.sample
@@ -121,7 +122,7 @@ class _Arm:
         yield sample.whole("tokens", tokens)
         yield sample.per_pass("tokens_per_pass", tokens, passed)
         yield sample.per_pass("seconds_per_pass", self.column("seconds"), passed)
-        yield sample.ratio("usd_per_score", usd, self.column("score"))
+        yield sample.ratio("usd_per_score", usd, self.column("score"), is_share=False)
         for name in TOKENS:
             yield sample.ratio(f"{name}_share", self.column(name), tokens)
         cache = self.column("cache_read_tokens")

@@ -5,7 +5,7 @@
 Raters of one family are not independent: that they agree does not show that they are right.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from scylla_gha.stats.arrays import Bools, Floats, flat, on_grid
 from scylla_gha.stats.raters import rated
 from scylla_gha.stats.resampling import USUAL, Resampling, multinomial_weights
 
-Level = Literal["nominal", "ordinal", "interval"]
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
 _PAIR: Final = 2
 _NOISE: Final = 1e-12  # of the sum of squares: no difference but that of rounding
 
@@ -26,9 +26,13 @@ def alpha(ratings: ArrayLike, level: Level = "interval") -> float | None:
     time and memory.
 
     Raises:
-        ValueError: other than two dimensions, or an infinite rating.
+        ValueError: other than two dimensions, an infinite rating, an unknown level, or on the ratio level one below 0.
     """
+    if level not in get_args(Level):
+        raise ValueError(f"level {level!r} is none of {', '.join(get_args(Level))}")
     table = _paired(ratings)
+    if level == "ratio" and np.nanmin(table, initial=0.0) < 0:
+        raise ValueError("the ratio level takes ratings that are not below 0")
     if flat(table.ravel()):
         return None
     return _interval(_moments(table).sum(axis=0)) if level == "interval" else _by_value(table, level)
@@ -112,7 +116,7 @@ def _by_value(table: Floats, level: Level) -> float:
     weighed = counts / (counts.sum(axis=1, keepdims=True) - 1)
     together = counts.T @ weighed - np.diag(weighed.sum(axis=0))
     margin = counts.sum(axis=0)
-    apart = _apart(margin, level)
+    apart = _ratios(values) if level == "ratio" else _apart(margin, level)
     expected = float((np.outer(margin, margin) * apart).sum()) / (margin.sum() - 1)
     return float(1 - (together * apart).sum() / expected)
 
@@ -123,3 +127,9 @@ def _apart(margin: Floats, level: Level) -> Floats:
         return 1.0 - np.eye(margin.size)
     middle = np.cumsum(margin) - margin / 2
     return np.asarray((middle[:, None] - middle[None, :]) ** 2)
+
+
+def _ratios(values: Floats) -> Floats:
+    """Squared difference of two values over their sum."""
+    total = values[:, None] + values[None, :]
+    return np.asarray(((values[:, None] - values[None, :]) / np.where(total > 0, total, 1.0)) ** 2)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scylla_gha.analysis.metrics import arm_measures
@@ -123,3 +124,44 @@ def test_half_of_the_trials_at_their_limit_have_no_median() -> None:
 def test_a_tail_takes_many_trials() -> None:
     assert of(table({"arm": ["P" * 10] * 2}), "seconds_p90").value == 2.0
     assert of(table({"arm": ["P" * 10]}), "seconds_p90").value is None
+
+
+_SHARES = {"pass_rate", "pass_rate_pooled", "implementation_rate", "score", "progress_rate", "change_fail_rate",
+           "outcome_consistency", "consistency", "pass_at_k", "pass_all_k", "solved_once", "solved_always",
+           "cache_hit_rate", "tool_failure_rate"}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_limit_is_one_that_cannot_be(seed: int) -> None:
+    """Few and skewed values, where an interval that knows no range would leave it."""
+    rng = np.random.default_rng(seed)
+    rows = [row("arm", f"{at:03d}-s", k, usd=float(rng.lognormal(0, 2)), seconds=float(rng.lognormal(0, 2)),
+                score=float(rng.random() < 0.9), progress=1.0, passed=bool(rng.random() < 0.9),
+                tool_calls=int(rng.integers(0, 90)))
+            for at in range(int(rng.integers(2, 5))) for k in (1, 2)]  # fmt: skip
+    (arm,) = arm_measures(frame(rows))
+    for one in arm.measures:
+        for limit in (one.low, one.high):
+            if limit is not None:
+                assert limit >= 0, one
+                assert limit <= 1 or not (one.metric in _SHARES or one.metric.endswith("_share")), one
+
+
+def test_the_price_of_a_point_is_no_share_and_may_exceed_one() -> None:
+    rows = [row("arm", f"{at:03d}-s", 1, usd=0.2 + 0.1 * at, score=1.0 - 0.1 * (at % 2)) for at in range(3)]
+    (arm,) = arm_measures(frame(rows))
+    found = {one.metric: one for one in arm.measures}["usd_per_score"]
+    assert found.high is not None
+    assert found.high > 0.6
+    dear = [row("arm", f"{at:03d}-s", 1, usd=0.1 + 0.8 * (at % 2), score=0.9) for at in range(3)]
+    (arm,) = arm_measures(frame(dear))
+    found = {one.metric: one for one in arm.measures}["usd_per_score"]
+    assert found.high is not None
+    assert found.high > 1
+
+
+def test_what_is_counted_by_scenario_speaks_of_scenarios_like_these() -> None:
+    (arm,) = arm_measures(frame(group("arm", "001-a", "PF") + group("arm", "002-b", "PP")))
+    found = {one.metric: one.target for one in arm.measures}
+    assert found["solved_once"] == found["solved_always"] == "scenarios like these"
+    assert found["pass_rate_pooled"] == "these scenarios"

@@ -10,7 +10,7 @@ from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.resampling import Resampling
 from tests.support.numbers import FIXED
 
-LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 RATING = st.one_of(st.just(np.nan), st.integers(0, 4).map(float))
 TABLES = st.integers(2, 4).flatmap(
     lambda raters: st.lists(st.lists(RATING, min_size=raters, max_size=raters), min_size=1, max_size=12)
@@ -22,9 +22,8 @@ def by_pairs(table: list[list[float]], level: Level) -> float | None:
     units = [[rating for rating in row if not np.isnan(rating)] for row in table]
     units = [unit for unit in units if len(unit) > 1]
     everything = [rating for unit in units for rating in unit]
-    apart = {"nominal": lambda a, b: a != b, "ordinal": between(everything), "interval": lambda a, b: (a - b) ** 2}[
-        level
-    ]
+    apart = {"nominal": lambda a, b: a != b, "ordinal": between(everything), "interval": lambda a, b: (a - b) ** 2,
+             "ratio": lambda a, b: ((a - b) / (a + b or 1)) ** 2}[level]  # fmt: skip
     observed = sum(apart(a, b) / (len(unit) - 1) for unit in units for a, b in permutations(unit, 2))
     expected = sum(apart(a, b) for a, b in permutations(everything, 2))
     return 1 - (len(everything) - 1) * observed / expected if expected else None
@@ -122,3 +121,21 @@ def test_what_is_no_table_of_ratings_is_refused() -> None:
         alpha([1, 2])
     with pytest.raises(ValueError, match="2 units and 1 labels"):
         alpha_limits([[1, 2], [2, 1]], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849), ("ratio", 0.797)]
+)
+def test_the_published_example_of_all_levels(level: Level, published: float) -> None:
+    """Krippendorff 2011, Computing Krippendorff's Alpha-Reliability: four observers, twelve units."""
+    blank = np.nan
+    table = [[1, 2, 3, 3, 2, 1, 4, 1, 2, blank, blank, blank], [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, blank, 3],
+             [blank, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, blank], [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, blank]]  # fmt: skip
+    assert alpha(np.transpose(table), level) == pytest.approx(published, abs=0.0006)
+
+
+def test_a_level_that_is_not_known_is_an_error_and_not_another_level() -> None:
+    with pytest.raises(ValueError, match="'circular' is none of nominal, ordinal, interval, ratio"):
+        alpha([[1, 2], [2, 2]], "circular")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not below 0"):
+        alpha([[1, 2], [-2, 2]], "ratio")
