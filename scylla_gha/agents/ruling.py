@@ -1,7 +1,7 @@
 """An attempt's outcome, by evidence from outside the box; what the agent's process says of itself is a claim.
 
-`TABLE` names the evidence that each outcome needs, in the order in which it is looked for, and who could forge it.
-docs/outcomes.md is the same table.
+`outcome_table.TABLE` and docs/outcomes.md name the evidence that each outcome needs, in the order in which it is looked
+for, and who could forge it.
 """
 
 from collections.abc import Callable
