@@ -74,6 +74,7 @@ def aggregate(
             *(analysis.warnings if analysis else ()),
         ),
         estimate=plan.estimate,
+        replayed=plan.replayed,
         analysis=analysis,
     )
 

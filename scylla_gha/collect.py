@@ -189,7 +189,7 @@ def _row(plan: Plan, cell: Cell, worked: _Worked, judge_usd: float | None) -> Re
         judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
         subscription=any(attempt.subscription for attempt in trial.attempts)
         or bool(judgment and judgment.subscription),
-        human_usd=scenario.human_baseline_usd, sandbox=trial.sandbox,
+        replayed=plan.replayed, human_usd=scenario.human_baseline_usd, sandbox=trial.sandbox,
         **(trial.isolation.model_dump() if trial.isolation else {}),
     )  # fmt: skip
 

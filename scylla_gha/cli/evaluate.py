@@ -105,7 +105,10 @@ def settle(journey: Journey, experiment: str, choice: Choice) -> Plan:
     if kept - mine:
         whole = make_plan(experiment, journey.library, journey.agents, replace(choice, only=()), folder)
         cells = tuple(cell for cell in whole.cells if (cell.id, cell.key) in kept | mine)
-        found = whole.model_copy(update={"cells": cells, "only": choice.only if len(cells) < len(whole.cells) else ()})
+        same = {"replayed": found.replayed, "estimate": found.estimate}
+        found = whole.model_copy(
+            update={**same, "cells": cells, "only": choice.only if len(cells) < len(whole.cells) else ()}
+        )
         click.echo(f"note: {len(cells) - len(mine)} further cells of the earlier plan stay in the report", err=True)
     write_record(folder.plan, found)
     return found
@@ -162,6 +165,8 @@ def open_journey(
     agents = find_agents(library.experiment(experiment), install=True)
     require_access(agents, library.experiment(experiment).judges, tape)
     made = make_plan(experiment, library, agents, choice, folder)
+    if tape.replay:
+        made = made.model_copy(update={"replayed": True, "estimate": made.estimate.unpaid})
     taken = (stored_trial(cell, folder.cell(cell.id), made.not_before) for cell in made.cells)
     stored = [trial for trial in taken if trial]
     if fresh:

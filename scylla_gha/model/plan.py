@@ -58,6 +58,9 @@ class Share(Record):
     minutes: Range
 
 
+_NOTHING = Range(low=0.0, likely=0.0, high=0.0)
+
+
 class Estimate(Record):
     """What a plan may cost. `basis` says where the numbers come from."""
 
@@ -69,6 +72,12 @@ class Estimate(Record):
     def usd(self) -> Range:
         """Of agents and judges together."""
         return self.agents.usd.plus(self.judges.usd)
+
+    @property
+    def unpaid(self) -> "Estimate":
+        """The same of a replay, for which nothing is paid."""
+        agents, judges = (Share(usd=_NOTHING, minutes=each.minutes) for each in (self.agents, self.judges))
+        return Estimate(agents=agents, judges=judges, basis=f"replayed, nothing is paid; minutes {self.basis}")
 
     @property
     def minutes(self) -> Range:
@@ -101,6 +110,7 @@ class Plan(Record):
         tuple[str, ...],
         Field(description="of models (near their end, not known, without a price), and of what can be seen"),
     ] = ()
+    replayed: Annotated[bool, Field(description="model answers come from a recording: nothing is measured")] = False
     imported: Annotated[Imported | None, Field(description="where rows come from that this toolkit did not make")] = (
         None
     )

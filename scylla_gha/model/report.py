@@ -105,4 +105,5 @@ class Report(Record):
     judge_usd: Annotated[float | None, Field(description="of all judging and all controls; null when one is unknown")]
     warnings: tuple[str, ...]
     estimate: Estimate
+    replayed: Annotated[bool, Field(description="model answers come from a recording: nothing was measured")] = False
     analysis: Annotated[Analysis | None, Field(description="null: the statistics were not installed")] = None

@@ -68,6 +68,7 @@ class Result(Record):
     judge_usd: Annotated[float | None, Field(description="model cost of all judging, by any panel, at any time")]
     unadjusted: Annotated[str, Field(description="configured settings that requests of the agent went without")] = ""
     judge_unadjusted: Annotated[str, Field(description="and requests of the panel")] = ""
+    replayed: Annotated[bool, Field(description="answers of a recording: USD were not spent for this row")] = False
     subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
     input_tokens: int | None
     output_tokens: int | None

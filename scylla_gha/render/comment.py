@@ -18,7 +18,7 @@ from scylla_gha.render.comment_parts import Part
 from scylla_gha.render.grid import code, escape, fold, raw_table
 from scylla_gha.render.headline import Overall, headline, overall
 from scylla_gha.render.page import Page, page_of
-from scylla_gha.render.text import clipped, usd
+from scylla_gha.render.text import REPLAYED, clipped, usd
 
 MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
 _MOST_ANSWERS: Final = 3
@@ -84,6 +84,8 @@ def _top(page: Page, facts: Facts, newest: Sha | None) -> Iterator[str]:
     if len(page.report.comparisons) > 1:
         for one in answers(page, _MOST_ANSWERS):
             yield f"> - {one.mark} **{escape(clipped(one.said, _MOST_LINE))}**: {escape(clipped(one.why, _MOST_LINE))}"
+    if page.report.replayed:
+        yield f">\n> {REPLAYED}"
     if facts.gate_fault:
         yield f">\n> {escape(clipped(facts.gate_fault, _MOST_LINE))}"
     yield ""

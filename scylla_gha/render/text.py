@@ -1,7 +1,7 @@
 """Numbers as people read them. Unknown is `?`, undefined is `-`; neither is ever 0."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scylla_gha.model.visible import printable
 
@@ -87,12 +87,16 @@ def counts(each: "Counts") -> str:
     return str(four[0]) if len(set(four)) == 1 else "/".join(str(one) for one in four)
 
 
+REPLAYED: Final = "REPLAY of recorded answers: nothing was measured; costs stand as recorded and were not spent"
+
+
 def totals(report: "Report") -> str:
     """The four denominators of the whole report, what is proved of the treatments, and what the judges cost."""
     each = report.counts
     said = f"{each.planned} planned, {each.ran} ran, {each.judged} judged, {each.scored} scored"
     proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
-    return f"{said}{proved}; judges {usd(report.judge_usd)}"
+    label = f"{REPLAYED}. " if report.replayed else ""
+    return f"{label}{said}{proved}; judges {usd(report.judge_usd)}"
 
 
 def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:

@@ -190,6 +190,12 @@ def test_what_is_recorded_is_replayed_without_a_key_to_the_same_rows(repo: Path)
     env = claude_environment(repo.parent, script) | dict.fromkeys(KEYS, "")
     second = evaluate(repo, "greet", "--replay", env=env)
     assert second.code == 0, second.err
+    words = "REPLAY of recorded answers: nothing was measured; costs stand as recorded and were not spent"
+    run = repo / "runs/greet-replay"
+    assert (words in " ".join(second.out.split()), words in (run / "report.md").read_text()) == (True, True)
+    assert json.loads((run / "report.json").read_text())["replayed"]
+    assert "estimate: $0.00; " in second.err
+    assert [row["replayed"] for row in (*before.values(), *rows(repo, "greet-replay").values())] == [False, True]
     assert [row["usd"] for row in before.values()] == [pytest.approx((100 * 2 + 25 * 10) / 1e6)]
     assert without_time(rows(repo, "greet-replay")) == without_time(before)
     assert not (repo / "runs/greet").exists(), "what was replayed is no sample, and no later run may take it for one"

@@ -86,7 +86,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "network_refused": 3, "delivered": None, "delivery_unverified": None,
         "files_changed": 2, "lines_changed": 7, "base_commit": "b",
         "workspace_digest": "w", "sandbox": "host", "network": "open", "keys": "exposed", "files": "open",
-        "unadjusted": "", "judge_unadjusted": "", "subscription": False,
+        "unadjusted": "", "judge_unadjusted": "", "subscription": False, "replayed": False,
         "redactions": 2,
     }  # fmt: skip
 

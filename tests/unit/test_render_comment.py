@@ -137,6 +137,12 @@ def test_a_head_that_moved_is_said_and_how_to_evaluate_it() -> None:
     assert "Out of date" not in comment(LOSS, facts(), newest=HEAD)
 
 
+def test_a_replay_is_said_to_be_one() -> None:
+    words = "REPLAY of recorded answers: nothing was measured"
+    assert words in comment(LOSS.model_copy(update={"replayed": True}), facts())
+    assert words not in comment(LOSS, facts())
+
+
 def test_the_rows_are_worst_first_and_ten_at_most() -> None:
     many = {"base.cli.m": MIDDLING, **{f"arm{number:02d}.cli.m": (number % 6,) for number in range(14)}}
     table = comment(report_of(Made(many)), facts()).split("| arm | verdict")[1].split("Scenarios that")[0]
