@@ -82,7 +82,7 @@ def _secrets() -> tuple[str, ...]:
 
 
 def spent_usd(folder: RunFolder) -> dict[Role, float]:
-    """What is known to be spent in a run's folder: its money is gone, also where a trial was put aside since.
+    """What budgets were charged in a run's folder: its money is gone, also where a trial was put aside since.
 
     Raises:
         ConfigError: a journal is not what was written, so what was spent is not known.
@@ -91,6 +91,6 @@ def spent_usd(folder: RunFolder) -> dict[Role, float]:
         click.echo(f"{unsealed} stored attempts are of an older version: their files are taken as they are", err=True)
     controls = [traffic_of(path) for path in folder.probes()]
     return {
-        "agent": sum(account(path).known_usd for path in folder.journals("traffic.jsonl")),
-        "judge": sum(account(path).known_usd for path in [*folder.journals(JUDGE_TRAFFIC), *controls]),
+        "agent": sum(account(path).charged_usd for path in folder.journals("traffic.jsonl")),
+        "judge": sum(account(path).charged_usd for path in [*folder.journals(JUDGE_TRAFFIC), *controls]),
     }

@@ -15,6 +15,8 @@ import os
 import secrets
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
@@ -23,7 +25,7 @@ from scylla_gha import proc
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.journal import Account, account
 from scylla_gha.gateway.ledger import SHARED_BUDGETS
-from scylla_gha.gateway.settings import CONTROL, Lane, Opening, Settings, Start
+from scylla_gha.gateway.settings import CONTROL, Keeping, Lane, Opening, Settings, Start
 from scylla_gha.model.traffic import Role
 
 _START_SECONDS: Final = 30.0
@@ -51,7 +53,7 @@ class _Open:
     before_usd: float
 
     def spent(self, now: Account) -> float:
-        return max(0.0, now.known_usd - self.before_usd)
+        return max(0.0, now.charged_usd - self.before_usd)
 
 
 class Gateway:
@@ -61,6 +63,7 @@ class Gateway:
         self._settings = settings
         self._spent: dict[Role, float] = dict(settings.spent_usd)
         self._lanes: dict[str, _Open] = {}
+        self._kept: dict[str, float] = {}
         self._lock = threading.Lock()
         self._service: proc.Service | None = None
         self._port = self._control_port = 0
@@ -99,7 +102,7 @@ class Gateway:
         """
         token = _new_token()
         opening = Opening(token=token, lane=lane).model_dump_json()
-        before = account(lane.journal).known_usd
+        before = account(lane.journal).charged_usd
         status, answer = _UNREACHED, ""
         for _ in range(2):  # it may die just when it is asked
             door = Door(self._url(), token)
@@ -137,6 +140,21 @@ class Gateway:
                 self._spent[role] = self._spent.get(role, 0.0) + known.spent(made)
                 self._overspent |= not SHARED_BUDGETS.isdisjoint(made.errors)
         return made
+
+    @contextmanager
+    def keep(self, cell: str, usd: float) -> Iterator[None]:
+        """Keep so much of the experiment's budget for the judges of a cell, until the block ends."""
+        self._keep(cell, usd)
+        try:
+            yield
+        finally:
+            self._keep(cell, 0.0)
+
+    def _keep(self, cell: str, usd: float) -> None:
+        with self._lock:
+            self._kept.pop(cell, None)
+            self._kept.update({cell: usd} if usd else {})
+        self._ask("PUT", "/control/kept", Keeping(cell=cell, usd=usd).model_dump_json())
 
     def spent_usd(self, *roles: Role) -> float:
         """What is known to be spent: before, and in lanes that are closed; of these roles, or of all."""
@@ -189,7 +207,7 @@ class Gateway:
     def _launch(self) -> None:
         if self._service is not None:
             self._service.stop(0.0)
-        settings = self._settings.model_copy(update={"spent_usd": self._spent_now()})
+        settings = self._settings.model_copy(update={"spent_usd": self._spent_now(), "kept_usd": dict(self._kept)})
         start = Start(settings=settings, control=self._control)
         env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         # -P: modules in the current folder, which may be a stranger's checkout, are not for who holds the key

@@ -11,8 +11,12 @@ from scylla_gha.gateway.lanes import Channel
 from scylla_gha.gateway.ledger import Refusal, Reservation
 from scylla_gha.gateway.meter import Meter
 from scylla_gha.gateway.request import Question
+from scylla_gha.gateway.terms import Worst
 from scylla_gha.model.pricing import Price
-from scylla_gha.model.traffic import Answered, Asked, Tokens
+from scylla_gha.model.traffic import Answered, Asked, Tokens, Use
+
+_BYTES_PER_TOKEN: Final = 2  # of an answer that the provider did not end, its events included
+_USUAL: Final = Use()
 
 _FAULT_CHARACTERS: Final = 60
 
@@ -26,16 +30,20 @@ class Entry:
         is_free: nobody can have charged for it.
         is_lost: an earlier try may have been charged, and nobody knows how much.
         fault: how the provider failed it for good.
+        is_cut: the provider ended the answer in the middle, so that the rest of it was not made.
     """
 
     channel: Channel
-    number: int
+    asked: Asked
     price: Price | None
     source: Literal["live", "replay", "refused"]
     counting: bool
     size: int
     excess: Refusal | None = None
     is_free: bool = False
+    is_cut: bool = False
+    worst: Worst | None = None
+    received: int = 0
     status: int | None = None
     error: str | None = None
     met: list[str] = field(default_factory=list)
@@ -47,12 +55,13 @@ class Entry:
     reservation: Reservation | None = None
     meter: Meter = field(default_factory=lambda: Meter(streamed=False))
     is_over: bool = False
+    _is_begun: bool = False
     _sent_at: float = field(default_factory=time.monotonic)
     _first_byte: float | None = None
 
     @classmethod
     def opened(cls, channel: Channel, question: Question, price: Price | None) -> "Entry":
-        """The entry of a new request, with its first line written."""
+        """The entry of a new request; nothing is written before it is begun or closed."""
         number = channel.next_number()
         turn, excess = (None, None) if question.counting else _counted(channel, question)
         excess = FULL if channel.journal.fill() else excess
@@ -69,15 +78,27 @@ class Entry:
             turn=turn,
             streamed=question.streamed,
         )
-        channel.journal.write(asked)
-        return cls(channel, number, price, "replay" if channel.tape else "live", question.counting,
+        return cls(channel, asked, price, "replay" if channel.tape else "live", question.counting,
                    question.size, excess)  # fmt: skip
+
+    @property
+    def number(self) -> int:
+        """Its number within the lane."""
+        return self.asked.number
+
+    def begin(self, question: Question, reservation: Reservation | None) -> None:
+        """Write the first line: from now on the request may be passed on, for what is reserved."""
+        self.reservation = reservation
+        usd = reservation.usd if reservation else None
+        self.asked = self.asked.model_copy(update={"lowered": question.lowered, "reserved_usd": usd})
+        self._write_asked()
 
     def sent(self) -> None:
         """It is asked (again) now; times count from here."""
         self._sent_at = time.monotonic()
         self._first_byte = None
         self.status = self.error = None
+        self.received = 0
         self.meter = Meter(streamed=False)
 
     def answered(self, status: int, *, streamed: bool) -> None:
@@ -90,6 +111,7 @@ class Entry:
         """The next bytes of the answer are there; after the last event of a stream the entry is over."""
         if self._first_byte is None:
             self._first_byte = time.monotonic() - self._sent_at
+        self.received += len(chunk)
         self.meter.feed(chunk)
         if self.meter.complete:
             self.close()
@@ -102,9 +124,11 @@ class Entry:
     def fail(self, status: int | None, error: str, *, is_free: bool) -> None:
         """There is no answer of the provider."""
         self.status, self.error, self.is_free = status, error, is_free
+        self.is_cut = not is_free
 
     def ended(self, *, is_whole: bool, is_stalled: bool) -> None:
         """The answer has ended; one that broke off is the provider's fault, unless its client stalled it."""
+        self.is_cut = not is_stalled
         if not (is_stalled or (self.meter.complete if self.meter.streamed else is_whole)):
             self.fault = self.fault or self.meter.error or "a cut answer"
         self.close()
@@ -114,8 +138,10 @@ class Entry:
         if self.is_over:
             return
         self.is_over = True
+        self._write_asked()
         self.meter.end()
         tokens, usd = self._cost()
+        charged = self._charged(tokens) if usd is None else usd
         answered = Answered(
             number=self.number,
             source=self.source,
@@ -125,6 +151,8 @@ class Entry:
             tokens=tokens,
             usd=usd,
             stop_reason=self.meter.stop_reason,
+            charged_usd=charged if usd is None else None,
+            use=self.meter.use if self.meter.use != _USUAL else None,
             retries=self.retries,
             met=tuple(self.met),
             crowded=self.is_crowded,
@@ -136,7 +164,21 @@ class Entry:
         self.channel.journal.write(answered)
         self.channel.tally.add(tokens, self.size)
         if self.reservation is not None:
-            self.reservation.settle(self.price.usd_at_most(tokens) if usd is None and tokens and self.price else usd)
+            self.reservation.settle(charged)
+
+    def _write_asked(self) -> None:
+        if not self._is_begun:
+            self._is_begun = True
+            self.channel.journal.write(self.asked)
+
+    def _charged(self, tokens: Tokens | None) -> float | None:
+        """What budgets pay for a request whose cost is not known: a high guess."""
+        lost = self.worst.fixed if self.is_lost and self.worst else 0.0  # of an earlier try, which made no answer
+        if tokens is not None:
+            return self.price.usd_at_most(tokens, self.meter.use) + lost if self.price else None
+        if self.reservation is None or not self.is_cut or self.worst is None:
+            return self.reservation.usd if self.reservation else None
+        return min(self.reservation.usd, self.worst.usd(self.received // _BYTES_PER_TOKEN)) + lost * bool(self.received)
 
     def _fault(self) -> str | None:
         """How the provider failed it: as noted, or as a begun answer says itself."""
@@ -153,7 +195,7 @@ class Entry:
         if self.counting or self.is_free:
             return Tokens(), 0.0
         tokens = self.meter.tokens
-        return tokens, self.price.usd(tokens) if self.price and tokens else None
+        return tokens, self.price.usd(tokens, self.meter.use) if self.price and tokens else None
 
 
 def _counted(channel: Channel, question: Question) -> tuple[int | None, Refusal | None]:

@@ -9,7 +9,7 @@ import contextlib
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 
@@ -23,11 +23,13 @@ from scylla_gha.gateway.entry import Entry
 from scylla_gha.gateway.evidence import UNREACHABLE, fault_of, is_passing
 from scylla_gha.gateway.journal import UNMATCHED
 from scylla_gha.gateway.lanes import Channel
-from scylla_gha.gateway.ledger import Ledger, Refusal
+from scylla_gha.gateway.ledger import Ledger, Refusal, Spender
 from scylla_gha.gateway.limiter import Limiter, Limiters, Pass
-from scylla_gha.gateway.request import Question
+from scylla_gha.gateway.permission import forbidden
+from scylla_gha.gateway.request import Question, lower
 from scylla_gha.gateway.settings import Settings
 from scylla_gha.gateway.wire import Answer, downward, failure, upward
+from scylla_gha.model.pricing import Model
 from scylla_gha.redaction.redactor import Redactor
 
 _LONGEST_ERROR: Final = 1024 * 1024
@@ -56,32 +58,39 @@ class Flight:
     question: Question
     request: web.Request
     entry: Entry
+    model: Model | None = None
 
     async def land(self) -> web.StreamResponse:
         """Bring the request to its end. Whatever happens, its entry is closed."""
         try:
-            refusal = self._refusal()
-            if refusal is not None:
-                self.entry.refuse(HTTPStatus.FORBIDDEN, refusal.error)
-                return failure(HTTPStatus.FORBIDDEN, "permission_error", refusal.message)
+            granted = await self._granted()
+            if isinstance(granted, Refusal):
+                self.entry.refuse(HTTPStatus.FORBIDDEN, granted.error)
+                return failure(HTTPStatus.FORBIDDEN, "permission_error", granted.message)
             if self.channel.tape is not None:
                 return await self._replay(self.channel.tape)
-            return await self._ask()
+            return await replace(self, question=granted)._ask()
         finally:
             self.entry.close()
 
-    def _refusal(self) -> Refusal | None:
-        """Reserve what the request may cost; a recording costs nothing again, and counts all the same."""
-        if self.entry.excess is not None or self.question.counting:
-            return self.entry.excess
+    async def _granted(self) -> Question | Refusal:
+        """The question as it may go out, with its worst case reserved; a recording costs nothing again, and counts."""
+        refusal = self.entry.excess or forbidden(self.question, self.channel.lane, self.model)
+        if refusal is not None or self.question.counting:
+            self.entry.begin(self.question, None)
+            return refusal or self.question
         if refusal := self.channel.tally.refusal():
             return refusal
-        lane, size = self.channel.lane, self.question.size
-        reserved = self.desk.ledger.reserve(self.channel.purse, lane.role, self.entry.price, size)
+        lane, price = self.channel.lane, self.entry.price
+        worst = self.question.terms.worst(self.model, price) if self.model and price else None
+        spender = Spender(self.channel.purse, lane.role, lane.cell)
+        reserved = await self.desk.ledger.reserve(spender, worst, lambda: _is_gone(self.request))
         if isinstance(reserved, Refusal):
             return reserved
-        self.entry.reservation = reserved
-        return None
+        self.entry.worst = worst
+        question = lower(self.question, reserved.tokens) if worst else self.question
+        self.entry.begin(question, reserved)
+        return question
 
     async def _replay(self, tape: Tape) -> web.StreamResponse:
         take = tape.take(self.question.digest)

@@ -39,6 +39,7 @@ class Account(Record):
     unmatched: Annotated[int, Field(description="not in the recording that is replayed")] = 0
     usage: Usage = NO_USAGE
     known_usd: float = 0.0
+    charged_usd: Annotated[float, Field(description="to budgets: with a high guess for what is unknown")] = 0.0
     known_tokens: Annotated[int, Field(description="of all kinds; the sum of those that are known")] = 0
     first_byte_seconds: Annotated[float | None, Field(description="mean over the answers that began")] = None
     generation_seconds: Annotated[float, Field(description="from the first byte of an answer to its last")] = 0.0
@@ -114,6 +115,7 @@ def account_of(records: Iterable[Asked | Answered]) -> Account:
         unmatched=sum(1 for each in answers.values() if each.error == UNMATCHED),
         usage=_usage([answers.get(each.number) for each in paid]),
         known_usd=sum(each.usd or 0.0 for each in answers.values()),
+        charged_usd=sum(_charged(each, answers.get(each.number)) for each in asked.values()),
         known_tokens=sum(each.tokens.total for each in answers.values() if each.tokens),
         first_byte_seconds=sum(first) / len(first) if first else None,
         generation_seconds=sum(each.seconds for each in began) - sum(first),
@@ -153,6 +155,13 @@ def _between(asked: list[Asked], answers: dict[int, Answered]) -> float | None:
         if math.isinf(free) or end >= free:
             free, fine = end, answer is not None and is_whole(answer)
     return total
+
+
+def _charged(asked: Asked, answer: Answered | None) -> float:
+    """What a request costs in budgets; one without an answer costs what was reserved for it."""
+    if answer is None:
+        return asked.reserved_usd or 0.0
+    return answer.usd if answer.usd is not None else answer.charged_usd or 0.0
 
 
 def _usage(answers: list[Answered | None]) -> Usage:

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import orjson
 
-from scylla_gha.model.traffic import Tokens
+from scylla_gha.model.traffic import Tokens, Use
 
 _LONGEST: Final = 4 * 1024 * 1024  # bytes of an event, or of an answer in one piece; a longer one is only passed on
 # Events that are most of a stream and tell nothing that is metered.
+_PRICED_USES: Final = frozenset({"web_search_requests", "web_fetch_requests"})  # of the provider's tools
 _SKIPPED: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "content_block_delta"', b"data: [")
 
 
@@ -56,16 +57,29 @@ class Meter:
         """Tokens by kind; None where the answer did not come to its end, or nowhere says what it used."""
         if not (self.complete and self.counted and isinstance(self.usage.get("input_tokens"), int)):
             return None
-        split = self.usage.get("cache_creation")
-        hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, dict) else 0
-        written = _count(self.usage.get("cache_creation_input_tokens"))
-        return Tokens(
-            input=_count(self.usage.get("input_tokens")),
-            output=_count(self.usage.get("output_tokens")),
-            cache_read=_count(self.usage.get("cache_read_input_tokens")),
-            cache_write_5m=max(0, written - hour),
-            cache_write_1h=hour,
+        tokens = _tokens(self.usage)
+        for iteration in self._iterations():
+            if iteration.get("type") == "compaction":  # its tokens are not in the sums
+                tokens = tokens.plus(_tokens(iteration))
+        return tokens
+
+    @property
+    def use(self) -> Use:
+        """What costs money beside the tokens, or multiplies their price."""
+        served = _part(self.usage, "server_tool_use")
+        kinds = {str(iteration.get("type")) for iteration in self._iterations()}
+        others = any(_count(count) for name, count in served.items() if name not in _PRICED_USES)
+        return Use(
+            speed=str(self.usage.get("speed") or "standard"),
+            tier=str(self.usage.get("service_tier") or "standard"),
+            region=str(self.usage.get("inference_geo") or "global"),
+            searches=max(0, _count(served.get("web_search_requests"))),
+            unpriced=others or not kinds <= {"message", "compaction"},
         )
+
+    def _iterations(self) -> list[dict[str, Any]]:
+        found = self.usage.get("iterations")
+        return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
     def _lines(self) -> None:
         *lines, rest = self._rest.split(b"\n")
@@ -109,6 +123,19 @@ class Meter:
     def _update(self, usage: object) -> None:
         if isinstance(usage, dict):
             self.usage.update({kind: value for kind, value in usage.items() if value is not None})
+
+
+def _tokens(usage: dict[str, Any]) -> Tokens:
+    split = usage.get("cache_creation")
+    hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, dict) else 0
+    written = _count(usage.get("cache_creation_input_tokens"))
+    return Tokens(
+        input=_count(usage.get("input_tokens")),
+        output=_count(usage.get("output_tokens")),
+        cache_read=_count(usage.get("cache_read_input_tokens")),
+        cache_write_5m=max(0, written - hour),
+        cache_write_1h=hour,
+    )
 
 
 def _object(text: bytes) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A request of the Messages API: what it is recorded by, what it is made of, and the settings that are put into it."""
 
 import hashlib
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from pydantic import JsonValue
 
 from scylla_gha.gateway.conversation import Marks, marks_of
 from scylla_gha.gateway.paths import Names
+from scylla_gha.gateway.terms import Terms, terms_of
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.traffic import Component
 
@@ -22,11 +24,20 @@ _CIRCUMSTANCES: Final = (
     (re.compile(rb'OS Version: [^\\"]*'), b"OS Version: SYSTEM"),
 )
 _BILLING: Final = "x-anthropic-billing-header:"
+_MAX_TOKENS: Final = re.compile(rb'"max_tokens"\s*:\s*\d+')
+_LEAST_THINKING: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
+
+
+class UnfitError(ValueError):
+    """A request that cannot be understood without doubt; the message is for the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request that was understood. `body` is what goes to the provider."""
+    """A request that was understood.
+
+    `body` is what goes to the provider; `lowered` is `max_tokens` before and after.
+    """
 
     body: bytes
     model: str
@@ -35,9 +46,11 @@ class Question:
     characters: dict[Component, int]
     counting: bool
     marks: Marks
+    terms: Terms
     probing: bool = False  # asks for no answer to speak of, only whether it would get one
     adjusted: tuple[str, ...] = ()
     unadjusted: tuple[str, ...] = ()
+    lowered: tuple[int, int] | None = None
 
     @property
     def size(self) -> int:
@@ -45,22 +58,77 @@ class Question:
         return sum(self.characters.values())
 
 
-def understand(body: bytes, names: Names, *, counting: bool = False) -> Question | None:
-    """The request in these bytes; None where they are no JSON object with a model."""
-    content = _parsed(names.hide(body))
-    if content is None or not isinstance(content.get("model"), str):
-        return None
-    kept = _kept(content)
+def understand(body: bytes, names: Names, *, counting: bool = False) -> Question:
+    """The request in these bytes.
+
+    Raises:
+        UnfitError: it is no JSON object with a model, or two programs could read two things in it.
+    """
+    content = _unambiguous(body)
+    if not isinstance(content.get("model"), str):
+        raise UnfitError("the request is no JSON object with a model")
+    most = content.get("max_tokens")
+    if "max_tokens" in content and (type(most) is not int or most < 1):
+        raise UnfitError("max_tokens must be a whole number above 0")
+    hidden = names.hide(body)
+    shown = content if hidden == body else _unambiguous(hidden)
+    kept = _kept(shown)
     return Question(
         body=body,
         model=content["model"],
         streamed=content.get("stream") is True,
         digest=_fingerprint(kept, counting=counting),
-        characters=_components(content),
+        characters=_components(shown),
         counting=counting,
-        probing=content.get("max_tokens") == 1,
         marks=marks_of(kept, content.get("metadata")),
+        terms=terms_of(content, len(body), caches=b"cache_control" in body or b"\\u" in body),
+        probing=most == 1,
     )
+
+
+def _unambiguous(body: bytes) -> Body:
+    """The object in these bytes, where no key stands twice in it or in what is in it."""
+    content = _parsed(body)
+    if content is None:
+        raise UnfitError("the request is no JSON object with a model")
+    if orjson.dumps(content) == body:  # as most clients write it: then nothing was dropped
+        return content
+    try:
+        json.loads(body, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise UnfitError(str(error)) from None
+    return content
+
+
+def _once(pairs: list[tuple[str, object]]) -> None:
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise UnfitError(f"the key {twice[:80]!r} stands twice in one object of the request")
+
+
+def lower(question: Question, max_tokens: int) -> Question:
+    """The same question for an answer of no more than `max_tokens`, with its thinking within them."""
+    before = question.terms.max_tokens
+    if before is None or before <= max_tokens:
+        return question
+    terms = replace(question.terms, max_tokens=max_tokens)
+    body = _with_max_tokens(question.body, before, max_tokens)
+    return replace(question, body=body, terms=terms, lowered=(before, max_tokens))
+
+
+def _with_max_tokens(body: bytes, before: int, after: int) -> bytes:
+    content = cast("Body", _parsed(body))
+    thinking = content.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    if isinstance(thinking, dict) and isinstance(budget, int) and budget >= after:
+        fitting = max(_LEAST_THINKING, budget * after // before)
+        return orjson.dumps(
+            {**content, "max_tokens": after, "thinking": {**thinking, "budget_tokens": min(fitting, after - 1)}}
+        )
+    if len(_MAX_TOKENS.findall(body)) == 1 and b'"max_tokens"' in body:
+        return _MAX_TOKENS.sub(b'"max_tokens":%d' % after, body)
+    return orjson.dumps({**content, "max_tokens": after})
 
 
 def _kept(content: Body) -> Body:
@@ -90,6 +158,9 @@ def adjust(question: Question, knobs: dict[str, JsonValue], model: Model | None)
     return replace(
         question,
         body=orjson.dumps({**content, **accepted}) if accepted else question.body,
+        terms=replace(
+            question.terms, max_tokens=cast("int | None", accepted.get("max_tokens", question.terms.max_tokens))
+        ),
         adjusted=tuple(accepted),
         unadjusted=tuple(knob for knob in knobs if knob not in accepted),
     )

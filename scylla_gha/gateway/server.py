@@ -22,8 +22,8 @@ from scylla_gha.gateway.lanes import Channel, Lanes
 from scylla_gha.gateway.ledger import Ledger
 from scylla_gha.gateway.limiter import Limiters
 from scylla_gha.gateway.listener import Listener, raise_file_limit
-from scylla_gha.gateway.request import Question, adjust, understand
-from scylla_gha.gateway.settings import CONTROL, Opening, Start
+from scylla_gha.gateway.request import Question, UnfitError, adjust, understand
+from scylla_gha.gateway.settings import CONTROL, Keeping, Opening, Start
 from scylla_gha.gateway.wire import failure, token_of
 from scylla_gha.model.experiment import Knobs
 from scylla_gha.proxy import forward
@@ -45,6 +45,8 @@ class Server:
     def __init__(self, start: Start, session: aiohttp.ClientSession, outward: aiohttp.ClientSession) -> None:
         settings = start.settings
         ledger = Ledger.opened(settings.experiment_usd, settings.role_usd, settings.spent_usd)
+        for cell, usd in settings.kept_usd.items():
+            ledger.hold(cell, usd)
         redactor = Redactor(secret for secret in settings.secrets if unfit(secret) is None)
         bearer = Bearer(settings.federation, settings.upstream) if settings.federation else None
         self._desk = Desk(settings, session, ledger, Limiters(), redactor, bearer)
@@ -68,6 +70,7 @@ class Server:
         application.router.add_get("/", _here)
         application.router.add_post("/control/lanes", self._open)
         application.router.add_delete("/control/lanes/{token}", self._close)
+        application.router.add_put("/control/kept", self._keep)
         return application
 
     async def land(self) -> None:
@@ -91,8 +94,11 @@ class Server:
             return refused.answer
 
     async def _fly(self, channel: Channel, request: web.Request, body: bytes) -> web.StreamResponse:
-        question = await _understood(channel, request, body)
-        if question is None or len(question.model) > _LONGEST_NAME:
+        try:
+            question = await _understood(channel, request, body)
+        except UnfitError as error:
+            return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", f"scylla-gha: {error}")
+        if len(question.model) > _LONGEST_NAME:
             message = f"scylla-gha: the request is no JSON object with a model of up to {_LONGEST_NAME} characters"
             return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", message)
         if not channel.is_open:
@@ -112,7 +118,7 @@ class Server:
             question = adjust(question, knobs, model)
         channel.keep_first(question)
         entry = Entry.opened(channel, question, model.price if model else None)
-        return Flight(self._desk, channel, question, request, entry)
+        return Flight(self._desk, channel, question, request, entry, model)
 
     async def _open(self, request: web.Request) -> web.Response:
         if not self._may_control(request):
@@ -142,6 +148,13 @@ class Server:
         if not self._may_control(request):
             return _forbidden()
         await self._lanes.close(request.match_info["token"], self._desk.settings.drain_seconds)
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    async def _keep(self, request: web.Request) -> web.Response:
+        if not self._may_control(request):
+            return _forbidden()
+        keeping = Keeping.model_validate_json(await request.read())
+        self._desk.ledger.hold(keeping.cell, keeping.usd)
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     def _may_control(self, request: web.Request) -> bool:
@@ -189,7 +202,7 @@ def _protocol(runner: web.AppRunner) -> Callable[[], asyncio.BaseProtocol]:
     return cast("web.Server", runner.server)
 
 
-async def _understood(channel: Channel, request: web.Request, body: bytes) -> Question | None:
+async def _understood(channel: Channel, request: web.Request, body: bytes) -> Question:
     """The request that these bytes are; long ones are read in a thread, so that other sessions do not wait."""
     counting = request.path.endswith("/count_tokens")
     if len(body) <= _LONG:

@@ -32,6 +32,7 @@ class Settings(Record):
     knobs: dict[Role, Knobs] = Field(default_factory=dict)
     experiment_usd: Annotated[float | None, Field(ge=0, description="budget of all roles together")] = None
     role_usd: dict[Role, float] = Field(default_factory=dict, description="budgets by role")
+    kept_usd: dict[str, float] = Field(default_factory=dict, description="for the judges of cells, by cell")
     spent_usd: dict[Role, float] = Field(default_factory=dict, description="what is spent of the budgets already")
     record: Path | None = None
     replay: Path | None = None
@@ -73,6 +74,8 @@ class Lane(Record):
     budget_tokens: Annotated[int | None, Field(gt=0, description="of all kinds together")] = None
     turns: Annotated[int | None, Field(gt=0, description="of the main conversation")] = None
     requests: Annotated[int | None, Field(gt=0, description="for answers, of all conversations")] = None
+    models: Annotated[tuple[str, ...] | None, Field(description="that it may ask for; None: any")] = None
+    server_tools: Annotated[tuple[str, ...], Field(description="the provider's tools that it may use")] = ()
     first_request: Annotated[Path | None, Field(description="where the body of the first one is kept")] = None
     paths: dict[str, str] = Field(default_factory=dict)
     permit: Annotated[Permit, Field(description="hosts beside the model's; journalled beside `journal`")] = Permit()
@@ -95,6 +98,13 @@ class Lane(Record):
     def tape(self) -> str:
         """The name of the recording's file, without its suffix."""
         return self.cassette or f"{self.cell}--{self.role}"
+
+
+class Keeping(Record):
+    """Money of the experiment that is kept for the judges of a cell; 0 gives it back."""
+
+    cell: Text
+    usd: Annotated[float, Field(ge=0)]
 
 
 class Opening(Record):

@@ -1,5 +1,6 @@
 """HTTP as the gateway passes it on: which headers go which way, and errors in the form of the Messages API."""
 
+import asyncio
 import contextlib
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -17,6 +18,7 @@ JSON: Final = "application/json"
 _REPLACED: Final = frozenset({"x-api-key", "authorization", "cookie", "accept-encoding", "expect"})
 # The gateway has waited as long as it may; the SDK would obey any number and wait again, for hours if it is told so.
 _WAITS: Final = frozenset({"retry-after", "retry-after-ms"})
+_UNREAD_SECONDS: Final = 30.0  # that a client may leave its answer unread, until it counts as gone
 _OAUTH_BETA: Final = "oauth-2025-04-20"
 
 
@@ -54,7 +56,10 @@ def failure(status: HTTPStatus, kind: str, message: str, headers: Mapping[str, s
 
 
 class Answer:
-    """An answer on its way to the client, begun with its first bytes. A client that has gone away is no error."""
+    """An answer on its way to the client, begun with its first bytes. A client that has gone away is no error.
+
+    One that does not read counts as gone: the provider's answer is read on all the same, so that its cost is known.
+    """
 
     def __init__(self, request: web.Request, status: int, headers: Mapping[str, str]) -> None:
         self._request = request
@@ -68,16 +73,18 @@ class Answer:
         try:
             if not self._response.prepared:
                 await self._response.prepare(self._request)
-            await self._response.write(chunk)
-        except ConnectionError:
+            async with asyncio.timeout(_UNREAD_SECONDS):
+                await self._response.write(chunk)
+        except (ConnectionError, TimeoutError):
             self._is_gone = True
 
     async def end(self) -> web.StreamResponse:
         """End it properly."""
         await self.write(b"")
         if not self._is_gone:
-            with contextlib.suppress(ConnectionError):
-                await self._response.write_eof()
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                async with asyncio.timeout(_UNREAD_SECONDS):
+                    await self._response.write_eof()
         return self._response
 
     def cut(self) -> web.StreamResponse:

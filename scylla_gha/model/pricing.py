@@ -1,14 +1,20 @@
 """A model's facts: what it is called, what it takes, and what it costs."""
 
 import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from scylla_gha.model.record import Record, Slug, Text
-from scylla_gha.model.traffic import Tokens
+from scylla_gha.model.traffic import Tokens, Use
 
 _MILLION = 1_000_000
+_USD_OF_A_SEARCH: Final = 0.01  # $10 for 1,000 (platform.claude.com/docs, pricing, web search tool, 2026-11-22)
+# What inference in one region costs, in prices of inference anywhere (the same page, data residency, 2026-11-22).
+_REGIONS: Final = {"global": 1.0, "not_available": 1.0, "us": 1.1}
+# What a budget is charged where the price of a speed, a tier or a region is not known: no provider asks as much.
+_UNKNOWN_AT_MOST: Final = 6.0
+_USUAL: Final = Use()
 # What a budget is charged for a token of the cache whose price is not known, in prices of uncached ones: no less than
 # any provider asks.
 _CACHE_AT_MOST = 2.0
@@ -50,21 +56,49 @@ class Price(Rates):
     """USD per million tokens, with the day and the place it was read."""
 
     above: Annotated[LongRates | None, Field(description="instead of these, for a request with a longer prompt")] = None
+    fast: Annotated[
+        float | None, Field(gt=0, description="what fast mode costs, in these prices; null: not offered, or not known")
+    ] = None
     date: datetime.date
     source: Text
 
-    def usd(self, tokens: Tokens) -> float | None:
+    def usd(self, tokens: Tokens, use: Use = _USUAL) -> float | None:
         """What one request of so many tokens costs; None where a price that it needs is unknown."""
-        return self._rates(tokens).cost(tokens)
+        cost, factor = self._rates(tokens).cost(tokens), self.factor(use)
+        return None if cost is None or factor is None or use.unpriced else cost * factor + _extra(use)
 
-    def usd_at_most(self, tokens: Tokens) -> float:
+    def usd_at_most(self, tokens: Tokens, use: Use = _USUAL) -> float:
         """What one request is charged to budgets: its cost, or a high guess where that is unknown."""
-        return self._rates(tokens).at_most().cost(tokens) or 0.0
+        cost, factor = self._rates(tokens).at_most().cost(tokens) or 0.0, self.factor(use)
+        return cost * (_UNKNOWN_AT_MOST if factor is None or use.unpriced else factor) + _extra(use)
+
+    def worst(self, prompt: int, output: int, use: Use = _USUAL, *, caches: bool = True) -> float:
+        """What a request can cost at most whose prompt and answer are no longer than so many tokens.
+
+        With `caches` the prompt is paid at the dearest of all kinds of tokens that a prompt has.
+        """
+        rates = self._rates(Tokens(input=prompt)).at_most()
+        kinds = [rates.input, rates.cache_read or 0.0, rates.cache_write_5m or 0.0, rates.cache_write_1h or 0.0]
+        dearest = max(kinds) if caches else rates.input
+        factor = self.factor(use)
+        tokens_usd = (prompt * dearest + output * rates.output) / _MILLION
+        return tokens_usd * (_UNKNOWN_AT_MOST if factor is None else factor) + _extra(use)
+
+    def factor(self, use: Use) -> float | None:
+        """By what speed, tier and region multiply these prices; None where one of them has no known price."""
+        speed = 1.0 if use.speed == "standard" else self.fast if use.speed == "fast" else None
+        region = _REGIONS.get(use.region)
+        return None if speed is None or region is None or use.tier != "standard" else speed * region
 
     def _rates(self, tokens: Tokens) -> Rates:
         if self.above is not None and tokens.prompt > self.above.prompt_tokens:
             return self.above
         return self
+
+
+def _extra(use: Use) -> float:
+    """What is charged beside tokens: searches; fetched pages and the running of code beside them are free."""
+    return use.searches * _USD_OF_A_SEARCH
 
 
 class Model(Record):

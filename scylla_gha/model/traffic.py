@@ -39,6 +39,18 @@ class Tokens(Record):
         return Tokens.model_validate({kind: getattr(self, kind) + getattr(other, kind) for kind in Tokens.model_fields})
 
 
+class Use(Record):
+    """What of an answer costs money beside its tokens, or multiplies their price, in the words of the Messages API."""
+
+    speed: str = "standard"
+    tier: str = "standard"
+    region: str = "global"
+    searches: Annotated[int, Field(ge=0, description="of the web, by the provider")] = 0
+    unpriced: Annotated[bool, Field(description="another model, or a tool without a known price, had a part in it")] = (
+        False
+    )
+
+
 class Asked(Record):
     """A request, written before anything is passed on."""
 
@@ -56,6 +68,10 @@ class Asked(Record):
         int | None, Field(description="of the main conversation, a repeated one the same; None: of another one")
     ] = None
     streamed: Annotated[bool, Field(description="asked for an answer as a stream")] = True
+    lowered: Annotated[
+        tuple[int, int] | None, Field(description="max_tokens as asked for and as sent: what the budgets could pay")
+    ] = None
+    reserved_usd: Annotated[float | None, Field(description="its worst case, set aside in budgets")] = None
 
 
 class Answered(Record):
@@ -69,6 +85,8 @@ class Answered(Record):
     complete: Annotated[bool, Field(description="the answer came to its end")]
     tokens: Tokens | None = None
     usd: Annotated[float | None, Field(description="None: unknown, by an unknown price or an answer that was cut")]
+    charged_usd: Annotated[float | None, Field(description="to budgets, where usd is unknown")] = None
+    use: Annotated[Use | None, Field(description="None: nothing beside tokens at their usual prices")] = None
     stop_reason: Annotated[str | None, Field(description="why the model stopped, as the provider says it")] = None
     retries: Annotated[int, Field(description="how often the gateway itself asked again")] = 0
     met: Annotated[

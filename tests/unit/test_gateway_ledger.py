@@ -1,58 +1,140 @@
-"""Reservations and refusals."""
+"""Reservations, refusals, and the order of those who wait."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.ledger import Ledger, Purse, Refusal, Reservation, Tally
-from scylla_gha.model.traffic import Tokens
-from tests.support.gateway import PRICE
+from scylla_gha.gateway.ledger import Ledger, Purse, Refusal, Reservation, Spender, Tally
+from scylla_gha.gateway.terms import FLOOR, Worst
+from scylla_gha.model.traffic import Role, Tokens
+
+LONG = Worst(fixed=1.0, each=0.0001, asked=20_000)  # $3, and $1.8192 with the shortest answer
+SHORT = Worst(fixed=0.5, each=0.0001, asked=5_000)  # $1, which is not lowered
 
 
-def reserved(ledger: Ledger, trial: Purse, characters: int = 3_000_000) -> Reservation:
-    made = ledger.reserve(trial, "agent", PRICE, characters)
-    assert isinstance(made, Reservation)
-    return made
+def spender(trial: Purse | None = None, role: Role = "agent", cell: str = "cell") -> Spender:
+    return Spender(trial or Purse("trial", None), role, cell)
 
 
-def refused(ledger: Ledger, trial: Purse | None = None) -> str:
-    made = ledger.reserve(trial or Purse("trial", None), "agent", PRICE, 3)
-    assert isinstance(made, Refusal)
-    return made.error
+def ask(ledger: Ledger, who: Spender, worst: Worst | None = LONG) -> Coroutine[Any, Any, Reservation | Refusal]:
+    return ledger.reserve(who, worst, lambda: False)
 
 
-def test_in_flight_counts_by_its_input_and_settles_by_its_cost() -> None:
-    ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 3.0)
-    first, second = reserved(ledger, trial), reserved(ledger, trial)  # a million tokens each: $2
-    assert refused(ledger, trial) == "budget_exceeded:trial"
+def made(ledger: Ledger, who: Spender, worst: Worst | None = LONG) -> Reservation:
+    found = asyncio.run(ask(ledger, who, worst))
+    assert isinstance(found, Reservation)
+    return found
+
+
+def refused(ledger: Ledger, who: Spender, worst: Worst | None = LONG) -> str:
+    found = asyncio.run(ask(ledger, who, worst))
+    assert isinstance(found, Refusal)
+    return found.error
+
+
+def test_a_request_counts_with_its_worst_case_until_it_is_settled() -> None:
+    ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 10.0)
+    first, second = made(ledger, spender(trial)), made(ledger, spender(trial))
+    assert (trial.in_flight, first.tokens) == (pytest.approx(6.0), 20_000)
     first.settle(0.1)
-    assert trial.spent == pytest.approx(0.1)
-    assert trial.in_flight == pytest.approx(2.0)
+    assert (trial.spent, trial.in_flight) == (pytest.approx(0.1), pytest.approx(3.0))
     second.settle(None)
-    assert trial.spent == pytest.approx(2.1), "an unknown cost counts with its estimate"
-    reserved(ledger, trial).settle(1.0)
-    assert refused(ledger, trial) == "budget_exceeded:trial"
+    assert (trial.spent, trial.in_flight) == (pytest.approx(3.1), pytest.approx(0.0)), "unknown counts as reserved"
     assert ledger.experiment.spent == ledger.roles["agent"].spent == pytest.approx(3.1)
     assert ledger.roles["judge"].spent == 0
+
+
+def test_an_answer_is_lowered_to_what_is_left_and_no_further_than_the_floor() -> None:
+    ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 2.0)
+    assert made(ledger, spender(trial)).tokens == 10_000
+    trial = Purse("trial", 1.0 + FLOOR * 0.0001)
+    assert made(ledger, spender(trial)).tokens == FLOOR
+    trial = Purse("trial", 1.8)
+    assert refused(ledger, spender(trial)) == "budget_exceeded:trial"
+    assert refused(ledger, spender(Purse("trial", 0.9)), SHORT) == "budget_exceeded:trial"
+    unlowered = Worst(1.0, 0.0001, 20_000, is_fixed=True)
+    assert refused(ledger, spender(Purse("trial", 2.9)), unlowered) == "budget_exceeded:trial"
 
 
 @pytest.mark.parametrize(
     ("ledger", "error"),
     [
-        (Ledger.opened(1.0, {}, {"agent": 0.5, "judge": 0.5}), "budget_exceeded:experiment"),
-        (Ledger.opened(2.0, {"agent": 0.5}, {"agent": 0.5, "judge": 0.5}), "budget_exceeded:role"),
+        (Ledger.opened(2.0, {}, {"agent": 0.5, "judge": 0.5}), "budget_exceeded:experiment"),
+        (Ledger.opened(9.0, {"agent": 2.0}, {"agent": 0.5, "judge": 0.5}), "budget_exceeded:role"),
         (Ledger.opened(0.0, {}, {}), "budget_exceeded:experiment"),
     ],
 )
 def test_what_was_spent_before_counts(ledger: Ledger, error: str) -> None:
-    assert refused(ledger) == error
+    assert refused(ledger, spender()) == error
+
+
+def test_who_does_not_fit_beside_others_waits_in_order_and_is_woken() -> None:
+    async def run() -> None:
+        ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 3.5)
+        first = await ask(ledger, spender(trial))
+        assert isinstance(first, Reservation)
+        order: list[str] = []
+
+        async def wait(name: str, worst: Worst) -> None:
+            granted = await ask(ledger, spender(trial), worst)
+            order.append(name)
+            assert isinstance(granted, Reservation)
+            granted.settle(0.1)
+
+        waiting = [asyncio.create_task(wait("long", LONG)), asyncio.create_task(wait("short", SHORT))]
+        other = await ask(ledger, spender())
+        assert isinstance(other, Reservation), "the budget of another trial is not concerned"
+        assert order == []
+        first.settle(0.2)
+        await asyncio.gather(*waiting)
+        assert order == ["long", "short"], "a smaller one does not overtake"
+        assert (trial.spent, trial.in_flight) == (pytest.approx(0.4), pytest.approx(0.0))
+
+    asyncio.run(run())
+
+
+def test_who_waits_is_refused_when_the_budget_is_spent_and_leaves_nothing_behind_when_it_goes() -> None:
+    async def run() -> None:
+        ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 3.5)
+        first = await ask(ledger, spender(trial))
+        assert isinstance(first, Reservation)
+        patient = asyncio.create_task(ask(ledger, spender(trial)))
+        cancelled = asyncio.create_task(ask(ledger, spender(trial)))
+        gone = await ledger.reserve(spender(trial), LONG, lambda: True)
+        assert isinstance(gone, Refusal)
+        assert gone.error == "client_gone"
+        cancelled.cancel()
+        await asyncio.wait({cancelled})
+        first.settle(None)
+        refusal = await patient
+        assert isinstance(refusal, Refusal)
+        assert refusal.error == "budget_exceeded:trial"
+        assert (trial.spent, trial.in_flight) == (pytest.approx(3.0), pytest.approx(0.0))
+
+    asyncio.run(run())
+
+
+def test_what_is_kept_for_judges_is_theirs_alone() -> None:
+    ledger = Ledger.opened(6.0, {}, {})
+    ledger.hold("cell", 4.0)
+    agents = made(ledger, spender())
+    assert agents.tokens == 10_000, "an agent has what is left beside it"
+    agents.settle(0.2)
+    assert refused(ledger, spender(role="judge", cell="other")) == "budget_exceeded:experiment"
+    first = made(ledger, spender(role="judge"))
+    assert ledger.holds["cell"].left == pytest.approx(1.0)
+    first.settle(0.5)
+    assert ledger.holds["cell"].left == pytest.approx(3.5), "what they did not need is kept for their next request"
+    ledger.hold("cell", 0.0)
+    assert ledger.holds == {}
+    assert made(ledger, spender()).tokens == 20_000
 
 
 def test_an_unknown_price_is_refused_only_under_a_budget() -> None:
-    trial = Purse("trial", None)
-    assert isinstance(Ledger.opened(None, {"judge": 1.0}, {}).reserve(trial, "agent", None, 3), Reservation)
-    made = Ledger.opened(None, {"agent": 1.0}, {}).reserve(trial, "agent", None, 3)
-    assert isinstance(made, Refusal)
-    assert made.error == "unknown_price"
-    assert "the budget of $1 for the role 'agent' cannot be kept" in made.message
+    assert made(Ledger.opened(None, {"judge": 1.0}, {}), spender(), None).usd == 0
+    assert refused(Ledger.opened(None, {"agent": 1.0}, {}), spender(), None) == "unknown_price"
 
 
 def test_tokens_of_all_kinds_are_counted_until_the_budget_is_spent() -> None:
