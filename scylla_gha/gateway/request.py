@@ -68,8 +68,8 @@ def understand(body: bytes, names: Names, *, counting: bool = False) -> Question
     if not isinstance(content.get("model"), str):
         raise UnfitError("the request is no JSON object with a model")
     most = content.get("max_tokens")
-    if "max_tokens" in content and (type(most) is not int or most < 1):
-        raise UnfitError("max_tokens must be a whole number above 0")
+    if most is not None and (type(most) is not int or most < 0):
+        raise UnfitError("max_tokens must be a whole number")
     hidden = names.hide(body)
     shown = content if hidden == body else _unambiguous(hidden)
     kept = _kept(shown)
@@ -91,8 +91,11 @@ def _unambiguous(body: bytes) -> Body:
     content = _parsed(body)
     if content is None:
         raise UnfitError("the request is no JSON object with a model")
-    if orjson.dumps(content) == body:  # as most clients write it: then nothing was dropped
-        return content
+    try:
+        if orjson.dumps(content) == body:  # as most clients write it: then nothing was dropped
+            return content
+    except orjson.JSONEncodeError:
+        raise UnfitError("the request is nested too deep") from None
     try:
         json.loads(body, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
@@ -155,12 +158,11 @@ def adjust(question: Question, knobs: dict[str, JsonValue], model: Model | None)
     taken = model.accepts if model else ()
     most = model.max_output_tokens if model else None
     accepted = {knob: value for knob, value in knobs.items() if knob in taken and _allowed(content, knob, value, most)}
+    max_tokens = cast("int | None", accepted.get("max_tokens", question.terms.max_tokens))
     return replace(
         question,
         body=orjson.dumps({**content, **accepted}) if accepted else question.body,
-        terms=replace(
-            question.terms, max_tokens=cast("int | None", accepted.get("max_tokens", question.terms.max_tokens))
-        ),
+        terms=replace(question.terms, max_tokens=max_tokens),
         adjusted=tuple(accepted),
         unadjusted=tuple(knob for knob in knobs if knob not in accepted),
     )

@@ -62,7 +62,8 @@ class Terms:
         prompt = self.prompt_tokens(model)
         fixed = price.worst(prompt, 0, self.use, caches=self.caches)
         each = price.worst(prompt, 1, self.use, caches=self.caches) - fixed
-        asked = self.max_tokens or model.max_output_tokens or _MOST_OUTPUT
+        most = model.max_output_tokens or _MOST_OUTPUT
+        asked = most if self.max_tokens is None else self.max_tokens
         return Worst(fixed * passes, each * passes, asked, is_fixed=self.max_tokens is None)
 
 

@@ -14,20 +14,18 @@ import pytest
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.journal import account
 from scylla_gha.gateway.settings import Lane, Settings
-from tests.support.gateway import EACH, KEY, ask, connect, hosted, question, send, until
+from tests.support.gateway import EACH, FOR_TWO, KEY, ask, connect, hosted, question, send, until
 from tests.support.provider import Say, serve
-
-ONE_AND_A_HALF = 1.5 * EACH
 
 
 @pytest.mark.parametrize(
     ("limits", "of_lane", "scope", "said"),
     [
-        pytest.param({}, {"budget_usd": ONE_AND_A_HALF}, "trial", "for this trial", id="trial"),
+        pytest.param({}, {"budget_usd": FOR_TWO}, "trial", "for this trial", id="trial"),
         pytest.param({}, {"budget_tokens": 126}, "trial_tokens", "126 tokens for this trial", id="tokens"),
-        pytest.param({"role_usd": {"agent": ONE_AND_A_HALF}}, {}, "role", "for the role 'agent'", id="role"),
-        pytest.param({"experiment_usd": ONE_AND_A_HALF}, {}, "experiment", "for this experiment", id="experiment"),
-        pytest.param({"experiment_usd": 1.0, "spent_usd": {"judge": 1.0 - ONE_AND_A_HALF}}, {}, "experiment",
+        pytest.param({"role_usd": {"agent": FOR_TWO}}, {}, "role", "for the role 'agent'", id="role"),
+        pytest.param({"experiment_usd": FOR_TWO}, {}, "experiment", "for this experiment", id="experiment"),
+        pytest.param({"experiment_usd": 1.0, "spent_usd": {"judge": 1.0 - FOR_TWO}}, {}, "experiment",
                      "$1 for this experiment", id="with what was spent before"),
     ],
 )  # fmt: skip
@@ -49,21 +47,6 @@ def test_a_spent_budget_refuses_before_the_provider_is_asked(
     assert made.usage.usd == pytest.approx(2 * EACH)
 
 
-def test_what_is_in_flight_counts(tmp_path: Path) -> None:
-    long = question("x" * 3 * 1000)  # about 1,000 tokens: $0.002
-    with serve(lambda _: Say("Hi.", pause=600)) as provider, \
-            hosted(tmp_path, provider.url, experiment_usd=0.003, drain_seconds=0) as host:  # fmt: skip
-        doors = [host.lane(cell=f"cell-{number}") for number in range(2)]
-        connections = [connect(door) for door in doors]
-        for door, connection in zip(doors, connections, strict=True):
-            send(connection, door, long)
-            assert connection.getresponse().status == 200
-        assert ask(doors[0], question()).status == 403
-        for connection in connections:
-            connection.close()
-        provider.ended.set()
-
-
 def test_a_model_without_a_price_is_refused_where_there_is_a_budget(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, role_usd={"judge": 1.0}) as host:
         assert ask(host.lane(), question(model="new")).status == 200
@@ -75,7 +58,7 @@ def test_a_model_without_a_price_is_refused_where_there_is_a_budget(tmp_path: Pa
 
 def test_a_killed_gateway_leaves_a_complete_journal_and_starts_again(tmp_path: Path) -> None:
     with serve(lambda body: Say("Hi.", pause=600 if "long" in str(body) else 0)) as provider, \
-            hosted(tmp_path, provider.url, experiment_usd=ONE_AND_A_HALF) as host:  # fmt: skip
+            hosted(tmp_path, provider.url, experiment_usd=3 * EACH) as host:  # fmt: skip
         door = host.lane()
         assert ask(door, question()).status == 200
         connection = connect(door)
@@ -100,7 +83,7 @@ def test_a_killed_gateway_leaves_a_complete_journal_and_starts_again(tmp_path: P
 def test_a_lane_that_is_opened_again_goes_on_with_its_numbers_and_its_budget(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         for status in (200, 200, 403):
-            door = host.lane(budget_usd=ONE_AND_A_HALF)
+            door = host.lane(budget_usd=FOR_TWO)
             assert ask(door, question()).status == status
             host.gateway.close(door)
     assert [each.number for each in host.asked()] == [1, 2, 3]

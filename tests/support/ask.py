@@ -16,7 +16,7 @@ ASK = f"{sys.executable} {Path(__file__).resolve()}"  # as a shell script starts
 
 def main(model: str, text: str, tools: str = "") -> int:
     """Ask one question."""
-    body = {"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": text}]}
+    body = {"model": model, "max_tokens": 10, "messages": [{"role": "user", "content": text}]}
     if tools:
         body["tools"] = [{"name": name} for name in tools.split(",")]
     request = urllib.request.Request(

@@ -29,6 +29,7 @@ MODELS = (
     Model(id="stubborn", provider="p", context_tokens=1000, price=PRICE, accepts=("max_tokens",)),
 )
 EACH = (100 * 2 + 25 * 10) / 1e6  # USD of one scripted answer of `dear`
+FOR_TWO = 2.5 * EACH  # a budget that pays for two `question`s: a third fits with its worst case no more
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class OverSocket(http.client.HTTPConnection):
 
 
 def question(text: str = "Hello?", model: str = "dear", **more: Any) -> Body:
-    return {"model": model, "max_tokens": 100, "stream": True, "messages": [{"role": "user", "content": text}], **more}
+    return {"model": model, "max_tokens": 25, "stream": True, "messages": [{"role": "user", "content": text}], **more}
 
 
 def ask(door: Door, body: Body | bytes, path: str = "/v1/messages?beta=true", **headers: str) -> Reply:

@@ -168,7 +168,7 @@ def test_agents_of_a_journey_are_paid_for_at_the_librarys_prices(
     [
         pytest.param("agent", 1.0, 403, id="what agents cost before is spent"),
         pytest.param("judge", 1.0, 403, id="and what judges cost"),
-        pytest.param("agent", 1.5, 200, id="what is left may be spent"),
+        pytest.param("agent", 2.5, 200, id="what is left may be spent"),
         pytest.param("agent", None, 200, id="no budget"),
     ],
 )

@@ -22,6 +22,7 @@ from tests.support.repository import Repository, cache, make_repository
 
 CLI = ShellAgent(f"{ASK} dear x", package=Package(npm="@example/shell", program="sh", oldest=(1,)))
 EACH = (100 * 1 + 25 * 10) / 1e6  # USD of one scripted answer at the prices of `make_model`
+FOR_TWO = 2.2 * EACH
 TOKEN = "sk-ant-oat01-canary"  # as subscriptions have them
 
 
@@ -71,7 +72,7 @@ def test_without_settings_requests_are_what_the_agent_sent(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journey, provider = go(repository, tmp_path / "runs", monkeypatch)
-    assert [sent["max_tokens"] for sent in provider.requests] == [100]
+    assert [sent["max_tokens"] for sent in provider.requests] == [10]
     assert (attempt(journey).adjusted, attempt(journey).unadjusted) == ((), ())
 
 
@@ -123,8 +124,8 @@ def test_what_was_put_aside_is_spent_as_well(
 @pytest.mark.parametrize(
     ("given", "left"),
     [
-        pytest.param({"budget_usd": 1.5 * EACH}, 2, id="the experiment's"),
-        pytest.param({"role_budget_usd": {"agent": 1.5 * EACH}}, 2, id="the agents'"),
+        pytest.param({"budget_usd": FOR_TWO}, 2, id="the experiment's"),
+        pytest.param({"role_budget_usd": {"agent": FOR_TWO}}, 2, id="the agents'"),
         pytest.param({"role_budget_usd": {"judge": EACH / 9}}, 0, id="the judges' is not touched by agents"),
     ],
 )
