@@ -13,6 +13,7 @@ from scylla_gha.config.library import ScenarioFolder
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Arm, Estimate, Range, Share
 from scylla_gha.model.pricing import Model
+from scylla_gha.model.rubric import Rubric
 from scylla_gha.model.scenario import Size
 from scylla_gha.model.traffic import Tokens
 
@@ -32,6 +33,10 @@ _TURN: Final = Tokens(output=400, cache_read=25_000, cache_write_5m=1_500)
 _MINUTES_PER_TURN: Final = 0.2
 _MINUTES_PER_JUDGMENT: Final[Guess] = (0.2, 0.7, 3.0)  # the judges of a panel are asked at once
 _BUILT_IN_MINUTES: Final = 0.01
+# The longest prompt of a judge: 200,000 characters of a diff, 10,000 of a last message, and room for tree, checks,
+# task and rubric; and what a judge may answer (`judges/panel.py`).
+JUDGE_PROMPT_BYTES: Final = 320_000
+JUDGE_ANSWER_TOKENS: Final = 16_000
 _NOTHING: Final[Guess] = (0.0, 0.0, 0.0)
 _Guessed = Callable[["Group"], Guess | None]
 
@@ -160,7 +165,7 @@ class _Work:
 
     def _is_asked(self, group: Group) -> bool:
         """Whether there is a panel, and something for it to judge."""
-        return bool(self.experiment.judges) and any(not item.checks for item in group.folder.rubric.items)
+        return bool(self.experiment.judges) and is_for_judges(group.folder.rubric)
 
     def _panel(self, tokens: Tokens) -> float | None:
         costs = [self._price(judge, tokens) for judge in self.experiment.judges]
@@ -170,6 +175,21 @@ class _Work:
     def _price(self, name: str, tokens: Tokens) -> float | None:
         model = self.models.get(name)
         return model.price.usd(tokens) if model and model.price else None
+
+
+def is_for_judges(rubric: Rubric) -> bool:
+    """Whether there is something in it that only judges can score."""
+    return any(not item.checks for item in rubric.items)
+
+
+def panel_worst(judges: Iterable[str], models: Mapping[str, Model]) -> float:
+    """What one request to each judge can cost at most, in USD, by the longest evidence that is shown to them.
+
+    A judge without a known price counts nothing: under a budget it is not asked at all.
+    """
+    known = [models[name].price for name in judges if name in models]
+    prompt = -(-JUDGE_PROMPT_BYTES // 2)
+    return sum(price.worst(prompt, JUDGE_ANSWER_TOKENS, caches=False) for price in known if price)
 
 
 def _seen(values: Sequence[float]) -> Guess | None:

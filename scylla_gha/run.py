@@ -164,11 +164,25 @@ def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Do
              home: "/scylla-home"}  # fmt: skip
     lane = Lane(cell=folder.root.parent.name, role="agent", journal=folder.file("traffic.jsonl"),
                 first_request=folder.file("first-request.json"), budget_usd=runner.limits.usd,
+                models=_models(runner), server_tools=_treatment(runner).server_tools,
                 budget_tokens=runner.limits.tokens, turns=runner.limits.turns,
                 requests=runner.limits.requests, paths=paths,
                 permit=Permit(hosts=ground.folder.scenario.network.hosts),
                 socket=box.sockets / GATEWAY_SOCKET if box.sockets else None)  # fmt: skip
     return runner.gateway.open(lane)
+
+
+def _treatment(runner: Runner) -> Treatment:
+    return runner.arm.variant.treatment if runner.arm.variant else Treatment()
+
+
+def _models(runner: Runner) -> tuple[str, ...]:
+    """What the session may ask for: the arm's model, what its variant declares, and the CLI's side models."""
+    own = (runner.arm.model,) if runner.arm.model else ()
+    of_agents = (agent.model for agent in runner.outfit.agents.values())
+    declared = (*_treatment(runner).models, *(model for model in of_agents if model and model != "inherit"))
+    side = runner.agent.package.side_models if runner.agent.package else ()
+    return tuple(dict.fromkeys((*own, *declared, *side)))
 
 
 def _way_out(access: Access | None) -> Mapping[str, str]:
@@ -222,7 +236,7 @@ def _task(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Ta
         limits=runner.limits,
         access=access,
         model=runner.arm.model,
-        treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
+        treatment=_treatment(runner),
         outfit=runner.outfit,
         names=runner.place.sandbox.inside(box),
         managed=box.home.with_name("managed") if runner.place.sandbox.isolation.files == "own" else None,

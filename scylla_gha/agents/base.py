@@ -98,11 +98,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """Where an agent CLI comes from: npm package, program in it, and the oldest version that is understood."""
+    """Where an agent CLI comes from: npm package, program in it, and the oldest version that is understood.
+
+    `side_models` are those that it asks for by itself, whatever model it is started with.
+    """
 
     npm: str
     program: str
     oldest: tuple[int, ...]
+    side_models: tuple[str, ...] = ()
 
 
 class Agent(Protocol):

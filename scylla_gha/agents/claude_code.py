@@ -25,7 +25,9 @@ _LAID: Final = "team/{}"  # in HOME
 class ClaudeCode:
     """The `claude` command."""
 
-    package: Final = Package(npm="@anthropic-ai/claude-code", program="claude", oldest=(2, 1, 0))
+    # Its sub-agent Explore asks for this model beside any other (seen in requests of 2.1.197, 2026-11-22).
+    package: Final = Package(npm="@anthropic-ai/claude-code", program="claude", oldest=(2, 1, 0),
+                             side_models=("claude-haiku-4-5-20251001",))  # fmt: skip
 
     def version(self, program: str) -> str:
         """What `claude --version` says.

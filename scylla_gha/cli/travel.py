@@ -13,10 +13,12 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from scylla_gha import __version__
+from scylla_gha.cli.allowance import Need
 from scylla_gha.cli.floor import disk_lack
 from scylla_gha.cli.journey import Journey, finish, stored_trial
 from scylla_gha.cli.kept import drop_workspaces, keep_workspace
 from scylla_gha.errors import FixtureError, IncompleteError, SandboxError, ToolError
+from scylla_gha.estimate import is_for_judges, panel_worst
 from scylla_gha.judge import judge
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
@@ -63,10 +65,9 @@ def _lane(journey: Journey, waiting: _Shared, told: Told) -> None:
     while not journey.cancel.is_set and (cell := waiting.take()):
         place = journey.folder.cell(cell.id)
         try:
-            trial = _trial(journey, cell, place)
+            trial, judgment = _worked(journey, cell, place)
             if trial is None:
                 continue
-            judgment = _judgment(journey, cell, trial, place) if journey.judging else None
         except OSError as error:
             message = f"{cell.id}: {error}; the run stops here, and the same command goes on when that is mended"
             raise IncompleteError(message) from error
@@ -75,31 +76,40 @@ def _lane(journey: Journey, waiting: _Shared, told: Told) -> None:
         told(cell, trial, judgment)
 
 
-def _trial(journey: Journey, cell: Cell, place: CellFolder) -> Trial | None:
-    """The cell's trial, stored or made now; None where it is not started, for a reason that is noted."""
-    stored = None if journey.fresh else stored_trial(cell, place, journey.plan.not_before)
-    if stored is not None:
-        return stored
+def _worked(journey: Journey, cell: Cell, place: CellFolder) -> tuple[Trial | None, Judgment | None]:
+    """The cell's trial, stored or made now, and its judgment; what the judges may need is set aside with it."""
+    trial = None if journey.fresh else stored_trial(cell, place, journey.plan.not_before)
+    if trial is None and not _may_start(journey, cell):
+        return None, None
+    with nullcontext() if trial else _allowed(journey, cell) as refusal:
+        if refusal is not None:
+            if not journey.cancel.is_set:  # an interruption is no lack of money
+                journey.unstarted[cell.id] = refusal
+            return None, None
+        trial = trial or _made(journey, cell, place)
+        return trial, _judgment(journey, cell, trial, place) if journey.judging else None
+
+
+def _may_start(journey: Journey, cell: Cell) -> bool:
+    """Whether a cell's agent may be started; a reason why not is noted."""
     if cell.arm in journey.stopped:
         journey.unstarted[cell.id] = f"its arm was stopped: {journey.stopped[cell.arm]}"
-        return None
+        return False
     if lack := disk_lack((journey.folder.root, work_root()), journey.plan.experiment.limits.free_disk_mb):
         journey.full = journey.unstarted[cell.id] = lack
-        return None
-    with _allowed(journey, cell) as refusal:
-        if refusal is None:
-            return _made(journey, cell, place)
-        if not journey.cancel.is_set:  # an interruption is no lack of money
-            journey.unstarted[cell.id] = refusal
-        return None
+        return False
+    return True
 
 
 def _allowed(journey: Journey, cell: Cell) -> AbstractContextManager[str | None]:
-    """Set aside what the cell may cost, while it is worked on; why not, where a budget does not allow it."""
+    """Set aside what the cell may cost, until it is judged; why not, where a budget does not allow it."""
     if journey.allowance is None:
         return nullcontext()
-    limit = journey.plan.experiment.limits.usd if journey.plan.arm(cell.arm).model else None
-    return journey.allowance.cell(limit or 0.0, journey.cancel)
+    experiment = journey.plan.experiment
+    limit = experiment.limits.usd if journey.plan.arm(cell.arm).model else None
+    judges = experiment.judges if journey.judging and is_for_judges(journey.scenario(cell.scenario).rubric) else ()
+    need = Need(limit or 0.0, panel_worst(judges, journey.library.priced_models(experiment.prices)))
+    return journey.allowance.cell(cell.id, need, journey.cancel)
 
 
 def _made(journey: Journey, cell: Cell, place: CellFolder) -> Trial:

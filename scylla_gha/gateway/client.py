@@ -144,6 +144,9 @@ class Gateway:
     @contextmanager
     def keep(self, cell: str, usd: float) -> Iterator[None]:
         """Keep so much of the experiment's budget for the judges of a cell, until the block ends."""
+        if usd == 0:
+            yield
+            return
         self._keep(cell, usd)
         try:
             yield

@@ -230,8 +230,8 @@ def _refused(purse: Purse, spender: Spender, worst: Worst, left: float) -> Refus
 
 
 _SPENT: Final = (
-    "scylla-gha: the budget of ${budget:g} for {scope} is spent but for ${left:.4f} (${spent:.4f} spent), and this "
-    "request may cost ${need:.4f} with an answer of {tokens} tokens; raise the experiment's limits to go on"
+    "scylla-gha: the budget of ${budget:g} for {scope} is spent (${spent:.4f}; ${left:.4f} left), and this request may "
+    "cost ${need:.4f} with an answer of {tokens} tokens; raise the experiment's limits to go on"
 )
 _USED_UP: Final = (
     "scylla-gha: the budget of {budget} tokens for this trial is spent ({spent} so far); raise limits.tokens of the "

@@ -69,7 +69,7 @@ class Court:
         Raises:
             ToolError: the gateway does not start, or does not take the lane.
         """
-        door = self.gateway.open(lane)
+        door = self.gateway.open(lane.model_copy(update={"models": tuple(judge.model for judge in self.judges)}))
         try:
             with sender(door.url, door.token) as send:
                 yield Panel(self.judges, self.wording, send)

@@ -9,6 +9,7 @@ from scylla_gha.model.scenario import TierName
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=60)]
 SettingSource = Literal["user", "project", "local"]
+ServerTool = Literal["web_search", "web_fetch", "code_execution"]
 
 
 class SystemPrompt(Record):
@@ -36,6 +37,17 @@ class Treatment(Record):
     mcp_servers: Annotated[tuple[Name, ...], Field(description="folders of config/mcp/")] = ()
     skills: Annotated[tuple[Name, ...], Field(description="folders of config/skills/")] = ()
     agents: Annotated[tuple[Name, ...], Field(description="sub-agents, files of config/agents/")] = ()
+    models: Annotated[
+        tuple[Text, ...], Field(description="ids that the agent may ask for beside the arm's and the CLI's side models")
+    ] = ()
+    server_tools: Annotated[
+        tuple[ServerTool, ...], Field(description="tools that the provider runs: they reach the open network")
+    ] = ()
+
+    def keyed(self) -> dict[str, JsonValue]:
+        """What is compared and keyed: a permission that is not given leaves no trace."""
+        without = {name for name in ("models", "server_tools") if not getattr(self, name)}
+        return self.model_dump(mode="json", exclude=without)
 
 
 class SubTest(Record):
@@ -65,4 +77,4 @@ class Variant(Record):
     @property
     def digest(self) -> str:
         """Equal for equal configurations, whatever they are called."""
-        return digest([self.treatment.model_dump(mode="json"), self.materials])
+        return digest([self.treatment.keyed(), self.materials])

@@ -103,13 +103,16 @@ def test_the_agent_has_a_dummy_key_and_nothing_of_the_harness(tmp_path: Path, mo
 
 
 def test_a_trials_budget_ends_it_before_the_request(tmp_path: Path) -> None:
-    with serve(lambda _: Say("On.", "Bash", {"command": "true"})) as provider:
-        evaluate(tmp_path, provider, turns=", usd: 0.001")
+    with serve(lambda _: Say("On.", "Bash", {"command": "true"}, output_tokens=20_000)) as provider:
+        evaluate(tmp_path, provider, turns=", usd: 1.0")
     row = only_row(tmp_path)
-    # $0.00045 a request: the third is refused
-    assert (row["outcome"], len(provider.requests)) == ("budget_exceeded", 3), row["reason"]
+    # $0.2002 a request: what is left pays for less and less of an answer, and then for none of 8,192 tokens
+    assert (row["outcome"], len(provider.requests)) == ("budget_exceeded", 4), row["reason"]
     assert "budget_exceeded:trial" in row["reason"]
-    assert row["usd"] == pytest.approx(len(provider.requests) * 0.00045)
+    assert row["usd"] == pytest.approx(len(provider.requests) * 0.2002)
+    asked = [body["max_tokens"] for body in provider.requests]
+    assert asked[0] == 64_000
+    assert 8_192 <= asked[3] < asked[2] < 64_000
 
 
 def test_an_agent_that_only_says_it_is_done_fails(tmp_path: Path) -> None:

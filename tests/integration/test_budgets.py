@@ -84,7 +84,10 @@ def test_a_trials_own_budget_is_the_agents_failure_and_stops_nobody(repo: Path) 
     assert arm["outcomes"] == {"budget_exceeded": 2}
     transcript = repo / "runs/greet" / f"{SCENARIO}--{ARM}--r01" / "attempt-1"
     shown = (transcript / "stderr.txt").read_text()
-    assert "403: scylla-gha: the budget of $0.8 for this trial is spent ($1.0004, and what is in flight)" in shown
+    assert (
+        "403: scylla-gha: the budget of $0.8 for this trial is spent ($1.0004; $0.0000 left), and this request may cost"
+        in shown
+    )
 
 
 def test_a_cell_that_the_experiments_budget_cuts_measures_nobody(repo: Path) -> None:

@@ -83,7 +83,7 @@ def test_what_is_configured_is_put_in_where_the_model_takes_it(tmp_path: Path) -
         ask(judge, question())
         host.gateway.close(door)
     sent = [(body.get("temperature"), body["max_tokens"]) for body in provider.requests]
-    assert sent == [(0.5, 7), (None, 7), (None, 7), (None, 100)]
+    assert sent == [(0.5, 7), (None, 7), (None, 7), (None, 25)]
     assert [each.adjusted for each in host.asked()] == [("temperature", "max_tokens"), ("max_tokens",), ("max_tokens",)]
     assert [each.unadjusted for each in host.asked()] == [(), ("temperature",), ("temperature",)]
 

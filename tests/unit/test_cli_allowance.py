@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.cli.allowance import Allowance
+from scylla_gha.cli.allowance import Allowance, Need
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.settings import Settings
 from scylla_gha.proc import Cancel
@@ -24,7 +24,7 @@ def allowance(spent: dict[str, float] | None = None, **experiment: Any) -> Allow
 
 
 def refusal(given: Allowance, usd: float) -> str | None:
-    with given.cell(usd, Cancel()) as why:
+    with given.cell("cell", Need(usd, 0.0), Cancel()) as why:
         return why
 
 
@@ -63,7 +63,7 @@ def second(given: Allowance, usd: float, cancel: Cancel) -> Iterator[list[str | 
     found: list[str | None] = []
 
     def lane() -> None:
-        with given.cell(usd, cancel) as why:
+        with given.cell("cell", Need(usd, 0.0), cancel) as why:
             found.append(why)
 
     thread = threading.Thread(target=lane)
@@ -71,6 +71,15 @@ def second(given: Allowance, usd: float, cancel: Cancel) -> Iterator[list[str | 
     yield found
     thread.join(60)
     assert not thread.is_alive()
+
+
+def test_what_judges_may_need_is_set_aside_with_the_cell() -> None:
+    for budgets in ({"budget_usd": 2.9}, {"role_budget_usd": {"judge": 1.9}}):
+        with allowance(**budgets).cell("cell", Need(1.0, 1.92), Cancel()) as why:
+            assert why is not None
+            assert "$1.92 for its judges" in why
+    with allowance(budget_usd=2.92).cell("cell", Need(1.0, 0.0), Cancel()) as why:
+        assert why is None
 
 
 def test_together_cells_are_promised_no_more_than_is_left_and_the_next_waits() -> None:
@@ -83,7 +92,7 @@ def test_together_cells_are_promised_no_more_than_is_left_and_the_next_waits() -
 
 @contextmanager
 def second_after_first(given: Allowance, cancel: Cancel) -> Iterator[list[str | None]]:
-    first = given.cell(0.6, cancel)
+    first = given.cell("cell", Need(0.6, 0.0), cancel)
     assert first.__enter__() is None
     with second(given, 0.6, cancel) as found:
         yield found
@@ -100,7 +109,7 @@ def test_an_interruption_ends_the_waiting_and_is_no_spent_budget() -> None:
 
 def test_a_cell_that_fails_gives_back_what_it_was_promised() -> None:
     given = allowance(budget_usd=1.0)
-    with pytest.raises(OSError, match="disk"), given.cell(1.0, Cancel()):
+    with pytest.raises(OSError, match="disk"), given.cell("cell", Need(1.0, 0.0), Cancel()):
         raise OSError("disk")
     assert refusal(given, 1.0) is None
 
