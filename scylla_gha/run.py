@@ -176,13 +176,17 @@ def _treatment(runner: Runner) -> Treatment:
     return runner.arm.variant.treatment if runner.arm.variant else Treatment()
 
 
-def _models(runner: Runner) -> tuple[str, ...]:
-    """What the session may ask for: the arm's model, what its variant declares, and the CLI's side models."""
-    own = (runner.arm.model,) if runner.arm.model else ()
+def _models(runner: Runner) -> tuple[str, ...] | None:
+    """What the session may ask for: the arm's model, what its variant declares, and the CLI's side models.
+
+    None is any: of an arm without a model, whose agent has one of its own.
+    """
+    if runner.arm.model is None:
+        return None
     of_agents = (agent.model for agent in runner.outfit.agents.values())
     declared = (*_treatment(runner).models, *(model for model in of_agents if model and model != "inherit"))
     side = runner.agent.package.side_models if runner.agent.package else ()
-    return tuple(dict.fromkeys((*own, *declared, *side)))
+    return tuple(dict.fromkeys((runner.arm.model, *declared, *side)))
 
 
 def _way_out(access: Access | None) -> Mapping[str, str]:

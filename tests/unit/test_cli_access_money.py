@@ -22,7 +22,7 @@ from tests.support.repository import Repository, cache, make_repository
 
 CLI = ShellAgent(f"{ASK} dear x", package=Package(npm="@example/shell", program="sh", oldest=(1,)))
 EACH = (100 * 1 + 25 * 10) / 1e6  # USD of one scripted answer at the prices of `make_model`
-FOR_TWO = 2.2 * EACH
+FOR_TWO = 1.9 * EACH
 TOKEN = "sk-ant-oat01-canary"  # as subscriptions have them
 
 
