@@ -33,6 +33,9 @@ _TURN: Final = Tokens(output=400, cache_read=25_000, cache_write_5m=1_500)
 _MINUTES_PER_TURN: Final = 0.2
 _MINUTES_PER_JUDGMENT: Final[Guess] = (0.2, 0.7, 3.0)  # the judges of a panel are asked at once
 _BUILT_IN_MINUTES: Final = 0.01
+# The largest first request of Claude Code 2.1.197, and the most output that it asks for (seen on 2026-11-22).
+_REQUEST_BYTES: Final = 118_000
+_REQUEST_TOKENS: Final = 64_000
 # The longest prompt of a judge: 200,000 characters of a diff, 10,000 of a last message, and room for tree, checks,
 # task and rubric; and what a judge may answer (`judges/panel.py`).
 JUDGE_PROMPT_BYTES: Final = 320_000
@@ -175,6 +178,14 @@ class _Work:
     def _price(self, name: str, tokens: Tokens) -> float | None:
         model = self.models.get(name)
         return model.price.usd(tokens) if model and model.price else None
+
+
+def request_worst(model: Model) -> float | None:
+    """What the first request of an agent can cost at most, in USD; None where the model has no price."""
+    if model.price is None:
+        return None
+    answer = min(_REQUEST_TOKENS, model.max_output_tokens or _REQUEST_TOKENS)
+    return model.price.worst(-(-_REQUEST_BYTES // 2), answer)
 
 
 def is_for_judges(rubric: Rubric) -> bool:

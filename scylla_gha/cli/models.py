@@ -1,16 +1,18 @@
 """The models that a plan names: known to the provider's own SDK, priced, and still there."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from scylla_gha.config.library import Library
 from scylla_gha.config.load import did_you_mean
 from scylla_gha.config.sdk import sdk_models
 from scylla_gha.errors import ConfigError
+from scylla_gha.estimate import request_worst
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.pricing import Model
 
+_REQUESTS: Final = 3  # that a trial's budget should buy at their worst case
 _SOON: Final = datetime.timedelta(days=30)
 _PROVIDER: Final = "anthropic"
 
@@ -31,7 +33,18 @@ def model_notes(made: Plan, library: Library, today: datetime.date) -> tuple[str
             raise ConfigError(f"experiment {made.experiment.id}: there is no model {name!r}{hint}; "
                               "neither config/models/ nor the anthropic SDK knows it")  # fmt: skip
     notes = [_note(name, models, listed, today) for name in names]
-    return tuple(f"{name}: {note}" for name, found in zip(names, notes, strict=True) for note in found)
+    told = tuple(f"{name}: {note}" for name, found in zip(names, notes, strict=True) for note in found)
+    return (*told, *_budget_notes(made, models))
+
+
+def _budget_notes(made: Plan, models: Mapping[str, Model]) -> Iterator[str]:
+    """Where the budget of a trial buys fewer requests than an agent needs to do anything."""
+    usd = made.experiment.limits.usd
+    for name in dict.fromkeys(arm.model for arm in made.arms if arm.model):
+        worst = request_worst(models[name]) if name in models else None
+        if usd is not None and worst is not None and usd < _REQUESTS * worst:
+            yield (f"{name}: a request may cost up to ${worst:.2f}, and limits.usd of ${usd:g} buys fewer than three; "
+                   "answers may be cut at fewer tokens than asked for")  # fmt: skip
 
 
 def _note(name: str, models: Mapping[str, Model], listed: frozenset[str], today: datetime.date) -> list[str]:
