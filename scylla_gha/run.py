@@ -37,6 +37,7 @@ from scylla_gha.seeding.manifest import TooLargeError
 from scylla_gha.seeding.workspace import NoPatchError, Workspace, snapshot
 from scylla_gha.store import AttemptFolder, write_bytes, write_record, write_text
 from scylla_gha.variants.delivery import prove
+from scylla_gha.variants.outfit import allowed_models
 
 _MEGA: Final = 1_000_000
 
@@ -164,29 +165,12 @@ def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Do
              home: "/scylla-home"}  # fmt: skip
     lane = Lane(cell=folder.root.parent.name, role="agent", journal=folder.file("traffic.jsonl"),
                 first_request=folder.file("first-request.json"), budget_usd=runner.limits.usd,
-                models=_models(runner), server_tools=_treatment(runner).server_tools,
-                budget_tokens=runner.limits.tokens, turns=runner.limits.turns,
-                requests=runner.limits.requests, paths=paths,
-                permit=Permit(hosts=ground.folder.scenario.network.hosts),
+                models=allowed_models(runner.arm, runner.outfit, runner.agent.package.side_models),
+                server_tools=runner.arm.variant.treatment.server_tools if runner.arm.variant else (),
+                budget_tokens=runner.limits.tokens, turns=runner.limits.turns, requests=runner.limits.requests,
+                paths=paths, permit=Permit(hosts=ground.folder.scenario.network.hosts),
                 socket=box.sockets / GATEWAY_SOCKET if box.sockets else None)  # fmt: skip
     return runner.gateway.open(lane)
-
-
-def _treatment(runner: Runner) -> Treatment:
-    return runner.arm.variant.treatment if runner.arm.variant else Treatment()
-
-
-def _models(runner: Runner) -> tuple[str, ...] | None:
-    """What the session may ask for: the arm's model, what its variant declares, and the CLI's side models.
-
-    None is any: of an arm without a model, whose agent has one of its own.
-    """
-    if runner.arm.model is None:
-        return None
-    of_agents = (agent.model for agent in runner.outfit.agents.values())
-    declared = (*_treatment(runner).models, *(model for model in of_agents if model and model != "inherit"))
-    side = runner.agent.package.side_models if runner.agent.package else ()
-    return tuple(dict.fromkeys((runner.arm.model, *declared, *side)))
 
 
 def _way_out(access: Access | None) -> Mapping[str, str]:
@@ -240,7 +224,7 @@ def _task(runner: Runner, ground: Ground, box: Box, access: Access | None) -> Ta
         limits=runner.limits,
         access=access,
         model=runner.arm.model,
-        treatment=_treatment(runner),
+        treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
         outfit=runner.outfit,
         names=runner.place.sandbox.inside(box),
         managed=box.home.with_name("managed") if runner.place.sandbox.isolation.files == "own" else None,

@@ -7,6 +7,7 @@ from scylla_gha.config.load import load
 from scylla_gha.config.materials import materials, place, read_agent
 from scylla_gha.errors import FixtureError
 from scylla_gha.model.outfit import McpServer, Outfit
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.variant import Variant
 
 
@@ -31,3 +32,15 @@ def outfit(variant: Variant | None, roots: Sequence[Path]) -> Outfit:
         agents={name: read_agent(place(roots, "agents", name)) for name in named.agents},
         folders=folders,
     )
+
+
+def allowed_models(arm: Arm, worn: Outfit, side_models: Sequence[str]) -> tuple[str, ...] | None:
+    """What a session may ask for: the arm's model, what its variant declares, and the CLI's side models.
+
+    None is any: of an arm without a model, whose agent has one of its own.
+    """
+    if arm.model is None:
+        return None
+    declared = arm.variant.treatment.models if arm.variant else ()
+    of_agents = (agent.model for agent in worn.agents.values() if agent.model and agent.model != "inherit")
+    return tuple(dict.fromkeys((arm.model, *declared, *of_agents, *side_models)))
