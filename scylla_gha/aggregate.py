@@ -76,6 +76,7 @@ def aggregate(
         estimate=plan.estimate,
         replayed=plan.replayed,
         analysis=analysis,
+        imported=plan.imported is not None,
     )
 
 

@@ -248,4 +248,6 @@ def _why(row: Result) -> str:
         return "broke what worked before"
     if row.score is not None and row.threshold is not None and row.score < row.threshold:
         return "score below the threshold"
+    if row.threshold is None or row.attempts is None:  # not of this toolkit, of which a row has both
+        return "its source does not say why"
     return "a required check does not hold"

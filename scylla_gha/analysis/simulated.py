@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from scylla_gha.analysis.paired import INNER, WIDE
-from scylla_gha.analysis.verdicts import ALPHA, scenarios_for_equivalence
+from scylla_gha.analysis.verdicts import ALPHA
 from scylla_gha.stats.arrays import Bools, Floats
 from scylla_gha.stats.bounded import mean_limits_bounded, rare_limits
 from scylla_gha.stats.power import Split, mde_paired
@@ -32,7 +32,8 @@ _SMALL_FAMILY: Final = 5
 _MOST_EXACT: Final = 11  # scenarios: of more, a sample of signs is as good here, and faster
 _USUAL_LACK: Final = 1.08  # by how much a verdict's smallest effect exceeds that of a t-test
 _CRITICAL: Final = 1.96
-_TRIES: Final = 12
+_TRIES: Final = 14
+_SECANTS: Final = 4  # after which the rest is halved
 _NEAR: Final = 0.006
 _TRIALS: Final = 800_000
 _FEWEST_DATASETS: Final = 800
@@ -146,7 +147,7 @@ def power_to_differ(split: Split, layout: Layout, effect: float, family: int) ->
 def smallest_effect(split: Split, layout: Layout, family: int, power: float = 0.8) -> float | None:
     """The smallest true difference that the verdict finds with a given power; None where it finds none.
 
-    By a secant on the scale of normal quantiles, from what a t-test would find.
+    By secants on the scale of normal quantiles, from what a t-test would find, then by halves.
     """
     most = _latent(split).most - _SURE
     if power_to_differ(split, layout, most, family) < power:
@@ -154,8 +155,9 @@ def smallest_effect(split: Split, layout: Layout, family: int, power: float = 0.
     low, high = 0.0, most
     variance = split.of_difference(layout.repetitions, layout.repetitions_baseline)
     effect = (mde_paired(variance, layout.scenarios, ALPHA / family, power) or most) * _USUAL_LACK
-    for _ in range(_TRIES):
-        effect = min(max(effect, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+    for number in range(_TRIES):
+        if number >= _SECANTS or not low < effect < high:
+            effect = (low + high) / 2
         reached = power_to_differ(split, layout, effect, family)
         if abs(reached - power) < _NEAR:
             break
@@ -174,8 +176,6 @@ def _datasets(layout: Layout) -> int:
 @functools.cache
 def power_not_worse(split: Split, layout: Layout, margin: float) -> float:
     """The chance that an arm as good as the baseline passes the gate `not_worse`."""
-    if layout.scenarios < scenarios_for_equivalence(margin, 1):
-        return 0.0
     if layout.scenarios > _MANY_SCENARIOS:
         return _power_of_many(split.of_difference(layout.repetitions, layout.repetitions_baseline), layout, margin)
     return float(not_worse(rate_differences(split, layout, 0.0, _datasets(layout)), margin).mean())

@@ -107,3 +107,4 @@ class Report(Record):
     estimate: Estimate
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing was measured")] = False
     analysis: Annotated[Analysis | None, Field(description="null: the statistics were not installed")] = None
+    imported: Annotated[bool, Field(description="no trial of it lies beside the report")] = False

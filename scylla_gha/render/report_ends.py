@@ -28,7 +28,7 @@ def failures(page: Page) -> Iterator[str]:
     if failed:
         yield "Why judged trials did not pass, with some of them:"
         rows = ((escape(page.name(one.arm)), escape(one.kind), f"{one.count:,}",
-                 " ".join(folder(cell) for cell in one.cells)) for one in failed[:_MOST_FAILED])  # fmt: skip
+                 " ".join(_trial(page, cell) for cell in one.cells)) for one in failed[:_MOST_FAILED])  # fmt: skip
         yield from raw_table(("arm", "why", "trials", "such as"), rows)
         yield from more(len(failed) - _MOST_FAILED, "more kinds")
 
@@ -50,7 +50,7 @@ def odd(page: Page) -> Iterator[str]:
         return
     yield "\n## Out of the ordinary\n"
     yield "They count like all others; a person should look."
-    yield from raw_table(("trial", "what"), ((folder(one.cell), escape(one.what)) for one in found[:_MOST_ODD]))
+    yield from raw_table(("trial", "what"), ((_trial(page, one.cell), escape(one.what)) for one in found[:_MOST_ODD]))
     yield from more(len(found) - _MOST_ODD, "more trials")
 
 
@@ -63,7 +63,7 @@ def excluded(page: Page) -> Iterator[str]:
     kinds = Counter(one.outcome for one in found)
     if len(found) > _MOST:
         yield ", ".join(f"{count:,} {escape(kind)}" for kind, count in kinds.most_common()) + "."
-    rows = ((_cell(one), escape(one.outcome), escape(one.reason)) for one in found[:_MOST])
+    rows = ((_cell(page, one), escape(one.outcome), escape(one.reason)) for one in found[:_MOST])
     yield from raw_table(("cell", "outcome", "reason"), rows)
     yield from more(len(found) - _MOST)
 
@@ -81,6 +81,10 @@ def excused(page: Page) -> Iterator[str]:
     yield from more(len(found) - _MOST)
 
 
-def _cell(one: Excluded) -> str:
+def _cell(page: Page, one: Excluded) -> str:
+    return escape(one.cell) if one.outcome in _NO_TRIAL else _trial(page, one.cell)
+
+
+def _trial(page: Page, cell: str) -> str:
     """A link, where there is a trial to look at."""
-    return escape(one.cell) if one.outcome in _NO_TRIAL else folder(one.cell)
+    return escape(cell) if page.report.imported else folder(cell)

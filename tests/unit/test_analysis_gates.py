@@ -95,12 +95,10 @@ def test_better_takes_scenarios_by_the_least_p_of_the_family(scenarios: int, arm
         assert f"it takes {need} scenarios" in why
 
 
-@pytest.mark.parametrize(("scenarios", "margin", "least"), [(1, 0.05, 59), (58, 0.05, 59), (28, 0.1, 29)])
-def test_not_worse_takes_scenarios_by_the_margin(scenarios: int, margin: float, least: int) -> None:
-    why = futile(planned(scenarios, gate="not_worse", margin=margin), CALM, "rows")
+def test_not_worse_takes_a_spread() -> None:
+    why = futile(planned(1, gate="not_worse"), CALM, "rows")
     assert why is not None
-    assert why.startswith(f"gate not_worse: a0 can never pass it: {scenarios} scenarios")
-    assert f"it takes {least} scenarios" in why
+    assert why.startswith("gate not_worse: a0 can never pass it: 1 scenarios")
     assert "scenarios with as many repetitions give it a chance of 80 %" in why
 
 
@@ -128,14 +126,16 @@ def test_a_gate_without_another_arm_is_futile(gate: str) -> None:
 
 def test_the_chance_of_an_equal_arm_rises_with_scenarios() -> None:
     split = Split(0.02, 0.1, 0.1, 0.9)
-    found = [power_not_worse(split, Layout(scenarios, 3, 3), 0.05) for scenarios in (58, 59, 100, 200, 400, 2000)]
+    found = [power_not_worse(split, Layout(scenarios, 3, 3), 0.05) for scenarios in (1, 30, 100, 200, 400, 2000)]
     assert found == sorted(found)
     assert found[0] == 0.0
+    assert 0 < found[1] < 0.2, "an arm that is lucky passes"
     assert found[-1] > 0.95
 
 
+@pytest.mark.parametrize("scenarios", [47, 100, 250])
 @pytest.mark.parametrize("split", [USUAL_SPLIT, Split(0.005, 0.05, 0.05, 0.93)])
-def test_of_many_scenarios_the_chance_is_that_of_the_simulation(split: Split) -> None:
-    layout = Layout(250, 3, 3)
+def test_the_chance_that_is_promised_is_that_of_other_experiments(split: Split, scenarios: int) -> None:
+    layout = Layout(scenarios, 3, 3)
     seen = not_worse(rate_differences(split, layout, 0.0, 1000, seed=3), 0.05).mean()
     assert power_not_worse(split, layout, 0.05) == pytest.approx(seen, abs=0.05)

@@ -154,3 +154,12 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, file: str, more: tuple[str,
 
 def test_a_mapping_that_is_none_is_wrong_use(tmp_path: Path) -> None:
     assert asked("import", str(tmp_path), "--map", "task").exit_code == 2
+
+
+def test_what_a_source_does_not_tell_is_not_invented(tmp_path: Path) -> None:
+    """Neither a reason for a failure, nor a folder of a trial."""
+    report = imported(csv_file(tmp_path / "their.csv", rows(8, passed="0") + "s90,arm0,1,1,1,1,1\n"))
+    assert {one.kind for one in report.failures} == {"its source does not say why"}
+    text = (tmp_path / "runs/run/report.md").read_text()
+    assert "its source does not say why" in text
+    assert "](s0" not in text
