@@ -1,6 +1,6 @@
 """aggregate: rows become the report. Nothing is printed that was not computed here from the rows."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -48,8 +48,7 @@ def aggregate(
     controls, tally = list(probes), Tally()
     mine = _counted(plan, rows, tally)
     analysis = analyse(mine) if analyse else None
-    for _ in mine:
-        pass  # what no analysis read
+    deque(mine, maxlen=0)  # what no analysis read
     expected = Counter(cell.arm for cell in plan.cells)
     arms = tuple(_summary(arm, expected[arm], tally, by_scenario=analysis is not None) for arm in sorted(expected))
     reasons = withheld(arms, plan.pairs)
