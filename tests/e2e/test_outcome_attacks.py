@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.command import scylla
+from tests.support.engine import found_by
 from tests.support.hello import diligent
 from tests.support.provider import Body, Say, Script, serve, tool_results
 
@@ -54,6 +55,7 @@ ATTACKS: dict[str, tuple[str, set[str]]] = {
     "a killed relay": (RELAY, {"agent_error", "completed"}),
 }  # fmt: skip
 IN = {
+    "docker": [name for name in ATTACKS if name != "a killed relay"],
     "bubblewrap": ["a forged 529", "a forged 401", "a dead base URL", "a killed relay"],
     "host": [name for name in ATTACKS if name != "a killed relay"],
 }
@@ -93,12 +95,13 @@ def name_of(cell: Path) -> str:
     return str(step["text"]).removeprefix("attack: ")
 
 
-@pytest.mark.parametrize("sandbox", ["bubblewrap", "host"])
+@pytest.mark.usefixtures("running_engine")
+@pytest.mark.parametrize("sandbox", ["docker", "bubblewrap", "host"])
 def test_no_attack_on_its_outcome_excuses_a_trial(tmp_path: Path, sandbox: str) -> None:
     names = IN[sandbox]
     (tmp_path / "probe.yaml").write_text(EXPERIMENT.replace("SANDBOX", sandbox).replace("REPETITIONS", str(len(names))))
     with serve(attacking(names)) as provider:
-        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-1122334455"}
+        env = {**found_by(), "ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-1122334455"}
         said = scylla("evaluate", "probe.yaml", "--yes", "--json", "--jobs", "4", cwd=tmp_path, env=env)
     lines = (tmp_path / "runs/probe/results.jsonl").read_text().splitlines()
     rows: dict[str, dict[str, Any]] = {}
