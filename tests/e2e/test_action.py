@@ -14,6 +14,7 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - uses: actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1
+        with: {{persist-credentials: false}}
       - id: scylla
         uses: {TOOLKIT}@{REF}
         with: {{experiment: greet}}
