@@ -8,6 +8,7 @@ from typing import Any, Final
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.columns import Columns, Rule, match
 from scylla_gha.interop.fields import value_of
+from scylla_gha.interop.preparing import Preparation, prepare
 from scylla_gha.interop.sources import Source, Table, Value
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.imported import Format, Imported
@@ -39,6 +40,7 @@ class Given:
     rule: Rule | None = None
     rule_text: str | None = None
     baseline: str | None = None
+    preparation: Preparation = field(default_factory=Preparation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ def load_rows(table: Table, given: Given) -> Loaded:
     Raises:
         ConfigError: a value is not what its field takes, a row is there twice, or the baseline is no arm.
     """
-    columns = match(table, given.columns, given.rule, given.file)
+    table, asked = prepare(table, given.columns, given.preparation, given.file)
+    columns = match(table, asked, given.rule, given.file)
     rows = [_typed(row, columns) for row in table.rows]
     rows = list(_numbered(rows))
     _refuse_twins(rows)

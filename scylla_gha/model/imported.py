@@ -13,6 +13,8 @@ class ColumnMap(Record):
     """How foreign rows are to be read (`--map-file`)."""
 
     columns: Annotated[dict[Text, str], Field(description="our field: their column; an empty one is not mapped")] = {}
+    constants: Annotated[dict[Text, Text], Field(description="our field: its value in all rows")] = {}
+    units: Annotated[dict[Text, Text], Field(description="their column or our field: ms, cent, percent, ...")] = {}
     passed_if: Annotated[Text | None, Field(description="a field, a comparison and a number, as score>=0.6")] = None
     baseline: Annotated[Text | None, Field(description="the arm that the others are compared with")] = None
 
