@@ -14,6 +14,7 @@ from scylla_gha.analysis.groups import grouped
 from scylla_gha.analysis.judging import agreement
 from scylla_gha.analysis.metrics import arm_measures
 from scylla_gha.analysis.odd import odd_trials
+from scylla_gha.analysis.omnibus import omnibus, unpaired
 from scylla_gha.analysis.pass_costs import pass_costs
 from scylla_gha.analysis.selection import best_subtests
 from scylla_gha.analysis.slices import slices
@@ -59,6 +60,8 @@ def analyse(frame: Frame, question: Question) -> Analysis:
         tools=tuple(_tools(frame)),
         odd=odd_trials(frame),
         shrunk=_shrunk(frame),
+        omnibus=tuple(omnibus(frame)),
+        unpaired=tuple(unpaired(frame, pairs, how)),
         warnings=(*_warnings(frame), *_many_models(question)),
     )
 

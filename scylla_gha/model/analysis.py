@@ -173,6 +173,48 @@ class Shrunk(Record):
     high: float
 
 
+class Omnibus(Record):
+    """Friedman's test over all arms on the scenarios that they share; `w` is Kendall's, 0 to 1."""
+
+    metric: str
+    arms: int
+    scenarios: int
+    statistic: float
+    p: float
+    w: float
+
+
+class UnpairedArm(Record):
+    """Trials of an arm that cannot be paired; limits of the mean by BCa bootstrap over trials."""
+
+    arm: str
+    n: int
+    mean: float
+    median: float
+    low: float | None
+    high: float | None
+
+
+class UnpairedPair(Record):
+    """Two arms by ranks of their trials: Mann-Whitney, two-sided, adjusted after Holm over all pairs."""
+
+    arm: str
+    baseline: str
+    p: float | None
+    p_adjusted: float | None
+    cliffs_delta: float | None
+
+
+class Unpaired(Record):
+    """Arms that share no scenario: Kruskal-Wallis over all, and each two. Trials are taken as independent."""
+
+    metric: str
+    h: float | None
+    p: float | None
+    arms: tuple[UnpairedArm, ...]
+    pairs: tuple[UnpairedPair, ...]
+
+
 class Analysis(Record):
     """All that is computed from the rows by the `report` extra."""
 
@@ -186,4 +228,6 @@ class Analysis(Record):
     tools: tuple[ToolUse, ...] = ()
     odd: tuple[Odd, ...] = ()
     shrunk: tuple[Shrunk, ...] = ()
+    omnibus: tuple[Omnibus, ...] = ()
+    unpaired: tuple[Unpaired, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from scylla_gha.model.analysis import Analysis, Contrast, Measure
 from scylla_gha.render.grid import fold, more, table
 from scylla_gha.render.metrics import change, change_limits, limits, ratio, title, unit, value
 from scylla_gha.render.page import MOST_COLUMNS, Page
+from scylla_gha.render.report_unpaired import unpaired
 from scylla_gha.render.text import UNDEFINED, number, percent
 from scylla_gha.stats.shown import shown_p
 
@@ -43,6 +44,8 @@ def statistics(page: Page) -> Iterator[str]:
 
 def _folds(page: Page, analysis: Analysis, found: list[Contrast]) -> Iterator[str]:
     yield from fold("Comparisons: intervals, p and what they are adjusted for", _tests(page, found))
+    yield from fold("Any difference among all arms (Friedman)", _omnibus(analysis))
+    yield from fold("Arms that share no scenario: ranks of trials", unpaired(page, analysis))
     yield from fold("Effect sizes, and p on these scenarios only", _effects(page, found))
     yield from fold("Estimates: method, and whom they speak of", _estimates(page))
     yield from fold("Pass rates drawn towards each other", _shrunk(page, analysis))
@@ -77,6 +80,16 @@ def _smallest(one: Contrast) -> str:
     if one.scale == "ratio":
         return f"x{ratio(one.smallest_effect)}"
     return f"{unit(one.metric).step(one.smallest_effect).lstrip('+')}{unit(one.metric).step_unit}"
+
+
+def _omnibus(analysis: Analysis) -> Iterator[str]:
+    """On the scenarios that all arms share."""
+    if analysis.omnibus:
+        yield "By ranks of the arms within each scenario. W is Kendall's: 1 where all scenarios rank the arms alike."
+        yield from table(("metric", "arms", "scenarios", "chi-squared", "p", "W"), (
+            (title(one.metric), str(one.arms), str(one.scenarios), number(one.statistic), _p(one.p), number(one.w))
+            for one in analysis.omnibus
+        ))  # fmt: skip
 
 
 def _effects(page: Page, every: list[Contrast]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 from scylla_gha.cli.main import cli
 from scylla_gha.errors import ConfigError
@@ -121,3 +122,43 @@ def test_the_worked_example_of_the_docs(tmp_path: Path, monkeypatch: pytest.Monk
     assert report.analysis is not None
     assert report.analysis.agreement is not None
     assert report.analysis.agreement.judges == ("ann", "bob", "eve")
+
+
+def test_arms_that_share_no_scenario_are_compared_by_ranks_as_the_ancestors_did(tmp_path: Path) -> None:
+    """T0 to T2 on tasks of their own: the tables of an unpaired study, by the command line alone."""
+    scores = {"T0": [0.2, 0.4, 0.3, 0.5, 0.1], "T1": [0.6, 0.5, 0.7, 0.4, 0.9], "T2": [0.8, 0.9, 1.0, 0.7, 0.6]}
+    lines = [f"{arm}-{at},{arm},{score},{int(score >= 0.6)}"
+             for arm, mine in scores.items() for at, score in enumerate(mine)]  # fmt: skip
+    place = csv_file(tmp_path / "x.csv", "scenario,arm,score,passed\n" + "\n".join(lines) + "\n")
+    imported(place)
+    report = read_record(RunFolder(tmp_path / "runs/run").report("json"), Report)
+    assert report is not None
+    assert report.analysis is not None
+    assert {one.verdict for one in report.analysis.rulings} == {"not_enough_data"}
+    found = {one.metric: one for one in report.analysis.unpaired}["score"]
+    expected = stats.kruskal(*scores.values())
+    assert (found.h, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+    pair = found.pairs[0]
+    assert (pair.arm, pair.baseline) == ("T1", "T0")
+    assert pair.p == pytest.approx(stats.mannwhitneyu(scores["T1"], scores["T0"], method="asymptotic").pvalue)
+    assert pair.cliffs_delta == pytest.approx((22 - 1) / 25)
+    assert found.arms[0].low is not None
+    assert found.arms[0].low < 0.3 < (found.arms[0].high or 0)
+    text = (tmp_path / "runs/run/report.md").read_text()
+    assert "Kruskal-Wallis H" in text
+    assert "T1 against T0" in text
+
+
+def test_three_arms_on_the_same_scenarios_get_friedmans_test(tmp_path: Path) -> None:
+    table = {"a": [0.1, 0.3, 0.2, 0.5], "b": [0.4, 0.3, 0.6, 0.7], "c": [0.9, 0.8, 0.6, 1.0]}
+    lines = [f"s{at},{arm},{score},1" for arm, mine in table.items() for at, score in enumerate(mine)]
+    place = csv_file(tmp_path / "x.csv", "scenario,arm,score,passed\n" + "\n".join(lines) + "\n")
+    imported(place)
+    report = read_record(RunFolder(tmp_path / "runs/run").report("json"), Report)
+    assert report is not None
+    assert report.analysis is not None
+    (found,) = [one for one in report.analysis.omnibus if one.metric == "score"]
+    expected = stats.friedmanchisquare(*table.values())
+    assert (found.statistic, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+    assert report.analysis.unpaired == ()
+    assert "Friedman" in (tmp_path / "runs/run/report.md").read_text()
