@@ -9,6 +9,7 @@ from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
 from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
+from scylla_gha.model.variant import Treatment, Variant
 from scylla_gha.proc import Cancel
 from scylla_gha.run import Runner
 from scylla_gha.sandboxes.base import Place
@@ -60,6 +61,7 @@ class ShellAgent:
 
 def make_runner(agent: Any, **given: Any) -> Runner:
     """The agent on the host, without a gateway."""
-    fields = {"arm": make_model_arm(), "program": "", "gateway": None, "place": Place(HostSandbox()),
+    variant = Variant(id="T0/00-empty", treatment=Treatment(models=("dear", "new", "stubborn", "dearer")))
+    fields = {"arm": make_model_arm(variant=variant), "program": "", "gateway": None, "place": Place(HostSandbox()),
               "limits": Limits(), "cancel": Cancel()}  # fmt: skip
     return Runner(agent=agent, **{**fields, **given})
