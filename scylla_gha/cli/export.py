@@ -17,7 +17,6 @@ from scylla_gha.interop.profile_rows import profile_rows
 from scylla_gha.interop.rows_table import table
 from scylla_gha.interop.tables import write_csv, write_parquet
 from scylla_gha.model.plan import Plan, Unstarted
-from scylla_gha.model.record import digest, slug
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
 from scylla_gha.store import RunFolder, atomic, read_lines, read_record, write_bytes
@@ -51,10 +50,7 @@ def _junit(given: Given, target: Path) -> None:
 
 def _inspect(given: Given, target: Path) -> None:
     for log in inspect_logs(given.plan, given.rows, _when(given)):
-        arm = log.name.removesuffix(".json")
-        # Names of other tools may hold a slash, or differ by what no file's name can tell.
-        name = arm if slug(arm) == arm else f"{slug(arm)}-{digest(arm)[:8]}"
-        write_bytes(target / f"{name}.json", log.content)
+        write_bytes(target / log.name, log.content)
 
 
 def _when(given: Given) -> datetime.datetime:

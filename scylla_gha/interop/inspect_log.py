@@ -13,7 +13,7 @@ from typing import Final
 from scylla_gha.interop.characters import json_bytes
 from scylla_gha.interop.planned import ArmRows, by_arm
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.record import digest
+from scylla_gha.model.record import digest, slug
 from scylla_gha.model.result import Result
 
 _VERSION: Final = 2
@@ -53,8 +53,19 @@ def inspect_logs(
     logs = []
     for arm in by_arm(plan, results):
         content = json_bytes(_log(plan, arm, created.isoformat(), prompts or {}), indent=1) + b"\n"
-        logs.append(InspectLog(f"{arm.arm.id}.json", content))
+        logs.append(InspectLog(_file_name(plan, arm, created), content))
     return tuple(logs)
+
+
+def _file_name(plan: Plan, arm: ArmRows, created: datetime.datetime) -> str:
+    """As Inspect names its logs, which lists no other: time, task and id, joined by underscores."""
+    time = created.isoformat(timespec="seconds").replace(":", "-")
+    task = f"{slug(plan.experiment.id)}-{slug(arm.arm.id) or 'arm'}"
+    return f"{time}_{task}_{_task_id(plan, arm)}.json"
+
+
+def _task_id(plan: Plan, arm: ArmRows) -> str:
+    return digest([plan.experiment.id, arm.arm.id])[:22]
 
 
 def _log(plan: Plan, arm: ArmRows, created: str, prompts: Mapping[str, str]) -> Json:
@@ -76,7 +87,7 @@ def _spec(plan: Plan, arm: ArmRows, created: str) -> Json:
     return {
         "eval_id": digest([*of_run, arm.arm.id])[:22],
         "run_id": digest(of_run)[:22],
-        "task_id": digest([plan.experiment.id, arm.arm.id])[:22],
+        "task_id": _task_id(plan, arm),
         "created": created,
         "task": plan.experiment.id,
         "task_attribs": {},

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -37,13 +38,14 @@ def exported(folder: RunFolder, *more: str) -> str:
         ("csv", "results.csv", "001-one--oracle--r01"),
         ("junit", "junit.xml", '<testcase classname="oracle"'),
         ("profile", "profile-rows.jsonl", '"scenarioId": "001-one"'),
-        ("inspect", "inspect/oracle.json", '"task": "demo"'),
+        ("inspect", "inspect/*_demo-oracle_*.json", '"task": "demo"'),
         ("atif", "atif/001-one--oracle--r01.json", '"ATIF-v1.8"'),
     ],
 )
 def test_each_format_is_written_into_the_runs_folder(folder: RunFolder, form: str, name: str, holds: str) -> None:
     said = exported(folder, form)
-    assert holds in (folder.root / name).read_text()
+    (place,) = folder.root.glob(name)
+    assert holds in place.read_text()
     assert str(folder.root / name.split("/", 1)[0]) in said
 
 
@@ -64,6 +66,17 @@ def test_an_arm_with_a_slash_in_its_name_stays_in_the_folder(folder: RunFolder, 
     exported(folder, "inspect", "-o", str(tmp_path / "out"))
     (place,) = (tmp_path / "out").iterdir()
     assert json.loads(place.read_text())["eval"]["metadata"]["arm"] == "../x/y"
+
+
+def test_inspect_logs_have_the_names_that_inspect_lists(folder: RunFolder) -> None:
+    """Time, task and id: `inspect log list` and `inspect view bundle` pass over any other name."""
+    exported(folder, "inspect")
+    names = sorted(place.name for place in (folder.root / "inspect").iterdir())
+    assert len(names) == 2
+    for name in names:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[+-]\d\d-\d\d_[a-z0-9-]+_[0-9a-zA-Z]{22}\.json", name)
+        told = json.loads((folder.root / "inspect" / name).read_text())["eval"]
+        assert name.rsplit("_", 1)[1] == f"{told['task_id']}.json"
 
 
 def test_a_file_is_not_written_over_a_folder(folder: RunFolder, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from scylla_gha.interop.inspect_log import inspect_logs
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.record import slug
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from tests.support.golden import golden
@@ -35,7 +36,7 @@ def log_of(plan: Plan = PLAN, results: list[Result] | None = None, **given: Any)
 
 def test_it_reads_as_it_always_did() -> None:
     (log,) = inspect_logs(PLAN, rows(), WHEN, {"001-one": "Say <hello>\n"})
-    assert log.name == f"{ARM.id}.json"
+    assert log.name == f"2026-01-02T03-04-05+00-00_demo-{slug(ARM.id)}_{log_of()['eval']['task_id']}.json"
     assert log.content.decode() == golden("inspect-log.json", log.content.decode())
 
 
@@ -117,7 +118,7 @@ def test_ids_tell_arms_and_epochs_apart_and_stay_the_same() -> None:
     evals = [json.loads(log.content)["eval"] for log in logs]
     assert evals[0]["run_id"] == evals[1]["run_id"]
     assert evals[0]["eval_id"] != evals[1]["eval_id"]
-    assert [log.name for log in logs] == ["oracle.json", "nop.json"]
+    assert [log.name.split("_")[1] for log in logs] == ["demo-oracle", "demo-nop"]
 
 
 def test_a_time_without_a_zone_is_refused() -> None:
