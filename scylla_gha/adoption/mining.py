@@ -4,6 +4,7 @@ The start is the commit's parent, its tests are the hidden check, the rest of it
 """
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -36,7 +37,10 @@ _FIXTURE_BYTES: Final = 5_000_000
 _MOST_KEPT: Final = 20  # files with tests that guard; whole suites may take an hour
 _WRONG: Final = 4  # that are tried; two have to fail
 _ID_CHARS: Final = 40
+_TITLE_CHARS: Final = 100
 _DULL: Final = re.compile(r"(revert|merge|wip|bump|release|fixup|squash)\b", re.IGNORECASE)
+# Types of conventionalcommits.org; any other word before a colon is the subject's own
+_TYPE: Final = re.compile(r"(feat|fix|docs|style|refactor|perf|test|tests|build|ci|chore)!?:\s+")
 _TRAILER: Final = re.compile(r"^([A-Z][A-Za-z]+(-[A-Za-z]+)+: .*|\(?cherry picked from .*|(close[sd]?|fix(e[sd])?|"
                              r"resolve[sd]?) #[0-9]+\.?)$", re.IGNORECASE)  # fmt: skip
 _KINDS: Final[tuple[tuple[str, WorkflowCategory], ...]] = (
@@ -115,7 +119,7 @@ def task_of(checkout: Checkout, candidate: Candidate, name: str, pins: Mapping[s
     subject, prompt = _words(commit.message)
     return Task(
         id=f"101-{_short(slug(subject))}",
-        title=subject[:100],
+        title=shortened(subject, _TITLE_CHARS),
         origin=f"commit {commit.sha[:12]} of this repository, which changed {language.name} code and its tests",
         category=next((kind for word, kind in _KINDS if re.match(word, commit.message, re.IGNORECASE)), "new_features"),
         prompt=prompt,
@@ -135,12 +139,17 @@ def _short(name: str) -> str:
     return re.sub(r"[._-]+", "-", cut or name[:_ID_CHARS]).strip("-") or "change"
 
 
+def shortened(text: str, most: int) -> str:
+    """The beginning of a line, cut between words; a cut is shown."""
+    return textwrap.shorten(text, most, placeholder=" ...") if " " in text else text[:most]
+
+
 def _words(message: str) -> tuple[str, str]:
     """The title and the prompt that a commit's message makes, without what only machines read."""
-    lines = [line for line in message.splitlines() if not _TRAILER.match(line.strip())]
-    subject = re.sub(r"\s*\(?#[0-9]+\)?$", "", lines[0] if lines else "").strip() or "A change of this repository"
-    body = "\n".join(lines[1:]).strip()
-    title = re.sub(r"^(\w+)(\([^)]*\))?!?:\s+", "", subject) or subject
+    first, _, rest = message.partition("\n")
+    body = "\n".join(line for line in rest.splitlines() if not _TRAILER.match(line.strip())).strip()
+    subject = re.sub(r"\s*\(?#[0-9]+\)?$", "", first).strip() or "A change of this repository"
+    title = _TYPE.sub("", re.sub(r"^\w+\(([^)]+)\)!?:", r"\1:", subject), count=1)
     title = title[0].upper() + title[1:]
     return title, f"{title}\n{f'{chr(10)}{body}{chr(10)}' if body else ''}"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from scylla_gha.adoption.example import example
 from scylla_gha.adoption.languages import PYTHON
-from scylla_gha.adoption.mining import Candidate, candidates, task_of
+from scylla_gha.adoption.mining import Candidate, candidates, shortened, task_of
 from scylla_gha.adoption.pins import pinned, requirements
 from scylla_gha.adoption.repository import Checkout, contents
 from scylla_gha.adoption.task import Task
@@ -50,7 +50,7 @@ def find_task(checkout: Checkout, name: str, trying: Trying, *, look: bool) -> T
         if time.monotonic() - begun > trying.seconds:
             trying.say(f"no more commits are tried: that took more than {trying.seconds:.0f} s")
             break
-        subject = candidate.commit.message.partition("\n")[0][:60]
+        subject = shortened(candidate.commit.message.partition("\n")[0], 60)
         trying.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
         found = _held(checkout, candidate, name, trying)
         if found is not None:

@@ -1,9 +1,14 @@
 """The agents that prove a scenario: `oracle` applies the reference solution, `nop` does nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents.base import Command, Ended, Reading, Task, read_plain
+
+_MAKE: Final = ("git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
+                "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch")  # fmt: skip
+_GITS: Final = (1, 128)  # exit codes of `git apply` for a patch that does not fit, or that is none
 
 
 class BuiltIn:
@@ -37,3 +42,9 @@ class Oracle(BuiltIn):
     def command(self, task: Task, program: str) -> Command:  # noqa: ARG002 the Protocol's signature
         """Apply the patch with git."""
         return Command(("git", "apply", "--binary", "--whitespace=nowarn", str(task.patch)))
+
+    def read(self, ended: Ended) -> Reading:
+        """Where git cannot apply the patch, the reason says how one is made."""
+        reading = super().read(ended)
+        is_gits = ended.finished.code in _GITS and not ended.finished.timed_out
+        return replace(reading, reason=f"{reading.reason}; {_MAKE}") if is_gits else reading

@@ -10,6 +10,7 @@ from scylla_gha.cli.credentials import BEARERS, KEY, environment, has_access
 from scylla_gha.cli.journey import Journey
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.route import Route
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import Gateway
 from scylla_gha.gateway.federation import Federation
@@ -49,6 +50,7 @@ def reach(journey: Journey, tape: Tape) -> Iterator[None]:
         return
     with Gateway.start(_settings(journey, tape, secrets)) as running:
         journey.gateway = running
+        journey.route = None if tape.replay else Route.of(environment())
         journey.allowance = Allowance(experiment, running)
         yield
 

@@ -26,8 +26,8 @@ from scylla_gha.shelves import Shelves
 @click.option("--minutes", type=click.FloatRange(0), help="After which no cell is started; else as it was planned.")
 @actions.done
 @options.head
-@options.yes
-@options.exposed
+@options.yes("paid requests")
+@options.exposed("agents work")
 def command(
     experiment: str,
     number: int,

@@ -21,7 +21,7 @@ from scylla_gha.model.intake import Intake
               help="Attempt of this workflow run that made the plan (default 1); artifacts of earlier attempts are "
                    "passed over, since the plan took their rows over.")  # fmt: skip
 @click.option("--attempt", type=click.IntRange(1), envvar="GITHUB_RUN_ATTEMPT", show_envvar=True,
-              help="Of this workflow run: no artifact can be of a later one.")  # fmt: skip
+              help="Attempt of this workflow run, else any: no artifact can be of a later one.")  # fmt: skip
 def command(experiment: str, runs: Path, source: Path | None, *, prefix: str, since: int, attempt: int | None) -> None:
     """Write results.jsonl of EXPERIMENT: one flat row per trial.
 

@@ -90,7 +90,8 @@ def perform(duty: Duty, taken: Mapping[str, Result], terms: Terms) -> Left:
             _work(duty, journey, terms)
         finally:
             missing = duty.gathering.write(journey.unstarted)
-    return Left(missing, journey.is_budget_spent, journey.full or next(iter(journey.stopped.values()), None))
+    fault = journey.full or journey.halted or next(iter(journey.stopped.values()), None)
+    return Left(missing, journey.is_budget_spent, fault)
 
 
 def _open(duty: Duty, taken: Mapping[str, Result], terms: Terms) -> Journey:

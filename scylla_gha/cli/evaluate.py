@@ -16,10 +16,11 @@ from scylla_gha.cli.gate import hold_gate
 from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.occupancy import occupy
-from scylla_gha.cli.planning import find_agents, make_plan, tell
+from scylla_gha.cli.planning import check_names, find_agents, make_plan, require_git, tell
 from scylla_gha.cli.progress import Progress
 from scylla_gha.cli.sources import Sources
 from scylla_gha.cli.travel import travel
+from scylla_gha.counting import counted
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, Unstarted
@@ -36,14 +37,14 @@ from scylla_gha.store import RunFolder, read_record, write_record
 @options.experiment
 @options.selection
 @options.runs
-@options.jobs
+@options.jobs("Trials")
 @options.fresh
-@options.yes
+@options.yes("paid requests, nor before --fresh runs trials again")
 @options.as_json
 @options.record
 @options.replay
 @options.keep
-@options.exposed
+@options.exposed("agents work")
 @click.option("--dry-run", is_flag=True, help="Plan and estimate only; nothing is started or written.")
 def command(
     experiment: str,
@@ -122,8 +123,8 @@ def _end(journey: Journey, made: Report, choice: Choice) -> None:
         lack = f"{missing} of {len(mine)} cells have no judged trial"
         refused = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in journey.stopped.items())
         end_for_budget(journey, lack)
-        raise IncompleteError(f"{lack}: {journey.full or refused or 'the report lists them, with reasons'}; "
-                              "run the same command again to fill them")  # fmt: skip
+        why = journey.full or journey.halted or refused or "the report lists them, with reasons"
+        raise IncompleteError(f"{lack}: {why}; {kept(journey)}; the same command fills the rest")
     if not choice.only:
         hold_gate(journey.plan.experiment, made)
 
@@ -135,8 +136,15 @@ def end_for_budget(journey: Journey, lack: str) -> None:
         BudgetError: a budget kept a cell from being started, or cut one.
     """
     if journey.is_budget_spent:
-        raise BudgetError(f"{lack}: a budget is spent, and the report lists what was not done; "
+        raise BudgetError(f"{lack}: a budget is spent, and the report lists what was not done; {kept(journey)}; "
                           "raise it in the experiment, and run the same command again to go on")  # fmt: skip
+
+
+def kept(journey: Journey) -> str:
+    """What is stored of the planned cells, and where, so that nobody fears for what was paid."""
+    folder, plan = journey.folder, journey.plan
+    stored = sum(1 for cell in plan.cells if stored_trial(cell, folder.cell(cell.id), plan.not_before))
+    return f"{stored} of {counted(len(plan.cells), 'trial')} are kept in {folder.root}"
 
 
 def _dry_run(experiment: str, choice: Choice, folder: RunFolder, jobs: int) -> None:
@@ -162,8 +170,10 @@ def open_journey(
     reap()
     temporary.reap()
     library = options.library()
+    require_git()
+    named = check_names(experiment, library, choice)
+    require_access(named, library.experiment(experiment).judges, tape)
     agents = find_agents(library.experiment(experiment), install=True)
-    require_access(agents, library.experiment(experiment).judges, tape)
     made = make_plan(experiment, library, agents, choice, folder)
     if tape.replay:
         made = made.model_copy(update={"replayed": True, "estimate": made.estimate.unpaid})

@@ -10,6 +10,7 @@ import click
 from scylla_gha.agents import AGENTS
 from scylla_gha.cli import options
 from scylla_gha.cli.boxing import Boxes
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.images import layers, parcel, store
 from scylla_gha.images.archive import Layer
@@ -83,7 +84,7 @@ def show(*, as_json: bool) -> None:
 
 
 @command.command()
-@options.yes
+@options.yes("images are removed")
 def prune(*, yes: bool) -> None:
     """Remove the toolkit's images that no container uses, its cached layers, and what killed runs left behind."""
     with contextlib.closing(engine.connect()) as api:
@@ -91,7 +92,11 @@ def prune(*, yes: bool) -> None:
             raise RefusedError("not confirmed; nothing was removed; --yes removes without asking")
         reaped = engine.reap(api)
         images, layers = store.prune(api, cache_root())
-    click.echo(f"removed {images} images, {layers} cached layers, {len(reaped)} leftovers of killed runs", err=True)
+    click.echo(
+        f"removed {counted(images, 'image')}, {counted(layers, 'cached layer')}, "
+        f"{counted(len(reaped), 'leftover')} of killed runs",
+        err=True,
+    )
 
 
 @command.command()

@@ -6,16 +6,19 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from scylla_gha.cli.allowance import Allowance
 from scylla_gha.cli.boxing import Boxes
 from scylla_gha.cli.docket import Docket
 from scylla_gha.cli.kept import Keep
 from scylla_gha.cli.planning import Installed
+from scylla_gha.cli.route import Route
 from scylla_gha.cli.sources import Sources
 from scylla_gha.config.library import Library, ScenarioFolder
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.client import Gateway
+from scylla_gha.gateway.journal import account
 from scylla_gha.judge import Bench
 from scylla_gha.judges.court import Court, court, court_digest
 from scylla_gha.model.judgment import judgment_key
@@ -48,6 +51,9 @@ class Journey:
     stopped: dict[str, str] = field(default_factory=dict)  # arms of which no further cell is started, and why
     unstarted: dict[str, str] = field(default_factory=dict)  # cells, and why
     full: str | None = None  # which disk has too little room for a further cell
+    route: Route | None = None  # how the provider is reached; None: nobody is asked
+    is_answered: bool = False  # by the provider, in this run
+    halted: str | None = None  # why no further cell is started: none could reach a model
     _grounds: dict[str, Ground | Exception] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -82,6 +88,15 @@ class Journey:
     def boxes(self) -> Boxes:
         """Where agents and checks run."""
         return Boxes(self.plan.sandbox, self.library, self.plan.experiment.limits)
+
+    def heed(self, journal: Path) -> None:
+        """Halt the run where a journal proves that no request can do better; an answer shows that the way is right."""
+        if self.route is None or self.is_answered or self.halted:
+            return
+        evidence = account(journal).evidence
+        self.is_answered = evidence.answers > 0
+        if not self.is_answered and evidence.fault:
+            self.halted = self.route.dead_end(evidence.fault)
 
     def bench(self, scenario: str) -> Bench:
         """Where the checks of a scenario run, and who judges.

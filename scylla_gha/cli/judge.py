@@ -39,16 +39,17 @@ _Trials = Sequence[tuple[Cell, Trial]]
               help="A folder with another system_prompt.md and user_template.md.")  # fmt: skip
 @click.option("--rubric", type=click.Path(path_type=Path, exists=True),
               help="Another rubric of the one scenario, or a folder with a <scenario>.yaml for each.")  # fmt: skip
-@click.option("--repeat", type=click.IntRange(2, 100), help="Ask each judge so often about the same trial.")
+@click.option("--repeat", type=click.IntRange(2, 100), show_default="once",
+              help="Times to ask each judge about the same trial.")  # fmt: skip
 @click.option("--controls/--no-controls", default=True, show_default=True,
               help="Judge a right and a wrong answer of each scenario as well.")  # fmt: skip
 @options.runs
-@options.jobs
-@options.yes
+@options.jobs("Judgments")
+@options.yes("paid requests")
 @options.as_json
 @options.record
 @options.replay
-@options.exposed
+@options.exposed("checks run")
 def command(
     experiment: str,
     only: tuple[str, ...],

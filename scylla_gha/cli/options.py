@@ -17,26 +17,39 @@ from scylla_gha.model.plan import Plan
 from scylla_gha.plan import Choice
 from scylla_gha.store import RunFolder, read_record
 
+_Option = Callable[[Callable[..., None]], Callable[..., None]]
 experiment = click.argument("experiment", default="quickstart")
 runs = click.option("--runs", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
                     help="The folder of all runs.")  # fmt: skip
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
-jobs = click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1, show_default="number of cores",
-                    help="Trials at once.")  # fmt: skip
-yes = click.option("--yes", is_flag=True, help="Do not ask, neither before paid requests nor for --fresh.")
 record = click.option("--record", type=click.Path(path_type=Path, file_okay=False),
                       help="A folder to record all model traffic into.")  # fmt: skip
 replay = click.option("--replay", is_flag=True, help="Answer from the experiment's recording; no key, nothing is paid.")
-exposed = click.option("--allow-exposed-keys", is_flag=True,
-                       help="Let agents work where they could read the provider's key.")  # fmt: skip
 keep = click.option("--keep-workspaces", "keep", type=click.Choice(["none", "failed", "all"]), default="none",
                     show_default=True, help="Copies of what agents left, beside their records.")  # fmt: skip
 author = click.option("--author", metavar="LOGIN", envvar="SCYLLA_COMMENT_AUTHOR", show_envvar=True,
                       help="Who writes by this token; else GitHub is asked, or it is Actions' own bot.")  # fmt: skip
 head = click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
                     help="A checkout of a change: the variants that it changes, against those here.")  # fmt: skip
-MARGIN = float(Experiment.model_fields["margin"].default)  # where no plan says which
 fresh = click.option("--fresh", is_flag=True, help="Run again what is stored; says what that is, and asks.")
+MARGIN = float(Experiment.model_fields["margin"].default)  # where no plan says which
+
+
+def jobs(what: str) -> _Option:
+    """How many of them are worked on at once."""
+    return click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1,
+                        show_default="number of cores", help=f"{what} at once.")  # fmt: skip
+
+
+def yes(what: str) -> _Option:
+    """Consent, given beforehand, to what would be asked about."""
+    return click.option("--yes", is_flag=True, help=f"Do not ask before {what}.")
+
+
+def exposed(who: str) -> _Option:
+    """Consent to run strangers' code where a key could be read."""
+    return click.option("--allow-exposed-keys", is_flag=True,
+                        help=f"Let {who} where they could read the provider's key.")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,8 @@ def selection(command: Callable[..., None]) -> Callable[..., None]:
 
     for option in (
         click.option("--only", multiple=True, metavar="GLOB", help="Cells whose id matches, e.g. '001-*--r01'."),
-        click.option("--repetitions", type=click.IntRange(1, 9999), help="Instead of the experiment's number."),
+        click.option("--repetitions", type=click.IntRange(1, 9999), show_default="the experiment's",
+                     help="Repetitions of each scenario by each arm."),
         head,
         click.option("--epoch", default="", help="A name that makes all trials new ones, e.g. a date."),
     ):  # fmt: skip
@@ -121,5 +135,6 @@ def stored_plan(folder: RunFolder) -> Plan:
     """
     found = read_record(folder.plan, Plan)
     if found is None:
-        raise ConfigError(f"{folder.plan}: there is no plan; run `scylla-gha plan {folder.root.name}` first")
+        raise ConfigError(f"{folder.plan}: there is no plan; run `scylla-gha evaluate {folder.root.name}` first, or "
+                          "`plan`, where it is to be run step by step")  # fmt: skip
     return found

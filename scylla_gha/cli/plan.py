@@ -25,7 +25,7 @@ from scylla_gha.store import write_lines, write_record
 @options.experiment
 @options.selection
 @options.runs
-@options.jobs
+@options.jobs("Trials, in the estimate of minutes,")
 @options.as_json
 @click.option("--dry-run", is_flag=True, help="Write no plan, and start no agent to ask for its version.")
 @click.option("--budget-usd", type=click.FloatRange(0, min_open=True), help="Instead of the experiment's.")

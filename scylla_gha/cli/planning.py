@@ -2,9 +2,10 @@
 
 import datetime
 import itertools
+import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from scylla_gha.cli.foresight import foresight
 from scylla_gha.cli.models import model_notes
 from scylla_gha.config.library import Library
 from scylla_gha.config.load import did_you_mean
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.estimate import Spent
 from scylla_gha.model.experiment import Experiment, SandboxName
@@ -81,6 +83,30 @@ def find_agent(named: str, *, install: bool) -> Installed:
     if pinned not in {None, version}:
         raise ToolError(f"agents: {named}: the version here is {version}; correct the pin, or remove it")
     return Installed(agent, program, version)
+
+
+def require_git() -> None:
+    """Look for git, by which every start state and every diff is made.
+
+    Raises:
+        ToolError: it is not there.
+    """
+    if shutil.which("git") is None:
+        raise ToolError("git: is not on PATH, and start states and diffs are made by it; apt-get install git")
+
+
+def check_names(name: str, library: Library, choice: Choice) -> dict[str, Installed]:
+    """Look up all that an experiment names, before a key is asked for or anything is installed; its agents.
+
+    Raises:
+        ConfigError: there is no such agent, scenario, variant, skill or model.
+    """
+    experiment = library.experiment(name)
+    agents = find_agents(experiment, install=False)
+    known = {named: installed.known for named, installed in agents.items()}
+    made = plan(experiment, library, known, replace(choice, only=(), repetitions=1))
+    model_notes(made, library, datetime.datetime.now(datetime.UTC).date())
+    return agents
 
 
 def make_plan(
@@ -171,7 +197,8 @@ def tell(made: Plan, jobs: int) -> None:
     scenarios = {cell.scenario for cell in made.cells}
     boxed = ", in containers" if made.sandbox == "docker" else ""
     click.echo(f"{made.experiment.id}: {made.experiment.question}\n"
-               f"{len(made.cells)} cells: {len(scenarios)} scenarios, {len(made.arms)} arms{boxed}",
+               f"{counted(len(made.cells), 'cell')}: {counted(len(scenarios), 'scenario')}, "
+               f"{counted(len(made.arms), 'arm')}{boxed}",
                err=True)  # fmt: skip
     minutes = made.estimate.minutes
     wall = Range(low=_share(minutes.low, jobs), likely=_share(minutes.likely, jobs), high=_share(minutes.high, jobs))

@@ -23,7 +23,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @options.runs
 @click.option("--branch", metavar="NAME", help=f"Put rows and report on this results branch, e.g. {remotes.BRANCH}.")
 @remotes.remote
-@click.option("--pull", type=click.IntRange(1), metavar="N", help="Comment on this pull request.")
+@click.option("--pull", type=click.IntRange(1), metavar="N", help="Pull request to comment on, else none.")
 @click.option("--check", callback=_sha, metavar="SHA", help="Say the verdict as a check on this commit.")
 @click.option("--head", callback=_sha, envvar="GITHUB_SHA", show_envvar=True, metavar="SHA",
               help="The commit that was evaluated.")  # fmt: skip
@@ -34,7 +34,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 @click.option("--campaign", metavar="NAME", help="All waves together; else as planned.")
 @click.option("--run", envvar="GITHUB_RUN_ID", show_envvar=True, metavar="ID", help="The workflow run.")
 @click.option("--attempt", type=click.IntRange(1), default=1, envvar="GITHUB_RUN_ATTEMPT", show_envvar=True,
-              help="Of the workflow run.")  # fmt: skip
+              help="Attempt of the workflow run, else none.")  # fmt: skip
 @click.option("--pending", type=_file, help="Post nothing; leave a file for a job that may.")
 @click.option("--from-pending", type=click.Path(path_type=Path), metavar="PATH",
               help="Post what jobs without write access left: a file, or a folder of artifacts.")  # fmt: skip

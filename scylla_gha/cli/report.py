@@ -30,7 +30,8 @@ def command(experiment: str, runs: Path, *, as_json: bool, github: bool) -> None
     folder = options.run_folder(runs, experiment)
     made = read_record(folder.report("json"), Report)
     if made is None:
-        raise ConfigError(f"{folder.report('json')}: there is no report; run `scylla-gha aggregate {experiment}` first")
+        raise ConfigError(f"{folder.report('json')}: there is no report; run `scylla-gha evaluate {experiment}` first, "
+                          "or `aggregate`, where rows are there already")  # fmt: skip
     report(made, folder)
     if run is not None:
         publish_on_run(run, made, folder.report("md").read_text(encoding="utf-8"))

@@ -128,7 +128,7 @@ def _one(copy: Copy, wanted: Wanted) -> Entry:
 
 @command.command()
 @_choosing
-@click.option("--last", type=click.IntRange(1), help="So many runs, the last ones; --into is a folder then.")
+@click.option("--last", type=click.IntRange(1), help="So many runs, the last ones, else one; --into is a folder then.")
 @click.option("--not-campaign", metavar="NAME", help="Leave out the runs of this campaign. [--last]")
 @click.option("--into", required=True, type=click.Path(path_type=Path), help="The file of rows; a folder with --last.")
 def fetch(

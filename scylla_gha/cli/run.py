@@ -7,7 +7,7 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.cli.access import reach
 from scylla_gha.cli.consent import ask_to_spend
-from scylla_gha.cli.evaluate import end_for_budget, open_journey, settle, work
+from scylla_gha.cli.evaluate import end_for_budget, kept, open_journey, settle, work
 from scylla_gha.cli.exposure import guard_keys
 from scylla_gha.cli.foresight import refuse_futile_gate
 from scylla_gha.cli.kept import Keep
@@ -21,13 +21,13 @@ from scylla_gha.sandboxes import SANDBOXES
 @options.experiment
 @options.selection
 @options.runs
-@options.jobs
+@options.jobs("Trials")
 @options.fresh
-@options.yes
+@options.yes("paid requests, nor before --fresh runs trials again")
 @options.record
 @options.replay
 @options.keep
-@options.exposed
+@options.exposed("agents work")
 def command(
     experiment: str,
     choice: Choice,
@@ -60,5 +60,5 @@ def command(
         work(journey, jobs)
     left = len(journey.unstarted)
     end_for_budget(journey, f"{left} of {len(journey.plan.cells)} cells were not started" if left else "a cell was cut")
-    if journey.full:
-        raise IncompleteError(f"{left} of {len(journey.plan.cells)} cells were not started: {journey.full}")
+    if why := journey.full or journey.halted:
+        raise IncompleteError(f"{left} of {len(journey.plan.cells)} cells were not started: {why}; {kept(journey)}")

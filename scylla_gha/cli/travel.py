@@ -30,7 +30,15 @@ from scylla_gha.run import Runner, run
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.seals import seals_of
 from scylla_gha.seeding.workspace import scratch, work_root
-from scylla_gha.store import AttemptFolder, CellFolder, find_judgment, keep_judgment, read_record, write_record
+from scylla_gha.store import (
+    JUDGE_TRAFFIC,
+    AttemptFolder,
+    CellFolder,
+    find_judgment,
+    keep_judgment,
+    read_record,
+    write_record,
+)
 from scylla_gha.variants.outfit import outfit
 
 _LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)
@@ -92,8 +100,8 @@ def _worked(journey: Journey, cell: Cell, place: CellFolder) -> tuple[Trial | No
 
 def _may_start(journey: Journey, cell: Cell) -> bool:
     """Whether a cell's agent may be started; a reason why not is noted."""
-    if cell.arm in journey.stopped:
-        journey.unstarted[cell.id] = f"its arm was stopped: {journey.stopped[cell.arm]}"
+    if stopped := journey.halted or journey.stopped.get(cell.arm):
+        journey.unstarted[cell.id] = f"{'the run' if journey.halted else 'its arm'} was stopped: {stopped}"
         return False
     if lack := disk_lack((journey.folder.root, work_root()), journey.plan.experiment.limits.free_disk_mb):
         journey.full = journey.unstarted[cell.id] = lack
@@ -152,10 +160,11 @@ def _try(journey: Journey, cell: Cell, place: CellFolder, attempts: list[Attempt
     for turn in range(retry.attempts):
         attempt = _attempt(journey, cell, place.attempt(len(attempts) + 1))
         attempts = [*attempts, attempt]
+        journey.heed(place.attempt(attempt.number).file("traffic.jsonl"))
         if attempt.outcome in _LASTING and not attempt.retryable:
             journey.stopped[cell.arm] = attempt.reason  # the next cell would fare alike
         last = turn == retry.attempts - 1
-        if last or not attempt.retryable or journey.cancel.wait(retry.backoff_seconds * 2**turn):
+        if last or not attempt.retryable or journey.halted or journey.cancel.wait(retry.backoff_seconds * 2**turn):
             break
     return attempts
 
@@ -228,10 +237,13 @@ def _judgment(journey: Journey, cell: Cell, trial: Trial, place: CellFolder) -> 
         return None
     key = journey.key(cell, trial)
     made = find_judgment(place, key)
+    if journey.halted and journey.court:
+        return made
     if made is None or made.error is not None or journey.fresh:
         ground = journey.ground(cell.scenario)
         sweep = Sweep(journey.redactor.knowing(ground.holds))
         with sweep.guarding(place.attempt(trial.last.number).root):
             made = sweep.record(judge(trial, ground, place, journey.bench(cell.scenario)))
+        journey.heed(place.attempt(trial.last.number).file(JUDGE_TRAFFIC))
     keep_judgment(place, made, stands=key == journey.own_key(cell, trial))
     return made

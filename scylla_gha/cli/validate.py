@@ -30,7 +30,7 @@ from scylla_gha.seeding.start import changed_fixture
     help="Prove each scenario: no-op and wrong solutions fail, right solutions pass.",
 )
 @options.sandbox("host", "Where that is done; docker proves that the checks hold in the box of trials.")
-@options.jobs
+@options.jobs("Solutions that are tried")
 def command(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish) -> None:
     """Check all configuration and the scenarios under PATH (a repository, a suite, a scenario, or an experiment file).
 

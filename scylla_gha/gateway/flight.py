@@ -9,7 +9,7 @@ import contextlib
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Final
 
@@ -34,6 +34,7 @@ from scylla_gha.redaction.redactor import Redactor
 
 _LONGEST_ERROR: Final = 1024 * 1024
 _LONGEST_PAUSE: Final = 8.0  # seconds, between two tries
+_NO_RETRY: Final = "x-should-retry"  # as the provider's own SDKs read it (anthropic 2.x, `_should_retry`)
 _STALL_SECONDS: Final = 5.0  # a client that takes so much longer may itself be why an answer was cut
 
 
@@ -47,6 +48,7 @@ class Desk:
     limiters: Limiters
     redactor: Redactor
     bearer: Bearer | None = None
+    answered: asyncio.Event = field(default_factory=asyncio.Event)  # by the provider, to anybody
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,8 @@ class Flight:
         status = self.entry.status
         if not _is_gone(self.request):
             self.entry.fault = fault_of(status)
+        if self.entry.fault and not self.desk.answered.is_set():
+            last.headers[_NO_RETRY] = "false"  # the way to the provider was never right; clients would ask for minutes
         if status is not None:
             self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
 
@@ -189,6 +193,7 @@ class Flight:
     async def _pass_on(self, upstream: aiohttp.ClientResponse) -> web.StreamResponse:
         """The answer's bytes as they come. A stream that the provider cuts is cut for the client too."""
         content_type = upstream.headers.get("content-type", "")
+        self.desk.answered.set()
         self.entry.answered(upstream.status, streamed=is_stream(content_type))
         answer = Answer(self.request, upstream.status, downward(upstream.headers))
         kept: list[bytes] = []

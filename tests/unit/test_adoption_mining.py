@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scylla_gha.adoption.mining import candidates, task_of
+from scylla_gha.adoption.mining import candidates, shortened, task_of
 from scylla_gha.adoption.repository import Checkout, checkout_of
 from scylla_gha.adoption.task import Task
-from tests.support.adopters import commit, empty, till, words
+from tests.support.adopters import DISCOUNT, commit, empty, till, words
 from tests.support.git import shell
 
 
@@ -111,7 +111,7 @@ def test_a_solution_that_is_too_long_is_no_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("subject", "name", "category"),
     [
-        ("fix(core)!: rounding of halves (#4)", "101-rounding-of-halves", "bug_fixing"),
+        ("fix(core)!: rounding of halves (#4)", "101-core-rounding-of-halves", "bug_fixing"),
         ("Fix the rounding of halves", "101-fix-the-rounding-of-halves", "bug_fixing"),
         ("Speed up", "101-speed-up", "optimization"),
         ("Übergröße", "101-bergr-e", "new_features"),
@@ -130,3 +130,29 @@ def test_names_and_kinds_come_from_the_subject(tmp_path: Path, subject: str, nam
     assert task is not None
     assert (task.id, task.category) == (name, category)
     assert yaml.safe_load(f"id: {task.id}")
+
+
+@pytest.mark.parametrize(
+    ("message", "title"),
+    [
+        ("feat: a discount in percent (#12)", "A discount in percent"),
+        ("fix(parser): keep the last line", "Parser: keep the last line"),
+        ("till: round half up", "Till: round half up"),
+        ("Follow-up: handle empty carts\n\nSigned-off-by: Ada <a@b.c>", "Follow-up: handle empty carts"),
+        ("Fix: no item of 1 is free", "Fix: no item of 1 is free"),
+    ],
+)
+def test_title_and_prompt_keep_the_words_of_the_subject(tmp_path: Path, message: str, title: str) -> None:
+    root = till(tmp_path / "till")
+    shell(root, "git reset -q --hard HEAD~2")
+    commit(root, message, DISCOUNT)
+    (candidate,) = candidates(checkout_of(root), ())
+    task = task_of(checkout_of(root), candidate, "till", {})
+    assert task is not None
+    assert (task.title, task.prompt) == (title, f"{title}\n")
+
+
+def test_a_long_line_is_cut_between_words() -> None:
+    assert shortened("one two three four", 13) == "one two ..."
+    assert shortened("one two", 13) == "one two"
+    assert shortened("x" * 20, 13) == "x" * 13

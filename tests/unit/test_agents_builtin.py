@@ -4,6 +4,7 @@ import pytest
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import Agent, Ended, Task
+from scylla_gha.agents.builtin import Oracle
 from scylla_gha.model.experiment import Limits
 from scylla_gha.model.trial import Outcome
 from scylla_gha.proc import Finished
@@ -40,7 +41,9 @@ def test_where_a_built_in_agent_fails_the_scenario_is_at_fault(
     agent: Agent, tmp_path: Path, how: Finished, said: str, outcome: str, reason: str
 ) -> None:
     reading = agent.read(ended(tmp_path, said, how=how))
-    assert (reading.outcome.value, reading.reason, reading.retryable) == (outcome, reason, False)
+    told, _, hint = reading.reason.partition("; git cannot apply the patch; to make one, ")
+    assert (reading.outcome.value, told, reading.retryable) == (outcome, reason, False)
+    assert bool(hint) == ("patch does not apply" in told and isinstance(agent, Oracle))
 
 
 def test_oracle_applies_the_patch_and_nop_does_nothing(tmp_path: Path) -> None:

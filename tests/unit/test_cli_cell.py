@@ -32,7 +32,7 @@ def test_without_a_shard_or_a_plan_it_says_what_is_missing(tmp_path: Path) -> No
     assert "Missing option '--shard'" in said.err
     said = scylla("cell", "greet", "--shard", "0", cwd=shop.repo, env=shop.env)
     assert said.code == 3
-    assert "there is no plan; run `scylla-gha plan greet` first" in said.err
+    assert "there is no plan; run `scylla-gha evaluate greet` first" in said.err
 
 
 def test_one_job_at_a_time_does_a_shard_and_none_while_the_whole_folder_is_in_use(tmp_path: Path) -> None:

@@ -1,6 +1,11 @@
 import contextlib
 import gc
+import re
 
+import click
+import pytest
+
+from scylla_gha.cli.main import cli
 from scylla_gha.cli.options import many_records
 
 
@@ -20,3 +25,34 @@ def test_who_had_it_off_keeps_it_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def every_command() -> dict[str, click.Command]:
+    """All commands and those in groups, by the words that call them."""
+    found: dict[str, click.Command] = {}
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        if isinstance(command, click.Group):
+            found |= {f"{name} {word}": inner for word, inner in command.commands.items()}
+        elif command is not None:
+            found[name] = command
+    return found
+
+
+@pytest.mark.parametrize("name", every_command())
+def test_a_shared_option_says_what_it_is_in_each_command(name: str) -> None:
+    """No help names an option that the command has not; a number says what is taken where it is not given."""
+    command = every_command()[name]
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    known = {word for option in options for word in option.opts}
+    for option in options:
+        said = option.help or ""
+        assert said, option.name
+        others = set(re.findall(r"--[a-z][a-z-]+", said)) - set(option.opts)
+        assert others <= known, f"{name} --{option.name}: {said}"
+        if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType) and not option.required:
+            is_told = option.show_default or re.search(
+                r"\b(else|instead|empty|all|default|none)\b", said, re.IGNORECASE
+            )
+            assert is_told, f"{name} --{option.name}: what holds where it is not given? {said}"

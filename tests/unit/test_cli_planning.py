@@ -116,7 +116,7 @@ def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture
     made = plan_of(make_cell("nop"), make_cell("oracle"), estimate=estimate)
     assert told(made, 4, capsys) == [
         "demo: Which is better?",
-        "2 cells: 1 scenarios, 2 arms",
+        "2 cells: 1 scenario, 2 arms",
         "estimate: $2.50 ($1.00 to $10.00); 2.0 (1.0 to 10.0) minutes with 4 at once (a guess)",
     ]
 
