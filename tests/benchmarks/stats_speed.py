@@ -15,7 +15,6 @@ from scipy import stats
 
 from scylla_gha.stats.bootstrap import bca_limits, ratio_of
 from scylla_gha.stats.multiplicity import holm
-from scylla_gha.stats.permutation import permutation_p
 from scylla_gha.stats.resampling import Resampling, multinomial_weights, random_signs
 from scylla_gha.stats.signflip import sign_flip_p
 from scylla_gha.stats.strata import stratified_binary_test, stratified_p
@@ -26,8 +25,6 @@ GROUPS: Final = RNG.lognormal(0, 0.8, (1_000, 50))
 COSTS: Final = RNG.lognormal(0, 0.5, (114, 47))
 RATES: Final = RNG.binomial(10, 0.6, (114, 47)) / 10
 PAIRS: Final = RNG.normal(0.1, 1.0, (912, 47))
-FIRST, SECOND = RNG.normal(0, 1, (2, 1_000, 10))
-SMALL: Final = RNG.normal(0, 1, (2, 1_000, 5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +93,6 @@ def gap(x: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(x.mean(axis=axis) - y.mean(axis=axis))
 
 
-def scipy_permutations(first: np.ndarray, second: np.ndarray, sample: int) -> Seconds:
-    def loop() -> None:
-        for x, y in zip(first[:sample], second[:sample], strict=True):
-            stats.permutation_test((x, y), gap, vectorized=True, n_resamples=DRAWS, rng=np.random.default_rng(0))
-
-    return scaled(loop, sample, len(first))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rounds", nargs="?", type=int, default=5)
@@ -114,10 +103,6 @@ def main() -> None:
         ("BCa of a ratio, 114 arms, 47 clusters", lambda how: bca_limits([RATES, COSTS], ratio_of, how),
          lambda: scipy_ratio(10)),
         ("sign-flip, 912 comparisons, 47 clusters", lambda how: sign_flip_p(PAIRS, how=how), lambda: scipy_flips(10)),
-        ("permutation 10 v 10, 1,000 groups (ours exact)", lambda how: permutation_p(FIRST, SECOND, how=how),
-         lambda: scipy_permutations(FIRST, SECOND, 10)),
-        ("permutation 5 v 5, 1,000 groups (both exact)", lambda how: permutation_p(SMALL[0], SMALL[1], how=how),
-         lambda: scipy_permutations(SMALL[0], SMALL[1], 20)),
     )  # fmt: skip
     print(f"| {DRAWS} resamples, where drawn | 1 thread | 2 threads | SciPy in a loop | ratio | of processor time |")
     print("|---|---|---|---|---|---|")

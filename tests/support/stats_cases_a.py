@@ -9,14 +9,11 @@ import numpy as np
 from scylla_gha.stats import (
     binomial,
     bootstrap,
-    bootstrap_exact,
     clusters,
     effect,
-    friedman,
     frontier,
     mean,
     multiplicity,
-    permutation,
     power,
     proportion,
     pvalue,
@@ -63,11 +60,6 @@ def resampled(x: Sequence[float], statistic: str, conf: float, *, corrected: boo
     assert statistic == "plugin_variance"
     how = Resampling(draws=19_999, confidence=conf)
     return both(bootstrap.bootstrap_interval(squares(x), bootstrap.variance_of, how, corrected=corrected))
-
-
-def exact_percentile(x: Sequence[float], conf: float, quantile: str) -> list[float]:
-    assert quantile == "inverted_cdf"
-    return [float(limit[0]) for limit in bootstrap_exact.exact_percentile_limits(x, conf)]
 
 
 def sums(models: Models) -> tuple[Any, Any]:
@@ -137,11 +129,7 @@ _CALLS: Registry = {
     "cohens_dz": effect.cohens_dz,
     "cost_of_pass": success_cost.success_cost,
     "design_effect": clusters.design_effect,
-    "exact_bootstrap_n_atoms": bootstrap_exact.resamples,
-    "exact_bootstrap_percentile": exact_percentile,
-    "exact_bootstrap_se_mean": bootstrap_exact.exact_se_mean,
     "fieller_ci": lambda *given: both(ratio.fieller(*given)),
-    "friedman_chi2_from_ranks": friedman.friedman_chi2,
     "frontier_cop_per_task": per_stratum,
     "frontier_cop_pooled": pooled,
     "hedges_correction": effect.hedges_correction,
@@ -152,11 +140,9 @@ _CALLS: Registry = {
     "mde_paired": smallest_effect,
     "mean_difference": effect.mean_difference,
     "median_order_stat_coverage": binomial.median_coverage,
-    "nemenyi_cd": friedman.nemenyi_cd,
     "newcombe_diff_ci": newcombe,
     "paired_t": paired_lakens,
     "paired_t_p": mean.paired_t_p,
-    "permutation_test_exact": lambda *given: p_of(permutation.permutation_test(*given)),
     "plugin_variance": mean.plugin_variance,
     "sample_size_paired": sample_size,
     "sample_size_paired_t": power.sample_size_paired_t,

@@ -9,12 +9,9 @@ from scylla_gha.judges.score import grade, total
 from scylla_gha.model.judgment import CategoryScore
 from scylla_gha.stats.alpha import Level, alpha
 from scylla_gha.stats.change import divide
-from scylla_gha.stats.composition import shares
 from scylla_gha.stats.concordance import kendall_w
 from scylla_gha.stats.consistency import cv_consistency, outcome_consistency
-from scylla_gha.stats.contingency import Alternative, fisher_exact, rogan_gladen
 from scylla_gha.stats.cusum import cusum, first_signal
-from scylla_gha.stats.discordant import mcnemar_chi2, mcnemar_exact
 from scylla_gha.stats.kappa import cohen_kappa, fleiss_kappa, weighted_kappa
 from scylla_gha.stats.order import quantile
 from scylla_gha.stats.pass_k import average, pass_all_k, pass_at_k
@@ -50,11 +47,6 @@ def _weighted_kappa(table: Sequence[Numbers], disagreement_weights: Sequence[Num
     return weighted_kappa(table, disagreement_weights)
 
 
-def _chi2(b: int, c: int, continuity: bool) -> float | None:
-    found = mcnemar_chi2(b, c, continuity=continuity)
-    return None if found is None else found.statistic
-
-
 def _upper(x: Numbers, target: float, k: float, index: int) -> float:
     """The source counts from 1."""
     return float(cusum(np.array(x) - target, k).upper[index - 1])
@@ -74,15 +66,6 @@ def _weighted_score(weights: Numbers, achieved: Numbers, **maxima: Numbers) -> f
     )
 
 
-def _distribution(**parts: float) -> dict[str, float] | None:
-    found = shares(list(parts.values()))
-    return None if found is None else dict(zip(parts, found.tolist(), strict=True))
-
-
-def _fisher(table: Sequence[Sequence[int]], alternative: Alternative) -> float:
-    return fisher_exact(table, alternative)
-
-
 def _pass_hat_mean(n: int, c_per_task: Sequence[int], k: int) -> Any:
     return average(pass_all_k(n, c_per_task, k)).value
 
@@ -96,17 +79,12 @@ CASES: Final[dict[str, Callable[..., object]]] = {
     "cohen_kappa": cohen_kappa,
     "weighted_kappa": _weighted_kappa,
     "fleiss_kappa": fleiss_kappa,
-    "fisher_exact": _fisher,
-    "mcnemar_chi2": _chi2,
-    "mcnemar_exact": mcnemar_exact,
     "cusum_upper": _upper,
     "cusum_first_signal": _first_signal,
     "change_points": lambda x, n_bkps: list(divide(x, n_bkps)),
-    "rogan_gladen": rogan_gladen,
     "weighted_score": _weighted_score,
     "grade": lambda scores: [grade(score, excess_cited=True) for score in scores],
     "consistency_cv": cv_consistency,
     "outcome_consistency": lambda n, c: float(outcome_consistency(n, c)),
     "quantile": lambda x, q: quantile(x, q).tolist(),
-    "token_distribution": _distribution,
 }
