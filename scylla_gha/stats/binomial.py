@@ -67,19 +67,6 @@ def clopper_pearson_limits(successes: ArrayLike, n: ArrayLike, confidence: float
     return _beta(k, total - k + 1, tail, k == 0, 0.0), _beta(k + 1, total - k, 1 - tail, k == total, 1.0)
 
 
-def jeffreys_limits(successes: ArrayLike, n: ArrayLike, confidence: float = 0.95, *, raw: bool = False) -> Limits:
-    """The central part of the posterior Beta(k + 1/2, n - k + 1/2); NaN where n is 0.
-
-    Source: Brown, Cai & DasGupta 2001, Statistical Science 16:101. They set the lower limit to 0 where k = 0 and the
-    upper to 1 where k = n, as is done here; `raw` leaves them (as statsmodels does, and then k = 0 excludes 0).
-    """
-    k, total = _counts(successes, n)
-    tail, never = (1 - confidence) / 2, np.zeros(k.shape, dtype=np.bool_)
-    a, b = k + 0.5, total - k + 0.5
-    low = _beta(a, b, tail, never if raw else k == 0, 0.0)
-    return low, _beta(a, b, 1 - tail, never if raw else k == total, 1.0)
-
-
 def _beta(a: Floats, b: Floats, q: float, edge: ArrayLike, at_edge: float) -> Floats:
     """The Beta quantile, but for the edge, where a parameter may be 0."""
     inside = betaincinv(np.where(edge, 1.0, a), np.where(edge, 1.0, b), q)
@@ -92,37 +79,3 @@ def zero_events_upper(n: int, confidence: float = 0.95) -> float | None:
     Source: Hanley & Lippman-Hand 1983, JAMA 249:1743.
     """
     return -math.expm1(math.log1p(-confidence) / n) if n > 0 else None
-
-
-def newcombe_limits(first: tuple[int, int], second: tuple[int, int], confidence: float = 0.95) -> Limits:
-    """Limits of the difference of two independent rates, first less second; NaN where one n is 0.
-
-    Source: Newcombe 1998, Statistics in Medicine 17:873, method 10: Wilson's limits, combined.
-
-    Args:
-        first: successes and trials; arrays are taken too.
-        second: likewise.
-        confidence: of the interval.
-    """
-    (k1, n1), (k2, n2) = _counts(*first), _counts(*second)
-    (l1, u1), (l2, u2) = wilson_limits(*first, confidence), wilson_limits(*second, confidence)
-    p1, p2 = k1 / n1, k2 / n2
-    low = p1 - p2 - np.hypot(p1 - l1, u2 - p2)
-    return low, p1 - p2 + np.hypot(u1 - p1, p2 - l2)
-
-
-def beta_mean(successes: ArrayLike, n: ArrayLike, a: float = 1.0, b: float = 1.0) -> Floats:
-    """Mean of the posterior of a rate under a Beta(a, b) prior, which n = 0 leaves as it was.
-
-    Source: Hariri et al. 2026, arXiv:2510.04265.
-    """
-    k, total = np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    return (k + a) / (total + a + b)
-
-
-def median_coverage(n: int, low: int, high: int) -> float:
-    """How probably the low-th and high-th of n sorted values (from 1) enclose the median, for any distribution.
-
-    It says when limits of a median exist: below n = 6 not even the whole range reaches 95 %.
-    """
-    return sum(math.comb(n, i) for i in range(low, high)) / float(2**n)

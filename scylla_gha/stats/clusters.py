@@ -1,6 +1,5 @@
 """Values in clusters: repetitions of one thing resemble each other, so the cluster is what is counted."""
 
-import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -98,21 +97,6 @@ def macro_rate(values: ArrayLike, labels: Labels, confidence: float = 0.95) -> I
     return interval(rate, (float(low), float(high)), "Wilson, effective n and t", count, confidence)
 
 
-def clustered_se(values: ArrayLike, labels: Labels, *, corrected: bool = True) -> float | None:
-    """Standard error of the mean of all values, with their resemblance within clusters.
-
-    None without values, and with one cluster where `corrected`, which multiplies the variance by C / (C - 1).
-    Source: Miller 2024, arXiv:2411.00640.
-    """
-    found = clustered(values, labels)
-    count, n = found.sizes.size, int(found.sizes.sum())
-    if n == 0 or (corrected and count < 2):  # noqa: PLR2004 the correction divides by C - 1
-        return None
-    totals = found.sums - found.sizes * (found.sums.sum() / n)
-    scale = count / (count - 1) if corrected else 1.0
-    return math.sqrt(scale * float(totals @ totals)) / n
-
-
 def icc1(values: ArrayLike, labels: Labels) -> float | None:
     """How alike repetitions of one cluster are, from one-way analysis of variance; sizes may differ.
 
@@ -154,17 +138,3 @@ def _effective_n(found: Clusters) -> float | None:
         return None
     alike = 1.0 if icc is None else min(max(icc, 0.0), 1.0)
     return sizes.size / (alike + (1 - alike) * float((1 / sizes).mean()))
-
-
-def resampling_ratio(between: float, within: float, repetitions: int) -> float | None:
-    """Variance of a mean with K repetitions over that with one; None where both variances are 0.
-
-    Source: Miller 2024, section 3.1: (Var(x) + E[sigma^2] / K) / (Var(x) + E[sigma^2]).
-
-    Raises:
-        ValueError: no repetition.
-    """
-    if repetitions < 1:
-        raise ValueError(f"repetitions must be at least 1, not {repetitions}")
-    total = between + within
-    return (between + within / repetitions) / total if total > 0 else None

@@ -1,6 +1,5 @@
 """What a test gives: p, and the least p that it could have given."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -41,15 +40,6 @@ def mc_p_value(extreme: int, draws: int) -> float:
 def least_p_sign_flip(n: int, alternative: Alternative = "two-sided") -> float:
     """Of n differences that are not 0; 1 without any. With 5 it is 0.0625: never below 0.05."""
     return min(1.0, _sides(alternative) * 0.5**n)
-
-
-def least_p_two_samples(first: int, second: int, alternative: Alternative = "two-sided") -> float:
-    """Of two samples without ties: one arrangement of C(first + second, first), or two.
-
-    Two-sided, samples of one size have a mirror image that is as extreme; others need not have one.
-    """
-    images = _sides(alternative) if first == second else 1
-    return min(1.0, images / math.comb(first + second, first))
 
 
 def least_p_drawn(draws: int) -> float:

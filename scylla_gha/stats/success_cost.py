@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike
 
 from scylla_gha.stats.arrays import Floats, pair
 from scylla_gha.stats.binomial import zero_events_upper
-from scylla_gha.stats.bootstrap import inverse_ratio_limits
 from scylla_gha.stats.clusters import Labels, clustered
-from scylla_gha.stats.interval import Interval, interval
+from scylla_gha.stats.interval import Interval
 from scylla_gha.stats.proportion import cost_per_success
 from scylla_gha.stats.ratio import Moments, log_delta, moments
-from scylla_gha.stats.resampling import USUAL, Resampling
 
 
 def success_cost(cost: ArrayLike, success: ArrayLike) -> float | None:
@@ -89,30 +87,6 @@ def _from(of: Moments | None, successes: float, attempts: int, confidence: float
     # One unit has no variance of costs either, and NaN must stay NaN.
     found = log_delta(replace(of, var_y=max(of.var_y, floor) if of.n > 1 else math.nan), confidence)
     return None if found is None else replace(found, method=f"{found.method}, floor")
-
-
-def resampled_success_cost(cost: ArrayLike, success: ArrayLike, how: Resampling = USUAL) -> Interval | None:
-    """Bootstrap (BCa) over clusters, as success per cost, which is finite and ordered; inverted at the end.
-
-    For 20 clusters or more; `macro_success_cost_interval` is safe for fewer. `unbounded` where resamples without a
-    success reach the limit. None without clusters, or without a success.
-
-    Args:
-        cost: the mean (or sum, where all have the same number of attempts) of each cluster, above 0.
-        success: likewise the rate (or number) of successes.
-        how: resamples, seed, confidence, threads.
-
-    Raises:
-        ValueError: the lengths differ, a cost is not above 0, or a success is below 0.
-    """
-    costs, successes = pair(cost, success)
-    if np.any(costs <= 0) or np.any(successes < 0):
-        raise ValueError("costs must be above 0, and successes not below 0")
-    if not successes.sum() > 0:
-        return None
-    low, high = (float(limit[0]) for limit in inverse_ratio_limits(costs, successes, how))
-    estimate = float(costs.sum() / successes.sum())
-    return interval(estimate, (low, high), "bootstrap BCa of success per cost", costs.size, how.confidence)
 
 
 def rate_variance_floor(successes: float, n: int) -> float:

@@ -73,11 +73,6 @@ def paired_lakens(x: Sequence[float], y: Sequence[float]) -> float | None:
     return mean.paired_t(np.subtract(x, y))
 
 
-def standard_error(scores: Sequence[float], labels: Sequence[int], correction: str) -> float | None:
-    assert correction == "C/(C-1)"
-    return clusters.clustered_se(scores, labels)
-
-
 def sample_size(*given: float) -> int | None:
     """Variances between and within both arms, repetitions in both, smallest effect, alpha, power."""
     *variances, k_a, k_b, mde, alpha, wanted = given
@@ -102,10 +97,6 @@ def acceleration(x: Sequence[float], statistic: str) -> float:
     return float(bootstrap.acceleration(squares(x), bootstrap.variance_of)[0])
 
 
-def newcombe(k1: int, n1: int, k2: int, n2: int, conf: float) -> list[float]:
-    return floats(binomial.newcombe_limits((k1, n1), (k2, n2), conf))
-
-
 def per_stratum(models: Models, human_baseline: float | None) -> float | None:
     return frontier.strata_frontier(*sums(models), math.inf if human_baseline is None else human_baseline).cost
 
@@ -115,7 +106,6 @@ def pooled(models: Models, human_baseline: float | None) -> float | None:
 
 
 _CALLS: Registry = {
-    "beta_posterior_mean": lambda *given: float(binomial.beta_mean(*given)),
     "bca_acceleration": acceleration,
     "bh": lambda p: multiplicity.benjamini_hochberg(p).tolist(),
     "bh_n_rejected": lambda p, q: multiplicity.rejected(multiplicity.benjamini_hochberg(p), q),
@@ -124,7 +114,6 @@ _CALLS: Registry = {
     "bootstrap_percentile": lambda *given: resampled(*given, corrected=False),
     "cliffs_delta": effect.cliffs_delta,
     "clopper_pearson_ci": lambda *given: floats(binomial.clopper_pearson_limits(*given)),
-    "clustered_se": standard_error,
     "cohens_d": effect.cohens_d,
     "cohens_dz": effect.cohens_dz,
     "cost_of_pass": success_cost.success_cost,
@@ -135,12 +124,9 @@ _CALLS: Registry = {
     "hedges_correction": effect.hedges_correction,
     "hedges_g": effect.hedges_g,
     "holm": lambda p: multiplicity.holm(p).tolist(),
-    "jeffreys_ci": lambda k, n, conf, modified: floats(binomial.jeffreys_limits(k, n, conf, raw=not modified)),
     "mc_p_value": pvalue.mc_p_value,
     "mde_paired": smallest_effect,
     "mean_difference": effect.mean_difference,
-    "median_order_stat_coverage": binomial.median_coverage,
-    "newcombe_diff_ci": newcombe,
     "paired_t": paired_lakens,
     "paired_t_p": mean.paired_t_p,
     "plugin_variance": mean.plugin_variance,
@@ -152,7 +138,6 @@ _CALLS: Registry = {
     "sign_flip_test_exact": lambda *given: p_of(signflip.sign_flip_test(*given)),
     "upper_bound_zero_events": binomial.zero_events_upper,
     "vargha_delaney_a": effect.vargha_delaney_a,
-    "variance_ratio_resampling": clusters.resampling_ratio,
     "wilson_ci": wilson,
 }
 CASES: Registry = {name: by_position(call) for name, call in _CALLS.items()}

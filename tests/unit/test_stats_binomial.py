@@ -5,14 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint  # type: ignore[import-untyped]
+from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
 from scylla_gha.stats.binomial import (
-    beta_mean,
     clopper_pearson_limits,
-    jeffreys_limits,
-    median_coverage,
-    newcombe_limits,
     wilson_effective,
     wilson_limits,
     zero_events_upper,
@@ -20,7 +16,7 @@ from scylla_gha.stats.binomial import (
 from scylla_gha.stats.proportion import wilson
 from tests.support.numbers import FIXED, counts
 
-LIMITS = {"wilson": wilson_limits, "beta": clopper_pearson_limits, "jeffreys": jeffreys_limits}
+LIMITS = {"wilson": wilson_limits, "beta": clopper_pearson_limits}
 COUNTS = [(k, n) for n in (1, 2, 5, 10, 47, 470) for k in range(0, n + 1, max(1, n // 7))]
 
 
@@ -29,15 +25,9 @@ COUNTS = [(k, n) for n in (1, 2, 5, 10, 47, 470) for k in range(0, n + 1, max(1,
 def test_limits_are_those_of_statsmodels(name: str, confidence: float) -> None:
     for k, n in COUNTS:
         low, high = proportion_confint(k, n, alpha=1 - confidence, method=name)
-        # At the edges it keeps the raw Jeffreys limits, and a rounding above 0.
+        # At the edges it leaves a rounding above 0.
         low, high = 0.0 if k == 0 else low, 1.0 if k == n else high
         assert LIMITS[name](k, n, confidence) == pytest.approx((low, high), abs=1e-12)
-
-
-def test_raw_jeffreys_leaves_room_at_the_edges() -> None:
-    assert jeffreys_limits(0, 5, raw=True) == pytest.approx(proportion_confint(0, 5, method="jeffreys"))
-    assert jeffreys_limits(0, 5)[0] == 0
-    assert jeffreys_limits(5, 5)[1] == 1
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -97,27 +87,3 @@ def test_upper_limit_of_what_was_never_seen() -> None:
     assert zero_events_upper(1) == pytest.approx(0.95)
     assert zero_events_upper(300) == pytest.approx(3 / 300, rel=0.01)
     assert zero_events_upper(10**9) == pytest.approx(clopper_pearson_limits(0, 10**9, 0.9)[1])
-
-
-@FIXED
-@given(counts(), counts())
-def test_newcombe_is_that_of_statsmodels(first: tuple[int, int], second: tuple[int, int]) -> None:
-    low, high = (float(limit) for limit in newcombe_limits(first, second))
-    expected = confint_proportions_2indep(*first, *second, method="newcomb")
-    assert (low, high) == pytest.approx(expected, abs=1e-9)
-    assert low - 1e-12 <= first[0] / first[1] - second[0] / second[1] <= high + 1e-12
-    other = newcombe_limits(second, first)
-    assert (-other[1], -other[0]) == pytest.approx((low, high), abs=1e-12)
-
-
-def test_newcombe_without_trials_is_nan() -> None:
-    assert np.isnan(newcombe_limits((0, 0), (1, 2))).all()
-
-
-def test_posterior_mean_of_nothing_is_the_prior() -> None:
-    assert beta_mean(0, 0) == 0.5
-    assert beta_mean([0, 3], 5).tolist() == [1 / 7, 4 / 7]
-
-
-def test_the_range_of_six_values_is_the_first_to_be_limits_of_a_median() -> None:
-    assert median_coverage(5, 1, 5) < 0.95 < median_coverage(6, 1, 6)

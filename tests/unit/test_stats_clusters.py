@@ -1,4 +1,3 @@
-import math
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,12 @@ from statsmodels.formula.api import ols  # type: ignore[import-untyped]
 
 from scylla_gha.stats.clusters import (
     clustered,
-    clustered_se,
     effective_n,
     icc1,
     macro_interval,
     macro_rate,
-    resampling_ratio,
 )
-from scylla_gha.stats.mean import se_bernoulli, t_interval
+from scylla_gha.stats.mean import t_interval
 from scylla_gha.stats.proportion import wilson
 from tests.support.numbers import FIXED
 
@@ -42,25 +39,6 @@ def test_values_come_together_by_label_in_any_order() -> None:
 def test_every_value_needs_a_label() -> None:
     with pytest.raises(ValueError, match="2 values and 1 labels; give one label per value"):
         clustered([1, 2], ["a"])
-
-
-@FIXED
-@given(labelled())
-def test_clustered_se_is_the_robust_one_of_statsmodels(given: list[tuple[float, int]]) -> None:
-    x, labels = (np.array(column) for column in zip(*given, strict=True))
-    fit = sm.OLS(x, np.ones(len(x))).fit()
-    kwargs: dict[str, Any] = {"groups": labels, "use_correction": False}
-    expected = float(fit.get_robustcov_results("cluster", **kwargs).bse[0])
-    assert clustered_se(x, labels, corrected=False) == pytest.approx(expected, abs=1e-9)
-    count = len(set(labels.tolist()))
-    more = clustered_se(x, labels)
-    assert more is None if count == 1 else more == pytest.approx(expected * math.sqrt(count / (count - 1)), abs=1e-9)
-
-
-def test_clusters_of_one_have_the_plain_standard_error() -> None:
-    x = [1.0, 0.0, 1.0, 1.0]
-    assert clustered_se(x, range(4), corrected=False) == pytest.approx(se_bernoulli(0.75, 4))
-    assert clustered_se([], []) is None
 
 
 @FIXED
@@ -152,11 +130,3 @@ def test_a_rate_of_one_cluster_is_a_point_and_of_nothing_unknown() -> None:
     assert macro_rate([], []) is None
     with pytest.raises(ValueError, match="values must be 0 or 1"):
         macro_rate([0.5], ["a"])
-
-
-def test_repetitions_cut_only_the_variance_within() -> None:
-    assert resampling_ratio(1.0, 0.0, 50) == 1
-    assert resampling_ratio(0.0, 1.0, 4) == 0.25
-    assert resampling_ratio(0.0, 0.0, 4) is None
-    with pytest.raises(ValueError, match="repetitions must be at least 1, not 0"):
-        resampling_ratio(1.0, 1.0, 0)

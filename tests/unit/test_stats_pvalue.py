@@ -6,7 +6,6 @@ from scylla_gha.stats.pvalue import (
     count_extreme,
     least_p_drawn,
     least_p_sign_flip,
-    least_p_two_samples,
     mc_p_value,
 )
 
@@ -23,11 +22,6 @@ def test_a_drawn_p_is_never_zero() -> None:
 def test_five_differences_can_never_reach_five_percent(n: int, least: float) -> None:
     assert least_p_sign_flip(n) == least
     assert least_p_sign_flip(n, "greater") == pytest.approx(max(least / 2, 0.5**n))
-
-
-@pytest.mark.parametrize(("n", "least"), [(0, 1), (1, 1), (3, 0.1), (4, 2 / 70), (5, 2 / 252)])
-def test_least_p_of_two_samples(n: int, least: float) -> None:
-    assert least_p_two_samples(n, n) == pytest.approx(least)
 
 
 @pytest.mark.parametrize(("alternative", "expected"), [("two-sided", 4), ("greater", 3), ("less", 3)])

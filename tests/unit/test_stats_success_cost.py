@@ -1,15 +1,11 @@
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scylla_gha.stats.proportion import cost_per_success
-from scylla_gha.stats.ratio import ratio_interval
-from scylla_gha.stats.resampling import Resampling
 from scylla_gha.stats.success_cost import (
     macro_success_cost_interval,
     rate_variance_floor,
-    resampled_success_cost,
     success_cost,
     success_cost_interval,
 )
@@ -94,30 +90,6 @@ def test_one_cluster_is_its_own_population() -> None:
 def test_clusters_of_one_are_plain_attempts() -> None:
     one, other = macro_success_cost_interval(COST, WON, range(5)), success_cost_interval(COST, WON)
     assert known(one) == pytest.approx(known(other))
-
-
-def test_resampled_clusters_agree_with_the_formula() -> None:
-    rng = np.random.default_rng(5)
-    won, cost = rng.binomial(10, rng.beta(2, 1, 47)) / 10, rng.lognormal(0, 0.4, 47)
-    found, again = (resampled_success_cost(cost, won, Resampling(seed=2, threads=t)) for t in (1, 2))
-    plain = ratio_interval(cost, won)
-    assert found == again
-    assert known(found) == pytest.approx(known(plain), rel=0.05)
-    assert known(resampled_success_cost(4 * cost, won, Resampling(seed=2))) == pytest.approx(
-        tuple(4 * limit for limit in known(found))
-    )
-
-
-def test_resamples_without_a_success_have_no_upper_limit() -> None:
-    found = resampled_success_cost([1.0, 2.0, 1.5, 1.0], [1.0, 0.0, 0.0, 0.0])
-    assert found is not None
-    assert (found.status, found.high) == ("unbounded", None)
-    assert resampled_success_cost([1.0], [0.0]) is resampled_success_cost([], []) is None
-    one = resampled_success_cost([1.0], [0.5])
-    assert one is not None
-    assert (one.estimate, one.status) == (2, "point")
-    with pytest.raises(ValueError, match="costs must be above 0"):
-        resampled_success_cost([0.0], [1.0])
 
 
 @pytest.mark.parametrize(("cost", "won"), [([-1.0], [1]), ([1.0], [0.5]), ([1.0], [1, 0]), ([float("nan")], [1])])
