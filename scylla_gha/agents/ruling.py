@@ -21,6 +21,15 @@ _LIMITS: Final = {
     Hit.DISK: "filled the disk of its box",
     Hit.PROCESSES: "started as many processes as its box allows",
 }
+# Keys of an experiment by the gateway's error name; the gateway's answers to agents do not name them.
+_LIMIT_OF: Final = {
+    "budget_exceeded:trial": "limits.usd",
+    "budget_exceeded:trial_tokens": "limits.tokens",
+    "budget_exceeded:trial_turns": "limits.turns",
+    "budget_exceeded:trial_requests": "limits.requests",
+    "budget_exceeded:role": "role_budget_usd",
+    "budget_exceeded:experiment": "budget_usd",
+}
 _NOTE_CHARACTERS: Final = 300  # names of files are in it, which the agent chose
 _WAIT_SHARE: Final = 0.5  # of a trial's time
 _WAIT_SECONDS: Final = 300.0
@@ -117,7 +126,8 @@ def _budget(case: _Case) -> Reading | None:
         return None
     own = any(error.startswith("budget_exceeded:trial") for error in spent)
     outcome = Outcome.BUDGET_EXCEEDED if own else Outcome.CANCELLED
-    return _with(case, outcome, f"refused before the request: {', '.join(spent)}")
+    limits = ", ".join(f"{error} ({_LIMIT_OF[error]})" if error in _LIMIT_OF else error for error in spent)
+    return _with(case, outcome, f"refused before the request: {limits}")
 
 
 def _provider(case: _Case) -> Reading | None:

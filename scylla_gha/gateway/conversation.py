@@ -14,19 +14,15 @@ import orjson
 
 from scylla_gha.gateway.ledger import Refusal
 
-_TURNS: Final = (
-    "scylla-gha: the main conversation has had the {limit} turns that limits.turns gives this trial; raise it in the "
-    "experiment to go on"
-)
+_TURNS: Final = "the conversation has had the {limit} turns that this key allows"
 _REQUESTS: Final = (
-    "scylla-gha: this trial has made the {limit} requests that limits.requests gives it, those of sub-agents and of "
-    "other processes included; raise it in the experiment to go on"
+    "this key has made the {limit} requests that it allows, those of sub-agents and of other processes included"
 )
 
 
 FULL: Final = Refusal(
     "budget_exceeded:trial_journal",
-    "scylla-gha: this trial has made as many requests as its journal takes; no further one is passed on",
+    "this key has made as many requests as it allows",
 )
 
 

@@ -235,14 +235,14 @@ class Flight:
         is_free = isinstance(error, aiohttp.ClientConnectorError)
         self.entry.is_lost |= not is_free
         self.entry.fail(None, UNREACHABLE, is_free=is_free)
-        message = f"scylla-gha: {self.desk.settings.upstream} cannot be reached: {error}"
+        message = f"{self.desk.settings.upstream} cannot be reached: {error}"
         return failure(HTTPStatus.BAD_GATEWAY, "api_error", message)
 
     def _too_long(self) -> web.Response:
         self.entry.refuse(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error")
         self.entry.fault = fault_of(HTTPStatus.TOO_MANY_REQUESTS)
         seconds = self.desk.settings.rate_limit_seconds
-        message = f"scylla-gha: the provider's rate limit lasts longer than {seconds:g} s (rate_limit_seconds)"
+        message = f"the rate limit lasts longer than {seconds:g} s"
         return failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", message)
 
     def _record(self, status: int, content_type: str, body: bytes) -> None:

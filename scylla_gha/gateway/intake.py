@@ -23,9 +23,9 @@ _SECONDS: Final = 60.0
 _PARTS: Final = 2_000_000  # of JSON; each takes some hundred bytes of memory when it is parsed
 _SMALL: Final = _MEGA  # bodies up to this size are not searched for too many parts
 
-_MANY: Final = f"more than {_REQUESTS + _WAITING} requests of this trial are open; wait for answers before asking more"
+_MANY: Final = f"more than {_REQUESTS + _WAITING} requests of this key are open; wait for answers before asking more"
 _LONG: Final = f"the request is longer than {LONGEST_REQUEST // _MEGA} MB; ask with less"
-_HELD: Final = f"the requests of this trial that are open have more than {_BYTES // _MEGA} MB; wait for their answers"
+_HELD: Final = f"the requests of this key that are open have more than {_BYTES // _MEGA} MB; wait for their answers"
 _SLOW: Final = f"the request's body did not arrive within {_SECONDS:g} s; send it in one go"
 _SPLIT: Final = f"the request has more than {_PARTS} parts; ask with less"
 
@@ -35,7 +35,7 @@ class RefusedError(Exception):
 
     def __init__(self, status: HTTPStatus, kind: str, message: str) -> None:
         super().__init__(message)
-        self.answer = failure(status, kind, f"scylla-gha: {message}")
+        self.answer = failure(status, kind, message)
         self.answer.force_close()  # the rest of its body is not read
 
 

@@ -154,7 +154,7 @@ class Ledger:
             while not waiting.answer.done():
                 await asyncio.wait({waiting.answer}, timeout=_LOOK_SECONDS)
                 if not waiting.answer.done() and is_gone():
-                    return Refusal("client_gone", "scylla-gha: the client left while its request waited for a budget")
+                    return Refusal("client_gone", "the client left while its request waited for the spend limit")
         except asyncio.CancelledError:
             if waiting.answer.done() and isinstance(granted := waiting.answer.result(), Reservation):
                 granted.settle(0.0)
@@ -230,18 +230,13 @@ def _refused(purse: Purse, spender: Spender, worst: Worst, left: float) -> Refus
 
 
 _SPENT: Final = (
-    "scylla-gha: the budget of ${budget:g} for {scope} is spent (${spent:.4f}; ${left:.4f} left), and this request may "
-    "cost ${need:.4f} with an answer of {tokens} tokens; raise the experiment's limits to go on"
+    "the spend limit of ${budget:g} of {scope} is reached (${spent:.4f}; ${left:.4f} left), and this request may cost "
+    "${need:.4f} with an answer of {tokens} tokens"
 )
-_USED_UP: Final = (
-    "scylla-gha: the budget of {budget} tokens for this trial is spent ({spent} so far); raise limits.tokens of the "
-    "experiment to go on"
-)
-_UNKNOWN: Final = (
-    "scylla-gha: this model has no known price, so the budget of ${budget:g} for {scope} cannot be kept; "
-    "add its price to config/models, or take the budget away"
-)
+_USED_UP: Final = "the limit of {budget} tokens of this key is reached ({spent} so far)"
+_UNKNOWN: Final = "this model has no known price, so the spend limit of ${budget:g} of {scope} cannot be kept"
 
 
 def _said(scope: Scope, role: Role) -> str:
-    return f"the role '{role}'" if scope == "role" else f"this {scope}"
+    """Whose limit it is, in words that tell an agent nothing of an evaluation."""
+    return {"trial": "this key", "role": f"keys of this kind ({role})", "experiment": "this account"}[scope]

@@ -8,15 +8,9 @@ from scylla_gha.gateway.settings import Lane
 from scylla_gha.model.pricing import Model
 from scylla_gha.model.traffic import Use
 
-_MODEL: Final = (
-    "scylla-gha: this session may not use the model {model}; it may use {allowed}. A variant declares further models "
-    "in its treatment (models)"
-)
-_TOOL: Final = (
-    "scylla-gha: this request uses {tools} of the provider, which reaches beyond the closed network; a variant "
-    "declares what it needs of web_search, web_fetch and code_execution in its treatment (server_tools)"
-)
-_UNPRICED: Final = "scylla-gha: {model} has no known price for {what}; leave it away, or add its price to config/models"
+_MODEL: Final = "this key may not use the model {model}; it may use {allowed}"
+_TOOL: Final = "this key may not use server tools: {tools}"
+_UNPRICED: Final = "{model} is not available to this key with {what}"
 
 
 def forbidden(question: Question, lane: Lane, model: Model | None) -> Refusal | None:

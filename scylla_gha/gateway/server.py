@@ -97,9 +97,9 @@ class Server:
         try:
             question = await _understood(channel, request, body)
         except UnfitError as error:
-            return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", f"scylla-gha: {error}")
+            return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", str(error))
         if len(question.model) > _LONGEST_NAME:
-            message = f"scylla-gha: the request is no JSON object with a model of up to {_LONGEST_NAME} characters"
+            message = f"the request is no JSON object with a model of up to {_LONGEST_NAME} characters"
             return failure(HTTPStatus.BAD_REQUEST, "invalid_request_error", message)
         if not channel.is_open:
             return _unknown()
@@ -212,18 +212,18 @@ async def _understood(channel: Channel, request: web.Request, body: bytes) -> Qu
 
 
 async def _here(_: web.Request) -> web.Response:
-    return web.json_response({"service": "scylla-gha gateway"})
+    return web.json_response({"status": "ok"})
 
 
 def _unknown() -> web.Response:
-    message = "scylla-gha: this key belongs to no open lane; use the one that the trial was given"
+    message = "invalid x-api-key"
     return failure(HTTPStatus.UNAUTHORIZED, "authentication_error", message)
 
 
 async def _nothing(request: web.Request) -> web.Response:
-    message = f"scylla-gha: the gateway has no {request.method} {request.path}; it passes on POST /v1/messages"
+    message = f"there is no {request.method} {request.path[:200]}"
     return failure(HTTPStatus.NOT_FOUND, "not_found_error", message)
 
 
 def _forbidden() -> web.Response:
-    return failure(HTTPStatus.FORBIDDEN, "permission_error", "scylla-gha: only the harness controls lanes")
+    return failure(HTTPStatus.FORBIDDEN, "permission_error", "forbidden")

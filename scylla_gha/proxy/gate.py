@@ -41,7 +41,7 @@ class Gate:
         """Bring the request to its end; it is journalled whatever happens."""
         visits = self._find(password(request.headers))
         if visits is None:
-            message = "these proxy credentials belong to no open lane; use the ones that the trial was given"
+            message = "these proxy credentials are not valid"
             return _told(HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, message)
         is_tunnel = request.method == _CONNECT
         target = of_tunnel(request.raw_path) if is_tunnel else of_absolute(request.raw_path)
@@ -61,7 +61,7 @@ class Gate:
             message = f"{visit.target.host} leads to an address that is not public, so it is not reached"
             return _told(HTTPStatus.FORBIDDEN, message)
         except TooMuchError:
-            return _told(HTTPStatus.FORBIDDEN, "the trial has moved as many bytes as it may")
+            return _told(HTTPStatus.FORBIDDEN, "these credentials have moved as many bytes as they may")
         except (OSError, aiohttp.ClientError) as error:
             visit.error = visit.error or "unreachable"
             return _told(HTTPStatus.BAD_GATEWAY, f"{visit.target.authority} cannot be reached ({_kind(error)})")
@@ -109,8 +109,8 @@ def _told(status: HTTPStatus, message: str, reason: str | None = None) -> web.Re
     """An answer of the proxy's own; many clients show no more of it than the reason."""
     headers = {"connection": "close"}
     if status is HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        headers["proxy-authenticate"] = 'Basic realm="scylla-gha"'
-    answer = web.Response(status=status, reason=reason, text=f"scylla-gha: {message}\n", headers=headers)
+        headers["proxy-authenticate"] = 'Basic realm="proxy"'
+    answer = web.Response(status=status, reason=reason, text=f"{message}\n", headers=headers)
     answer.force_close()
     return answer
 

@@ -68,7 +68,7 @@ EOF"""
 # The words are backwards, since the agent's own command is among what is searched.
 LOOK = """\
 python3 - <<'EOF'
-import ctypes, glob, os, pathlib, socket
+import ctypes, glob, os, pathlib, socket, urllib.error, urllib.request
 words = [word[::-1] for word in "allycs taulave ssenrah kramhcneb olleh-100 nwo-00 cirbur gnithgis 10r".split()]
 seen = {"environment": str(dict(os.environ))}
 for place in glob.glob("/proc/[0-9]*/*") + glob.glob("/proc/[0-9]*/fd/*"):
@@ -79,6 +79,16 @@ for place in glob.glob("/proc/[0-9]*/*") + glob.glob("/proc/[0-9]*/fd/*"):
             seen[place] = os.readlink(place)
     except OSError:
         pass
+base = os.environ["ANTHROPIC_BASE_URL"]
+direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+for opener, address, body in ((direct, base, None), (direct, base + "/v1/models", None),
+                              (direct, base + "/v1/messages", b"{}"), (direct, base + "/control/lanes", b"{}"),
+                              (urllib.request.build_opener(), "http://example.org/", None)):
+    try:
+        answer = opener.open(urllib.request.Request(address, body), timeout=20)
+    except urllib.error.HTTPError as error:
+        answer = error
+    seen[address] = str(answer.headers) + answer.read().decode()
 for top in ("/etc/claude-code", "/home", "/run", "/opt", "/tmp"):
     for folder, folders, files in os.walk(top):
         if folder.endswith(("node_modules", "site-packages", "/workspace", "/projects")):

@@ -85,7 +85,7 @@ def test_a_trials_own_budget_is_the_agents_failure_and_stops_nobody(repo: Path) 
     transcript = repo / "runs/greet" / f"{SCENARIO}--{ARM}--r01" / "attempt-1"
     shown = (transcript / "stderr.txt").read_text()
     assert (
-        "403: scylla-gha: the budget of $0.8 for this trial is spent ($1.0004; $0.0000 left), and this request may cost"
+        "403: the spend limit of $0.8 of this key is reached ($1.0004; $0.0000 left), and this request may cost"
         in shown
     )
 

@@ -45,8 +45,8 @@ def test_parallel_requests_cannot_exceed_a_budget(tmp_path: Path, scope: str) ->
         assert 1.0 - WORST < bill(provider) <= 1.0
     assert {reply.status for reply in replies} == {200, 403}
     refused = next(reply for reply in replies if reply.status == 403)
-    whose = "the role 'agent'" if scope == "role" else f"this {scope}"
-    assert f"scylla-gha: the budget of $1 for {whose}" in refused.error["message"]
+    whose = {"trial": "this key", "role": "keys of this kind (agent)", "experiment": "this account"}[scope]
+    assert f"the spend limit of $1 of {whose} is reached" in refused.error["message"]
 
 
 def test_answers_that_are_never_read_stay_reserved(tmp_path: Path) -> None:

@@ -35,9 +35,9 @@ def test_where_nothing_else_is_known_the_agents_own_end_stands() -> None:
         ({"delivery": SHORT, "lost": True}, "delivery_error", SHORT.reason, False),
         ({"lost": True, "unmatched": 1}, "provider_error", "the model gateway died in the middle of it", True),
         ({"unmatched": 2, "errors": {SPENT: 1}}, "provider_error", "2 requests are not in the recording", False),
-        ({"errors": {SPENT: 1}}, "budget_exceeded", f"refused before the request: {SPENT}", False),
+        ({"errors": {SPENT: 1}}, "budget_exceeded", f"refused before the request: {SPENT} (limits.usd)", False),
         ({"errors": {"budget_exceeded:experiment": 1}}, "cancelled",
-         "refused before the request: budget_exceeded:experiment", False),
+         "refused before the request: budget_exceeded:experiment (budget_usd)", False),
     ],
 )  # fmt: skip
 def test_what_is_known_better_goes_before_it_in_this_order(

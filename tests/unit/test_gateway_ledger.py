@@ -146,5 +146,5 @@ def test_tokens_of_all_kinds_are_counted_until_the_budget_is_spent() -> None:
     refusal = tally.refusal()
     assert refusal is not None
     assert refusal.error == "budget_exceeded:trial_tokens"
-    assert "the budget of 100 tokens for this trial is spent (109 so far); raise limits.tokens" in refusal.message
+    assert "the limit of 100 tokens of this key is reached (109 so far)" in refusal.message
     assert Tally(None, 10**9).refusal() is None

@@ -150,9 +150,9 @@ def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
         script = f"{ASK} dear 1; {ASK} dear 2; {ASK} dear 3; echo end completed"
         made = work(ground, folder, host, script, limits=Limits(usd=1.5 * EACH))
     assert (made.outcome, made.retryable) == (Outcome.BUDGET_EXCEEDED, False)
-    assert made.reason == "refused before the request: budget_exceeded:trial"
+    assert made.reason == "refused before the request: budget_exceeded:trial (limits.usd)"
     assert (made.usage.usd, len(provider.requests)) == (near(2 * EACH), 2)
-    assert "403: scylla-gha: the budget of $0.000675 for this trial is spent" in folder.file("stderr.txt").read_text()
+    assert "403: the spend limit of $0.000675 of this key is reached" in folder.file("stderr.txt").read_text()
 
 
 def test_at_the_trials_tokens_it_ends_with_a_reason_of_its_own(
@@ -162,7 +162,7 @@ def test_at_the_trials_tokens_it_ends_with_a_reason_of_its_own(
         made = work(ground, folder, host, f"{ASK} dear one; {ASK} dear two; {ASK} dear three; true",
                     limits=Limits(tokens=250))  # fmt: skip
     assert (made.outcome, made.requests, len(provider.requests)) == (Outcome.BUDGET_EXCEEDED, 3, 2)
-    assert made.reason == "refused before the request: budget_exceeded:trial_tokens"
+    assert made.reason == "refused before the request: budget_exceeded:trial_tokens (limits.tokens)"
 
 
 def test_a_budget_is_of_one_attempt(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
