@@ -13,15 +13,13 @@ from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Excused, Failure, Report, ScenarioRow
 from scylla_gha.model.result import Result
+from scylla_gha.plain_verdict import plain_verdict
 from scylla_gha.stats.proportion import cost_per_success, wilson
 from scylla_gha.tally import Tally
 
 _SMALL_N: Final = 10
 _EXCLUDED_SHARE: Final = 0.05
 _GRADES: Final = ("S", "A", "B", "C", "D", "F")
-_NOT_ANALYSED: Final = (
-    "the statistics are not installed (the extra `report` of scylla-gha), and a verdict needs an interval"
-)
 _NO_TRIAL: Final = "planned, and no trial is stored under its key"
 _REFUSALS: Final = 5  # that the report names
 Analyse = Callable[[Iterable[Result]], Analysis]
@@ -60,7 +58,7 @@ def aggregate(
         counts=_total(len(plan.cells), tally),
         arms=arms,
         scenarios=tuple(_scenarios(tally, sorted(expected))),
-        comparisons=tuple(_comparisons(plan, arms, analysis, reasons)),
+        comparisons=tuple(_comparisons(plan, tally, analysis, reasons)),
         excluded=tuple(_excluded(plan, tally, unstarted.cells if unstarted else {}, intake)),
         delivery=(int(tally.delivered.total), tally.delivered.known) if tally.delivered.known else None,
         judge_usd=_judge_usd(tally, controls),
@@ -133,22 +131,19 @@ def _scenarios(tally: Tally, arms: Sequence[str]) -> Iterator[ScenarioRow]:
 
 
 def _comparisons(
-    plan: Plan, arms: Sequence[ArmSummary], analysis: Analysis | None, reasons: Mapping[str, str]
+    plan: Plan, tally: Tally, analysis: Analysis | None, reasons: Mapping[str, str]
 ) -> Iterator[Comparison]:
-    """The verdicts; without statistics no data is enough for one."""
+    """The verdicts: of the statistics, or the plain ones where they are not installed."""
     pairs = plan.pairs
-    ruled = {ruling.arm: ruling for ruling in analysis.rulings} if analysis else {}
-    for arm in arms:
-        baseline = pairs.get(arm.arm)
-        if baseline is None:
-            continue
-        ruling = ruled.get(arm.arm)
-        if ruling is not None:
-            yield Comparison(arm=arm.arm, baseline=baseline, verdict=ruling.verdict, why=ruling.why)
-        else:
-            unknown = f"no cell of the baseline {baseline} is planned" if analysis else _NOT_ANALYSED
-            why = reasons.get(arm.arm, unknown)
-            yield Comparison(arm=arm.arm, baseline=baseline, verdict="not_enough_data", why=why)
+    ruled = {ruling.arm: (ruling.verdict, ruling.why) for ruling in analysis.rulings} if analysis else {}
+    for arm in sorted({cell.arm for cell in plan.cells} & pairs.keys()):
+        baseline = pairs[arm]
+        verdict, why = ruled.get(arm, ("not_enough_data", f"no cell of the baseline {baseline} is planned"))
+        if analysis is None:
+            verdict, why = plain_verdict(arm, baseline, tally.passed, len(pairs))
+        if arm not in ruled and arm in reasons:
+            verdict, why = "not_enough_data", reasons[arm]
+        yield Comparison(arm=arm, baseline=baseline, verdict=verdict, why=why)
 
 
 def _excuses(tally: Tally) -> Iterator[Excused]:

@@ -4,8 +4,6 @@ A checkout says so by its remote `origin`. An installed distribution says so by 
 write for a Git address or a folder (packaging.python.org, "Recording the Direct URL Origin", read 2026-11-22).
 """
 
-import importlib.metadata
-import json
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from scylla_gha.adoption.caller import Toolkit
 from scylla_gha.adoption.repository import Checkout, checkout_of, origin_of, published_commit
+from scylla_gha.config.extras import direct_url
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import FixtureError
 
@@ -29,7 +28,7 @@ def host_and_name(address: str) -> tuple[str, str] | None:
 
 def running_toolkit() -> Toolkit | None:
     """The toolkit that runs now, at its full commit; None if neither checkout nor distribution name a repository."""
-    return toolkit_of_checkout(toolkit_root()) or toolkit_of_distribution(_direct_url())
+    return toolkit_of_checkout(toolkit_root()) or toolkit_of_distribution(direct_url())
 
 
 def toolkit_of_checkout(root: Path) -> Toolkit | None:
@@ -62,12 +61,3 @@ def _checkout(folder: Path) -> Checkout | None:
         return checkout_of(folder) if folder.is_dir() else None
     except FixtureError:
         return None
-
-
-def _direct_url() -> dict[str, Any]:
-    try:
-        text = importlib.metadata.distribution("scylla-gha").read_text("direct_url.json")
-        content = json.loads(text or "{}")
-    except (importlib.metadata.PackageNotFoundError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}

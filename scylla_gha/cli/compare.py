@@ -11,8 +11,8 @@ from scylla_gha.cli import options
 from scylla_gha.cli.foreign import Reading, reading
 from scylla_gha.cli.pairing import Wanted, pair_arms, unpaired
 from scylla_gha.cli.sides import Side, open_side
+from scylla_gha.config.extras import need
 from scylla_gha.errors import GateError
-from scylla_gha.interop.tables import need
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.comparing import Compared, Metric
 

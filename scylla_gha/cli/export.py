@@ -14,8 +14,7 @@ from scylla_gha.interop.atif import atif
 from scylla_gha.interop.inspect_log import inspect_logs
 from scylla_gha.interop.junit import junit
 from scylla_gha.interop.profile_rows import profile_rows
-from scylla_gha.interop.rows_table import table
-from scylla_gha.interop.tables import write_csv, write_parquet
+from scylla_gha.interop.rows_table import write_csv, write_parquet
 from scylla_gha.model.plan import Plan, Unstarted
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
@@ -32,15 +31,13 @@ class Given:
 
 
 def _csv(given: Given, target: Path) -> None:
-    made = table(given.rows)
     with atomic(target) as place:
-        write_csv(made, place)
+        write_csv(given.rows, place)
 
 
 def _parquet(given: Given, target: Path) -> None:
-    made = table(given.rows)
     with atomic(target) as place:
-        write_parquet(made, place)
+        write_parquet(given.rows, place)
 
 
 def _junit(given: Given, target: Path) -> None:

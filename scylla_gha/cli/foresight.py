@@ -4,7 +4,8 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scylla_gha.errors import ConfigError, RefusedError, ToolError
+from scylla_gha.config.extras import installation, need
+from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.plan import Choice
@@ -27,8 +28,7 @@ def require_statistics() -> None:
     Raises:
         ToolError: the `report` extra is not installed.
     """
-    if not has_statistics():
-        raise ToolError("this command needs the statistics, which are not installed; install scylla-gha[report]")
+    need("numpy", "scipy", what="this command")
 
 
 def foresight(plan: Plan, folder: RunFolder) -> tuple[str, ...]:
@@ -51,8 +51,8 @@ def refuse_futile_gate(plan: Plan, folder: RunFolder, choice: Choice) -> None:
     if gate == "none" or choice.only:
         return
     if not has_statistics():
-        raise RefusedError(f"gate {gate}: verdicts need the statistics, which are not installed; install "
-                           "scylla-gha[report], or set gate: none")  # fmt: skip
+        raise RefusedError(f"gate {gate}: its test needs the statistics; {installation('report')}, "
+                           "or set gate: none")  # fmt: skip
     from scylla_gha.analysis.gates import futile
 
     why = futile(plan, *_pilot(folder.results, plan.experiment.baseline))

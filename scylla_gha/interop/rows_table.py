@@ -1,43 +1,54 @@
 """Our rows as a table: one column per field, in the rows' order, of one type whatever the rows hold."""
 
+import csv
 import datetime
 import typing
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scylla_gha.config.extras import need
 from scylla_gha.interop.fields import bare_type
-from scylla_gha.interop.tables import cell_of, need
+from scylla_gha.interop.tables import cell_of
 from scylla_gha.model.result import Result
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
-
-_TYPES: typing.Final[dict[object, str]] = {bool: "boolean", int: "Int64", float: "Float64"}
+    import pyarrow
 
 
-def table(rows: Iterable[Result]) -> "DataFrame":
-    """The table; null stays null, and what has parts is JSON text.
+def write_csv(rows: Iterable[Result], path: Path) -> None:
+    """Unknown is an empty cell; what has parts is JSON text."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Result.model_fields)
+        writer.writerows([cell_of(getattr(row, name)) for name in Result.model_fields] for row in rows)
+
+
+def write_parquet(rows: Iterable[Result], path: Path) -> None:
+    """Unknown is null; what has parts is JSON text.
 
     Raises:
-        ToolError: pandas is not installed.
+        ToolError: pyarrow is not installed.
     """
-    need("pandas", what="a table")
-    import pandas as pd
+    need("pyarrow", what="writing Parquet")
+    import pyarrow
+    from pyarrow import parquet
 
     held = list(rows)
     hints = typing.get_type_hints(Result, include_extras=True)
     columns = {
         name: _column([getattr(row, name) for row in held], bare_type(hints[name])) for name in Result.model_fields
     }
-    return pd.DataFrame(columns)
+    parquet.write_table(pyarrow.table(columns), path)
 
 
-def _column(values: list[Any], kind: object) -> "Series[Any]":
-    import pandas as pd
+def _column(values: list[Any], kind: object) -> "pyarrow.Array":
+    import pyarrow
 
+    types: dict[object, Any] = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64()}
     if kind is datetime.datetime:
-        return pd.Series(pd.to_datetime(pd.Series(values, dtype="object"), utc=True), dtype="datetime64[us, UTC]")
-    if kind not in _TYPES:
+        return pyarrow.array(values, pyarrow.timestamp("us", "UTC"))
+    if kind not in types:
         cells = [cell_of(value) for value in values]
         values = [None if cell is None else str(cell) for cell in cells]
-    return pd.Series(values, dtype=_TYPES.get(kind, "string"))
+    return pyarrow.array(values, types.get(kind, pyarrow.string()))

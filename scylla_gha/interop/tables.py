@@ -1,30 +1,19 @@
-"""CSV, Parquet and JSON lines. pandas stands at the tables' edges; what it would guess of types is switched off."""
+"""CSV, Parquet and JSON lines. Nothing is guessed of types: CSV is text, Parquet has its own."""
 
-import importlib.util
+import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import orjson
 
-from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.config.extras import need
+from scylla_gha.errors import ConfigError
 from scylla_gha.interop.sources import Source, Table, Value, flat, table_of
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 _TABS: Final = frozenset({".tsv", ".tab"})
-
-
-def need(*packages: str, what: str) -> None:
-    """Make sure that what tables are read by is there.
-
-    Raises:
-        ToolError: it is not.
-    """
-    if not all(importlib.util.find_spec(package) for package in packages):
-        raise ToolError(f"{what} needs {' and '.join(packages)}: install the extra, pip install 'scylla-gha[report]'")
+_LONGEST: Final = 2**31 - 1  # characters of a cell
 
 
 def read_csv(path: Path) -> Table:
@@ -32,31 +21,39 @@ def read_csv(path: Path) -> Table:
 
     Raises:
         ConfigError: it cannot be read.
-        ToolError: pandas is not installed.
     """
-    need("pandas", what="reading CSV")
-    import pandas as pd
-
+    csv.field_size_limit(_LONGEST)
     try:
-        frame = pd.read_csv(path, sep="\t" if path.suffix in _TABS else ",", header=None, dtype=str, index_col=False,
-                            keep_default_na=False, skip_blank_lines=False, encoding="utf-8-sig")  # fmt: skip
-    except pd.errors.EmptyDataError:
-        raise ConfigError(f"{path}: there is no header line; give the columns' names in the first line") from None
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: is no CSV in UTF-8: {' '.join(str(error).split())}") from None
-    lines = cast("list[list[str]]", frame.to_numpy().tolist())
-    columns = [name.strip() for name in lines[0]]
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = list(_lines(file, "\t" if path.suffix in _TABS else ","))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: is no CSV in UTF-8: {error}") from None
+    if not lines:
+        raise ConfigError(f"{path}: there is no header line; give the columns' names in the first line")
+    columns = [name.strip() for name in lines[0][1]]
     _check_header(path, columns)
-    return Table(tuple(columns), tuple(_csv_rows(path, columns, lines)))
+    return Table(tuple(columns), tuple(_csv_rows(path, columns, lines[1:])))
 
 
-def _csv_rows(path: Path, columns: list[str], lines: list[list[str]]) -> Iterator[Source]:
+def _lines(file: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """With the line on which each begins: a quoted cell may hold several."""
-    number = 1
-    for place, cells in enumerate(lines):
-        if place and any(cell.strip() for cell in cells):
-            yield Source(f"{path}:{number}", {name: cell or None for name, cell in zip(columns, cells, strict=True)})
-        number += 1 + sum(cell.count("\n") for cell in cells)
+    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    began = 1
+    for cells in reader:
+        yield began, cells
+        began = reader.line_num + 1
+
+
+def _csv_rows(path: Path, columns: list[str], lines: list[tuple[int, list[str]]]) -> Iterator[Source]:
+    for number, cells in lines:
+        if len(cells) > len(columns):
+            fault = f"Expected {len(columns)} fields in line {number}, saw {len(cells)}"
+            raise ConfigError(f"{path}: is no CSV in UTF-8: {fault}")
+        if any(cell.strip() for cell in cells):
+            held = [*cells, *[""] * (len(columns) - len(cells))]
+            yield Source(f"{path}:{number}", {name: cell or None for name, cell in zip(columns, held, strict=True)})
 
 
 def _check_header(path: Path, columns: list[str]) -> None:
@@ -72,35 +69,28 @@ def read_parquet(path: Path) -> Table:
 
     Raises:
         ConfigError: it cannot be read.
-        ToolError: pandas or pyarrow is not installed.
+        ToolError: pyarrow is not installed.
     """
-    need("pandas", "pyarrow", what="reading Parquet")
-    import pandas as pd
+    need("pyarrow", what="reading Parquet")
+    import pyarrow
+    from pyarrow import parquet
 
     try:
-        frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
-    except (OSError, ValueError) as error:
+        held = parquet.read_table(path)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise ConfigError(f"{path}: cannot be read as Parquet: {error}") from None
-    names = [str(name) for name in frame.columns]
-    held = frame.astype(object).to_numpy().tolist()
-    rows = (Source(f"{path}: row {number}", dict(zip(names, (_known(cell) for cell in cells), strict=True)))
-            for number, cells in enumerate(held, start=1))  # fmt: skip
-    return Table(tuple(names), tuple(rows))
+    rows = (Source(f"{path}: row {number}", {name: _known(cell) for name, cell in row.items()})
+            for number, row in enumerate(held.to_pylist(), start=1))  # fmt: skip
+    return Table(tuple(str(name) for name in held.column_names), tuple(rows))
 
 
-def _known(cell: object) -> Value:
-    """What pandas holds for nothing is None here; a time is one of the standard library."""
-    import pandas as pd
-
-    if cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and cell != cell):  # noqa: PLR0124 NaN alone
-        return None
-    return cell.to_pydatetime() if isinstance(cell, pd.Timestamp) else cell
+def _known(cell: Value) -> Value:
+    """What is no number is None here."""
+    return None if isinstance(cell, float) and cell != cell else cell  # noqa: PLR0124 NaN alone
 
 
 def read_jsonl(path: Path) -> Table:
     """Rows of JSON lines: one object a line, inner objects as columns `outer.inner`.
-
-    Not by pandas, which would make 1 of 1.0, 1.0 of 1 beside null, and lose the line's number.
 
     Raises:
         ConfigError: a line is no JSON object.
@@ -133,14 +123,3 @@ def cell_of(value: Value) -> Value:
     if isinstance(value, dict | list | tuple):
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     return value
-
-
-def write_csv(frame: "DataFrame", path: Path) -> None:
-    """Unknown is an empty cell."""
-    frame.to_csv(path, index=False, lineterminator="\n", encoding="utf-8")
-
-
-def write_parquet(frame: "DataFrame", path: Path) -> None:
-    """Unknown is null."""
-    need("pyarrow", what="writing Parquet")
-    frame.to_parquet(path, index=False, engine="pyarrow")

@@ -15,7 +15,8 @@ trials; the judges' stands apart.
 """
 POOLED: Final = """\
 **Time** is the mean wall time of a trial, **USD/pass** the cost over the passes. The interval is Wilson's, at 95 %, of
-all trials as if they were independent. Without the statistics (the extra `report`) there is no verdict.
+all trials as if they were independent. Without the statistics (the extra `report`) verdicts are
+better, worse or not enough data, by an exact test over scenarios, and no arm is called equivalent.
 """
 HEADLINE: Final = """\
 A task that is tried ten times is still one task: the **scenario** is the unit. Each scenario's trials become one mean,

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.errors import ConfigError, ToolError
-from scylla_gha.interop.rows_table import table
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.rows_table import write_csv, write_parquet
 from scylla_gha.interop.sources import Source
-from scylla_gha.interop.tables import need, read_csv, read_jsonl, read_parquet, write_csv, write_parquet
+from scylla_gha.interop.tables import read_csv, read_jsonl, read_parquet
 from tests.support.foreign import csv_file
 from tests.support.records import WHEN, make_result
 
@@ -67,7 +67,7 @@ def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
 def test_a_table_of_rows_has_a_column_for_each_field_and_null_stays_null(tmp_path: Path, suffix: str) -> None:
     row = make_result(usd=None, tools={"Bash": 2}, started_at=WHEN, turns=3, delivered=None, seconds=1.25)
     place = tmp_path / f"rows.{suffix}"
-    (write_csv if suffix == "csv" else write_parquet)(table([row, make_result()]), place)
+    (write_csv if suffix == "csv" else write_parquet)([row, make_result()], place)
     (first, _) = (read_csv if suffix == "csv" else read_parquet)(place).rows
     assert list(first.values) == list(type(row).model_fields)
     assert [first.values[name] for name in ("usd", "delivered", "grade")] == [None, None, "A"]
@@ -77,7 +77,7 @@ def test_a_table_of_rows_has_a_column_for_each_field_and_null_stays_null(tmp_pat
 
 
 def test_a_table_of_no_rows_has_its_columns(tmp_path: Path) -> None:
-    write_parquet(table([]), tmp_path / "none.parquet")
+    write_parquet([], tmp_path / "none.parquet")
     found = read_parquet(tmp_path / "none.parquet")
     assert (found.rows, "usd" in found.columns) == ((), True)
 
@@ -85,8 +85,3 @@ def test_a_table_of_no_rows_has_its_columns(tmp_path: Path) -> None:
 def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read as Parquet"):
         read_parquet(csv_file(tmp_path / "a.parquet", "a,b\n"))
-
-
-def test_what_is_not_installed_is_named_with_the_extra() -> None:
-    with pytest.raises(ToolError, match=r"reading CSV needs no_such_package: .*'scylla-gha\[report\]'"):
-        need("no_such_package", what="reading CSV")
