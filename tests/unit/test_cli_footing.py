@@ -72,7 +72,7 @@ def test_what_changed_since_is_named(library: Library, file: str, text: str, sai
     before = footing(made, Sources(library), Boxing(), AGENTS)
     fresh = library.roots[0].with_name(f"{library.roots[0].name}-now")  # a scenario is read once a process
     shutil.copytree(library.roots[0], fresh)
-    write(fresh / file, text or (fresh / file).read_text().replace("tools: []", "tools: [Read]"))
+    write(fresh / file, text or (fresh / file).read_text().replace(" tools: []", " tools: [Read]"))
     with pytest.raises(RefusedError, match=said) as caught:
         check(made, before, Library((fresh,)), Boxing())
     assert "the planned keys do not hold here" in str(caught.value)

@@ -187,7 +187,7 @@ def test_what_is_not_in_the_recording_outdoes_a_spent_budget(
     script = f"{ASK} dear Other?; {ASK} dear Hello?; {ASK} dear Hello?; echo end completed"
     with hosted(tmp_path, replay=record(folder, tmp_path, ground)) as host:
         made = work(ground, folder, host, script, seen, limits=OUT_OF_MONEY)
-    assert "budget of" in folder.file("stderr.txt").read_text()
+    assert "spend limit" in folder.file("stderr.txt").read_text()
     assert made.reason == ("not declared: MCP server spy" if undelivered else "1 requests are not in the recording")
 
 
