@@ -59,10 +59,11 @@ def pair_variances(frame: Frame, baseline: str) -> tuple[PairVariance, ...]:
         table = passes(frame, place)
         split = split_variance(table, base) if arm != baseline else None
         if split is not None:
-            shared = int((~np.isnan(table).all(axis=1) & ~np.isnan(base).all(axis=1)).sum())
+            shared = ~np.isnan(table).all(axis=1) & ~np.isnan(base).all(axis=1)
+            rate = float(np.nanmean(base[shared], axis=1).mean())
             found.append(PairVariance(arm=arm, between=split.between, within=split.within_x,
-                                      within_baseline=split.within_y, scenarios=shared,
-                                      rate_baseline=split.rate))  # fmt: skip
+                                      within_baseline=split.within_y, scenarios=int(shared.sum()),
+                                      rate_baseline=rate))  # fmt: skip
     return tuple(found)
 
 

@@ -60,7 +60,7 @@ def split_variance(x: ArrayLike, y: ArrayLike) -> Split | None:
         return None
     found = float((np.nanmean(one, axis=1) - np.nanmean(other, axis=1)).var(ddof=1))
     noise = within_x * _mean_inverse(one) + within_y * _mean_inverse(other)
-    return Split(max(0.0, found - noise), within_x, within_y, float(np.nanmean(other, axis=1).mean()))
+    return Split(max(0.0, found - noise), within_x, within_y)
 
 
 def _within(table: Floats) -> float | None:
