@@ -10,6 +10,8 @@ from scylla_gha.adoption.templates import filled
 
 PATH: Final = ".github/workflows/scylla.yml"
 COMMENT_PATH: Final = ".github/workflows/scylla-comment.yml"
+REGRESSION_PATH: Final = ".github/workflows/scylla-regression.yml"
+PULL_PATH: Final = ".github/workflows/scylla-pull-request.yml"
 _TOOLKIT: Final = re.compile(r"([A-Za-z0-9-]+/[\w.-]+)@([\w./-]+)")
 _CALL: Final = re.compile(
     r"^\s*-?\s*uses:\s*[\"']?([A-Za-z0-9-]+/[\w.-]+)/\.github/(?:workflows|actions)/[\w.-]+@([\w./-]+)", re.MULTILINE
@@ -58,7 +60,7 @@ def toolkit_here(root: Path) -> Toolkit | None:
 
 
 def workflow_files(name: str, toolkit: Toolkit) -> list[File]:
-    """The caller workflow, for an experiment that it offers first, and the one that reads comments."""
+    """The workflows by hand, by a comment, on a schedule and for pull requests; the triggers of three are commented."""
     words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref}
-    paths = {PATH: "scylla.yml", COMMENT_PATH: "scylla-comment.yml"}
-    return [File(path, filled(template, **words).encode()) for path, template in paths.items()]
+    paths = (PATH, COMMENT_PATH, REGRESSION_PATH, PULL_PATH)
+    return [File(path, filled(path.rpartition("/")[2], **words).encode()) for path in paths]

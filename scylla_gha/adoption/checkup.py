@@ -9,7 +9,8 @@ from scylla_gha.adoption.permits import action_findings, rights_finding
 from scylla_gha.github.setup import Facts, Hidden, Missing, Setup
 
 _CALLERS: Final = ("scylla.yml", "dispatch.yml")  # start an evaluation
-_OURS: Final = (*_CALLERS, "scylla-comment.yml", "comment.yml", "regression.yml", "evaluate.yml")
+_OURS: Final = (*_CALLERS, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml", "comment.yml",
+                "regression.yml", "evaluate.yml")  # fmt: skip
 _WHY: Final = {
     "disabled_fork": "is off, as all are in a new fork",
     "disabled_inactivity": "is off, since nothing was committed for 60 days",

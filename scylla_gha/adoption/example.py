@@ -49,6 +49,7 @@ def example(checkout: Checkout, ours: tuple[str, ...]) -> Task:
             Check("in-order", "The list is sorted", 'sh "$CHECKS/list.sh" in-order'),
             Check("untouched", "The other files are as they were", 'sh "$CHECKS/list.sh" untouched', guard=True),
         ),
+        is_example=True,
         hidden=(File("list.sh", filled("list.sh", file=_LIST).encode(), PROGRAM),),
     )
 

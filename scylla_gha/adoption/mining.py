@@ -28,6 +28,8 @@ from scylla_gha.adoption.templates import filled
 from scylla_gha.model.record import slug
 from scylla_gha.model.scenario import WorkflowCategory
 
+FIRST: Final = 101  # the number of a suite's first scenario
+MOST_TASKS: Final = 99
 _LOOK_BACK: Final = 300  # commits
 _MOST_FILES: Final = 15  # of a solution, and of its tests
 _MOST_LINES: Final = 400  # of a solution
@@ -60,6 +62,18 @@ class Candidate:
     tests: list[str]
     kept: list[str]
     tree: Tree
+
+
+def folders_of(name: str) -> tuple[str, ...]:
+    """The folders that the scenarios of a suite and their fixtures lie in; none of their files is part of a task."""
+    numbered = (f"fixtures/{fixture_of(f'{number}-', name)}/" for number in range(FIRST, FIRST + MOST_TASKS))
+    return (f"scenarios/{name}/", *numbered)
+
+
+def fixture_of(scenario: str, name: str) -> str:
+    """The fixture of a scenario of a suite: the suite's name, from the second one on with the scenario's number."""
+    number = scenario.partition("-")[0]
+    return name if number == str(FIRST) else f"{name}-{number}"
 
 
 def candidates(checkout: Checkout, ours: tuple[str, ...]) -> Iterator[Candidate]:
@@ -108,7 +122,7 @@ def task_of(checkout: Checkout, candidate: Candidate, name: str, pins: Mapping[s
     """
     commit, language = candidate.commit, candidate.language
     solution = patch_of(checkout, commit, candidate.code)
-    start = _start(checkout, candidate, (f"fixtures/{name}/", f"scenarios/{name}/"))
+    start = _start(checkout, candidate, folders_of(name))
     hidden = _hidden(checkout, candidate)
     if (
         start is None
@@ -118,7 +132,7 @@ def task_of(checkout: Checkout, candidate: Candidate, name: str, pins: Mapping[s
         return None
     subject, prompt = _words(commit.message)
     return Task(
-        id=f"101-{_short(slug(subject))}",
+        id=f"{FIRST}-{_short(slug(subject))}",
         title=shortened(subject, _TITLE_CHARS),
         origin=f"commit {commit.sha[:12]} of this repository, which changed {language.name} code and its tests",
         category=next((kind for word, kind in _KINDS if re.match(word, commit.message, re.IGNORECASE)), "new_features"),

@@ -2,12 +2,13 @@
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
 from scylla_gha.adoption.languages import LANGUAGES
+from scylla_gha.adoption.mining import fixture_of
 from scylla_gha.adoption.task import Check, File, Start, Task
 from scylla_gha.adoption.templates import filled
 from scylla_gha.adoption.writing import write
@@ -21,7 +22,7 @@ def scenario_files(task: Task, name: str, schemas: str) -> list[File]:
 
     Args:
         task: what it consists of.
-        name: of the fixture and of the suite.
+        name: of the suite.
         schemas: the address of the folder of JSON Schemas, for editors.
     """
     folder = f"scenarios/{name}/{task.id}"
@@ -34,7 +35,7 @@ def scenario_files(task: Task, name: str, schemas: str) -> list[File]:
         *(each.within("checks") for each in task.hidden),
         File("scenario.yaml", _scenario(task, name, folder, schemas).encode()),
     ]
-    fixture = [each.within(f"fixtures/{name}") for each in task.start.files]
+    fixture = [each.within(f"fixtures/{fixture_of(task.id, name)}") for each in task.start.files]
     return [*fixture, *(each.within(folder) for each in beside)]
 
 
@@ -52,7 +53,7 @@ def _scenario(task: Task, name: str, folder: str, schemas: str) -> str:
         title=_text(task.title),
         category=task.category,
         size=size_of(len(lines)),
-        source=_source(task.start, name),
+        source=_source(task.start, fixture_of(task.id, name)),
         python=json.dumps(dict(sorted(task.python.items()))),
         system=json.dumps(list(task.system)),
         checkpoints="\n".join(_checkpoints(task.checks)),
@@ -100,26 +101,25 @@ def ignored_runs() -> File:
     )
 
 
-def experiment_file(name: str, scenario: str, schemas: str) -> File:
+def experiment_file(name: str, scenarios: Sequence[str], schemas: str) -> File:
     """The experiment, which needs no key."""
-    text = filled("experiment.yaml", name=name, scenario=scenario, schema=f"{schemas}experiment.json")
+    text = filled("experiment.yaml", name=name, scenario=", ".join(scenarios), schema=f"{schemas}experiment.json")
     return File(f"config/experiments/{name}.yaml", text.encode())
 
 
-def beside_files(task: Task, root: Path) -> Iterator[File]:
-    """What a task needs elsewhere in the repository: packages in the image, and to be left alone by pytest."""
-    wanted = {
-        package for language in LANGUAGES if set(language.system) & set(task.system) for package in language.packages
-    }
+def beside_files(tasks: Sequence[Task], root: Path) -> Iterator[File]:
+    """What tasks need elsewhere in the repository: packages in the image, and to be left alone by pytest."""
+    system = {program for task in tasks for program in task.system}
+    wanted = {package for language in LANGUAGES if set(language.system) & system for package in language.packages}
     if wanted:
         recipe = yaml.safe_load((toolkit_root() / "config/images/base.yaml").read_text(encoding="utf-8"))
         every = ", ".join(sorted({*recipe["packages"], *wanted}))
-        yield File("config/images/base.yaml", filled("image.yaml", packages=", ".join(wanted), all=every).encode())
-    if "pytest" in task.python and not (root / "fixtures").exists():
+        text = filled("image.yaml", packages=", ".join(sorted(wanted)), all=every)
+        yield File("config/images/base.yaml", text.encode())
+    if any("pytest" in task.python for task in tasks) and not (root / "fixtures").exists():
         yield File("fixtures/conftest.py", filled("conftest.py").encode())
 
 
-def scenario_here(root: Path, name: str) -> str | None:
-    """The id of the suite's first scenario that an earlier call has written; None where there is none."""
-    found = sorted((root / "scenarios" / name).glob("*/scenario.yaml"))
-    return found[0].parent.name if found else None
+def scenarios_here(root: Path, name: str) -> list[str]:
+    """The ids of the suite's scenarios that earlier calls have written."""
+    return sorted(path.parent.name for path in (root / "scenarios" / name).glob("*/scenario.yaml"))

@@ -59,6 +59,7 @@ class Task:
     hidden: tuple[File, ...]
     python: Mapping[str, str] = field(default_factory=dict)
     system: tuple[str, ...] = ()
+    is_example: bool = False
 
 
 def new_file(path: str, text: str) -> bytes:

@@ -1,21 +1,23 @@
 """A task that holds: candidates are tried as the proof of a scenario tries them, and the first that holds is taken."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
 from scylla_gha.adoption.example import example
 from scylla_gha.adoption.languages import PYTHON
-from scylla_gha.adoption.mining import Candidate, candidates, shortened, task_of
+from scylla_gha.adoption.mining import FIRST, Candidate, candidates, folders_of, shortened, task_of
 from scylla_gha.adoption.pins import pinned, requirements
 from scylla_gha.adoption.repository import Checkout, contents
 from scylla_gha.adoption.task import Task
+from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, ToolError
 
 _MOST_TRIED: Final = 8
 _SECONDS: Final = 600.0  # after which none is begun any more
+_SUBJECT: Final = 60  # characters
 _WRONG: Final = 2  # as many as a scenario must have
 
 Tried = tuple[tuple[str, bool, str | None], ...]  # (nop | solution | wrong/NAME, passed, what is wrong with that)
@@ -36,26 +38,48 @@ class Trying:
     seconds: float = _SECONDS
 
 
-def find_task(checkout: Checkout, name: str, trying: Trying, *, look: bool) -> Task:
-    """A task from the repository's history, or else the small example.
+def find_tasks(checkout: Checkout, name: str, trying: Trying, wanted: int, there: Sequence[str] = ()) -> list[Task]:
+    """Tasks from different commits of the repository's history, or else the small example.
 
     Args:
         checkout: the repository.
-        name: of the fixture and the suite.
+        name: of the suite.
         trying: how candidates are tried.
-        look: whether to look at the history at all.
+        wanted: how many; 0 is the example.
+        there: ids of the suite's scenarios, whose commits are not taken again.
     """
-    ours, begun = (f"fixtures/{name}/", f"scenarios/{name}/"), time.monotonic()
-    for candidate in islice(candidates(checkout, ours), _MOST_TRIED if look else 0):
-        if time.monotonic() - begun > trying.seconds:
-            trying.say(f"no more commits are tried: that took more than {trying.seconds:.0f} s")
+    begun, tried = time.monotonic(), 0
+    known = {_bare(each) for each in there}
+    found: list[Task] = []
+    for candidate in islice(candidates(checkout, folders_of(name)), _MOST_TRIED * wanted):
+        if len(found) == wanted:
             break
-        subject = shortened(candidate.commit.message.partition("\n")[0], 60)
+        if time.monotonic() - begun > trying.seconds * wanted:
+            trying.say(f"no more commits are tried: that took more than {trying.seconds * wanted:.0f} s")
+            break
+        subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
         trying.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
-        found = _held(checkout, candidate, name, trying)
-        if found is not None:
-            return found
-    return example(checkout, ours)
+        tried += 1
+        task = _held(checkout, candidate, name, trying)
+        if task is not None and _bare(task.id) not in known:
+            known.add(_bare(task.id))
+            found.append(replace(task, id=f"{FIRST + len(there) + len(found)}-{_bare(task.id)}"))
+    _sum_up(trying, len(found), wanted, tried)
+    return found or ([] if there else [example(checkout, folders_of(name))])
+
+
+def _bare(scenario: str) -> str:
+    return scenario.partition("-")[2]
+
+
+def _sum_up(trying: Trying, found: int, wanted: int, tried: int) -> None:
+    """How many were found, and what follows from too few."""
+    if found < wanted:
+        why = f"{counted(tried, 'commit')} tried, for the reasons above; " if tried else ""
+        trying.say(f"{found} of {counted(wanted, 'task')} found: {why}no other commit that was looked at changed code "
+                   "together with tests that can be run")  # fmt: skip
+    elif wanted > 1:
+        trying.say(f"{counted(found, 'task')} found in {counted(tried, 'commit')}")
 
 
 def _held(checkout: Checkout, candidate: Candidate, name: str, trying: Trying) -> Task | None:

@@ -2,12 +2,15 @@
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.cli.progress import Pulse
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
 @click.option("--toolkit", callback=_toolkit, metavar="OWNER/REPO@REF", envvar="SCYLLA_TOOLKIT", show_envvar=True,
               show_default="the repository and commit that this command runs from",
               help="Repository of the reusable workflow that is called; a full SHA as REF is safest.")  # fmt: skip
+@click.option("--tasks", type=click.IntRange(1, 99), default=1, show_default=True,
+              help="Scenarios to make, each from another commit; a verdict takes six at least.")  # fmt: skip
 @click.option("--example", is_flag=True, help="Write the small example; look at no commit, and run no test of them.")
 @click.option("--dry-run", is_flag=True, help="List the files, and write none.")
 @click.option("--yes", is_flag=True, help="Overwrite without being asked.")
@@ -51,6 +56,7 @@ def command(
     directory: Path,
     name: str | None,
     toolkit: "Toolkit | None",
+    tasks: int,
     *,
     example: bool,
     dry_run: bool,
@@ -59,12 +65,13 @@ def command(
 ) -> None:
     """Set up evaluations in a repository: a workflow that calls the toolkit's, an experiment, and a scenario.
 
-    The scenario is made from a commit that changed code and tests, where there is one: its parent is the start, its
+    A scenario is made from a commit that changed code and tests, where there is one: its parent is the start, its
     tests are the hidden check, the rest of it is the reference solution. That is proved by running these tests here, so
-    use it on repositories that you trust. Otherwise it is a small example. A scenario that is there is kept.
+    use it on repositories that you trust. Without any it is a small example. Scenarios that are there are kept.
 
     \b
     scylla-gha init
+    scylla-gha init --tasks 6
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
     from scylla_gha.adoption.repository import checkout_of
@@ -72,7 +79,7 @@ def command(
 
     checkout = checkout_of(directory)
     called = name or _named_after(checkout.root)
-    files = _files(checkout, called, toolkit or _toolkit_for(checkout.root), look=not example)
+    files = _files(checkout, called, toolkit or _toolkit_for(checkout.root), 0 if example else tasks)
     changes = compare(checkout.root, files)
     if not dry_run:
         _ask(changes, yes=yes)
@@ -104,40 +111,46 @@ def _named_after(root: Path) -> str:
     return slug(root.name.replace("_", "-"))[:60].strip("-.") or "mine"
 
 
-def _files(checkout: "Checkout", name: str, toolkit: "Toolkit", *, look: bool) -> list["File"]:
+def _files(checkout: "Checkout", name: str, toolkit: "Toolkit", tasks: int) -> list["File"]:
     """All files of the scaffold; those of a scenario that is there are not made again."""
     from scylla_gha.adoption.caller import workflow_files
-    from scylla_gha.adoption.scaffold import beside_files, experiment_file, ignored_runs, scenario_files, scenario_here
+    from scylla_gha.adoption.scaffold import beside_files, experiment_file, ignored_runs, scenario_files, scenarios_here
 
-    there = scenario_here(checkout.root, name)
+    there = scenarios_here(checkout.root, name)
     made: list[File] = []
-    if there is None:
-        task = _find(checkout, name, toolkit, look=look)
-        there = task.id
-        made = [*beside_files(task, checkout.root), *scenario_files(task, name, toolkit.schemas)]
-        _refuse_strays(checkout.root, name, made)
-    else:
-        click.echo(f"scenarios/{name}/{there}: is there, and is kept", err=True)
+    for scenario in there:
+        click.echo(f"scenarios/{name}/{scenario}: is there, and is kept", err=True)
+    if not there or len(there) < tasks:
+        found = _find(checkout, name, toolkit, tasks - len(there), there)
+        made = [file for task in found for file in scenario_files(task, name, toolkit.schemas)]
+        _refuse_strays(checkout.root, [task.id for task in found], name, made)
+        made = [*beside_files(found, checkout.root), *made]
+        there += [task.id for task in found]
     return [*made, experiment_file(name, there, toolkit.schemas), ignored_runs(), *workflow_files(name, toolkit)]
 
 
-def _refuse_strays(root: Path, name: str, files: list["File"]) -> None:
-    """Refuse a folder of the fixture's name that holds something else: its files would be part of the start state.
+def _refuse_strays(root: Path, scenarios: list[str], name: str, files: list["File"]) -> None:
+    """Refuse a folder of a fixture's name that holds something else: its files would be part of the start state.
 
     Raises:
         RefusedError: there is one.
     """
+    from scylla_gha.adoption.mining import fixture_of
+
     ours = {file.path for file in files}
-    here = (path for path in (root / "fixtures" / name).rglob("*") if path.is_symlink() or not path.is_dir())
+    folders = [root / "fixtures" / fixture_of(scenario, name) for scenario in scenarios]
+    here = (path for each in folders for path in each.rglob("*") if path.is_symlink() or not path.is_dir())
     strays = sorted(path for path in (str(each.relative_to(root)) for each in here) if path not in ours)
     if strays:
-        raise RefusedError(f"fixtures/{name}/ holds files that are not the scaffold's, such as {strays[0]}; "
+        folder = "/".join(strays[0].split("/")[:2])
+        raise RefusedError(f"{folder}/ holds files that are not the scaffold's, such as {strays[0]}; "
                            "remove that folder, or give another --name")  # fmt: skip
 
 
-def _find(checkout: "Checkout", name: str, toolkit: "Toolkit", *, look: bool) -> "Task":
+def _find(checkout: "Checkout", name: str, toolkit: "Toolkit", wanted: int, there: list[str]) -> list["Task"]:
+    """Tasks of the history, proved one by one; what goes on is told on standard error."""
     from scylla_gha.adoption.scaffold import scenario_files
-    from scylla_gha.adoption.trying import Trying, find_task
+    from scylla_gha.adoption.trying import Trying, find_tasks
     from scylla_gha.adoption.writing import write
     from scylla_gha.cli.proof import prove
     from scylla_gha.config.library import Library, toolkit_root
@@ -149,7 +162,13 @@ def _find(checkout: "Checkout", name: str, toolkit: "Toolkit", *, look: bool) ->
             library = Library((root, toolkit_root()))
             return prove(library.scenario(task.id), library).tried
 
-    return find_task(checkout, name, Trying(proved, lambda text: click.echo(text, err=True)), look=look)
+    with Pulse(lambda text: click.echo(text, err=True)) as pulse:
+        pulse.say("looking for commits that changed code and its tests" if wanted > 0 else "taking the example")
+        found = find_tasks(checkout, name, Trying(proved, pulse.say), max(wanted, 0), there)
+        if any(task.is_example for task in found):
+            asked = "as --example asks" if wanted <= 0 else "since no commit made a task"
+            pulse.say(f"the small example is taken, {asked}: it shows the parts of a scenario, and measures little")
+    return found
 
 
 def _ask(changes: "Changes", *, yes: bool) -> None:
@@ -177,12 +196,18 @@ def _text(changes: "Changes", name: str, *, dry_run: bool) -> str:
     if not (changes.new or changes.other):
         return "nothing to do: all is there already"
     verb = "would be " if dry_run else ""
-    fixture = [file for file in changes.new if file.path.startswith(f"fixtures/{name}/")]
-    lines = [f"{verb}new: {file.path}" for file in changes.new if file not in fixture]
-    lines += [f"{verb}new: fixtures/{name}/ ({len(fixture)} files)"] if fixture else []
+    fixtures = Counter(file.path.split("/")[1] for file in changes.new if _in_fixture(file, name))
+    lines = [f"{verb}new: {file.path}" for file in changes.new if not _in_fixture(file, name)]
+    lines += [f"{verb}new: fixtures/{each}/ ({counted(count, 'file')})" for each, count in fixtures.items()]
     lines += [f"{verb}overwritten: {file.path}" for file in changes.other]
     then = f"\nNow run: scylla-gha evaluate {name}\nThen commit it, push it, and see: scylla-gha doctor"
     return "\n".join(lines) + ("" if dry_run else then)
+
+
+def _in_fixture(file: "File", name: str) -> bool:
+    from scylla_gha.adoption.mining import folders_of
+
+    return file.path.startswith(tuple(each for each in folders_of(name) if each.startswith("fixtures/")))
 
 
 def _warn_of_ignored(checkout: "Checkout", files: tuple["File", ...]) -> None:

@@ -3,12 +3,14 @@
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
 import click
 
 _EVERY_SECONDS: Final = 2.0
+_LONGEST_PAUSE: Final = 16.0
 
 
 class Progress:
@@ -64,3 +66,35 @@ class Progress:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"  # noqa: PLR2004 two minutes
+
+
+class Pulse:
+    """Says what goes on, and again that it still does, while one step takes its time."""
+
+    def __init__(self, tell: Callable[[str], None], every_seconds: float = _EVERY_SECONDS) -> None:
+        self._tell = tell
+        self._every = every_seconds
+        self._said = time.monotonic()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+
+    def say(self, text: str) -> None:
+        """A step begins, or has ended."""
+        self._said = time.monotonic()
+        self._tell(text)
+
+    def _beat(self) -> None:
+        pause = self._every
+        while not self._ended.wait(pause):
+            self._tell(f"  ... {_duration(time.monotonic() - self._said)}")
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def __enter__(self) -> "Pulse":
+        """Begin."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        """End."""
+        self._ended.set()
+        self._thread.join()

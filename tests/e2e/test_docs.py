@@ -8,7 +8,7 @@ import click
 import pytest
 import yaml
 
-from scylla_gha.adoption.caller import COMMENT_PATH, PATH, Toolkit, workflow_files
+from scylla_gha.adoption.caller import COMMENT_PATH, PATH, PULL_PATH, REGRESSION_PATH, Toolkit, workflow_files
 from scylla_gha.cli.main import cli
 from tests.support.adopters import TOOLKIT, empty
 from tests.support.command import scylla
@@ -96,7 +96,7 @@ def test_every_page_is_in_the_list() -> None:
 def callers() -> dict[str, dict[Any, Any]]:
     """Workflows that call the reusable one: those that `init` writes, and those that pages show."""
     shown = {f"{page.name} {at}": part for page in PAGES for at, part in enumerate(yaml_parts(page)) if "jobs" in part}
-    return {**shown, PATH: WORKFLOWS[Path(PATH).name]}
+    return {**shown, **{path: WORKFLOWS[Path(path).name] for path in (PATH, REGRESSION_PATH, PULL_PATH)}}
 
 
 @pytest.mark.parametrize("name", callers())
@@ -116,11 +116,24 @@ def test_a_caller_gives_what_the_reusable_workflow_takes(name: str) -> None:
 
 def test_what_a_page_tells_to_uncomment_is_there() -> None:
     texts = {file.path: file.content.decode() for file in workflow_files("app", OURS)}
-    parts = {"on-a-schedule.md": (PATH, "schedule"), "by-a-comment.md": (COMMENT_PATH, "issue_comment")}
+    parts = {"on-a-schedule.md": (REGRESSION_PATH, "schedule"), "by-a-comment.md": (COMMENT_PATH, "issue_comment"),
+             "tutorial.md": (PULL_PATH, "pull_request")}  # fmt: skip
     for page, (path, event) in parts.items():
         shown, *_ = (part for page_path in PAGES if page_path.name == page for part in yaml_parts(page_path))
-        bare = re.sub(r"^(\s*)# (?=\s*(schedule|- cron|issue_comment|types))", r"\1", texts[path], flags=re.MULTILINE)
+        bare = re.sub(
+            r"^(\s*)# (?=\s*(schedule|- cron|issue_comment|types|pull_request|paths))",
+            r"\1",
+            texts[path],
+            flags=re.MULTILINE,
+        )
         assert yaml.safe_load(bare)[True][event] == shown[True][event]
+
+
+def test_the_comment_that_the_tutorial_shows_is_one_that_the_toolkit_makes() -> None:
+    page = (ROOT / "docs/tutorial.md").read_text()
+    (shown,) = re.findall(r"<!-- golden: comment-win.md -->\n~~~text\n(.*?)~~~", page, re.DOTALL)
+    assert (ROOT / "tests/golden/comment-win.md").read_text().startswith(shown)
+    assert "better" in shown
 
 
 def test_a_toolkit_pinned_by_a_commit_is_written_everywhere() -> None:

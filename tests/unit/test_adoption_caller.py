@@ -6,6 +6,8 @@ import yaml
 from scylla_gha.adoption.caller import (
     COMMENT_PATH,
     PATH,
+    PULL_PATH,
+    REGRESSION_PATH,
     Toolkit,
     toolkit_here,
     toolkit_named,
@@ -52,7 +54,7 @@ def test_the_written_workflow_tells_which_toolkit_it_calls(tmp_path: Path) -> No
     assert toolkit_here(tmp_path) == toolkit
 
 
-@pytest.mark.parametrize("path", [PATH, COMMENT_PATH])
+@pytest.mark.parametrize("path", [PATH, COMMENT_PATH, REGRESSION_PATH, PULL_PATH])
 def test_a_written_workflow_permits_nothing_but_by_a_job(path: str) -> None:
     (text,) = (file.content for file in workflow_files("app", OURS) if file.path == path)
     workflow = yaml.safe_load(text)
