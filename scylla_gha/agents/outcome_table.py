@@ -13,6 +13,8 @@ COLUMNS: Final = ("outcome", "evidence", "known from", "tried again", "who could
 _NOBODY: Final = "nobody in the box"
 _HARMLESS: Final = "the agent, against itself: it counts as an attempt of the agent either way"
 
+_COPY: Final = "an agent that sends the main conversation's first message with a request that the provider {}"
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -61,12 +63,12 @@ TABLE: Final[tuple[Row, ...]] = (
         "an agent without `limits.usd` that spends all of it; then no arm gets a verdict"),
     Row(Outcome.PROVIDER_ERROR, "the first requests of the session were refused with 401, 402, 403 or 404",
         "the gateway", "no, and the arm is stopped", f"{_NOBODY}: the model has not answered yet"),
-    Row(Outcome.PROVIDER_ERROR, "the provider failed all of the gateway's tries of a request (not reached, 5xx, 408, "
-        "a rate limit that lasts, 401 or 402, or an answer that broke off), no later one was answered, and the agent "
-        "did not end well", "the gateway", "yes", "an agent that finds a request which the provider always fails"),
-    Row(Outcome.PROVIDER_ERROR, "at the time limit, no byte had come of a streamed request for half of the limit or "
-        "five minutes, or it waited so long for a rate limit that the session did not provoke", "the gateway", "yes",
-        "an agent that finds a request which the provider does not answer"),
+    Row(Outcome.PROVIDER_ERROR, "the provider failed all of the gateway's tries of a request of the main conversation "
+        "(not reached, 5xx, 408, a rate limit that lasts, 401 or 402, or an answer that broke off), no later one was "
+        "answered, and the agent did not end well", "the gateway", "yes", _COPY.format("always fails")),
+    Row(Outcome.PROVIDER_ERROR, "at the time limit, no byte had come of a streamed request of the main conversation "
+        "for half of the limit or five minutes, or it waited so long for a rate limit that the session did not provoke",
+        "the gateway", "yes", _COPY.format("does not answer")),
     Row(Outcome.BUDGET_EXCEEDED, "its output reached the limit of a file, and it had not completed", "the harness",
         "no", _HARMLESS),
     Row(Outcome.SANDBOX_ERROR, "before the model's first answer: the CLI did not start, has an unknown form, or says "

@@ -129,7 +129,9 @@ class Entry:
     def ended(self, *, is_whole: bool, is_stalled: bool) -> None:
         """The answer has ended; one that broke off is the provider's fault, unless its client stalled it."""
         self.is_cut = not is_stalled
-        if not (is_stalled or (self.meter.complete if self.meter.streamed else is_whole)):
+        if self.status == HTTPStatus.OK and not (
+            is_stalled or (self.meter.complete if self.meter.streamed else is_whole)
+        ):
             self.fault = self.fault or self.meter.error or "a cut answer"
         self.close()
 
@@ -187,6 +189,8 @@ class Entry:
         kind = self.meter.error
         if self.status >= HTTPStatus.BAD_REQUEST:
             return f"{self.fault} {kind}"[:_FAULT_CHARACTERS] if self.fault and kind else self.fault
+        if self.status != HTTPStatus.OK:  # a redirect, or another answer that the API does not give: to an odd request
+            return None
         return self.fault or kind or ("a malformed answer" if self.meter.malformed else None)
 
     def _cost(self) -> tuple[Tokens | None, float | None]:

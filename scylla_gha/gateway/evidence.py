@@ -2,7 +2,9 @@
 
 A provider has failed a request when all of the gateway's tries ended in an error that is about the provider or the
 account, or when its answer broke off. A later answer of the same session clears that. What the gateway itself refused,
-and what the provider says of the request (400, 413), excuse nothing.
+and what the provider says of the request (400, 413), excuse nothing. Once the model has answered, only requests of the
+main conversation, to its own model, count: any other may be one that the agent sent to have it fail, and a provider
+that is down fails the main conversation's next request as well.
 """
 
 import datetime
@@ -63,9 +65,10 @@ def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence
     of = {each.number: each for each in asked if not each.counting}
     ended = [each for each in answers if each.number in of]
     whole = [each for each in ended if is_whole(each)]
+    main = _main(asked) if whole else frozenset(of)  # nothing was the agent's before the first answer
     turns = [each for each in whole if of[each.number].turn]
-    after = ended[ended.index(whole[-1]) + 1 :] if whole else ended
-    provoked = any(each.crowded for each in ended)
+    after = [each for each in _since(ended, whole) if each.number in main]
+    provoked = _is_provoked(ended, [each for each in whole if each.number in main], main)
     faults = [each.fault for each in after if each.fault and not (provoked and each.fault.startswith(_TOO_MANY))]
     # Once the model has answered, the account may use it: what is refused now is what was asked for.
     faults = [fault for fault in faults if not (whole and fault[:3] in _OF_REQUEST)]
@@ -78,6 +81,26 @@ def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence
         limited_seconds=last.waited_seconds if last and not provoked else 0.0,
         wants_tool=bool(turns) and turns[-1].stop_reason == _USES_TOOL,
     )
+
+
+def _main(asked: Sequence[Asked]) -> frozenset[int]:
+    """The main conversation's requests to the model that it began with, by number."""
+    turns = [each for each in asked if each.turn]
+    return frozenset(each.number for each in turns if each.model == turns[0].model)
+
+
+def _since(ended: list[Answered], whole: list[Answered]) -> list[Answered]:
+    """What ended after the last of these."""
+    return ended[ended.index(whole[-1]) + 1 :] if whole else ended
+
+
+def _is_provoked(ended: list[Answered], whole: list[Answered], main: frozenset[int]) -> bool:
+    """Whether the session met a rate limit with several requests at once, or by one beside its main conversation.
+
+    The latter counts until the main conversation is answered: then its wait is over.
+    """
+    own = [each for each in _since(ended, whole) if each.number not in main]
+    return any(each.crowded for each in ended) or any(_TOO_MANY in each.met for each in own)
 
 
 def is_whole(answer: Answered) -> bool:

@@ -10,6 +10,7 @@ from scylla_gha.model.traffic import Use
 
 _MODEL: Final = "this key may not use the model {model}; it may use {allowed}"
 _TOOL: Final = "this key may not use server tools: {tools}"
+_EDIT: Final = "this key may not use context edits: {edits}"
 _UNPRICED: Final = "{model} is not available to this key with {what}"
 
 
@@ -22,6 +23,8 @@ def forbidden(question: Question, lane: Lane, model: Model | None) -> Refusal | 
             return Refusal("model_not_allowed", _MODEL.format(model=strange[0][:100], allowed=allowed))
     if tools := sorted(question.terms.tools - set(lane.server_tools)):
         return Refusal("server_tool_not_allowed", _TOOL.format(tools=", ".join(tools)[:200]))
+    if question.terms.edits:
+        return Refusal("context_edit_not_allowed", _EDIT.format(edits=", ".join(question.terms.edits)[:200]))
     return _unpriced(question, model)
 
 

@@ -26,6 +26,9 @@ _MOST_OUTPUT: Final = 128_000  # of a model whose own limit is not known
 _CLIENT_TOOLS: Final = re.compile(
     r"custom|(bash|text_editor|computer|computer_toolset|memory|tool_search_tool_(bm25|regex))_\d{8}"
 )
+# Edits of a prompt that leave something out of it (platform.claude.com/docs, context editing, 2026-11-22). Others make
+# the provider read it once more (compact_20260112), for an answer that max_tokens do not limit.
+_CLEARING_EDITS: Final = re.compile(r"clear_(tool_uses|thinking)_\d{8}")
 _VERSION: Final = re.compile(r"_\d{8}$")
 _SOURCES: Final = frozenset({"base64", "text", "content"})  # that are in the request, and not fetched
 _STATE: Final = (
@@ -44,11 +47,11 @@ class Terms:
     images: int
     documents: int
     caches: bool
-    compacts: bool
     use: Use
     uses: int
     tools: frozenset[str]
     fallbacks: tuple[str, ...]
+    edits: tuple[str, ...] = ()  # of the prompt, at a cost that is not known beforehand
 
     def prompt_tokens(self, model: Model) -> int:
         """How long the prompt may be at most; a longer one than the model takes is refused, and costs nothing."""
@@ -58,13 +61,12 @@ class Terms:
 
     def worst(self, model: Model, price: Price) -> "Worst":
         """What the request can cost at most."""
-        passes = 2 if self.compacts else 1  # the provider reads the conversation once more, and writes a summary
         prompt = self.prompt_tokens(model)
         fixed = price.worst(prompt, 0, self.use, caches=self.caches)
         each = price.worst(prompt, 1, self.use, caches=self.caches) - fixed
         most = model.max_output_tokens or _MOST_OUTPUT
         asked = most if self.max_tokens is None else self.max_tokens
-        return Worst(fixed * passes, each * passes, asked, is_fixed=self.max_tokens is None)
+        return Worst(fixed, each, asked, is_fixed=self.max_tokens is None)
 
 
 _ROUNDING: Final = 1e-6  # of a token: sums of floats are not exact
@@ -112,12 +114,12 @@ def terms_of(content: Body, size: int, *, caches: bool) -> Terms:
         images=found.images,
         documents=found.documents,
         caches=caches,
-        compacts=_compacts(content),
         use=Use(speed=_word(content, "speed", "standard"), tier=_tier(content),
                 region=_word(content, "inference_geo", "global"), searches=found.searches),
         uses=found.uses,
         tools=frozenset(found.tools),
         fallbacks=found.fallbacks,
+        edits=_edits(content),
     )  # fmt: skip
 
 
@@ -186,10 +188,11 @@ def _inline(block: Body) -> Iterator[Body]:
         yield {"type": "mcp_toolset"}
 
 
-def _compacts(content: Body) -> bool:
+def _edits(content: Body) -> tuple[str, ...]:
     managed = content.get("context_management")
-    edits = _dicts(managed.get("edits")) if isinstance(managed, dict) else []
-    return bool(content.get("compaction")) or any(str(edit.get("type")).startswith("compact") for edit in edits)
+    asked = _dicts(managed.get("edits")) if isinstance(managed, dict) else []
+    kinds = [str(edit.get("type")) for edit in asked] + ["compaction"] * bool(content.get("compaction"))
+    return tuple(kind for kind in kinds if not _CLEARING_EDITS.fullmatch(kind))
 
 
 def _tier(content: Body) -> str:

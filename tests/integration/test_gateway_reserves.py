@@ -185,6 +185,11 @@ def test_what_an_answer_costs_beside_its_tokens(
         pytest.param({"messages": [{"role": "user", "content": [{"type": "tool_addition", "tool": {
             "type": "tool_definition", "definition": {"type": "web_fetch_20250910"}}}]}]}, "server_tool_not_allowed",
             "web_fetch", id="tool in a message"),
+        pytest.param({"context_management": {"edits": [{"type": "clear_tool_uses_20250919"},
+            {"type": "compact_20260112"}]}}, "context_edit_not_allowed", "context edits: compact_20260112",
+            id="compaction by the provider"),
+        pytest.param({"compaction": {"enabled": True}}, "context_edit_not_allowed", "compaction", id="compaction"),
+        pytest.param({"context_management": {"edits": [{}]}}, "context_edit_not_allowed", "None", id="unnamed edit"),
         pytest.param({"speed": "fast"}, "unknown_price", "speed fast", id="fast mode without a price"),
         pytest.param({"service_tier": "priority"}, "unknown_price", "service tier priority", id="tier"),
     ],
@@ -193,7 +198,9 @@ def test_a_session_reaches_no_further_than_it_may(tmp_path: Path, more: Body, er
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         door = host.lane(models=("dear",))
         refused = ask(door, {**question(), **more})
-        assert ask(door, question(tools=[{"type": "bash_20250124", "name": "bash"}, {"name": "own"}])).status == 200
+        clearing = {"edits": [{"type": "clear_tool_uses_20250919"}, {"type": "clear_thinking_20251015"}]}
+        tools = [{"type": "bash_20250124", "name": "bash"}, {"name": "own"}]
+        assert ask(door, question(tools=tools, context_management=clearing)).status == 200
         assert len(provider.requests) == 1
     assert (refused.status, refused.error["type"]) == (403, "permission_error")
     assert said in refused.error["message"]

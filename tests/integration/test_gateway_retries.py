@@ -26,6 +26,7 @@ def in_order(*answers: Answer) -> Callable[[Body], Answer]:
         pytest.param((Hangup(),), 502, ("unreachable",) * 3, "unreachable", id="never reached"),
         pytest.param((Fail(401),), 401, ("401",), "401 scripted_error", id="401 is not asked again"),
         pytest.param((Fail(400),), 400, ("400",), None, id="400 is the request's own"),
+        pytest.param((Fail(302),), 302, (), None, id="a redirect answers an odd request"),
         pytest.param((Say("I", cut=True),), 200, (), "a cut answer", id="what has begun is not asked again"),
         pytest.param((Say("I", garbage=b"data: {half\n\n"),), 200, (), "a malformed answer", id="malformed"),
     ],

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.evidence import Evidence, evidence_of, fault_of
+from scylla_gha.gateway.evidence import UNREACHABLE, Evidence, evidence_of, fault_of
 from scylla_gha.model.traffic import Answered, Asked
 
 NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
@@ -18,11 +18,17 @@ FAILED: dict[str, Any] = {
 SILENT: dict[str, Any] = {"status": None, "complete": False, "first_byte_seconds": None}
 
 
+OWN: dict[str, Any] = {"turn": None}
+LIMITED: dict[str, Any] = {"status": 429, "complete": False, "met": ("429",), "fault": "429", "waited_seconds": 300.0}
+
+
 def proved(*answers: dict[str, Any], **asked: Any) -> Evidence:
-    """The evidence of requests that ended so, one after another."""
+    """The evidence of requests that ended so, one after another; `turn` and `model` of an answer are its request's."""
+    answers = tuple(dict(each) for each in answers)
+    own = [{name: each.pop(name) for name in ("turn", "model") if name in each} for each in answers]
     given = {"role": "agent", "model": "m", "digest": "d", "characters": {}, **asked}
     numbers = range(1, len(answers) + 1)
-    questions = [Asked(number=n, at=NOW, **{"turn": n, **given}) for n in numbers]
+    questions = [Asked(number=n, at=NOW, **{"turn": n, **given, **own[n - 1]}) for n in numbers]
     usual = {"source": "live", "status": 200, "complete": True, "usd": 0.0, "seconds": 1.0, "first_byte_seconds": 0.5}
     return evidence_of(questions, [Answered(number=n, **{**usual, **answers[n - 1]}) for n in numbers])
 
@@ -53,6 +59,34 @@ def test_a_rate_limit_excuses_a_session_that_did_not_provoke_it() -> None:
     assert (proved({}, limited).fault, proved({}, limited).limited_seconds) == ("429", 300.0)
     crowded = proved({}, {**limited, "crowded": True})
     assert (crowded.fault, crowded.limited_seconds) == (None, 0.0)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pytest.param(OWN, id="another conversation, or a request of the shell"),
+        pytest.param({"model": "other"}, id="another model"),
+    ],
+)
+@pytest.mark.parametrize("failed", [FAILED, LIMITED, SILENT, {"status": None, "complete": False, "fault": UNREACHABLE}])
+def test_once_the_model_has_answered_only_the_main_conversations_requests_excuse(
+    beside: dict[str, Any], failed: dict[str, Any]
+) -> None:
+    assert proved({}, {**failed, **beside}) == proved({})
+    assert proved({}, failed, {**failed, **beside}) in {proved({}, failed), proved({}, {**failed, "crowded": True})}
+    assert proved({**failed, **OWN}) != proved(), "before the first answer nothing is the agent's"
+
+
+def test_a_rate_limit_that_the_session_met_beside_its_main_conversation_is_its_own_time_until_that_is_answered() -> (
+    None
+):
+    answered = {"met": ("429",), **OWN}
+    for own in ({**LIMITED, **OWN}, answered):
+        held = proved({}, own, LIMITED)
+        assert (held.fault, held.limited_seconds) == (None, 0.0)
+        later = proved({}, own, {}, LIMITED)
+        assert (later.fault, later.limited_seconds) == ("429", 300.0)
+    assert proved({}, {**LIMITED, **OWN}, FAILED).fault == "529 overloaded_error", "which is no rate limit"
 
 
 def test_silence_is_a_streamed_request_without_any_byte() -> None:
