@@ -114,7 +114,8 @@ def _take(session: Session, event: Event, current: str) -> str:
 def _system(session: Session, event: Event) -> None:
     match event.get("subtype"):
         case "init":
-            session.version = str(event.get("claude_code_version") or "unknown")
+            # The first is the CLI's own, from before the model's first answer; the agent could write another.
+            session.version = session.version or str(event.get("claude_code_version") or "unknown")
         case str(subtype) if subtype.startswith("model_refusal"):
             session.refused = True
         case _:

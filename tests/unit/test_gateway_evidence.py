@@ -24,13 +24,23 @@ LIMITED: dict[str, Any] = {"status": 429, "complete": False, "met": ("429",), "f
 
 def proved(*answers: dict[str, Any], **asked: Any) -> Evidence:
     """The evidence of requests that ended so, one after another; `turn` and `model` of an answer are its request's."""
-    answers = tuple(dict(each) for each in answers)
-    own = [{name: each.pop(name) for name in ("turn", "model") if name in each} for each in answers]
-    given = {"role": "agent", "model": "m", "digest": "d", "characters": {}, **asked}
+    own: list[dict[str, Any]] = [{name: each[name] for name in ("turn", "model") if name in each} for each in answers]
+    given: dict[str, Any] = {"role": "agent", "model": "m", "digest": "d", "characters": {}, **asked}
     numbers = range(1, len(answers) + 1)
     questions = [Asked(number=n, at=NOW, **{"turn": n, **given, **own[n - 1]}) for n in numbers]
-    usual = {"source": "live", "status": 200, "complete": True, "usd": 0.0, "seconds": 1.0, "first_byte_seconds": 0.5}
-    return evidence_of(questions, [Answered(number=n, **{**usual, **answers[n - 1]}) for n in numbers])
+    usual: dict[str, Any] = {
+        "source": "live",
+        "status": 200,
+        "complete": True,
+        "usd": 0.0,
+        "seconds": 1.0,
+        "first_byte_seconds": 0.5,
+    }
+    return evidence_of(questions, [_answered(n, {**usual, **answers[n - 1]}) for n in numbers])
+
+
+def _answered(number: int, given: dict[str, Any]) -> Answered:
+    return Answered(number=number, **{name: value for name, value in given.items() if name in Answered.model_fields})
 
 
 def test_a_fault_stands_until_a_later_answer() -> None:
