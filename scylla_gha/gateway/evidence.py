@@ -28,7 +28,7 @@ _USES_TOOL: Final = "tool_use"
 
 
 class Evidence(Record):
-    """What the gateway saw of a session. `fault` and the two waits stand where no later answer came."""
+    """What the gateway saw of a session. `fault` and `silent_since` stand where no later answer came."""
 
     answers: Annotated[int, Field(description="of the model, that came whole")] = 0
     fault: Annotated[str | None, Field(description="how the provider failed a request for good, or None")] = None
@@ -37,7 +37,7 @@ class Evidence(Record):
         datetime.datetime | None, Field(description="when a streamed request went out of which no byte came back")
     ] = None
     limited_seconds: Annotated[
-        float, Field(description="that the last request waited for a rate limit which the session did not provoke")
+        float, Field(description="the main conversation's last request waited for a rate limit of others")
     ] = 0.0
     wants_tool: Annotated[bool, Field(description="the last answer of the main conversation asked for one")] = False
 
@@ -67,8 +67,11 @@ def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence
     whole = [each for each in ended if is_whole(each)]
     main = _main(asked) if whole else frozenset(of)  # nothing was the agent's before the first answer
     turns = [each for each in whole if of[each.number].turn]
-    after = [each for each in _since(ended, whole) if each.number in main]
-    provoked = _is_provoked(ended, [each for each in whole if each.number in main], main)
+    heard = [each for each in whole if each.number in main]
+    latest = max((each.number for each in heard), default=0)  # what was asked before it stopped nobody
+    after = [each for each in _since(ended, whole) if each.number in main and each.number > latest]
+    final = next((each for each in reversed(ended) if each.number in main), None)
+    provoked = _is_provoked(ended, [each for each in heard if each is not final], main)
     faults = [each.fault for each in after if each.fault and not (provoked and each.fault.startswith(_TOO_MANY))]
     # Once the model has answered, the account may use it: what is refused now is what was asked for.
     faults = [fault for fault in faults if not (whole and fault[:3] in _OF_REQUEST)]
@@ -78,7 +81,7 @@ def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence
         fault=faults[-1] if faults else None,
         is_lasting=bool(faults) and not whole and faults[-1][:3] in _OF_ACCESS,
         silent_since=_silent_since(of[last.number], last) if last else None,
-        limited_seconds=last.waited_seconds if last and not provoked else 0.0,
+        limited_seconds=final.waited_seconds if final and not provoked else 0.0,
         wants_tool=bool(turns) and turns[-1].stop_reason == _USES_TOOL,
     )
 

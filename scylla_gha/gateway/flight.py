@@ -117,6 +117,9 @@ class Flight:
         last: web.Response | None = None
         pauses = self._pauses()
         while leave := await self._enter():
+            if _is_gone(self.request):  # while it waited for a rate limit: nothing is spent for nobody
+                await self._limiter.leave(None, {}, leave)
+                break
             self.entry.retries += last is not None
             self.entry.sent()
             try:
@@ -133,7 +136,7 @@ class Flight:
             if _is_gone(self.request) or not (is_limit or await self._pause(pauses)):
                 break
         if last is None:
-            return self._too_long()
+            return self._left() if _is_gone(self.request) else self._too_long()
         self._end_failed(last)
         return last
 
@@ -237,6 +240,10 @@ class Flight:
         self.entry.fail(None, UNREACHABLE, is_free=is_free)
         message = f"{self.desk.settings.upstream} cannot be reached: {error}"
         return failure(HTTPStatus.BAD_GATEWAY, "api_error", message)
+
+    def _left(self) -> web.Response:
+        self.entry.fail(None, "client_gone", is_free=True)
+        return failure(HTTPStatus.FORBIDDEN, "client_gone", "the client left while its request waited")
 
     def _too_long(self) -> web.Response:
         self.entry.refuse(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error")

@@ -157,5 +157,5 @@ def test_a_full_journal_takes_no_further_request(tmp_path: Path) -> None:
         made = host.gateway.close(door)
         assert len(provider.requests) == 1
     assert [reply.status for reply in last] == [403] * 3
-    assert "as many requests as its journal takes" in last[2].error["message"]
+    assert "as many requests as it allows" in last[2].error["message"]
     assert (made.errors, size < 17 * MEGA) == ({"budget_exceeded:trial_journal": 1}, True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.gateway import EACH, ask, at_once, hosted, question
+from tests.support.gateway import EACH, ask, at_once, connect, hosted, question, send, until
 from tests.support.provider import Body, Fail, Say, serve
 
 
@@ -72,3 +72,22 @@ def test_a_refused_count_of_tokens_or_another_model_makes_no_judge_wait(tmp_path
         (answer,) = host.answered(role="judge")
     assert [count.status, busy.status, fine.status] == [429, 429, 200]
     assert answer.waited_seconds < 1
+
+
+def test_who_leaves_while_it_waits_for_a_rate_limit_of_others_costs_nothing_and_has_waited(tmp_path: Path) -> None:
+    def script(_: Body) -> Say:
+        reset = (now() + datetime.timedelta(seconds=1.5)).isoformat()
+        return Say("Hi.", headers={"anthropic-ratelimit-requests-remaining": "0",
+                                   "anthropic-ratelimit-requests-reset": reset})  # fmt: skip
+
+    with serve(script) as provider, hosted(tmp_path, provider.url) as host:
+        assert ask(host.lane(), question()).status == 200
+        door = host.lane(cell="leaving")
+        leaving = connect(door)
+        send(leaving, door, question(), "/v1/messages")
+        until(lambda: host.asked("leaving"))
+        leaving.close()
+        assert ask(host.lane(cell="patient"), question()).status == 200
+        made = host.gateway.close(door)
+        assert len(provider.requests) == 2
+    assert (made.usage.usd, made.evidence.fault, made.evidence.limited_seconds > 0) == (0.0, None, True)

@@ -26,7 +26,7 @@ def test_beyond_its_requests_or_turns_a_trial_is_refused_whoever_of_it_asks(tmp_
         assert len(provider.requests) == 5
     assert (fine, counted, other) == ([200] * 4, 200, 200)
     assert [third.status, fifth.status] == [403, 403]
-    assert "has had the 2 turns that limits.turns gives this trial" in third.error["message"]
-    assert "has made the 4 requests that limits.requests gives it" in fifth.error["message"]
+    assert "has had the 2 turns that this key allows" in third.error["message"]
+    assert "has made the 4 requests that it allows" in fifth.error["message"]
     assert (made.turns, made.requests, made.refused) == (2, 6, 2)
     assert made.errors == {"budget_exceeded:trial_turns": 1, "budget_exceeded:trial_requests": 1}

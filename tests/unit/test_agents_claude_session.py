@@ -168,6 +168,10 @@ def test_events_of_unknown_form_are_passed_over(tmp_path: Path, event: Event) ->
     assert session.unreadable == 0
 
 
+def test_a_second_start_changes_no_version(tmp_path: Path) -> None:
+    assert read_events(tmp_path, INIT, {**INIT, "claude_code_version": "9.9.9"}).version == "2.1.197"
+
+
 def test_an_init_without_a_version_is_a_start_all_the_same(tmp_path: Path) -> None:
     assert read_events(tmp_path, {"type": "system", "subtype": "init"}).version == "unknown"
 

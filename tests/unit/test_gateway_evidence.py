@@ -99,6 +99,20 @@ def test_a_rate_limit_that_the_session_met_beside_its_main_conversation_is_its_o
     assert proved({}, {**LIMITED, **OWN}, FAILED).fault == "529 overloaded_error", "which is no rate limit"
 
 
+def test_a_wait_for_a_rate_limit_counts_although_the_answer_came_at_last() -> None:
+    late = {"waited_seconds": 19.0}
+    assert proved({}, late).limited_seconds == proved(late).limited_seconds == 19.0
+    assert proved({}, {**LIMITED, **OWN}, late).limited_seconds == 0.0, "the session provoked it"
+
+
+def test_what_was_asked_before_an_answered_request_of_the_main_conversation_excuses_nothing() -> None:
+    asked = [Asked(number=n, at=NOW, role="agent", model="m", digest="d", characters={}, turn=n) for n in (1, 2, 3)]
+    usual = {"source": "live", "status": 200, "complete": True, "usd": 0.0, "seconds": 1.0, "first_byte_seconds": 0.5}
+    for failed in (SILENT, FAILED):
+        ended = [_answered(n, {**usual, **(failed if n == 2 else {})}) for n in (1, 3, 2)]
+        assert evidence_of(asked, ended) == Evidence(answers=2)
+
+
 def test_silence_is_a_streamed_request_without_any_byte() -> None:
     assert proved({}, {**SILENT, "waited_seconds": 5.0}).silent_since == NOW + datetime.timedelta(seconds=5)
     assert proved({}, SILENT, streamed=False).silent_since is None
