@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import scylla_gha
+from scylla_gha.counting import counted
 from scylla_gha.excuses import warnings, withheld, without_verdicts
 from scylla_gha.judges.probes import control_warnings
 from scylla_gha.model.analysis import Analysis
@@ -262,7 +263,7 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
         yield (f"{arm.arm}: judging came to no verdict on {arm.unjudged} of {counts.ran} trials. Its pass rate would "
                f"be {low} if all of them had failed, and {high} if all had passed; tables show both.")  # fmt: skip
     if 0 < counts.judged < _SMALL_N:
-        yield f"{arm.arm}: only {counts.judged} judged trials; the interval is wide for that reason."
+        yield f"{arm.arm}: only {counted(counts.judged, 'judged trial')}; the interval is wide for that reason."
     if arm.usd is None and counts.ran:
         yield f"{arm.arm}: the cost of at least one trial is unknown, so its sums are."
 

@@ -6,6 +6,7 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.collect import collect, collect_from
+from scylla_gha.counting import counted
 from scylla_gha.gha.commands import harmless
 from scylla_gha.model.intake import Intake
 
@@ -43,7 +44,7 @@ def command(experiment: str, runs: Path, source: Path | None, *, prefix: str, si
 
 def _tell(made: Intake) -> None:
     """Say on standard error what was taken."""
-    click.echo(f"{made.rows} rows of {made.artifacts} artifacts, {made.reused} reused", err=True)
+    click.echo(f"{counted(made.rows, 'row')} of {counted(made.artifacts, 'artifact')}, {made.reused} reused", err=True)
     for one in made.refused:
         click.echo(harmless(f"refused: {one.artifact}: {one.reason}"), err=True)
     if made.missing:

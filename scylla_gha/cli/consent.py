@@ -9,6 +9,7 @@ from scylla_gha.cli.access import spent_usd
 from scylla_gha.cli.journey import Journey, stored_trial
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.planning import history_of
+from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.plan import Cell, Estimate
 from scylla_gha.plan import Work, expect
@@ -33,8 +34,8 @@ def ask_to_spend(journey: Journey, tape: Tape, *, yes: bool, controls: int = 0) 
     experiment = plan.experiment.model_copy(update={"judges": journey.judges})
     guess = expect(experiment, journey.library, plan.arms, due, history_of(journey.folder.results))
     most = _most(journey, due)
-    asked = f", and {controls} controls of judges" if controls else ""
-    what = f"{len(due.trials)} trials to run and {len(due.judgments)} to judge with paid models{asked}"
+    asked = f", and {counted(controls, 'control')} of judges" if controls else ""
+    what = f"{counted(len(due.trials), 'trial')} to run and {len(due.judgments)} to judge with paid models{asked}"
     question = f"{what}: spend {_amount(guess, most)}?"
     if yes:
         return

@@ -193,8 +193,8 @@ def _ask(stored: Sequence[Trial], *, yes: bool) -> None:
     """Say which stored trials would be run, and perhaps paid for, again."""
     costs = [attempt.usage.usd for trial in stored for attempt in trial.attempts]
     known = sum(cost for cost in costs if cost is not None)
-    unknown = f", and {costs.count(None)} attempts of unknown cost" if None in costs else ""
-    click.echo(f"--fresh runs {len(stored)} stored trials again; they cost ${known:.2f}{unknown}", err=True)
+    unknown = f", and {counted(costs.count(None), 'attempt')} of unknown cost" if None in costs else ""
+    click.echo(f"--fresh runs {counted(len(stored), 'stored trial')} again; they cost ${known:.2f}{unknown}", err=True)
     if stored and not yes and not options.confirmed("Run them again?"):
         raise RefusedError("not confirmed; nothing was run")
 

@@ -8,6 +8,7 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.cli.conclude import show, summarise
 from scylla_gha.cli.foreign import Reading, read_foreign, reading
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.record import slug
@@ -56,7 +57,7 @@ def _tell(plan: Plan) -> None:
     source = plan.imported
     if source is None:
         return
-    click.echo(f"{source.file}: {len(plan.cells)} rows, {len(plan.arms)} arms; "
+    click.echo(f"{source.file}: {counted(len(plan.cells), 'row')}, {counted(len(plan.arms), 'arm')}; "
                f"baseline: {plan.experiment.baseline}", err=True)  # fmt: skip
     renamed = [f"{field} = {column}" for field, column in source.columns.items() if field != column]
     if renamed:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import click
 
+from scylla_gha.counting import counted
+
 _EVERY_SECONDS: Final = 2.0
 _LONGEST_PAUSE: Final = 16.0
 
@@ -61,7 +63,8 @@ class Progress:
         elapsed = time.monotonic() - self._started
         left = elapsed / self._done * (self._total - self._done) if self._done else None
         when = "" if left is None or self._done == self._total else f", about {_duration(left)} left"
-        return f"{self._done}/{self._total} cells, {self._passed} passed, {usd}{budget}, {_duration(elapsed)}{when}"
+        cells = counted(self._total, "cell")
+        return f"{self._done}/{cells}, {self._passed} passed, {usd}{budget}, {_duration(elapsed)}{when}"
 
 
 def _duration(seconds: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from scylla_gha.cli import options, remotes
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.history.copy import Copy
 from scylla_gha.history.index import Wanted, baseline, chosen, entries, last_waves
@@ -156,5 +157,5 @@ def _save(copy: Copy, entry: Entry, into: Path) -> None:
     stored = Stored(copy, entry)
     with atomic(into) as temporary, temporary.open("wb") as file:
         file.writelines(stored.rows())
-    click.echo(f"{entry.name}: {sum(part.rows or 0 for part in stored.manifest.files)} rows", err=True)
+    click.echo(f"{entry.name}: {counted(sum(part.rows or 0 for part in stored.manifest.files), 'row')}", err=True)
     click.echo(str(into))

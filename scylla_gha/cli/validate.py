@@ -15,6 +15,7 @@ from scylla_gha.cli.planning import find_agents
 from scylla_gha.cli.proof import Proof, prove, stop
 from scylla_gha.config.crosscheck import check_variants
 from scylla_gha.config.library import Library, ScenarioFolder
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScyllaError, ValidationError
 from scylla_gha.model.experiment import SandboxWish
 from scylla_gha.model.scenario import size_of
@@ -50,7 +51,10 @@ def command(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish) -> No
     if place in library.roots or not names:
         names = list(library.scenarios)
         _tell([_fault_of(check) for check in _configuration(library)], "configuration: valid")
-    _tell([_fault_of(functools.partial(_scenario, library, name)) for name in names], f"{len(names)} scenarios: valid")
+    _tell(
+        [_fault_of(functools.partial(_scenario, library, name)) for name in names],
+        f"{counted(len(names), 'scenario')}: valid",
+    )
     if execute:
         found = strongest(library, "--sandbox {}") if sandbox == "auto" else sandbox
         _execute(library, names, jobs, Boxes(found, library))

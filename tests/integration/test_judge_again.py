@@ -146,7 +146,7 @@ def test_to_pay_again_is_asked_first(room: Courtroom) -> None:
     room.asked()
     said = room.scylla("judge", "greet", "--judge", "other")
     assert (said.code, room.asked()) == (6, [])
-    assert "0 trials to run and 2 to judge with paid models, and 1 controls of judges: spend likely $" in said.err
+    assert "0 trials to run and 2 to judge with paid models, and 1 control of judges: spend likely $" in said.err
     assert "Nobody is at a terminal to say so; give --yes" in said.err
 
 

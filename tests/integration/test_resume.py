@@ -153,7 +153,7 @@ def test_fresh_says_what_was_paid_and_what_is_unknown(repo: Path) -> None:
         env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
         assert evaluate(repo, "--jobs", "1", env=env).code == 0
         said = fresh(repo, "n\n", env=env)
-    assert "--fresh runs 2 stored trials again; they cost $1.00, and 1 attempts of unknown cost" in said.err
+    assert "--fresh runs 2 stored trials again; they cost $1.00, and 1 attempt of unknown cost" in said.err
     assert len(provider.requests) == 3, "one of each trial, and the one without a price; a no asks nothing more"
 
 

@@ -103,7 +103,7 @@ def test_one_row_has_a_wide_interval_and_a_warning() -> None:
     assert (arm.pass_rate, arm.pass_high) == (1.0, 1.0)
     assert arm.pass_low == pytest.approx(0.206549, abs=1e-6)  # 1 / (1 + z * z)
     assert (arm.usd, arm.cost_of_pass, arm.grades) == (0.25, 0.25, {"A": 1})
-    assert report.warnings == ("oracle: only 1 judged trials; the interval is wide for that reason.",)
+    assert report.warnings == ("oracle: only 1 judged trial; the interval is wide for that reason.",)
 
 
 def test_means_are_over_what_they_can_be_over() -> None:

@@ -47,7 +47,7 @@ def test_without_a_terminal_and_without_yes_it_is_refused(repo: Path, command: s
         said = scylla(command, "greet", cwd=repo, env=env_of(repo, provider))
         assert provider.requests == []
     assert said.code == 6
-    assert "1 trials to run and 0 to judge with paid models: spend up to $2.00 (likely $0.13)?" in said.err
+    assert "1 trial to run and 0 to judge with paid models: spend up to $2.00 (likely $0.13)?" in said.err
     assert "Nobody is at a terminal to say so; give --yes" in said.err
     assert not (repo / "runs").exists()
 

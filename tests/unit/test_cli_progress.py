@@ -1,8 +1,9 @@
 import re
+import threading
 
 import pytest
 
-from scylla_gha.cli.progress import Progress
+from scylla_gha.cli.progress import Progress, Pulse
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -35,3 +36,19 @@ def test_nothing_done_has_no_time_left(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(KeyboardInterrupt), Progress(2, None):
         raise KeyboardInterrupt
     assert lines(capsys) == ["0/2 cells, 0 passed, $0.00, N s"]
+
+
+def test_a_step_that_takes_long_is_told_of_until_it_ends() -> None:
+    said: list[str] = []
+    again = threading.Event()
+
+    def tell(text: str) -> None:
+        said.append(text)
+        if len(said) > 1:
+            again.set()
+
+    with Pulse(tell, 0.01) as pulse:
+        pulse.say("proving")
+        assert again.wait(60)
+    assert said[0] == "proving"
+    assert re.fullmatch(r"  \.\.\. \d+ s", said[1])

@@ -41,14 +41,14 @@ def validate(repo: Path, *args: str) -> Said:
 @pytest.mark.parametrize("path", [PLACE, f"{PLACE}/scenario.yaml", "scenarios/core", "scenarios"])
 def test_a_good_scenario_is_valid_by_any_path_to_it(repo: Path, path: str) -> None:
     said = validate(repo, path)
-    assert (said.code, said.out, said.err) == (0, "1 scenarios: valid\n", "")
+    assert (said.code, said.out, said.err) == (0, "1 scenario: valid\n", "")
 
 
 def test_executed_it_says_what_was_tried(repo: Path) -> None:
     said = validate(repo, PLACE, "--execute")
     assert said.code == 0
     tried = "nop fails, solution passes, wrong/loud fails, wrong/silent fails"
-    assert said.out == f"1 scenarios: valid\nok: {SCENARIO}: {tried}\n"
+    assert said.out == f"1 scenario: valid\nok: {SCENARIO}: {tried}\n"
     assert sorted(path.name for path in repo.iterdir()) == ["config", "fixtures", "scenarios"], "nothing is written"
 
 

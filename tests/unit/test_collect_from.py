@@ -80,7 +80,7 @@ def test_the_command_line_takes_them_in(folder: RunFolder, tmp_path: Path) -> No
     said = scylla(*args, cwd=tmp_path, env={"GITHUB_RUN_ATTEMPT": "1"})
     assert said.code == 0, said.err
     assert said.out.strip() == str(folder.results)
-    assert said.err.splitlines() == ["2 rows of 1 artifacts, 0 reused",
+    assert said.err.splitlines() == ["2 rows of 1 artifact, 0 reused",
                                      "refused: scylla-rows-demo-000-2: it is of attempt 2, and this is attempt 1",
                                      "2 cells are missing"]  # fmt: skip
     assert scylla(*args, "--attempt", "2", cwd=tmp_path).err == "4 rows of 2 artifacts, 0 reused\n"
