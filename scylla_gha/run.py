@@ -157,7 +157,8 @@ def _declared(runner: Runner, start: _Start) -> Declared | None:
 
 def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Door | None:
     """Open a lane of the gateway for this attempt, where the agent uses a model."""
-    if runner.gateway is None or runner.agent.package is None:
+    package = runner.agent.package
+    if runner.gateway is None or package is None:
         return None
     repo, home = (runner.place.sandbox.inside(box)[folder] for folder in (box.cwd, box.home))
     # Claude Code names a folder after the workspace, with a dash for whatever is no letter or digit.
@@ -165,7 +166,7 @@ def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Do
              home: "/scylla-home"}  # fmt: skip
     lane = Lane(cell=folder.root.parent.name, role="agent", journal=folder.file("traffic.jsonl"),
                 first_request=folder.file("first-request.json"), budget_usd=runner.limits.usd,
-                models=allowed_models(runner.arm, runner.outfit, runner.agent.package.side_models),
+                models=allowed_models(runner.arm, runner.outfit, package.side_models, package.aliases),
                 server_tools=runner.arm.variant.treatment.server_tools if runner.arm.variant else (),
                 budget_tokens=runner.limits.tokens, turns=runner.limits.turns, requests=runner.limits.requests,
                 paths=paths, permit=Permit(hosts=ground.folder.scenario.network.hosts),
@@ -182,8 +183,7 @@ def _settle(runner: Runner, door: Door | None, folder: AttemptFolder) -> Traffic
     if runner.gateway is None or door is None:
         return Traffic(Account(), lost=False)
     lost = runner.gateway.lost(door)
-    made = runner.gateway.close(door)
-    return Traffic(made, lost, runner.gateway.is_subscription, reached(folder.file(NETWORK)))
+    return Traffic(runner.gateway.close(door), lost, runner.gateway.is_subscription, reached(folder.file(NETWORK)))
 
 
 def _read(

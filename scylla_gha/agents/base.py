@@ -100,13 +100,15 @@ class Reading:
 class Package:
     """Where an agent CLI comes from: npm package, program in it, and the oldest version that is understood.
 
-    `side_models` are those that it asks for by itself, whatever model it is started with.
+    `side_models` are those that it asks for by itself, whatever model it is started with. `aliases` are its short
+    names of models, with what it asks for by them; a name that stands in the id of its own model means that one.
     """
 
     npm: str
     program: str
     oldest: tuple[int, ...]
     side_models: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 class Agent(Protocol):

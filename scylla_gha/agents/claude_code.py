@@ -25,9 +25,12 @@ _LAID: Final = "team/{}"  # in HOME
 class ClaudeCode:
     """The `claude` command."""
 
-    # Its sub-agent Explore asks for this model beside any other (seen in requests of 2.1.197, 2026-11-22).
+    # Its sub-agent Explore asks for the side model beside any other. By an alias, a sub-agent asks for the model of the
+    # main conversation where that is of the same family, else for these (seen in requests of 2.1.197, 2026-11-22).
     package: Final = Package(npm="@anthropic-ai/claude-code", program="claude", oldest=(2, 1, 0),
-                             side_models=("claude-haiku-4-5-20251001",))  # fmt: skip
+                             side_models=("claude-haiku-4-5-20251001",),
+                             aliases={"haiku": "claude-haiku-4-5-20251001", "sonnet": "claude-sonnet-5",
+                                      "opus": "claude-opus-4-8"})  # fmt: skip
 
     def version(self, program: str) -> str:
         """What `claude --version` says.

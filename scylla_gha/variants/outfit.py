@@ -1,6 +1,6 @@
 """A variant's names become what an agent is started with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scylla_gha.config.load import load
@@ -34,13 +34,23 @@ def outfit(variant: Variant | None, roots: Sequence[Path]) -> Outfit:
     )
 
 
-def allowed_models(arm: Arm, worn: Outfit, side_models: Sequence[str]) -> tuple[str, ...] | None:
+def allowed_models(
+    arm: Arm, worn: Outfit, side_models: Sequence[str], aliases: Mapping[str, str]
+) -> tuple[str, ...] | None:
     """What a session may ask for: the arm's model, what its variant declares, and the CLI's side models.
 
-    None is any: of an arm without a model, whose agent has one of its own.
+    Sub-agents may name their model by the CLI's `aliases`. None is any: of an arm without a model, whose agent has one
+    of its own.
     """
     if arm.model is None:
         return None
     declared = arm.variant.treatment.models if arm.variant else ()
-    of_agents = (agent.model for agent in worn.agents.values() if agent.model and agent.model != "inherit")
+    of_agents = (_meant(agent.model, arm.model, aliases) for agent in worn.agents.values() if agent.model)
     return tuple(dict.fromkeys((arm.model, *declared, *of_agents, *side_models)))
+
+
+def _meant(name: str, own: str, aliases: Mapping[str, str]) -> str:
+    """The model that a sub-agent's file means: an alias of the family of the arm's own model is that one."""
+    if name == "inherit" or (name in aliases and name in own):
+        return own
+    return aliases.get(name, name)

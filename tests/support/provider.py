@@ -25,6 +25,7 @@ class Say:
     text: str
     tool: str | None = None
     arguments: Body = field(default_factory=dict)
+    beside: tuple[Body, ...] = ()  # arguments of further uses of the same tool
     stop_reason: str | None = None
     cut: bool = False  # end the stream in the middle
     wait: float = 0.0  # seconds before the first byte
@@ -245,9 +246,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _blocks(answer: Say, number: int) -> Iterator[tuple[Body, list[Body]]]:
     yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in _cut(answer.text, answer)]
-    if answer.tool:
-        block = {"type": "tool_use", "id": f"toolu_{number:02d}", "name": answer.tool, "input": {}}
-        pieces = _cut(json.dumps(answer.arguments), answer)
+    for use, arguments in enumerate((answer.arguments, *answer.beside) if answer.tool else ()):
+        suffix = f"_{use}" if use else ""
+        block = {"type": "tool_use", "id": f"toolu_{number:02d}{suffix}", "name": answer.tool, "input": {}}
+        pieces = _cut(json.dumps(arguments), answer)
         yield block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
 
 

@@ -4,10 +4,11 @@ import pytest
 
 from scylla_gha.config.materials import materials
 from scylla_gha.errors import ConfigError, FixtureError
-from scylla_gha.model.outfit import Outfit
+from scylla_gha.model.outfit import Outfit, SubAgent
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.variants.outfit import outfit
+from scylla_gha.variants.outfit import allowed_models, outfit
 from tests.support.materials import AGENT, AGENT_AT, ALL, FILES, SKILL_AT
+from tests.support.records import make_arm, make_model_arm
 from tests.support.repository import write_tree
 
 
@@ -52,3 +53,20 @@ def test_what_is_gone_since_is_told(tmp_path: Path) -> None:
     (root / AGENT_AT).unlink()
     with pytest.raises(ConfigError, match="agents: 'reader' is not in config/agents/"):
         outfit(variant, (root,))
+
+
+@pytest.mark.parametrize(
+    ("named", "allowed"),
+    [
+        (None, ("big-5", "side")),
+        ("inherit", ("big-5", "side")),
+        ("big", ("big-5", "side")),
+        ("small", ("big-5", "small-3", "side")),
+        ("small-4", ("big-5", "small-4", "side")),
+    ],
+)
+def test_sub_agents_may_ask_for_what_the_cli_makes_of_their_alias(named: str | None, allowed: tuple[str, ...]) -> None:
+    worn = Outfit(agents={"reader": SubAgent(name="reader", description="Reads", model=named, prompt="You read.")})
+    aliases = {"big": "big-4", "small": "small-3"}
+    assert allowed_models(make_model_arm(model="big-5"), worn, ("side",), aliases) == allowed
+    assert allowed_models(make_arm(), worn, ("side",), aliases) is None
