@@ -248,7 +248,7 @@ def _blocks(answer: Say, number: int) -> Iterator[tuple[Body, list[Body]]]:
     yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in _cut(answer.text, answer)]
     for use, arguments in enumerate((answer.arguments, *answer.beside) if answer.tool else ()):
         suffix = f"_{use}" if use else ""
-        block = {"type": "tool_use", "id": f"toolu_{number:02d}{suffix}", "name": answer.tool, "input": {}}
+        block: Body = {"type": "tool_use", "id": f"toolu_{number:02d}{suffix}", "name": answer.tool, "input": {}}
         pieces = _cut(json.dumps(arguments), answer)
         yield block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
 
