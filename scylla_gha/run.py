@@ -57,6 +57,7 @@ class Runner:
     outfit: Outfit = Outfit()
     inventory: Inventory | None = None
     redactor: Redactor = field(default_factory=Redactor)
+    share_usd: float | None = None  # of shared budgets, of a trial without a limit of its own
 
 
 def run(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptFolder) -> Attempt:
@@ -169,7 +170,7 @@ def _open(runner: Runner, ground: Ground, box: Box, folder: AttemptFolder) -> Do
                 models=allowed_models(runner.arm, runner.outfit, package.side_models, package.aliases),
                 server_tools=runner.arm.variant.treatment.server_tools if runner.arm.variant else (),
                 budget_tokens=runner.limits.tokens, turns=runner.limits.turns, requests=runner.limits.requests,
-                paths=paths, permit=Permit(hosts=ground.folder.scenario.network.hosts),
+                share_usd=runner.share_usd, paths=paths, permit=Permit(hosts=ground.folder.scenario.network.hosts),
                 socket=box.sockets / GATEWAY_SOCKET if box.sockets else None)  # fmt: skip
     return runner.gateway.open(lane)
 

@@ -56,11 +56,12 @@ TABLE: Final[tuple[Row, ...]] = (
         "on the host, an agent that ends the process"),
     Row(Outcome.PROVIDER_ERROR, "a request is not in the recording that is replayed", "the gateway",
         "no, and the arm is stopped", "an agent that asks what was never recorded: a replay measures nothing anew"),
-    Row(Outcome.BUDGET_EXCEEDED, "the gateway refused a request for the trial's own budget, turns or requests",
+    Row(Outcome.BUDGET_EXCEEDED, "the gateway refused a request for the trial's own budget, turns or requests; "
+        "without `limits.usd`, also for a shared budget once the trial has used up its equal part of it",
         "the gateway", "no", _HARMLESS),
-    Row(Outcome.CANCELLED, "the gateway refused a request since the budget of a role or of the experiment is spent",
-        "the gateway", "by the same command, with a larger budget",
-        "an agent without `limits.usd` that spends all of it; then no arm gets a verdict"),
+    Row(Outcome.CANCELLED, "the gateway refused a request since others spent the budget of a role or of the "
+        "experiment", "the gateway", "by the same command, with a larger budget",
+        f"{_NOBODY}: it would be others that spend more than their part, and they count"),
     Row(Outcome.PROVIDER_ERROR, "the first requests of the session were refused with 401, 402, 403 or 404",
         "the gateway", "no, and the arm is stopped", f"{_NOBODY}: the model has not answered yet"),
     Row(Outcome.PROVIDER_ERROR, "the provider failed all of the gateway's tries of a request of the main conversation "

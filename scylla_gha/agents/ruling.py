@@ -27,6 +27,7 @@ _LIMIT_OF: Final = {
     "budget_exceeded:trial_tokens": "limits.tokens",
     "budget_exceeded:trial_turns": "limits.turns",
     "budget_exceeded:trial_requests": "limits.requests",
+    "budget_exceeded:trial_share": "its equal part of budget_usd or role_budget_usd",
     "budget_exceeded:role": "role_budget_usd",
     "budget_exceeded:experiment": "budget_usd",
 }

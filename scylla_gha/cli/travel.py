@@ -21,7 +21,7 @@ from scylla_gha.errors import FixtureError, IncompleteError, SandboxError, ToolE
 from scylla_gha.estimate import is_for_judges, panel_worst
 from scylla_gha.judge import judge
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Cell
+from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.prepare import prepare
 from scylla_gha.redaction.redactor import Redactor
@@ -228,7 +228,15 @@ def runner_of(journey: Journey, cell: Cell) -> Runner:
         outfit=outfit(arm.variant, journey.sources.variant(arm).roots),
         inventory=journey.library.inventory(arm.agent, arm.version),
         redactor=journey.redactor,
+        share_usd=_share(journey.plan),
     )
+
+
+def _share(plan: Plan) -> float | None:
+    """A trial's equal part of what all agents may spend; None where it has a limit of its own, or nothing has one."""
+    experiment = plan.experiment
+    budgets = [each for each in (experiment.budget_usd, experiment.role_budget_usd.agent) if each is not None]
+    return min(budgets) / len(plan.cells) if budgets and experiment.limits.usd is None else None
 
 
 def _judgment(journey: Journey, cell: Cell, trial: Trial, place: CellFolder) -> Judgment | None:

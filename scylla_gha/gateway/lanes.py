@@ -107,7 +107,7 @@ class Lanes:
             lane=lane,
             names=Names(lane.paths, self._redactor),
             journal=Journal(lane.journal),
-            purse=Purse("trial", lane.budget_usd, earlier.charged_usd),
+            purse=Purse("trial", lane.budget_usd, earlier.charged_usd, share=lane.share_usd),
             visits=Visits(lane.permit, lane.network),
             tally=Tally(lane.budget_tokens, earlier.known_tokens),
             conversation=Conversation(lane.turns, lane.requests, earlier.requests, earlier.turns),

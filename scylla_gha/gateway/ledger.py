@@ -18,19 +18,24 @@ from scylla_gha.gateway.terms import Worst
 from scylla_gha.model.traffic import Role, Tokens
 
 Scope = Literal["trial", "role", "experiment"]
-SHARED_BUDGETS: Final = frozenset({"budget_exceeded:role", "budget_exceeded:experiment"})  # not the agent's doing
+SHARED_BUDGETS: Final = frozenset({"budget_exceeded:role", "budget_exceeded:experiment", "budget_exceeded:trial_share"})
 _CHARACTERS_PER_TOKEN: Final = 3  # few enough to estimate code and JSON from above
 _LOOK_SECONDS: Final = 0.5  # a client that has left wakes nobody who waits
 
 
 @dataclass(eq=False)
 class Purse:
-    """A budget in USD (None: unlimited) and what was taken from it."""
+    """A budget in USD (None: unlimited) and what was taken from it.
+
+    Attributes:
+        share: of the budgets that a trial without a limit has in common with others; beyond it a refusal is its own.
+    """
 
     scope: Scope
     budget: float | None
     spent: float = 0.0
     in_flight: float = 0.0
+    share: float | None = None
 
 
 @dataclass
@@ -226,7 +231,12 @@ def _refused(purse: Purse, spender: Spender, worst: Worst, left: float) -> Refus
         budget=purse.budget or 0.0, scope=_said(purse.scope, spender.role), spent=purse.spent, left=max(0.0, left),
         need=worst.usd(worst.least), tokens=worst.least,
     )  # fmt: skip
-    return Refusal(f"budget_exceeded:{purse.scope}", message)
+    return Refusal(f"budget_exceeded:{'trial_share' if _is_own(spender.trial, worst) else purse.scope}", message)
+
+
+def _is_own(trial: Purse, worst: Worst) -> bool:
+    """Whether the request, beside what the trial spent, is more than its share of what it has in common with others."""
+    return trial.share is not None and trial.spent + trial.in_flight + worst.usd(worst.least) > trial.share
 
 
 _SPENT: Final = (

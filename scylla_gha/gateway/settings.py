@@ -71,6 +71,9 @@ class Lane(Record):
     role: Role
     journal: Annotated[Path, Field(description="the attempt's traffic.jsonl; what it holds already counts")]
     budget_usd: Annotated[float | None, Field(ge=0)] = None
+    share_usd: Annotated[
+        float | None, Field(ge=0, description="of shared budgets; once it is used up, their refusal is the trial's own")
+    ] = None
     budget_tokens: Annotated[int | None, Field(gt=0, description="of all kinds together")] = None
     turns: Annotated[int | None, Field(gt=0, description="of the main conversation")] = None
     requests: Annotated[int | None, Field(gt=0, description="for answers, of all conversations")] = None

@@ -90,11 +90,21 @@ def test_a_trials_own_budget_is_the_agents_failure_and_stops_nobody(repo: Path) 
     )
 
 
-def test_a_cell_that_the_experiments_budget_cuts_measures_nobody(repo: Path) -> None:
-    write_claude_experiment(repo, budget_usd=0.8)
+@pytest.mark.parametrize("given", [{"budget_usd": 0.8}, {"role_budget_usd": {"agent": 0.8}}])
+def test_a_trial_that_spends_what_it_shares_with_others_fails(repo: Path, given: dict[str, Any]) -> None:
+    write_claude_experiment(repo, **given)
     with serve(half_a_dollar) as provider:
         said = evaluate(repo, provider, asks=4)
-    assert (said.code, len(provider.requests)) == (9, 2)
+    assert (said.code, len(provider.requests)) == (0, 2), said.err
+    (arm,) = report(repo)["arms"]
+    assert arm["outcomes"] == {"budget_exceeded": 1}
+
+
+def test_a_cell_that_is_cut_since_others_spent_the_experiments_budget_measures_nobody(repo: Path) -> None:
+    write_claude_experiment(repo, repetitions=2, budget_usd=1.3)
+    with serve(half_a_dollar) as provider:
+        said = evaluate(repo, provider, "--jobs", "1", asks=2)
+    assert (said.code, len(provider.requests)) == (9, 3), said.err
     (one,) = report(repo)["excluded"]
     assert (one["outcome"], "budget_exceeded:experiment" in one["reason"]) == ("cancelled", True)
 

@@ -70,6 +70,13 @@ def test_what_was_spent_before_counts(ledger: Ledger, error: str) -> None:
     assert refused(ledger, spender()) == error
 
 
+def test_a_shared_budgets_refusal_is_the_trials_own_once_its_share_is_used_up() -> None:
+    ledger = Ledger.opened(10.0, {}, {"agent": 9.0})
+    thrifty, greedy = (Purse("trial", None, spent, share=5.0) for spent in (0.0, 4.5))
+    assert refused(ledger, spender(thrifty)) == "budget_exceeded:experiment"
+    assert refused(ledger, spender(greedy)) == "budget_exceeded:trial_share"
+
+
 def test_who_does_not_fit_beside_others_waits_in_order_and_is_woken() -> None:
     async def run() -> None:
         ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 3.5)
