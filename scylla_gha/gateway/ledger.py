@@ -3,8 +3,8 @@
 A request is reserved at its worst case before it goes out, in every budget at once, and settled by what it cost: so no
 budget is exceeded, but by the error of the estimate of a prompt. Where a request does not fit, it is lowered: its
 answer may be as long as the money buys. Where even the shortest does not fit beside what is in flight, it waits for
-that; where it would not fit alone either, it is refused. An answer whose cost is not known counts with a high guess
-here, and stays unknown in the journal.
+that, and later requests of its session wait behind it; where it would not fit alone either, it is refused. An answer
+whose cost is not known counts with a high guess here, and stays unknown in the journal.
 
 One event loop: nothing is awaited between a check and its reservation.
 """
@@ -171,30 +171,29 @@ class Ledger:
         return waiting.answer.result()
 
     def _serve(self) -> None:
-        """Answer all who need not wait, in their order: nobody overtakes one who waits for the same budget."""
+        """Answer all who need not wait, in their order; behind one who has to, only its own session waits."""
         short: set[Purse] = set()
         for waiting in list(self._queue):
-            if short.isdisjoint(self._purses(waiting.spender)):
+            if waiting.spender.trial not in short:
                 made = self._try(waiting.spender, waiting.worst)
-                if isinstance(made, Purse):
-                    short.add(made)
+                if made is None:
+                    short.add(waiting.spender.trial)
                 else:
                     self._queue.remove(waiting)
                     waiting.answer.set_result(made)
 
-    def _try(self, spender: Spender, worst: Worst) -> Reservation | Refusal | Purse:
-        """A reservation, a refusal, or the budget that it has to wait for."""
-        tokens, tightest = worst.asked, None
+    def _try(self, spender: Spender, worst: Worst) -> Reservation | Refusal | None:
+        """A reservation or a refusal; None: it has to wait."""
+        tokens = worst.asked
         for purse in self._purses(spender):
             if purse.budget is None:
                 continue
             alone = self._left(purse, spender)
             if worst.fits(alone) < worst.least:
                 return _refused(purse, spender, worst, alone)
-            if (now := worst.fits(alone - purse.in_flight)) < tokens:
-                tokens, tightest = now, purse
-        if tightest is not None and tokens < worst.least:
-            return tightest
+            tokens = min(tokens, worst.fits(alone - purse.in_flight))
+        if tokens < worst.least:
+            return None
         return self._take(spender, worst.usd(tokens), tokens)
 
     def _take(self, spender: Spender, usd: float, tokens: int) -> Reservation:

@@ -21,12 +21,12 @@ from tests.support.provider import Say, serve
 @pytest.mark.parametrize(
     ("limits", "of_lane", "scope", "said"),
     [
-        pytest.param({}, {"budget_usd": FOR_TWO}, "trial", "for this trial", id="trial"),
-        pytest.param({}, {"budget_tokens": 126}, "trial_tokens", "126 tokens for this trial", id="tokens"),
-        pytest.param({"role_usd": {"agent": FOR_TWO}}, {}, "role", "for the role 'agent'", id="role"),
-        pytest.param({"experiment_usd": FOR_TWO}, {}, "experiment", "for this experiment", id="experiment"),
+        pytest.param({}, {"budget_usd": FOR_TWO}, "trial", "of this key", id="trial"),
+        pytest.param({}, {"budget_tokens": 126}, "trial_tokens", "126 tokens of this key", id="tokens"),
+        pytest.param({"role_usd": {"agent": FOR_TWO}}, {}, "role", "of keys of this kind (agent)", id="role"),
+        pytest.param({"experiment_usd": FOR_TWO}, {}, "experiment", "of this account", id="experiment"),
         pytest.param({"experiment_usd": 1.0, "spent_usd": {"judge": 1.0 - FOR_TWO}}, {}, "experiment",
-                     "$1 for this experiment", id="with what was spent before"),
+                     "$1 of this account", id="with what was spent before"),
     ],
 )  # fmt: skip
 def test_a_spent_budget_refuses_before_the_provider_is_asked(
@@ -41,7 +41,7 @@ def test_a_spent_budget_refuses_before_the_provider_is_asked(
     assert [reply.status for reply in replies] == [200, 200, 403, 403]
     assert replies[2].error["type"] == "permission_error"
     assert said in replies[2].error["message"]
-    assert "is spent" in replies[2].error["message"]
+    assert "is reached" in replies[2].error["message"]
     assert other.status == (403 if scope == "experiment" else 200)
     assert (made.refused, made.errors) == (2, {f"budget_exceeded:{scope}": 2})
     assert made.usage.usd == pytest.approx(2 * EACH)

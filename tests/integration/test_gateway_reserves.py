@@ -93,6 +93,23 @@ def test_an_answer_that_does_not_fit_beside_others_waits_for_them(tmp_path: Path
         assert provider.requests[1]["max_tokens"] < 50_000, "lowered to what is left beside the first"
 
 
+def test_a_request_that_waits_for_the_shared_budget_does_not_hold_up_other_trials(tmp_path: Path) -> None:
+    models = tuple(model.model_copy(update={"context_tokens": 1_000_000}) for model in MODELS)
+    with serve(lambda body: billed(body, pause=600 if "0: go on" in str(body) else 0)) as provider, \
+            hosted(tmp_path, provider.url, models=models, experiment_usd=0.36 + WORST) as host:  # fmt: skip
+        greedy = host.lane("greedy")
+        with contextlib.closing(connect(greedy)) as slow, contextlib.closing(connect(greedy)) as large:
+            send(slow, greedy, long_question())
+            slow.getresponse()
+            send(large, greedy, long_question(1, messages=[{"role": "user", "content": "x" * 300_000}]))
+            large.sock.settimeout(0.7)
+            with pytest.raises(TimeoutError):
+                large.getresponse()
+            assert ask(host.lane("neighbour"), question()).status == 200
+            assert len(provider.requests) == 2, "the large one still waits"
+        provider.ended.set()
+
+
 def test_max_tokens_are_lowered_to_what_is_left_and_nothing_else_changes(tmp_path: Path) -> None:
     asked = long_question(thinking={"type": "enabled", "budget_tokens": 31_000})
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tape") as host:

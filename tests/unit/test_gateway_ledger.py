@@ -102,6 +102,28 @@ def test_who_does_not_fit_beside_others_waits_in_order_and_is_woken() -> None:
     asyncio.run(run())
 
 
+def test_a_request_that_waits_for_a_shared_budget_holds_up_its_own_session_alone() -> None:
+    async def run() -> None:
+        ledger, greedy = Ledger.opened(4.0, {}, {}), spender()
+        first = await ask(ledger, greedy)
+        assert isinstance(first, Reservation)
+        large = asyncio.create_task(ask(ledger, greedy))
+        behind = asyncio.create_task(ask(ledger, greedy, SHORT))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            other = await ask(ledger, spender(), SHORT)
+            assert isinstance(other, Reservation), "it fits beside what is in flight"
+            other.settle(0.0)
+        assert [large.done(), behind.done()] == [False, False]
+        first.settle(0.1)
+        granted = await large
+        assert isinstance(granted, Reservation), "it has its turn when what is in flight settles"
+        granted.settle(0.1)
+        assert isinstance(await behind, Reservation)
+
+    asyncio.run(run())
+
+
 def test_who_waits_is_refused_when_the_budget_is_spent_and_leaves_nothing_behind_when_it_goes() -> None:
     async def run() -> None:
         ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 3.5)
