@@ -119,6 +119,8 @@ def _summary(arm: str, planned: int, tally: Tally, *, by_scenario: bool) -> ArmS
         grades={grade: rows.grades[grade] for grade in _GRADES if rows.grades[grade]},
         outcomes=dict(sorted(rows.outcomes.items())),
         usd=rows.usd.whole,
+        side_requests=rows.side_requests,
+        side_usd=rows.side_usd.whole if rows.side_requests else 0.0,
         cost_of_pass=cost_per_success(paid, rows.passed) if paid is not None else None,
         mean_seconds=rows.seconds.mean,
         tokens=None if tokens is None else int(tokens),

@@ -222,7 +222,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
     last = trial.last
     return {
         **{name: getattr(last, name) for name in _AS_IT_IS},
-        "attempts": len(trial.attempts), **_excuses(trial),
+        "attempts": len(trial.attempts), **_excuses(trial), **_side(trial),
         "generation_seconds": last.generation_seconds if last.requests else None,
         "tool_calls": sum(last.tool_calls.values()), "tools": last.tool_calls,
         "blocked_calls": len(last.safety_net.blocked) if last.safety_net else None,
@@ -236,6 +236,17 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "lines_changed": last.diff.added + last.diff.deleted if last.diff else None,
         "redactions": sum(attempt.redactions for attempt in trial.attempts),
     }  # fmt: skip
+
+
+def _side(trial: Trial) -> dict[str, Any]:
+    """The columns of requests to other models than the arm's; an attempt that reached no model had none."""
+    asked = [attempt for attempt in trial.attempts if attempt.requests or attempt.usage.usd != 0]
+    return {name: _sum([getattr(attempt, name) for attempt in asked]) for name in ("side_requests", "side_usd")}
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def _excuses(trial: Trial) -> dict[str, Any]:

@@ -124,13 +124,12 @@ def _work(runner: Runner, ground: Ground, workspace: Workspace, folder: AttemptF
     attempt = _attempt(folder.number, started, finished, reading, traffic, delivery)
     attempt = _keep_diff(attempt, ground, workspace, folder, runner.limits, start.sweep)
     _keep_trajectory(reading.trajectory, ground, folder)
-    return attempt.model_copy(
-        update={
-            "base_commit": ground.start.commit,
-            "workspace_digest": ground.start.manifest.tree,
-            "safety_net": reading.safety_net if runner.limits.safety_net else None,
-        }
-    )
+    return attempt.model_copy(update={
+        "base_commit": ground.start.commit,
+        "workspace_digest": ground.start.manifest.tree,
+        "safety_net": reading.safety_net if runner.limits.safety_net else None,
+        **{f"side_{name}": value for name, value in traffic.account.beside(runner.arm.model)},
+    })  # fmt: skip
 
 
 def box_of(runner: Runner, ground: Ground, workspace: Workspace) -> Box:

@@ -76,6 +76,8 @@ class ArmTally:
     progress: Sum = field(default_factory=Sum)
     usd: Sum = field(default_factory=Sum)
     judged_usd: Sum = field(default_factory=Sum)
+    side_requests: int = 0
+    side_usd: Sum = field(default_factory=Sum)
     seconds: Sum = field(default_factory=Sum)
     tokens: Sum = field(default_factory=Sum)
     grades: Counter[str] = field(default_factory=Counter)
@@ -96,6 +98,9 @@ class ArmTally:
         self.ran += 1
         self.outcomes[row.outcome.value] += 1
         self.usd.add(row.usd)
+        if row.side_requests:
+            self.side_requests += row.side_requests
+            self.side_usd.add(row.side_usd)
         parts = _tokens(row)
         self.tokens.add(row.total_tokens if None in parts else sum(parts))
         if row.measures_agent:

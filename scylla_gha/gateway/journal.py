@@ -23,6 +23,13 @@ _LONGEST: Final = 16 * 1024 * 1024  # bytes: some 20,000 requests
 _LINE: Final[TypeAdapter[Asked | Answered]] = TypeAdapter(Annotated[Asked | Answered, Field(discriminator="kind")])
 
 
+class Share(Record):
+    """What the requests of one model cost; those that the gateway refused are not among them."""
+
+    requests: int = 0
+    usd: float | None = 0.0
+
+
 class Account(Record):
     """What the requests of one or several lanes were and cost; counts of tokens leave out `count_tokens` requests.
 
@@ -48,10 +55,18 @@ class Account(Record):
         float | None, Field(description="from answers to the next requests, while none was in flight; None: no request")
     ] = None
     characters: dict[Component, int] = Field(default_factory=dict, description="of all requests, by component")
+    models: dict[str, Share] = Field(default_factory=dict, description="by the model that was asked")
     errors: dict[str, int] = Field(default_factory=dict, description="by type")
     adjusted: Annotated[tuple[str, ...], Field(description="settings that were put into at least one request")] = ()
     unadjusted: Annotated[tuple[str, ...], Field(description="settings that at least one request went without")] = ()
     evidence: Evidence = Evidence()
+
+    def beside(self, own: str | None) -> Share:
+        """Requests of other models than the session's own; none where it has none of its own."""
+        others = [share for model, share in self.models.items() if own and model != own]
+        known = [share.usd for share in others if share.usd is not None]
+        usd = sum(known) if len(known) == len(others) else None
+        return Share(requests=sum(share.requests for share in others), usd=usd)
 
 
 class Journal:
@@ -122,6 +137,7 @@ def account_of(records: Iterable[Asked | Answered]) -> Account:
         waited_seconds=sum(each.waited_seconds for each in answers.values()),
         tool_seconds=_between(paid, answers),
         characters=_characters(paid),
+        models=_models(paid, answers),
         errors=dict(Counter(each.error for each in answers.values() if each.error)),
         adjusted=tuple(sorted({name for each in paid for name in each.adjusted})),
         unadjusted=tuple(sorted({name for each in paid for name in each.unadjusted})),
@@ -181,6 +197,18 @@ def _usage_of(tokens: Tokens | None, usd: float | None) -> Usage:
         cache_write_tokens=tokens.cache_write_5m + tokens.cache_write_1h,
         usd=usd,
     )
+
+
+def _models(asked: list[Asked], answers: dict[int, Answered]) -> dict[str, Share]:
+    shares: dict[str, Share] = {}
+    for each in asked:
+        answer = answers.get(each.number)
+        if answer is not None and answer.source == "refused":
+            continue
+        share = shares.get(each.model, Share())
+        usd = None if share.usd is None or answer is None or answer.usd is None else share.usd + answer.usd
+        shares[each.model] = Share(requests=share.requests + 1, usd=usd)
+    return shares
 
 
 def _characters(asked: list[Asked]) -> dict[Component, int]:

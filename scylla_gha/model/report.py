@@ -37,6 +37,8 @@ class ArmSummary(Record):
     grades: dict[str, int]
     outcomes: dict[str, int]
     usd: Annotated[float | None, Field(description="all attempts of all trials; null when one is unknown")]
+    side_requests: Annotated[int, Field(description="of all trials, to other models than the arm's")] = 0
+    side_usd: Annotated[float | None, Field(description="what they cost, a part of usd; null: unknown")] = 0.0
     cost_of_pass: Annotated[float | None, Field(description="of judged trials; null: unknown, or no pass")]
     mean_seconds: float | None
     tokens: Annotated[int | None, Field(description="input, output, cache read and write together")]

@@ -65,6 +65,10 @@ class Result(Record):
     generation_seconds: Annotated[float | None, Field(description="from first bytes to last ones, summed")] = None
     tool_seconds: Annotated[float | None, Field(description="between answers and the next requests, summed")] = None
     usd: Annotated[float | None, Field(description="model cost of all attempts, the failed ones included")]
+    side_requests: Annotated[
+        int | None, Field(description="of all attempts, to other models than the arm's; null: unknown")
+    ] = None
+    side_usd: Annotated[float | None, Field(description="what they cost, a part of usd; null: unknown")] = None
     judge_usd: Annotated[float | None, Field(description="model cost of all judging, by any panel, at any time")]
     unadjusted: Annotated[str, Field(description="configured settings that requests of the agent went without")] = ""
     judge_unadjusted: Annotated[str, Field(description="and requests of the panel")] = ""

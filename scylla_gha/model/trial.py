@@ -125,6 +125,8 @@ class Attempt(Record):
     usage: Usage
     requests: Annotated[int, Field(description="that reached the gateway")] = 0
     repeated_requests: Annotated[int, Field(description="those of them that followed a failed one")] = 0
+    side_requests: Annotated[int | None, Field(description="of other models than the arm's; None: unknown")] = None
+    side_usd: Annotated[float | None, Field(description="what they cost, a part of the usage; None: unknown")] = None
     first_byte_seconds: Annotated[float | None, Field(description="mean wait for an answer's first byte")] = None
     generation_seconds: Annotated[float, Field(description="from an answer's first byte to its last, summed")] = 0.0
     tool_seconds: Annotated[float | None, Field(description="from answers to the next requests; None: no request")] = (

@@ -8,7 +8,7 @@ from scylla_gha.render.columns import Column, above_zero, columns
 from scylla_gha.render.grid import escape, table
 from scylla_gha.render.metrics import estimate, value
 from scylla_gha.render.page import Page
-from scylla_gha.render.text import percent
+from scylla_gha.render.text import percent, usd
 
 _MOST_NAMED: Final = 8
 _PER_PASS: Final[tuple[Column, ...]] = (
@@ -32,6 +32,7 @@ def money(page: Page) -> Iterator[str]:
     yield "\n## What a pass takes\n"
     yield "Failed trials are paid for as well: each number is the mean per trial over the pass rate."
     yield from columns(page, _PER_PASS)
+    yield from _side(page)
     yield from _frontier(page)
     yield "Where tokens go, as shares of all tokens; a cache hit is input that was read from the cache:"
     yield from columns(page, _TOKENS, value)
@@ -39,6 +40,14 @@ def money(page: Page) -> Iterator[str]:
     if requests:
         yield "What requests consist of, as shares of their characters:"
         yield from requests
+
+
+def _side(page: Page) -> Iterator[str]:
+    """What arms paid for other models than their own: of sub-agents, and those that the CLI asks for by itself."""
+    for arm in page.arms:
+        if arm.side_requests:
+            yield (f"- **{escape(page.name(arm.arm))}**: {arm.side_requests:,} requests, {usd(arm.side_usd)} of its "
+                   f"{usd(arm.usd)}, went to other models than its own.")  # fmt: skip
 
 
 def _frontier(page: Page) -> Iterator[str]:

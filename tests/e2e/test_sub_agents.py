@@ -64,12 +64,12 @@ def evaluate(folder: Path, provider: Provider, first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("aliases", "models"),
-    [(("haiku", "inherit"), {HAIKU, SONNET}), (("sonnet", "opus"), {SONNET, OPUS})],
+    ("aliases", "models", "usd"),  # of 100 tokens in and 25 out, at $1 and $5 or at $5 and $25 a million
+    [(("haiku", "inherit"), {HAIKU, SONNET}, 0.000225), (("sonnet", "opus"), {SONNET, OPUS}, 0.001125)],
     ids=["haiku and inherit", "sonnet and opus"],
 )
 def test_parallel_sub_agents_finish_within_the_trials_budget(
-    tmp_path: Path, aliases: tuple[str, str], models: set[str]
+    tmp_path: Path, aliases: tuple[str, str], models: set[str], usd: float
 ) -> None:
     with serve(Team()) as provider:
         evaluate(tmp_path, provider, *aliases)
@@ -78,3 +78,5 @@ def test_parallel_sub_agents_finish_within_the_trials_budget(
     assert (row["outcome"], row["passed"], row["attempts"]) == ("completed", True, 1), row["reason"]
     assert (row["tools"], row["turns"], row["requests"]) == ({"Agent": 2, "Bash": 1}, 3, 5)
     assert {body["model"] for body in provider.requests if user_texts(body)[-1] == TASK} == models
+    assert (row["side_requests"], row["side_usd"]) == (1, pytest.approx(usd))
+    assert row["usd"] == pytest.approx(4 * 0.00045 + usd)

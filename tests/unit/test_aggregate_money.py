@@ -72,3 +72,10 @@ def test_a_judge_that_failed_its_control_is_warned_of() -> None:
     expected = ["judge opus failed the canary of 001-one: known-bad 1.00."]
     assert warned(aggregate(plan_of(*cells(1)), rows_of(1), probes), "canary") == expected
     assert warned(aggregate(plan_of(*cells(1)), rows_of(1)), "canary") == []
+
+
+def test_requests_to_other_models_than_the_arms_are_summed() -> None:
+    first, second, third = planned = cells(3)
+    rows = (make_result(first, side_requests=2, side_usd=0.25), make_result(second, side_requests=1, side_usd=0.5))
+    (arm,) = aggregate(plan_of(*planned), [*rows, make_result(third)]).arms
+    assert (arm.side_requests, arm.side_usd) == (3, 0.75)

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,8 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
                            base_commit="b", workspace_digest="w", agent_version="9",
                            safety_net=Watched(calls=4, blocked=(BLOCKED,), unread=2), redactions=2,
                            network=Reached(allowed={"a.org": 9}, refused={"b.org": 2, "c.org:22": 1}),
-                           requests=5, repeated_requests=1, first_byte_seconds=0.5, generation_seconds=3.0,
+                           requests=5, repeated_requests=1, side_requests=2, side_usd=0.125,
+                           first_byte_seconds=0.5, generation_seconds=3.0,
                            tool_seconds=1.5, characters={"tool_input": 7})  # fmt: skip
     score = make_score(score=0.7, grade="B", progress=0.5, broken=("tests",), passed=False)
     write_traffic(folder.cell(CELL.id).attempt(1).file("judge-traffic.jsonl"), 0.25)
@@ -79,6 +81,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "grade": "B", "progress": 0.5, "threshold": 0.6, "points": 1.5, "points_max": 2.0,
         "judge_scores": {"one": 0.5, "two": None}, "items_na": 0, "items_unjudged": 0, "guards": 0, "broken_guards": 1,
         "attempts": 1, "excused_attempts": {}, "excuse": None, "seconds": 2.0, "usd": 0.5, "judge_usd": 0.25,
+        "side_requests": 2, "side_usd": 0.125,
         "first_byte_seconds": 0.5, "generation_seconds": 3.0, "tool_seconds": 1.5, "characters": {"tool_input": 7},
         "requests": 5, "repeated_requests": 1, "human_usd": None, "total_tokens": None, "tools": {"Bash": 2, "Edit": 1},
         "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
@@ -158,6 +161,25 @@ def test_what_failed_attempts_cost_is_in_the_row_and_unknown_stays_unknown(
     ]
     row = row_of(folder, library, make_trial(CELL, *attempts))
     assert (row.usd, row.attempts, row.seconds, row.outcome) == (expected, 2, 3.0, "completed")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ({"side_requests": 1, "side_usd": 0.25}, {"side_requests": 2, "side_usd": 0.5}, (3, 0.75)),
+        ({"usage": NO_USAGE}, {"side_requests": 2, "side_usd": 0.5}, (2, 0.5)),
+        ({}, {"side_requests": 2, "side_usd": 0.5}, (None, None)),
+        ({"side_requests": 1, "side_usd": None}, {"side_requests": 2, "side_usd": 0.5}, (3, None)),
+    ],
+    ids=["summed", "an attempt that reached no model", "an older record", "an unknown cost"],
+)
+def test_what_other_models_than_the_arms_cost_is_summed_over_attempts(
+    folder: RunFolder, library: Library, first: dict[str, Any], second: dict[str, Any], expected: tuple[Any, Any]
+) -> None:
+    one = make_attempt(**{"outcome": Outcome.PROVIDER_ERROR, "usage": _usd(1.0), **first})
+    two = make_attempt(**{"number": 2, "usage": _usd(1.0), "requests": 4, **second})
+    row = row_of(folder, library, make_trial(CELL, one, two))
+    assert (row.side_requests, row.side_usd) == expected
 
 
 def _usd(value: float | None) -> Usage:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.journal import UNMATCHED, Account, Journal, account, account_of, read
+from scylla_gha.gateway.journal import UNMATCHED, Account, Journal, Share, account, account_of, read
 from scylla_gha.model.traffic import Answered, Asked, Tokens
 from scylla_gha.model.trial import NO_USAGE, Usage
 
@@ -40,6 +40,17 @@ def test_sums() -> None:
     assert (made.requests, made.retries, made.unanswered, made.last_number) == (2, 0, 0, 2)
     assert (made.first_byte_seconds, made.generation_seconds, made.waited_seconds) == (1.5, 3.0, 4.0)
     assert made.characters == {"conversation": 10}
+
+
+def test_requests_of_other_models_are_told_apart() -> None:
+    refused = answered(4, source="refused", status=403, usd=0.0, error="model_not_allowed")
+    side = asked(2).model_copy(update={"model": "side"})
+    strange = asked(4).model_copy(update={"model": "strange"})
+    made = account_of([asked(1), answered(1), side, answered(2), asked(3), answered(3), strange, refused])
+    assert made.beside("m") == Share(requests=1, usd=0.5)
+    assert made.beside("another") == Share(requests=3, usd=1.5)
+    assert made.beside(None) == Account().beside("m") == Share(requests=0, usd=0.0)
+    assert account_of([asked(1), side]).beside("m") == Share(requests=1, usd=None), "in flight when the gateway died"
 
 
 def at(number: int, second: float, **more: Any) -> Asked:

@@ -40,3 +40,12 @@ def test_without_a_frontier_there_are_still_the_tables() -> None:
 
 def test_what_cost_nothing_has_no_section() -> None:
     assert list(money(page_of(make_report(arms=(make_summary(usd=0.0),))))) == []
+
+
+def test_what_other_models_than_the_arms_cost_is_told_where_there_are_any() -> None:
+    report = full_report()
+    first, *others = report.arms
+    assert "other models" not in "\n".join(money(page_of(report)))
+    first = first.model_copy(update={"usd": 2.0, "side_requests": 1200, "side_usd": 0.5})
+    text = "\n".join(money(page_of(report.model_copy(update={"arms": (first, *others)}))))
+    assert "1,200 requests, $0.5000 of its $2.00, went to other models than its own." in text
