@@ -98,7 +98,7 @@ def test_only_an_open_lanes_key_opens(tmp_path: Path) -> None:
         assert len(provider.requests) == 1
     assert [stranger.status, bearer.status, late.status] == [401, 200, 401]
     assert stranger.error["type"] == "authentication_error"
-    assert "no open lane" in stranger.error["message"]
+    assert "invalid x-api-key" in stranger.error["message"]
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [

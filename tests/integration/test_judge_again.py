@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -160,7 +161,13 @@ def test_what_was_recorded_is_judged_again_without_a_key(room: Courtroom) -> Non
     room.asked()
     replayed = room.judge(*again, "--replay", key="")
     assert (replayed.code, room.asked()) == (0, []), replayed.err
-    assert json.loads(replayed.out) == json.loads(first.out)
+    assert without_journals(replayed.out) == without_journals(first.out)
+
+
+def without_journals(said: str) -> dict[str, Any]:
+    """What was judged, without the digests of journals, which hold times."""
+    told: dict[str, Any] = json.loads(said)
+    return {**told, "probes": [{**probe, "traffic": None} for probe in told["probes"]]}
 
 
 @pytest.mark.parametrize(

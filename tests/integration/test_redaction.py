@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.agents.claude_code import ClaudeCode
 from scylla_gha.cli.access import reach
 from scylla_gha.cli.options import Tape
 from scylla_gha.cli.travel import travel
@@ -72,7 +73,7 @@ def set_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str = SCRIP
     forms.mkdir()
     for name, form in {**FORMS, "transcript.jsonl": transcript()}.items():
         (forms / name).write_bytes(form)
-    agent = ShellAgent(script.replace("FORMS", str(forms)), package=Any)  # type: ignore[arg-type]
+    agent = ShellAgent(script.replace("FORMS", str(forms)), package=ClaudeCode.package)
     repository = make_repository(tmp_path / "repo", **scenario)
     said = Say(f"Your key is {CANARY}.", pieces=9)
     with serve(lambda _: said) as provider:

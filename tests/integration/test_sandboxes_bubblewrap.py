@@ -227,9 +227,9 @@ def test_the_way_to_the_gateway_cannot_be_ended_or_stopped_from_inside(bubbles: 
     with (
         socket_folder() as sockets,
         serve(lambda _: Say("Hi.")) as provider,
-        hosted(tmp_path, provider.url, socket=sockets / GATEWAY_SOCKET) as host,
+        hosted(tmp_path, provider.url) as host,
     ):
-        door = host.lane()
+        door = host.lane(socket=sockets / GATEWAY_SOCKET)
         extra = {"URL": GATEWAY_URL, "TOKEN": door.token, "BODY": json.dumps(question())}
         ended = bubbles.python(KILL + ASK, extra=extra, sockets=sockets)
         assert (ended.code, "Hi." in bubbles.out) == (0, True), bubbles.err

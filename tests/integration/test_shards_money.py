@@ -69,7 +69,7 @@ def test_a_provider_that_refuses_fails_the_job_and_names_it(shop: Shop, tmp_path
     assert said.code == 8, said.err
     assert "mend that, and re-run the failed jobs" in said.err
     assert [row["outcome"] for row in shop.rows()] == ["provider_error"]
-    assert all(why.startswith("its arm was stopped: ") for why in shop.manifest().unstarted.values())
+    assert all(why.startswith("the run was stopped: ") for why in shop.manifest().unstarted.values())
 
 
 def test_without_a_key_no_cell_starts_and_the_manifest_says_why(shop: Shop, tmp_path: Path) -> None:
