@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,14 @@ def room(tmp_path: Path) -> Iterator[Courtroom]:
 
 def near(usd: float) -> object:
     return pytest.approx(usd)
+
+
+DEAR = 1.0  # USD of an answer of `dear`, at the prices of `make_model`: far above what a request is reserved at
+
+
+def dear(body: Body) -> Say:
+    """A fair answer to a prompt of a million tokens."""
+    return replace(fair(body), usage={"input_tokens": 1_000_000})
 
 
 def test_a_judge_that_says_otherwise_of_the_same_is_found_out(tmp_path: Path) -> None:
@@ -144,11 +153,11 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 def test_a_budget_holds_for_controls_too_and_what_is_decided_is_kept(tmp_path: Path) -> None:
-    with courtroom(tmp_path) as room:
-        room.limit(budget_usd=2.5 * EACH)
+    with courtroom(tmp_path, dear) as room:
+        room.limit(budget_usd=2.5 * DEAR)
         (probe,) = room.json("--judge", "opus")["probes"]
         assert [(one["kind"], one["holds"]) for one in probe["controls"]] == [("canary", True), ("order_swap", None)]
-        assert "for this experiment is spent" in probe["error"]
+        assert "the spend limit of $2.5 of this account is reached" in probe["error"]
         assert room.asked() == ["opus"] * 3, "the trial and both known answers"
         again = room.judge("--judge", "opus")
         assert (again.code, room.asked()) == (6, [])

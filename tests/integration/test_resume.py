@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.ask import ASK
 from tests.support.command import COMMAND, Said, scylla
 from tests.support.library import write_model
 from tests.support.processes import ends, number_in
@@ -148,13 +147,15 @@ def test_fresh_asks_nothing_where_nothing_is_stored(repo: Path) -> None:
 def test_fresh_says_what_was_paid_and_what_is_unknown(repo: Path) -> None:
     write_claude_experiment(repo, repetitions=2)
     write_model(repo, make_model(id="claude-sonnet-5"))  # a million tokens in cost $1
-    script = f"{ask('x')} >answer; mkdir {repo}/started || {ASK} new x >answer; {tell('ok')}"
-    with serve(lambda _: Say("Hi.", usage={"input_tokens": 1_000_000})) as provider:
+    script = f"{ask('x')} >answer; mkdir {repo}/started || {ask('cut')} >answer 2>&1; {tell('ok')}"
+    with serve(
+        lambda body: Say("Hi.", usage={"input_tokens": 1_000_000}, output_tokens=None if "cut" in str(body) else 25)
+    ) as provider:
         env = claude_environment(repo.parent, script) | {"ANTHROPIC_BASE_URL": provider.url}
         assert evaluate(repo, "--jobs", "1", env=env).code == 0
         said = fresh(repo, "n\n", env=env)
     assert "--fresh runs 2 stored trials again; they cost $1.00, and 1 attempt of unknown cost" in said.err
-    assert len(provider.requests) == 3, "one of each trial, and the one without a price; a no asks nothing more"
+    assert len(provider.requests) == 3, "one of each trial, and the one that told no count; a no asks nothing more"
 
 
 SLOW = "echo 1 >work; echo $$ >PID; exec sleep 600"

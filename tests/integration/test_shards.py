@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.command import scylla
 from tests.support.library import write
+from tests.support.provider import Say, serve
 from tests.support.repository import SCENARIO
 from tests.support.shards import Shop, make_shop, rows_in
 from tests.support.standin import ARM, claude_environment, running, say, stand_in, write_claude_experiment
@@ -155,7 +156,11 @@ def test_a_job_that_is_cancelled_keeps_the_rows_of_cells_that_were_done(tmp_path
     script = f"echo 1 >>{tmp_path}/starts; [ $(wc -l <{tmp_path}/starts) -gt 1 ] && sleep 60; {say('ok')}"
     shop.env |= claude_environment(tmp_path, script)
     assert shop.plan("--lanes", "1", "--most-shards", "1")[0].code == 0
-    with running("cell", "greet", "--shard", "0", "--yes", cwd=shop.repo, env=shop.env) as job:
+    with (
+        serve(lambda _: Say("Hi.")) as provider,
+        running("cell", "greet", "--shard", "0", "--yes", cwd=shop.repo,
+                env=shop.env | {"ANTHROPIC_BASE_URL": provider.url}) as job,
+    ):  # fmt: skip
         deadline = time.monotonic() + 60
         while not (tmp_path / "starts").exists() or len((tmp_path / "starts").read_text()) < 4:
             assert time.monotonic() < deadline
