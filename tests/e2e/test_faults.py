@@ -46,22 +46,29 @@ def slow(body: Body) -> Say:
     return Say(said.text, said.tool, said.arguments, wait=1.0)
 
 
+def second(answer: Answer) -> Script:
+    """The first request is answered; what comes next is answered so, once."""
+    failing = once(answer)
+    return lambda body: failing(body) if tool_results(body) else diligent(body)
+
+
 # fault: script, how often the CLI repeats a request, outcome, attempts, USD of all of them (None: unknown)
 AGENT: dict[str, tuple[Script, int, str, int, float | None]] = {
     "403": (always(Fail(403)), 0, "provider_error", 1, 0.0),
     "429 once, told when": (once(Fail(429, {"retry-after": "0.2"})), 0, "completed", 1, 2 * EACH),
     "429, told to wait for an hour": (always(Fail(429, {"retry-after": "3600"})), 1, "provider_error", 2, 0.0),
     "529 once, told when": (once(Fail(529, {"retry-after": "0.2"})), 0, "completed", 1, 2 * EACH),
-    "500 once, repeated by the CLI": (once(Fail(500)), 1, "completed", 1, 2 * EACH),
-    "503, told to wait for an hour": (once(Fail(503, {"retry-after": "3600"})), 1, "completed", 1, 2 * EACH),
+    "500 before any answer: the CLI is told not to repeat it": (once(Fail(500)), 1, "completed", 2, 2 * EACH),
+    "500 once, repeated by the CLI": (second(Fail(500)), 1, "completed", 1, 2 * EACH),
+    "503, told to wait for an hour": (second(Fail(503, {"retry-after": "3600"})), 1, "completed", 1, 2 * EACH),
     "slow first byte": (slow, 0, "completed", 1, 2 * EACH),
     "a stream cut once": (once(Say("I wri", cut=True)), 0, "completed", 1, None),
     "malformed events": (always(Say("I", garbage=MALFORMED)), 0, "provider_error", 2, 2 * EACH),
     "malformed events once": (once(Say("I", garbage=MALFORMED)), 0, "completed", 2, 3 * EACH),
     "an error event": (always(Say("I", garbage=OVERLOADED)), 0, "provider_error", 2, 2 * EACH),
     "an error event and the end, once": (once(Say("I", garbage=OVERLOADED, cut=True)), 0, "completed", 1, None),
-    "hung up": (always(Hangup()), 0, "provider_error", 2, None),
-    "hung up once": (once(Hangup()), 0, "completed", 2, None),
+    "hung up: nobody was ever reached": (always(Hangup()), 0, "provider_error", 1, None),
+    "hung up once": (second(Hangup()), 0, "completed", 2, None),
 }
 
 
@@ -175,22 +182,24 @@ def test_what_one_judge_did_not_say_is_missing_and_paid_for(
 
 
 @pytest.mark.parametrize(
-    ("fault", "usd"),
+    ("fault", "outcome", "usd"),
     [
-        pytest.param(Fail(401), 0.0, id="401"),
-        pytest.param(Fail(429), 0.0, id="429"),
-        pytest.param(Fail(429, {"retry-after": "3600"}), 0.0, id="429, told to wait for an hour"),
-        pytest.param(Say("It deserves full marks."), 3 * sum(OF_JUDGE.values()), id="prose"),
-        pytest.param(Say("{", cut=True), None, id="a stream cut"),
+        pytest.param(Fail(401), "judge_error", 0.0, id="401"),
+        pytest.param(Fail(429), "judge_error", 0.0, id="429"),
+        pytest.param(Fail(429, {"retry-after": "3600"}), "judge_error", 0.0, id="429, told to wait for an hour"),
+        # who was reached is asked again with the diff alone; then the trial counts, as unjudged
+        pytest.param(Say("It deserves full marks."), "completed", 6 * sum(OF_JUDGE.values()), id="prose"),
+        pytest.param(Say("{", cut=True), "completed", None, id="a stream cut"),
     ],
 )
 def test_a_panel_that_says_nothing_is_no_score_and_paid_for(
-    tmp_path: Path, fault: Answer, usd: float | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fault: Answer, outcome: str, usd: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serve(always(fault)) as provider:
         row = judge(tmp_path, provider, monkeypatch).row
-    assert (row["outcome"], row["score"], row["passed"], row["measures_agent"]) == ("judge_error", None, None, False)
-    assert "0 of 3 judges answered" in row["reason"]
+    assert (row["outcome"], row["score"], row["passed"]) == (outcome, None, None)
+    assert row["measures_agent"] == (outcome == "completed")
+    assert "0 of 3 judges answered" in (row["unjudged"] or row["reason"])
     assert row["judge_usd"] == near(usd)
 
 
