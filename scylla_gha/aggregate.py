@@ -190,6 +190,7 @@ def _warnings(plan: Plan, arms: Sequence[ArmSummary], tally: Tally, *, analysed:
         yield ("The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
                "not about scenarios like these.")  # fmt: skip
     yield from _isolation(tally)
+    yield from _reaching(plan, tally)
     for name, unverified in sorted((name, one) for name, arm in tally.arms.items() for one in arm.unverified):
         yield f"{name}: not all of its treatment could be verified: {unverified}."
     yield from _events(arms, tally)
@@ -232,6 +233,14 @@ def _isolation(tally: Tally) -> Iterator[str]:
     if tally.exposed:
         yield (f"keys: exposed. In {tally.exposed} of {tally.real} trials the agent could have read the keys that "
                "processes and files of this user hold.")  # fmt: skip
+
+
+def _reaching(plan: Plan, tally: Tally) -> Iterator[str]:
+    """Arms whose agents had tools that the provider runs."""
+    for arm in plan.arms:
+        tools = arm.variant.treatment.server_tools if arm.variant else ()
+        if tools and tally.arms[arm.id].ran:
+            yield f"{arm.id}: its network was not closed: it had {', '.join(tools)}, which the provider runs."
 
 
 def _events(arms: Sequence[ArmSummary], tally: Tally) -> Iterator[str]:

@@ -20,8 +20,9 @@ from scylla_gha.cli.kept import drop_workspaces, keep_workspace
 from scylla_gha.errors import FixtureError, IncompleteError, SandboxError, ToolError
 from scylla_gha.estimate import is_for_judges, panel_worst
 from scylla_gha.judge import judge
+from scylla_gha.model.isolation import Isolation
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.prepare import prepare
 from scylla_gha.redaction.redactor import Redactor
@@ -180,7 +181,15 @@ def _sum_up(journey: Journey, cell: Cell, attempts: list[Attempt]) -> Trial:
         **({"image": image} if image else {}),
     }
     return Trial(cell=cell.id, key=cell.key, sandbox=journey.plan.sandbox, versions=versions, attempts=tuple(attempts),
-                 isolation=SANDBOXES[journey.plan.sandbox].isolation)  # fmt: skip
+                 isolation=isolation_of(journey.plan.sandbox, arm))  # fmt: skip
+
+
+def isolation_of(sandbox: str, arm: Arm) -> Isolation:
+    """What the sandbox gives; a variant with tools that the provider runs leaves its network not closed."""
+    given = SANDBOXES[sandbox].isolation
+    if given.network == "gateway" and arm.variant and arm.variant.treatment.server_tools:
+        return given.model_copy(update={"network": "provider"})
+    return given
 
 
 def _attempt(journey: Journey, cell: Cell, folder: AttemptFolder) -> Attempt:

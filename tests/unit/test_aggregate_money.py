@@ -11,7 +11,8 @@ from scylla_gha.model.probe import Probe
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Usage
-from tests.support.records import make_cell, make_plan, make_result
+from scylla_gha.model.variant import Treatment, Variant
+from tests.support.records import make_cell, make_model_arm, make_plan, make_result
 
 
 def cells(count: int) -> list[Cell]:
@@ -79,3 +80,13 @@ def test_requests_to_other_models_than_the_arms_are_summed() -> None:
     rows = (make_result(first, side_requests=2, side_usd=0.25), make_result(second, side_requests=1, side_usd=0.5))
     (arm,) = aggregate(plan_of(*planned), [*rows, make_result(third)]).arms
     assert (arm.side_requests, arm.side_usd) == (3, 0.75)
+
+
+def test_an_arm_with_tools_of_the_provider_is_told_not_to_have_had_a_closed_network() -> None:
+    variant = Variant(id="T5/01-search", treatment=Treatment(server_tools=("web_search",)))
+    arm = make_model_arm(variant=variant)
+    cell = make_cell(arm.id)
+    plan = make_plan(cell, arms=(arm,))
+    said = f"{arm.id}: its network was not closed: it had web_search, which the provider runs."
+    assert warned(aggregate(plan, [make_result(cell, network="provider")]), "network") == [said]
+    assert warned(aggregate(plan, []), "network") == []

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.cli.travel import isolation_of
+from scylla_gha.model.variant import Treatment, Variant
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
 from tests.support.journeys import set_out
+from tests.support.records import make_model_arm
 from tests.support.repository import Repository, cache, environment, make_repository, write_greet_experiment
 from tests.support.trials import SOLVE
 
@@ -76,6 +79,17 @@ def test_workspaces_are_kept_as_asked(
 def test_a_trial_says_what_its_sandbox_gave(repository: Repository, tmp_path: Path) -> None:
     (trial,) = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}).trials()
     assert (trial.sandbox, trial.isolation) == ("host", SANDBOXES["host"].isolation)
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "tools", "network"),
+    [("docker", ("web_search",), "provider"), ("docker", (), "gateway"), ("bubblewrap", ("web_fetch",), "provider"),
+     ("host", ("web_search",), "open")],
+)  # fmt: skip
+def test_tools_of_the_provider_leave_the_network_not_closed(sandbox: str, tools: tuple[str, ...], network: str) -> None:
+    treatment = Treatment.model_validate({"server_tools": tools})
+    arm = make_model_arm(variant=Variant(id="T5/01-search", treatment=treatment))
+    assert isolation_of(sandbox, arm) == SANDBOXES[sandbox].isolation.model_copy(update={"network": network})
 
 
 def test_a_real_key_is_refused_before_anything_is_written(repository: Repository, tmp_path: Path) -> None:
