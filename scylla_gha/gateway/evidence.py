@@ -71,7 +71,7 @@ def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence
     latest = max((each.number for each in heard), default=0)  # what was asked before it stopped nobody
     after = [each for each in _since(ended, whole) if each.number in main and each.number > latest]
     final = next((each for each in reversed(ended) if each.number in main), None)
-    provoked = _is_provoked(ended, [each for each in heard if each is not final], main)
+    provoked = any(each.crowded or (each.number not in main and _TOO_MANY in each.met) for each in ended)
     faults = [each.fault for each in after if each.fault and not (provoked and each.fault.startswith(_TOO_MANY))]
     # Once the model has answered, the account may use it: what is refused now is what was asked for.
     faults = [fault for fault in faults if not (whole and fault[:3] in _OF_REQUEST)]
@@ -95,15 +95,6 @@ def _main(asked: Sequence[Asked]) -> frozenset[int]:
 def _since(ended: list[Answered], whole: list[Answered]) -> list[Answered]:
     """What ended after the last of these."""
     return ended[ended.index(whole[-1]) + 1 :] if whole else ended
-
-
-def _is_provoked(ended: list[Answered], whole: list[Answered], main: frozenset[int]) -> bool:
-    """Whether the session met a rate limit with several requests at once, or by one beside its main conversation.
-
-    The latter counts until the main conversation is answered: then its wait is over.
-    """
-    own = [each for each in _since(ended, whole) if each.number not in main]
-    return any(each.crowded for each in ended) or any(_TOO_MANY in each.met for each in own)
 
 
 def is_whole(answer: Answered) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
@@ -14,8 +15,12 @@ from scylla_gha.gateway.settings import Settings
 from scylla_gha.proxy.headers import HOP, without
 
 JSON: Final = "application/json"
-# The client's credentials are dummies; what would be compressed could not be metered.
-_REPLACED: Final = frozenset({"x-api-key", "authorization", "cookie", "accept-encoding", "expect"})
+# What Claude Code 2.1.197 and the provider's SDKs send with a request (2026-11-22). Its credentials are dummies, what
+# would be compressed could not be metered, and others could have an intermediary refuse the request or answer it.
+_UPWARD: Final = re.compile(
+    r"content-type|accept|accept-language|user-agent|x-app|x-client-request-id|x-stainless-[a-z-]+|x-claude-code-[a-z-]+"
+    r"|anthropic-(version|beta|client-platform|dangerous-direct-browser-access)"
+)
 # The gateway has waited as long as it may; the SDK would obey any number and wait again, for hours if it is told so.
 _WAITS: Final = frozenset({"retry-after", "retry-after-ms"})
 _UNREAD_SECONDS: Final = 30.0  # that a client may leave its answer unread, until it counts as gone
@@ -29,7 +34,7 @@ def token_of(headers: Mapping[str, str]) -> str:
 
 def upward(headers: CIMultiDictProxy[str], settings: Settings, token: str | None = None) -> CIMultiDict[str]:
     """A client's headers for the provider, with the real key, or with a token that the run's identity bought."""
-    kept = without(headers, HOP | _REPLACED)
+    kept = CIMultiDict([(name, value) for name, value in headers.items() if _UPWARD.fullmatch(name.lower())])
     kept["accept-encoding"] = "identity"
     if settings.api_key:
         kept["x-api-key"] = settings.api_key

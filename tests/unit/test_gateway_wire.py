@@ -13,8 +13,12 @@ SENT = CIMultiDictProxy(CIMultiDict([
     ("X-Api-Key", "dummy"), ("Authorization", "Bearer dummy"), ("Host", "127.0.0.1"), ("Content-Length", "3"),
     ("Accept-Encoding", "gzip"), ("Connection", "keep-alive"), ("Cookie", "a=b"), ("Content-Type", "application/json"),
     ("anthropic-version", "2023-06-01"), ("anthropic-beta", "a"), ("anthropic-beta", "b"), ("X-App", "cli"),
+    ("CDN-Loop", "x"), ("X-Forwarded-For", "1.2.3.4"), ("X-HTTP-Method-Override", "DELETE"), ("Range", "bytes=0-1"),
+    ("anthropic-workspace-id", "w"), ("anthropic-organization-id", "o"), ("Via", "1.1 x"), ("Max-Forwards", "0"),
+    ("X-Stainless-Lang", "js"), ("X-Claude-Code-Session-Id", "s"),
 ]))  # fmt: skip
 KEPT = {"content-type": "application/json", "anthropic-version": "2023-06-01", "x-app": "cli",
+        "x-stainless-lang": "js", "x-claude-code-session-id": "s",
         "accept-encoding": "identity"}  # fmt: skip
 
 
