@@ -29,6 +29,7 @@ class Session:
     refused: bool = False
     unreadable: int = 0
     messages: dict[str, "Message"] = field(default_factory=dict)
+    newest: dict[str, str] = field(default_factory=dict)  # of a provider's id, the key in `messages`
     calls: dict[str, ToolCall] = field(default_factory=dict)
 
     @property
@@ -130,6 +131,7 @@ def _streamed(session: Session, event: Event, current: str) -> str:
     if event.get("type") == "message_start":
         started = _mapping(event.get("message"))
         current = _unique(session, str(started.get("id")))
+        session.newest[str(started.get("id"))] = current
         session.messages[current] = Message()
     return current
 
@@ -144,7 +146,7 @@ def _assistant(session: Session, event: Event) -> None:
     if event.get("error"):
         session.error = str(event["error"])
     name = str(said.get("id"))
-    newest = next((key for key in reversed(session.messages) if key.partition("#")[0] == name), name)
+    newest = session.newest.setdefault(name, name)
     message = session.messages.setdefault(newest, Message(synthetic=said.get("model") == "<synthetic>"))
     for block in _blocks(said):
         if block.get("type") == "text":

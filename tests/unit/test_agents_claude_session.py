@@ -168,6 +168,20 @@ def test_events_of_unknown_form_are_passed_over(tmp_path: Path, event: Event) ->
     assert session.unreadable == 0
 
 
+def test_many_messages_are_read_in_one_pass() -> None:
+    class Counted(dict[str, claude_session.Message]):
+        walks = 0
+
+        def __reversed__(self) -> Any:
+            Counted.walks += 1
+            return super().__reversed__()
+
+    session = Session(messages=Counted())
+    for number in range(3):
+        claude_session._assistant(session, said(f"m{number}", text("x")))
+    assert (session.turns, Counted.walks) == (3, 0)
+
+
 def test_a_second_start_changes_no_version(tmp_path: Path) -> None:
     assert read_events(tmp_path, INIT, {**INIT, "claude_code_version": "9.9.9"}).version == "2.1.197"
 
