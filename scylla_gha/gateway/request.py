@@ -104,10 +104,11 @@ def _unambiguous(body: bytes) -> Body:
 
 
 def _once(pairs: list[tuple[str, object]]) -> None:
-    keys = [key for key, _ in pairs]
-    if len(set(keys)) < len(keys):
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise UnfitError(f"the key {twice[:80]!r} stands twice in one object of the request")
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise UnfitError(f"the key {key[:80]!r} stands twice in one object of the request")
+        seen.add(key)
 
 
 def lower(question: Question, max_tokens: int) -> Question:

@@ -89,8 +89,7 @@ def test_once_the_model_has_answered_only_the_main_conversations_requests_excuse
 
 def test_a_rate_limit_that_the_session_met_beside_its_main_conversation_makes_later_ones_its_own_time() -> None:
     for own in ({**LIMITED, **OWN}, {"met": ("429",), **OWN}):
-        for between in ((), ({},)):
-            held = proved({}, own, *between, LIMITED)
+        for held in (proved({}, own, LIMITED), proved({}, own, {}, LIMITED)):
             assert (held.fault, held.limited_seconds) == (None, 0.0)
     assert proved({}, {**LIMITED, **OWN}, FAILED).fault == "529 overloaded_error", "which is no rate limit"
 

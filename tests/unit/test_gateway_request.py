@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.gateway.paths import Names
-from scylla_gha.gateway.request import Question, UnfitError, adjust, understand
+from scylla_gha.gateway.request import Question, UnfitError, _once, adjust, understand
 from scylla_gha.model.pricing import Model
 
 BODY: dict[str, Any] = {
@@ -153,3 +153,21 @@ def test_a_request_for_one_token_asks_only_whether_there_would_be_an_answer(max_
         is probing
     )
     assert not understood({"model": "m"}).probing
+
+
+def test_a_key_that_stands_twice_among_many_is_found_in_one_pass() -> None:
+    compared = 0
+
+    class Key(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, str(other))
+
+    keys = [*(Key(f"k{number}") for number in range(1_000)), Key("k999")]
+    with pytest.raises(UnfitError, match="the key 'k999' stands twice"):
+        _once([(key, 1) for key in keys])
+    assert compared < len(keys)
