@@ -166,7 +166,9 @@ class Flight:
         status = self.entry.status
         if not _is_gone(self.request):
             self.entry.fault = fault_of(status)
-        if self.entry.fault and not self.desk.answered.is_set():
+        was_served = status is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        is_agents = self.channel.lane.role == "agent"
+        if self.entry.fault and is_agents and not was_served and not self.desk.answered.is_set():
             last.headers[_NO_RETRY] = "false"  # the way to the provider was never right; clients would ask for minutes
         if status is not None:
             self._record(last.status, last.content_type, last.body if isinstance(last.body, bytes) else b"")
