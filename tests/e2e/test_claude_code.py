@@ -1,6 +1,7 @@
 """The real Claude Code CLI against a scripted provider, through the real command line."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -234,8 +235,10 @@ def test_a_cli_that_cannot_be_used_is_named(tmp_path: Path, script: str, code: i
 def test_a_missing_cli_is_named_with_what_to_do(tmp_path: Path) -> None:
     unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "5").replace("TURNS", "")
     (tmp_path / "probe.yaml").write_text(unpinned)
-    (tmp_path / "empty").mkdir()
-    said = scylla("evaluate", "probe.yaml", cwd=tmp_path, env={"PATH": str(tmp_path / "empty")})
+    (tmp_path / "only").mkdir()
+    (tmp_path / "only/git").symlink_to(str(shutil.which("git")))
+    env = {"PATH": str(tmp_path / "only"), "ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    said = scylla("evaluate", "probe.yaml", cwd=tmp_path, env=env)
     assert said.code == 5
     assert "'claude' is not on PATH" in said.err
     assert "npm install -g @anthropic-ai/claude-code" in said.err
