@@ -86,7 +86,7 @@ class Flight:
         lane, price = self.channel.lane, self.entry.price
         worst = self.question.terms.worst(self.model, price) if self.model and price else None
         spender = Spender(self.channel.purse, lane.role, lane.cell)
-        reserved = await self.desk.ledger.reserve(spender, worst, lambda: _is_gone(self.request))
+        reserved = await self.desk.ledger.reserve(spender, worst, self._is_over)
         if isinstance(reserved, Refusal):
             return reserved
         self.entry.worst = worst
@@ -117,7 +117,7 @@ class Flight:
         last: web.Response | None = None
         pauses = self._pauses()
         while leave := await self._enter():
-            if _is_gone(self.request):  # while it waited for a rate limit: nothing is spent for nobody
+            if self._is_over():  # while it waited for a rate limit: nothing is spent for nobody
                 await self._limiter.leave(None, {}, leave)
                 break
             self.entry.retries += last is not None
@@ -133,12 +133,16 @@ class Flight:
                         return await self._pass_on(upstream)
                     last = await self._failed(upstream)
             self._note()
-            if _is_gone(self.request) or not (is_limit or await self._pause(pauses)):
+            if self._is_over() or not (is_limit or await self._pause(pauses)):
                 break
         if last is None:
-            return self._left() if _is_gone(self.request) else self._too_long()
+            return self._left() if self._is_over() else self._too_long()
         self._end_failed(last)
         return last
+
+    def _is_over(self) -> bool:
+        """Whether nothing more is to be spent on it: nobody waits for the answer, or the session has ended."""
+        return _is_gone(self.request) or not self.channel.is_open
 
     def _note(self) -> None:
         """Note what a try met."""
@@ -181,7 +185,7 @@ class Flight:
         began = time.monotonic()
         patience = self.desk.settings.rate_limit_seconds - self.entry.waited
         try:
-            return await self._limiter.enter(patience, self.channel.lane.session)
+            return await self._limiter.enter(patience, self.channel.lane.session, self._is_over)
         finally:
             self.entry.waited += time.monotonic() - began
 

@@ -1,9 +1,10 @@
 """Shared rate limiters: a 429 pauses every session that asks the same model, and slots are shared out fairly.
 
-After a refusal half as many requests are let out at a time, one more after each that is let through, so the sessions
-that waited do not all come back at once. A free slot goes to the session that has the fewest requests out. Answers that
-are no refusals tell as well, in their headers, when nothing is left. Counts of tokens have limits of their own, and a
-subscription that is used up pauses all models.
+Where only one session is refused, its request may be why: the others wait for a few seconds at most, and for as long as
+it was told once another one of them is refused, too. After a refusal half as many requests are let out at a time, one
+more after each that is let through. Every session has an equal part of them, at least one: what one has out takes no
+slot of another. Answers that are no refusals tell as well, in their headers, when nothing is left. Counts of tokens
+have limits of their own, and a subscription that is used up pauses all models.
 """
 
 import asyncio
@@ -11,12 +12,14 @@ import contextlib
 import datetime
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 _FIRST_SECONDS: Final = 1.0
 _LONGEST_SECONDS: Final = 60.0
+_OTHERS_SECONDS: Final = 5.0  # that other sessions wait where only one was refused
+_LOOK_SECONDS: Final = 0.5  # a client that has left wakes nobody who waits
 _TOO_MANY: Final = 429
 _OVERLOADED: Final = 529
 _PREFIX: Final = "anthropic-ratelimit-"
@@ -35,6 +38,9 @@ class Hold:
         """Hold for at least so long from now on."""
         if seconds > 0:
             self.until = max(self.until, _now() + seconds)
+
+
+_FREE: Final = Hold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class Limiter:
 
     subscription: Hold = field(default_factory=Hold)
     _hold: Hold = field(default_factory=Hold)
+    _refused: dict[str, Hold] = field(default_factory=dict)  # by session
     _backoff: float = _FIRST_SECONDS
     _width: int | None = None  # requests out at a time; None: as many as there are
     _wave: int = 1  # counts steps back: what was let out before one and is refused after it is no further one
@@ -79,17 +86,20 @@ class Limiter:
     @property
     def idle(self) -> bool:
         """Whether nobody would notice if it were forgotten."""
-        return self._width is None and self._hold.until <= _now() and not self._out and not self._waiting
+        is_held = any(hold.until > _now() for hold in (self._hold, *self._refused.values()))
+        return not (is_held or self._width or self._out or self._waiting)
 
-    async def enter(self, patience: float, session: str = "") -> Pass | None:
-        """Wait for leave to ask; None if it would take longer than `patience` seconds."""
+    async def enter(
+        self, patience: float, session: str = "", is_gone: Callable[[], bool] = lambda: False
+    ) -> Pass | None:
+        """Wait for leave to ask; None if it would take longer than `patience` seconds, or once the client `is_gone`."""
         deadline = _now() + patience
         self._waiting[session] += 1
         try:
             while (wait := self._wait(session)) > 0:
-                if _now() + (wait if wait < float("inf") else 0) > deadline:
+                if is_gone() or _now() + (wait if wait < float("inf") else 0) > deadline:
                     return None
-                await self._sleep(min(wait, deadline - _now()))
+                await self._sleep(min(wait, deadline - _now(), _LOOK_SECONDS))
         finally:
             _less(self._waiting, session)
             self._notify()
@@ -106,7 +116,7 @@ class Limiter:
             told = used_up or None
         again = status == _TOO_MANY or (status == _OVERLOADED and told is not None)
         if again:
-            self._step_back(told, is_first=leave.wave == self._wave)
+            self._step_back(told, leave)
         elif status is not None:
             self._backoff = _FIRST_SECONDS
             self._width = None if self._width is None else self._width + 1
@@ -117,26 +127,36 @@ class Limiter:
         self._notify()
         return again
 
-    def _step_back(self, told: float | None, *, is_first: bool) -> None:
+    def _step_back(self, told: float | None, leave: Pass) -> None:
         """Requests that were out together and are all refused are one step back, not many."""
-        self._hold.extend(told if told is not None else self._backoff * random.uniform(0.75, 1.25))  # noqa: S311 jitter
-        if is_first:
+        self._pause(leave.session, told if told is not None else self._backoff * random.uniform(0.75, 1.25))  # noqa: S311 jitter
+        if leave.wave == self._wave:
             self._wave += 1
             self._backoff = min(self._backoff * 2, _LONGEST_SECONDS)
             self._width = max(1, (self._width or self._out.total()) // 2)
 
+    def _pause(self, session: str, seconds: float) -> None:
+        """Pause the session that was refused, and the others: for a moment, unless one of them is refused as well."""
+        self._refused = {each: hold for each, hold in self._refused.items() if hold.until > _now()}
+        self._hold.extend(seconds if self._refused.keys() - {session} else min(seconds, _OTHERS_SECONDS))
+        self._refused.setdefault(session, Hold()).extend(seconds)
+
     def _wait(self, session: str) -> float:
         """Seconds until it is worth asking again; infinity: until another request is through."""
-        held = max(self._hold.until, self.subscription.until) - _now()
+        held = self._held(session)
         if held > 0:
             return held
-        if self._width is None:
-            return 0.0
-        return float("inf") if self._out.total() >= self._width or self._next() != session else 0.0
+        return 0.0 if self._width is None or self._next(self._width) == session else float("inf")
 
-    def _next(self) -> str:
-        """The waiting session with the fewest requests out; of several the one that was let out longest ago."""
-        return min(self._waiting, key=lambda each: (self._out[each], self._served.get(each, 0)))
+    def _held(self, session: str) -> float:
+        own = self._refused.get(session, _FREE)
+        return max(self._hold.until, self.subscription.until, own.until) - _now()
+
+    def _next(self, width: int) -> str | None:
+        """Of the sessions that may ask, the one with the fewest requests out; then the one let out longest ago."""
+        part = max(1, width // len(self._out.keys() | self._waiting.keys()))
+        free = (each for each in self._waiting if self._out[each] < part and self._held(each) <= 0)
+        return min(free, key=lambda each: (self._out[each], self._served.get(each, 0)), default=None)
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.gateway import EACH, ask, at_once, connect, hosted, question, send, until
-from tests.support.provider import Body, Fail, Say, serve
+from tests.support.provider import Body, Fail, Hang, Say, serve
 
 
 def now() -> datetime.datetime:
@@ -91,3 +91,44 @@ def test_who_leaves_while_it_waits_for_a_rate_limit_of_others_costs_nothing_and_
         made = host.gateway.close(door)
         assert len(provider.requests) == 2
     assert (made.usage.usd, made.evidence.fault, made.evidence.limited_seconds > 0) == (0.0, None, True)
+
+
+def test_what_one_session_is_refused_or_is_slow_at_holds_up_no_other(tmp_path: Path) -> None:
+    def script(body: Body) -> Say | Fail | Hang:
+        text = str(body["messages"])
+        return Fail(429, {"retry-after": "1"}) if "refused" in text else Hang() if "slow" in text else Say("Hi.")
+
+    with serve(script) as provider, hosted(tmp_path, provider.url, drain_seconds=0) as host:
+        greedy = host.lane("greedy")
+        refused, slow = connect(greedy), connect(greedy)
+        send(refused, greedy, question("refused"))
+        until(lambda: provider.requests)
+        refused.close()
+        send(slow, greedy, question("slow"))
+        until(lambda: "slow" in str(provider.requests))
+        assert ask(host.lane("neighbour"), question()).status == 200
+        (answer,) = host.answered("neighbour")
+        slow.close()
+        provider.ended.set()
+    assert answer.waited_seconds < 5
+
+
+def test_a_long_pause_is_of_the_session_that_met_it_and_ends_with_it(tmp_path: Path) -> None:
+    def script(body: Body) -> Say | Fail:
+        return Fail(429, {"retry-after": "60"}) if "refused" in str(body["messages"]) else Say("Hi.")
+
+    with serve(script) as provider, hosted(tmp_path, provider.url) as host:
+        greedy = host.lane("greedy")
+        neighbour, refused, queued = host.lane("neighbour"), connect(greedy), connect(greedy)
+        send(refused, greedy, question("refused"))
+        until(lambda: ask(neighbour, question()).status == 200 and host.answered("neighbour")[-1].waited_seconds > 1)
+        send(queued, greedy, question("queued"))
+        until(lambda: len(host.asked("greedy")) == 2)
+        made = host.gateway.close(greedy)  # while its clients still wait
+        assert "queued" not in str(provider.requests)
+        ended = {each.number: each for each in host.answered("greedy")}
+        refused.close()
+        queued.close()
+        assert host.answered("neighbour")[-1].waited_seconds < 50
+    assert (made.usage.usd, ended[2].error, ended[2].usd) == (0.0, "client_gone", 0.0)
+    assert ended[1].met == ("429",)

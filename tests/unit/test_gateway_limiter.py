@@ -202,13 +202,62 @@ def test_who_gave_up_waiting_leaves_the_slot_to_others() -> None:
         assert await limiter.leave(429, {"retry-after": "0"}, first)
         held = await limiter.enter(9, "greedy")
         assert held
-        assert await limiter.enter(0.1, "impatient") is None
+        assert await limiter.enter(0.1, "greedy") is None
         later = asyncio.create_task(limiter.enter(9, "greedy"))
         await asyncio.sleep(0)
         await limiter.leave(200, {}, held)
         assert await later
 
     assert run_seconds(work()) < 5
+
+
+def test_what_a_session_has_out_takes_no_slot_of_another() -> None:
+    async def work() -> None:
+        limiter = Limiter()
+        leaves = [await limiter.enter(9, "greedy") for _ in range(5)]
+        assert leaves[0]
+        assert await limiter.leave(429, {"retry-after": "0"}, leaves[0])
+        assert await limiter.enter(0.1, "greedy") is None, "its part is taken by its own"
+        for session in ("a", "b"):
+            assert await limiter.enter(0.1, session), "four of another are still out"
+
+    run_seconds(work())
+
+
+def test_a_session_that_is_refused_alone_waits_alone_until_another_is_refused_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scylla_gha.gateway.limiter._OTHERS_SECONDS", 0.2)
+
+    async def refused(limiter: Limiter, session: str) -> None:
+        leave = await limiter.enter(9, session)
+        assert leave
+        assert await limiter.leave(429, {"retry-after": "60"}, leave)
+
+    async def work() -> None:
+        limiter = Limiter()
+        await refused(limiter, "alone")
+        assert await limiter.enter(0.1, "other") is None, "for a moment all wait"
+        leave = await limiter.enter(9, "other")
+        assert leave
+        await limiter.leave(200, {}, leave)
+        assert await limiter.enter(9, "alone") is None
+        assert not limiter.idle
+        await refused(limiter, "other")
+        assert await limiter.enter(9, "third") is None, "two were refused: the limit is shared"
+
+    assert run_seconds(work()) < 9
+
+
+def test_who_is_gone_does_not_wait_on() -> None:
+    async def work() -> None:
+        limiter = Limiter()
+        leave = await limiter.enter(9)
+        assert leave
+        assert await limiter.leave(429, {"retry-after": "60"}, leave)
+        assert await limiter.enter(300, "", lambda: True) is None
+
+    assert run_seconds(work()) < 30
 
 
 def test_models_and_counts_of_tokens_have_limits_of_their_own_and_a_subscription_is_one() -> None:
