@@ -5,6 +5,7 @@ The CLI's session files in HOME, which hold times of tool calls, are not read: t
 gateway knows when requests were made.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from scylla_gha.model.trial import Step, ToolCall, Trajectory
 
 Event = dict[str, Any]
 
+_MOST_LINES: Final = 1_000_000  # read in seconds; far more than a session has, and whoever writes more has no result
 _DEEPEST: Final = 100  # levels of an event; Python and pydantic stop at a few hundred
 
 
@@ -68,7 +70,7 @@ def read(transcript: Path) -> Session:
 
 def _events(path: Path, session: Session) -> Iterator[Event]:
     with path.open("rb") as file:
-        for line in file:
+        for line in itertools.islice(file, _MOST_LINES):
             try:
                 event = orjson.loads(line)
             except orjson.JSONDecodeError:
@@ -77,6 +79,7 @@ def _events(path: Path, session: Session) -> Iterator[Event]:
                 yield event
             elif line.strip():
                 session.unreadable += 1
+        session.unreadable += any(file)
 
 
 def _is_deep(line: bytes, event: Event) -> bool:

@@ -208,3 +208,9 @@ def test_an_event_is_never_too_deep_to_be_kept(tmp_path: Path, levels: int, open
 def test_a_year_that_no_clock_has_is_no_time(tmp_path: Path) -> None:
     times = ["0001-01-01T00:00:00", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"]
     assert [read_events(tmp_path, {"type": "user", "timestamp": time}).turns for time in times] == [0] * 3
+
+
+def test_a_flood_of_lines_is_not_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "flood").write_bytes(b'{"a": 1}\n' * 1_000_001 + json.dumps(result()).encode() + b"\n")
+    session = claude_session.read(tmp_path / "flood")
+    assert (session.result, session.unreadable) == (None, 1)
