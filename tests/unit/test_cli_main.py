@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -87,10 +88,10 @@ def test_wrong_use_is_exit_code_2_with_what_is_wrong(tmp_path: Path, args: list[
         (["evaluate", "unknown.yaml"], ["unknown.yaml:3: scenarois: unknown key", 'did you mean "scenarios"?']),
         (["evaluate", "greet", "--only", "x*"], ["--only 'x*' matches none of 2 cells; one is 101-greet--"]),
         (["prepare", "101-great"], ["scenario '101-great': not found", 'did you mean "101-greet"?']),
-        (["judge", "greet"], ["plan.json: there is no plan; run `scylla-gha plan greet` first"]),
+        (["judge", "greet"], ["plan.json: there is no plan; run `scylla-gha evaluate greet` first"]),
         (["collect", "greet"], ["plan.json: there is no plan"]),
         (["aggregate", "greet"], ["plan.json: there is no plan"]),
-        (["report", "greet"], ["report.json: there is no report; run `scylla-gha aggregate greet` first"]),
+        (["report", "greet"], ["report.json: there is no report; run `scylla-gha evaluate greet` first"]),
     ],
 )
 def test_a_wrong_file_or_name_is_exit_code_3(repo: Path, args: list[str], messages: list[str]) -> None:
@@ -119,7 +120,10 @@ def test_a_work_root_inside_a_repository_is_exit_code_4(repo: Path) -> None:
 
 def test_a_missing_tool_is_exit_code_5(repo: Path) -> None:
     write_claude_experiment(repo)
-    said = call(repo, "evaluate", "greet", PATH="/nowhere")
+    programs = repo.parent / "programs"
+    programs.mkdir()
+    (programs / "git").symlink_to(str(shutil.which("git")))
+    said = call(repo, "evaluate", "greet", PATH=str(programs), ANTHROPIC_API_KEY="sk-ant-canary-0123456789")
     assert said.code == 5
     assert "'claude' is not on PATH; install it by" in said.err
 

@@ -111,4 +111,4 @@ def test_what_is_no_pilot_is_refused() -> None:
         split_variance([1.0], [1.0])
     with pytest.raises(ValueError, match="repetitions must be at least 1"):
         PILOT.of_difference(0, 1)
-    assert split_variance([[0, 0], [0, 0]], [[1, 1], [1, 1]]) == Split(0, 0, 0, rate=1)
+    assert split_variance([[0, 0], [0, 0]], [[1, 1], [1, 1]]) == Split(0, 0, 0)
