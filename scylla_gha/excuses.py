@@ -1,4 +1,4 @@
-"""What excused trials do to an arm's numbers: how many there are and why, and when they forbid a verdict.
+"""Excused trials of an arm: their number by reason, and the rule by which too many of them forbid a verdict.
 
 A trial is excused where it does not measure the agent. Excuses rest on evidence from outside the box, but an agent that
 brought about such evidence would drop its own failures out of the rates. So they are shown by arm, and an arm that lost
@@ -16,7 +16,7 @@ _MOST_SHARE: Final = 0.05
 
 
 def withheld(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -> dict[str, str]:
-    """Why arms get no verdict: they, or their baseline, lack too many counted trials.
+    """Return why arms get no verdict: too many of their own trials, or of their baseline's, are not counted.
 
     Args:
         arms: all arms of the report.

@@ -56,7 +56,7 @@ class Input:
 
     @property
     def ended(self) -> bool:
-        """Whether all is sent, or nobody reads it any more."""
+        """True if all input is sent, or nobody reads it any more."""
         return self.pipe.closed
 
     def send(self) -> None:
@@ -86,7 +86,7 @@ class Pipes:
 
     @property
     def cut(self) -> bool:
-        """Whether more came than is kept."""
+        """True if more output came than is kept."""
         return any(output.cut for output in self.outputs)
 
     def move(self, watched: Sequence[int], seconds: float) -> list[int]:

@@ -1,4 +1,4 @@
-"""What stored files held when the record that names them was written, and whether they still do.
+"""Size and digest of stored files, written into the record that names them and checked when they are read.
 
 An attempt's record seals the files beside it; a judgment, and the controls of a judge, seal the journal of their
 requests, which later judgments append to. Files that a record of an older version names are not sealed.
@@ -32,7 +32,7 @@ def seals_of(folder: AttemptFolder) -> dict[str, Seal]:
 
 
 def breach(path: Path, seal: Seal | None) -> str | None:
-    """Why a file is not what was sealed; None: it is, or begins with it, or nothing is known of it."""
+    """Return why a file differs from its seal; None if it matches, continues the sealed content, or has no seal."""
     if seal is None:
         return None
     try:

@@ -44,7 +44,7 @@ def omnibus(frame: Frame) -> Iterator[Omnibus]:
 
 
 def unpaired(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> Iterator[Unpaired]:
-    """Of each metric what ranks of trials tell, where some arm shares no scenario with what it is compared with."""
+    """Compare arms by the ranks of their trials, for each metric, if some arm shares no scenario with its baseline."""
     tried = grouped(frame, frame.columns["passed"]).n > 0
     apart = any(not (tried[one.first[0]] & tried[one.second[0]]).any() for one in pairings)
     if not apart or len(frame.arms) > _MOST_ARMS:

@@ -59,7 +59,7 @@ class _Latent:
     across: float
 
     def rates(self, effect: float) -> tuple[float, float]:
-        """Of the arm and the baseline, so that the effect has room."""
+        """Return the rates of arm and baseline, moved so that the effect fits between 0 and 1."""
         if self.rate is None:
             return (1 + effect) / 2, (1 - effect) / 2
         return self.rate + (effect if self.rate < 0.5 else -effect), self.rate  # noqa: PLR2004 a half
@@ -81,7 +81,7 @@ def _latent(split: Split) -> _Latent:
 
 
 def _correlation(threshold: float, both: float) -> float:
-    """Of two normal numbers that are both below the threshold with a given chance; not below 0."""
+    """Return the correlation (at least 0) of two normal numbers, both below the threshold with a given chance."""
     low, high = 0.0, 1 - _SURE
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -125,7 +125,7 @@ def _wins(chance: Singles, rate: float, hidden: Floats, within: float) -> Floats
 
 
 def differs(d: Floats, family: int) -> Bools:
-    """Whether the verdict on each experiment is better or worse, as the strictest comparison of its family.
+    """Tell for each experiment if its verdict is better or worse, as the strictest comparison of its family.
 
     Args:
         d: shape (experiments, scenarios).
@@ -189,5 +189,5 @@ def _power_of_many(variance: float, layout: Layout, margin: float) -> float:
 
 
 def not_worse(d: Floats, margin: float) -> Bools:
-    """Whether each experiment's arm passes the gate `not_worse`."""
+    """Tell for each experiment if its arm passes the gate `not_worse`."""
     return np.asarray(rare_limits(d, INNER)[0] > -margin)

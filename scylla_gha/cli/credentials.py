@@ -43,7 +43,7 @@ def environment() -> Mapping[str, str]:
 
 
 def has_access(environ: Mapping[str, str]) -> bool:
-    """Whether an environment gives access to a provider: a key, a token, or an identity that buys one."""
+    """Tell if an environment gives access to a provider: by a key, a token, or an identity to exchange for one."""
     return any(environ.get(name) for name in (KEY, *BEARERS)) or Federation.of(environ) is not None
 
 

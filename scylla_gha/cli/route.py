@@ -1,4 +1,4 @@
-"""How a provider is reached, and what a fault says of that way."""
+"""The way to a provider: its address and credentials, and the faults that every request would meet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _REJECTED: Final = ("401", "403")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How the provider is reached: its address, and the variables of the environment that say so."""
+    """The way to the provider: its address, and the environment variables that set it."""
 
     address: str
     credential: str
@@ -29,7 +29,7 @@ class Route:
         return cls(given or ANTHROPIC, credential, bool(given))
 
     def dead_end(self, fault: str) -> str | None:
-        """Why every request fares like one that met this fault; None where the next one may be answered."""
+        """Return why every request would meet this fault; None if the next one may be answered."""
         if fault.startswith(UNREACHABLE):
             mend = f"check {_ADDRESS}" if self.is_given else "check the network, or HTTPS_PROXY"
             return f"{self.address} cannot be reached; {mend}"

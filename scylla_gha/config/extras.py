@@ -1,4 +1,4 @@
-"""How an extra of this distribution is installed, by a command that works where this one runs.
+"""The command that installs an extra of this distribution, fitting the way in which it was installed.
 
 An installed distribution says by `direct_url.json` where it came from (packaging.python.org, "Recording the Direct URL
 Origin", read 2026-11-22).
@@ -31,7 +31,7 @@ def need(*packages: str, what: str) -> None:
 
 
 def direct_url() -> dict[str, Any]:
-    """Where the distribution was installed from; empty where nobody wrote that down."""
+    """Return the content of `direct_url.json`, which says where the distribution came from; empty if there is none."""
     try:
         text = importlib.metadata.distribution(_NAME).read_text("direct_url.json")
         content = json.loads(text or "{}")
@@ -68,7 +68,7 @@ def _plain(url: dict[str, Any]) -> str:
 
 
 def packages_of(extra: str) -> list[str]:
-    """What an extra asks for, with the least versions."""
+    """Return the requirements of an extra, with their lowest versions."""
     wanted = importlib.metadata.requires(_NAME) or []
     mark = re.compile(rf";\s*extra\s*==\s*['\"]{extra}['\"]")
     return [mark.sub("", line).strip() for line in wanted if mark.search(line)]

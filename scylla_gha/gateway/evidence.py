@@ -1,4 +1,4 @@
-"""What a session's journal proves about its provider: what excuses a trial, in words that no agent can write.
+"""Evidence from a session's journal on its provider, which alone excuses a trial; the agent cannot write it.
 
 A provider has failed a request when all of the gateway's tries ended in an error that is about the provider or the
 account, or when its answer broke off. A later answer of the same session clears that. What the gateway itself refused,
@@ -28,7 +28,7 @@ _USES_TOOL: Final = "tool_use"
 
 
 class Evidence(Record):
-    """What the gateway saw of a session. `fault` and `silent_since` stand where no later answer came."""
+    """The evidence of one session. `fault` and `silent_since` are set only if no later answer came."""
 
     answers: Annotated[int, Field(description="of the model, that came whole")] = 0
     fault: Annotated[str | None, Field(description="how the provider failed a request for good, or None")] = None
@@ -48,7 +48,7 @@ class Evidence(Record):
 
 
 def fault_of(status: int | None) -> str | None:
-    """How the provider failed a request by this status, of which no answer is None; None: the request is at fault."""
+    """Return the provider's fault for a status; None if the request is at fault. A status of None means no answer."""
     if status is None:
         return UNREACHABLE
     code = str(int(status))
@@ -56,12 +56,12 @@ def fault_of(status: int | None) -> str | None:
 
 
 def is_passing(status: int | None) -> bool:
-    """Whether the same request may be answered a moment later; a rate limit is waited for elsewhere."""
+    """Tell if the same request may be answered a moment later. Rate limits are waited for in the limiter."""
     return status is None or status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence:
-    """What the requests for an answer prove, in the order in which they ended."""
+    """Derive the evidence from the requests for an answer, in the order in which they ended."""
     of = {each.number: each for each in asked if not each.counting}
     ended = [each for each in answers if each.number in of]
     whole = [each for each in ended if is_whole(each)]
@@ -93,12 +93,12 @@ def _main(asked: Sequence[Asked]) -> frozenset[int]:
 
 
 def _since(ended: list[Answered], whole: list[Answered]) -> list[Answered]:
-    """What ended after the last of these."""
+    """Return the requests that ended after the last of these."""
     return ended[ended.index(whole[-1]) + 1 :] if whole else ended
 
 
 def is_whole(answer: Answered) -> bool:
-    """Whether it is an answer of the model, from its first event to its last."""
+    """Tell if it is a whole answer of the model."""
     return answer.complete and answer.error is None and answer.fault is None
 
 

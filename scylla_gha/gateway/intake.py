@@ -1,4 +1,4 @@
-"""What one session may have in the gateway at a time: requests, and bytes of their bodies.
+"""The limits of one session in the gateway: requests at a time, and bytes of their bodies.
 
 A request beyond the number waits for an earlier one of the same session; bytes beyond the limit are refused. A body
 that does not arrive within a minute is refused too.

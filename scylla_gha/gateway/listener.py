@@ -24,7 +24,7 @@ def raise_file_limit() -> int:
 
 
 def session_connections() -> int:
-    """How many connections one session may have open: few enough for 15 other sessions to have as many."""
+    """Return the number of connections that one session may have open: 16 sessions can have as many."""
     return min(_SESSION_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 16)
 
 

@@ -1,4 +1,4 @@
-"""What a session may ask for: its models, the provider's tools that are allowed, and only what has a price."""
+"""The permissions of a session: its models, the server tools that its variant declares, and priced options only."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _UNPRICED: Final = "{model} is not available to this key with {what}"
 
 
 def forbidden(question: Question, lane: Lane, model: Model | None) -> Refusal | None:
-    """Why this session may not ask this; None where it may. It never depends on what others do."""
+    """Return the reason to refuse a request of this session; None if it is allowed. Other sessions play no part."""
     if lane.models is not None:
         strange = [name for name in (question.model, *question.terms.fallbacks) if name not in lane.models]
         if strange:

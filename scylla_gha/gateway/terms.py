@@ -1,4 +1,4 @@
-"""What of a request decides what it may cost and what it may reach: read once, before anything is passed on.
+"""The terms of a request: the parts that decide its cost and its reach. They are read once, before it is sent.
 
 The estimate of a prompt is too low only where text has more than one token for two bytes, and for what the provider's
 own tools bring in; docs/budgets.md says so.
@@ -54,13 +54,13 @@ class Terms:
     edits: tuple[str, ...] = ()  # of the prompt, at a cost that is not known beforehand
 
     def prompt_tokens(self, model: Model) -> int:
-        """How long the prompt may be at most; a longer one than the model takes is refused, and costs nothing."""
+        """Return the highest number of prompt tokens; the model refuses a prompt above its limit, at no cost."""
         own = -(-self.text_bytes // _BYTES_PER_TOKEN) + self.images * _IMAGE_TOKENS + self.documents * _PDF_TOKENS
         # each use of a provider's tool is a further pass over the prompt and over what the uses before it brought
         return min(own, model.context_tokens) * (1 + self.uses) + _TOKENS_OF_A_USE * self.uses * (self.uses + 1) // 2
 
     def worst(self, model: Model, price: Price) -> "Worst":
-        """What the request can cost at most."""
+        """Return the highest cost of the request."""
         prompt = self.prompt_tokens(model)
         fixed = price.worst(prompt, 0, self.use, caches=self.caches)
         each = price.worst(prompt, 1, self.use, caches=self.caches) - fixed
@@ -84,7 +84,7 @@ class Worst:
 
     @property
     def least(self) -> int:
-        """How far `asked` may be lowered."""
+        """Return the lowest value that `asked` may be reduced to."""
         return self.asked if self.is_fixed else min(self.asked, FLOOR)
 
     def usd(self, tokens: int) -> float:
@@ -124,7 +124,7 @@ def terms_of(content: Body, size: int, *, caches: bool) -> Terms:
 
 
 class _Found:
-    """What is found in a request on one walk through it."""
+    """The parts of a request that are collected on one walk through it."""
 
     def __init__(self, content: Body) -> None:
         self._content = content

@@ -1,4 +1,4 @@
-"""What is done to foreign rows before they are read: constants, units, an arm of several columns, scores of judges."""
+"""Preparation of imported rows: constants, units, an arm made of several columns, judge scores of a second file."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which files a judge is shown first, where there is no room for all: whoever adds a thousand files hides none.
+"""The order in which a judge is shown files, so that a thousand new files hide none that matters.
 
 An agent chooses the names of new files, but neither those that task, checks and rubric name nor those of the start
 state.
@@ -26,7 +26,7 @@ class Named:
     patterns: tuple[str, ...] = ()
 
     def rank(self, path: str, is_new: bool) -> int:
-        """What comes first has the lower rank: named ones, then those of the start state, then what is like a name."""
+        """Return the rank of a file: named files come first, then those of the start state, then those like a name."""
         if path in self.words:
             return 0
         if not is_new:
@@ -46,7 +46,7 @@ def _spec(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
 
 
 def named_by(task: str, scenario: Scenario, rubric: Rubric, checks: Iterable[str] = ()) -> Named:
-    """What a scenario names.
+    """The files that a scenario names.
 
     Args:
         task: the prompt.

@@ -55,7 +55,7 @@ def rare_limits(values: ArrayLike, confidence: float = 0.90, *, weight: float = 
 
 
 def _read(values: ArrayLike) -> tuple[Bools, Floats, Floats]:
-    """What is known, the values with 0 for what is not, and their number; NaN where it is below two.
+    """Return a mask of known values, the values with 0 for unknown ones, and their number; NaN if it is below two.
 
     Raises:
         ValueError: a value is beyond -1 or 1.

@@ -14,7 +14,7 @@ _FEWEST = 2
 
 
 def positive_mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval | None:
-    """Of the mean of what is never below 0: t on the scale of logarithms (delta method).
+    """Return limits of the mean of values that are never below 0: t on the scale of logarithms (delta method).
 
     None without values, a `point` where there is one or all are equal.
 
@@ -33,7 +33,7 @@ def positive_mean_interval(values: ArrayLike, confidence: float = 0.95) -> Inter
 
 
 def share_mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval | None:
-    """Of the mean of numbers between 0 and 1: Student's t in score form, which is Wilson's with an effective n.
+    """Return limits of the mean of values in 0..1: Student's t in score form (Wilson's with an effective n).
 
     None without values, a `point` where there is one or all are equal.
 
@@ -47,7 +47,7 @@ def share_mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval
 
 
 def share_ratio_interval(part: ArrayLike, whole: ArrayLike, confidence: float = 0.95) -> Interval | None:
-    """Of sum(part) / sum(whole), the parts not above their wholes: as `share_mean_interval`, by the delta method.
+    """Return limits of sum(part) / sum(whole), no part above its whole: as `share_mean_interval`, by the delta method.
 
     None without units, or where sum(whole) is 0.
     """
@@ -59,7 +59,7 @@ def share_ratio_interval(part: ArrayLike, whole: ArrayLike, confidence: float = 
 
 
 def _share(mean: float, x: Floats, n: int, confidence: float) -> Interval | None:
-    """Where a t-test is just not significant by the spread that there would be if the limit were true."""
+    """Return the limits at which a t-test is just not significant, with the spread that holds at the limit."""
     limits = (math.nan, math.nan)
     if n >= _FEWEST and not flat(x) and 0 < mean < 1:
         effective = mean * (1 - mean) / (float(x.var(ddof=1)) / n)

@@ -16,7 +16,7 @@ _TWO = 2
 
 @dataclass(frozen=True, slots=True)
 class KruskalWallis:
-    """Whether any of several samples lies higher than another: H, and its p by chi-squared."""
+    """Test if any of several samples lies higher than another: H, and its p by chi-squared (Kruskal-Wallis)."""
 
     h: float
     p: float
