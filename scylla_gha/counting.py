@@ -1,12 +1,14 @@
 """Counts in sentences."""
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 trial`, `2 trials`, `1,000 trials`: a number with its noun.
+def counted(number: float, noun: str, plural: str = "", form: str = ",") -> str:
+    """Return a number with its noun: `1 trial`, `2 trials`, `1,000 trials`.
 
     Args:
         number: how many.
-        noun: of one.
+        noun: of one; with the verb, where that differs too (`row is`).
         plural: of several, where that is not the noun with an s.
+        form: of the number.
     """
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+    shown = format(number, form)
+    return f"{shown} {noun if shown.lstrip('+-') == '1' else plural or f'{noun}s'}"

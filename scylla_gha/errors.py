@@ -68,7 +68,7 @@ class RefusedError(ScyllaError):
     exit_code = 6
 
 
-class ValidationError(ScyllaError):
+class ScenarioInvalidError(ScyllaError):
     """A scenario's own proof (no-op fails, solution passes, wrong ones fail) does not hold."""
 
     exit_code = 7

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import proc
+from scylla_gha import process
 
 _OFF: Final = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
                "core.excludesFile=/dev/null", "core.autocrlf=false", "core.fileMode=true", "core.symlinks=true",
@@ -33,7 +33,7 @@ def run_git(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     seconds: float | None = None,
-) -> proc.Captured:
+) -> process.CapturedOutput:
     """Run git on a git directory; `env` is added to an environment that holds nothing of the caller's but PATH.
 
     Raises:
@@ -42,5 +42,5 @@ def run_git(
     options = [part for setting in _OFF for part in ("-c", setting)]
     place = [f"--git-dir={git_dir}", *([f"--work-tree={work_tree}"] if work_tree else [])]
     whole = {**_ENV, **(env or {})}
-    return proc.capture(["git", *options, *place, *args], cwd=work_tree or git_dir, env=whole, stdin=stdin,
+    return process.capture(["git", *options, *place, *args], cwd=work_tree or git_dir, env=whole, stdin=stdin,
                         seconds=seconds)  # fmt: skip

@@ -1,5 +1,7 @@
 """What holds for all tests."""
 
+import base64
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ import pytest
 
 from tests.support.engine import an_engine
 
+STARTED_AS_BY_A_PERSON = ("test_readme", "test_docs", "test_tutorial", "test_release", "test_wheel")
 OF_A_RUNNER = ("GITHUB_", "ACTIONS_", "RUNNER_")
 
 
@@ -32,12 +35,25 @@ def running_engine(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """What whole journeys start is not measured: that takes half as long again, and modules have tests of their own."""
+    """Measure no coverage of what journeys start, since that takes half as long again and packages have own tests.
+
+    Tests of the documents start each command as a person does; others fork it from a process that is loaded already.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if Path(__file__).with_name("e2e") in item.path.parents:
             patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-            patch.setenv("SCYLLA_TEST_JOURNEY", "1")
+        if item.path.stem in STARTED_AS_BY_A_PERSON:
+            patch.setenv("SCYLLA_TEST_REAL_START", "1")
+        name_context(patch, item.nodeid)
         return (yield)
+
+
+def name_context(patch: pytest.MonkeyPatch, test: str) -> None:
+    """Let the processes of a test record it as the context of the lines that they reach (see benchmarks/mutants.py)."""
+    if config := os.environ.get("COVERAGE_PROCESS_CONFIG"):
+        settings = {**json.loads(base64.b64decode(config)), "context": test, "dynamic_context": None}
+        patch.setenv("COVERAGE_PROCESS_CONFIG", base64.b64encode(json.dumps(settings).encode()).decode())
+        patch.setenv("SCYLLA_TEST_CONTEXT", test)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

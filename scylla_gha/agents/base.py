@@ -1,4 +1,4 @@
-"""What the harness asks of an agent: how to start it, and how to read what it left."""
+"""The Protocol of an agent: commands that start it, and readers of its transcript and delivery."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,24 +6,23 @@ from pathlib import Path
 from typing import Protocol
 
 from scylla_gha.model.delivery import Declared, Observed
-from scylla_gha.model.experiment import Limits
-from scylla_gha.model.outfit import Outfit
-from scylla_gha.model.trial import Outcome, Trajectory, Watched
-from scylla_gha.model.variant import Treatment
-from scylla_gha.proc import Finished
+from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.trial import Outcome, SafetyNetSummary, Trajectory
+from scylla_gha.model.variant import AgentResources, Treatment
+from scylla_gha.process import FinishedProcess
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """How an agent reaches its model: the gateway's address, and the dummy key that names the trial there."""
+class ModelAccess:
+    """The gateway's address, and the dummy key that names the trial there."""
 
     url: str
     token: str
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A cell as the agent gets it. `patch` is the reference solution, which only the oracle may use.
+class AgentTask:
+    """Input of an agent for one cell. `patch` is the reference solution, which only the oracle may use.
 
     `names` are what folders are called where the agent works. Where their paths stand in its command, the sandbox puts
     those; in files that are laid for it, `seen` has to. `managed` is a folder for what only the machine's
@@ -33,16 +32,16 @@ class Task:
     prompt: str
     home: Path
     patch: Path
-    limits: Limits
-    access: Access | None = None
+    limits: TrialLimits
+    access: ModelAccess | None = None
     model: str | None = None
     treatment: Treatment = Treatment()
-    outfit: Outfit = Outfit()
+    outfit: AgentResources = AgentResources()
     names: Mapping[Path, str] = field(default_factory=dict)
     managed: Path | None = None
 
     def seen(self, path: Path) -> str:
-        """What a path is called where the agent works."""
+        """Return the name of a path where the agent works."""
         for folder, name in self.names.items():
             if path.is_relative_to(folder):
                 return str(Path(name) / path.relative_to(folder))
@@ -50,10 +49,10 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """How to start an agent; the prompt goes in on standard input, as text. `secrets` must not be kept anywhere.
+class AgentCommand:
+    """Command line of an agent, which reads the prompt on standard input. `secrets` must not be stored.
 
-    `managed` are folders of the administrator's, as of a box.
+    `managed` maps read-only paths in the sandbox to folders of the host.
     """
 
     argv: tuple[str, ...]
@@ -63,16 +62,16 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """What an agent's process left: how it ended, its limit in seconds, and its outputs."""
+class ProcessResult:
+    """Result of an agent's process: exit, time limit in seconds, and output files."""
 
-    finished: Finished
+    finished: FinishedProcess
     limit_seconds: float
     transcript: Path
     stderr: Path
 
     def complaint(self, length: int = 300) -> str:
-        """The end of what it said on standard error, or else on standard output."""
+        """Return the end of standard error, or of standard output if that is empty."""
         for path in (self.stderr, self.transcript):
             text = path.read_bytes()[-10_000:].decode(errors="replace").strip()
             if text:
@@ -81,10 +80,10 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """An attempt as the transcript tells it. `retryable`: the same cell may end otherwise if it is run again.
+class TranscriptSummary:
+    """Summary of an attempt by its transcript. `retryable`: another attempt at the cell may end differently.
 
-    What it cost is not the agent's to tell: for a model it does not know, Claude Code invents a price.
+    It holds no cost: Claude Code invents a price for a model that it does not know.
     """
 
     outcome: Outcome
@@ -93,12 +92,12 @@ class Reading:
     trajectory: Trajectory = Trajectory()
     turns: int | None = None
     version: str | None = None
-    safety_net: Watched | None = None
+    safety_net: SafetyNetSummary | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
-    """Where an agent CLI comes from: npm package, program in it, and the oldest version that is understood.
+class AgentPackage:
+    """Package of an agent CLI: npm name, program in it, and the oldest supported version.
 
     `side_models` are those that it asks for by itself, whatever model it is started with. `aliases` are its short
     names of models, with what it asks for by them; a name that stands in the id of its own model means that one.
@@ -115,31 +114,38 @@ class Agent(Protocol):
     """An agent CLI, or a built-in agent."""
 
     @property
-    def package(self) -> Package | None:
-        """None: the agent is built in, uses no model and costs nothing."""
+    def package(self) -> AgentPackage | None:
+        """Package that it is installed from; None for a built-in agent."""
+
+    @property
+    def uses_model(self) -> bool:
+        """True if it sends requests to a model; a built-in agent sends none and costs nothing."""
+
+    def path_aliases(self, workspace: str) -> Mapping[str, str]:
+        """Return names that it derives from the workspace's path, with the neutral names that recordings hold."""
 
     def version(self, program: str) -> str:
-        """The version of the program, or of the built-in agent. ToolError where it is too old or not known."""
+        """Return the version of the program; ToolError if it is unsupported or unknown."""
 
-    def command(self, task: Task, program: str) -> Command:
-        """How to start it on a task; may lay files into the task's HOME."""
+    def command(self, task: AgentTask, program: str) -> AgentCommand:
+        """Return the command that starts it on a task; may write files into the task's HOME."""
 
-    def read(self, ended: Ended) -> Reading:
-        """What happened, by rule."""
+    def read(self, ended: ProcessResult) -> TranscriptSummary:
+        """Summarise the transcript."""
 
-    def declare(self, task: Task, workspace: Path) -> Declared | None:
-        """What the treatment gives it, in its own names, before it starts; None: there is nothing to prove."""
+    def declare(self, task: AgentTask, workspace: Path) -> Declared | None:
+        """Return what the treatment gives it, in its own names; None if there is nothing to prove."""
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
-        """What it really had, as its transcript and its first request to the model say."""
+        """Return what it really had, by its transcript and its first request to the model."""
 
 
-def read_plain(ended: Ended) -> Reading:
-    """The reading of a built-in agent, which uses no model; where it fails, the scenario is at fault."""
+def read_plain_output(ended: ProcessResult) -> TranscriptSummary:
+    """Summarise a built-in agent, which uses no model; if it fails, the scenario is at fault."""
     if ended.finished.timed_out:
         outcome, reason = Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
     elif ended.finished.code:
         outcome, reason = Outcome.FIXTURE_ERROR, f"exit code {ended.finished.code}: {ended.complaint()}"
     else:
         outcome, reason = Outcome.COMPLETED, "done"
-    return Reading(outcome, reason, turns=0)
+    return TranscriptSummary(outcome, reason, turns=0)

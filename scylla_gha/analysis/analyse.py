@@ -1,4 +1,4 @@
-"""All statistics of an experiment's rows, computed from them and from nothing else."""
+"""The whole statistical analysis of an experiment, computed from its result rows alone."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,47 +7,52 @@ from typing import Final
 import numpy as np
 
 from scylla_gha.analysis.contrasts import compare, screen
-from scylla_gha.analysis.families import BASELINE, MODELS, MOST_MODELS, TIERS, adjacent, against, models
-from scylla_gha.analysis.frame import Frame
-from scylla_gha.analysis.frontier import frontier
-from scylla_gha.analysis.groups import grouped
-from scylla_gha.analysis.judging import agreement
+from scylla_gha.analysis.costs import frontier, pass_cost_contrasts
+from scylla_gha.analysis.frame import Frame, grouped
+from scylla_gha.analysis.judge_agreement import agreement
 from scylla_gha.analysis.metrics import arm_measures
-from scylla_gha.analysis.odd import odd_trials
 from scylla_gha.analysis.omnibus import omnibus, unpaired
-from scylla_gha.analysis.pass_costs import pass_costs
-from scylla_gha.analysis.selection import best_subtests
-from scylla_gha.analysis.slices import slices
+from scylla_gha.analysis.outliers import outliers
+from scylla_gha.analysis.pairings import (
+    BASELINE,
+    MODELS,
+    MOST_MODELS,
+    TIERS,
+    baseline_pairings,
+    model_pairings,
+    tier_pairings,
+)
+from scylla_gha.analysis.slices import best_subtests, slices
 from scylla_gha.analysis.verdicts import rulings
-from scylla_gha.model.analysis import Analysis, Shrunk, ToolUse
-from scylla_gha.stats.resampling import Resampling
+from scylla_gha.counting import counted
+from scylla_gha.model.analysis import Analysis, ShrunkRate, ToolUse
+from scylla_gha.stats.bootstrap import Resampling
 from scylla_gha.stats.shrinkage import FEWEST, shrink
 
 _FEW_SCENARIOS: Final = 10
-_FEW_RUNS: Final = 5
-_MOST_SHRUNK: Final = 200  # arms or scenarios: what the model takes grows faster than they do, to minutes at 1,000
+_MOST_SHRUNK: Final = 200  # arms or scenarios: the fit takes minutes at 1,000
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an experiment asks of its rows: who is compared with whom, and which difference counts as none."""
+    """The question of an experiment: which arms are compared, and which difference counts as none."""
 
     baseline: str
     models: Mapping[str, str | None]
     margin: float
     seed: int = 0
-    pairs: Mapping[str, str] | None = None  # what each arm is compared with, where not all are with the baseline
+    pairs: Mapping[str, str] | None = None  # the arm that each one is compared with, if not all with the baseline
 
 
 def analyse(frame: Frame, question: Question) -> Analysis:
-    """The whole analysis; with few rows most of it is null, with a reason."""
+    """Compute the whole analysis; with few rows most of it is null, with a reason."""
     how = Resampling(seed=question.seed)
-    pairs = against(frame, question.baseline, question.pairs)
+    pairs = baseline_pairings(frame, question.baseline, question.pairs)
     others = (
-        *compare(frame, adjacent(frame), TIERS, how),
-        *compare(frame, models(frame, dict(question.models)), MODELS, how),
+        *compare(frame, tier_pairings(frame), TIERS, how),
+        *compare(frame, model_pairings(frame, question.models), MODELS, how),
         *screen(frame, pairs, how),
-        *pass_costs(frame, pairs),
+        *pass_cost_contrasts(frame, pairs),
     )
     return Analysis(
         measures=arm_measures(frame),
@@ -58,7 +63,7 @@ def analyse(frame: Frame, question: Question) -> Analysis:
         frontier=frontier(frame, how),
         agreement=agreement(frame, how),
         tools=tuple(_tools(frame)),
-        odd=odd_trials(frame),
+        odd=outliers(frame),
         shrunk=_shrunk(frame),
         omnibus=tuple(omnibus(frame)),
         unpaired=tuple(unpaired(frame, pairs, how)),
@@ -69,28 +74,27 @@ def analyse(frame: Frame, question: Question) -> Analysis:
 def _many_models(question: Question) -> Iterator[str]:
     count = len(set(question.models.values()) - {None})
     if count > MOST_MODELS:
-        yield f"{count} models are too many to compare each with each: they are compared with the baseline alone."
+        yield f"{count} are too many models to compare each with each: they are compared with the baseline alone."
 
 
 def _tools(frame: Frame) -> Iterator[ToolUse]:
-    for place, arm in enumerate(frame.arms):
-        trials = frame.rows_of(place).size
-        for tool, calls in sorted(frame.tools.get(arm, {}).items(), key=lambda each: (-each[1], each[0])):
+    for at, arm in enumerate(frame.arms):
+        trials = frame.rows_of(at).size
+        for tool, calls in sorted(frame.tools.get(arm, {}).items(), key=lambda use: (-use[1], use[0])):
             yield ToolUse(arm=arm, tool=tool, calls=calls, per_trial=calls / trials)
 
 
-def _shrunk(frame: Frame) -> tuple[Shrunk, ...]:
-    """Where there are enough arms and scenarios to know how much they vary, and few runs of each."""
+def _shrunk(frame: Frame) -> tuple[ShrunkRate, ...]:
+    """Shrink the arms' pass rates, if there are enough arms and scenarios to estimate how much they vary."""
     groups = grouped(frame, frame.columns["passed"])
     n = groups.n.astype(np.float64)
     if min(n.shape) < FEWEST or max(n.shape) > _MOST_SHRUNK:
         return ()
-    found = shrink(np.rint(np.nan_to_num(groups.mean) * n), n)
-    if found is None or not found.converged:
+    rates = shrink(np.rint(np.nan_to_num(groups.mean) * n), n)
+    if rates is None or not rates.converged:
         return ()
-    rows = found.rows
     return tuple(
-        Shrunk(arm=arm, rate=float(rows.rate[at]), low=float(rows.low[at]), high=float(rows.high[at]))
+        ShrunkRate(arm=arm, rate=float(rates.rate[at]), low=float(rates.low[at]), high=float(rates.high[at]))
         for at, arm in enumerate(frame.arms)
     )
 
@@ -100,8 +104,8 @@ def _warnings(frame: Frame) -> Iterator[str]:
     if scenarios == 1:
         yield "All trials are of one scenario: what is said holds for it alone, and no comparison has a p."
     elif 0 < scenarios < _FEW_SCENARIOS:
-        yield (f"{scenarios} scenarios are few: intervals over scenarios are wide, and where costs are skewed they "
-               "cover less than they say.")  # fmt: skip
+        yield (f"{counted(scenarios, 'scenario is', 'scenarios are')} few: intervals over scenarios are wide, and "
+               "where costs are skewed they cover less than they say.")  # fmt: skip
     groups = grouped(frame, frame.columns["passed"]).n
     tried = groups[groups > 0]
     if tried.size and tried.min() != tried.max():
@@ -109,4 +113,4 @@ def _warnings(frame: Frame) -> Iterator[str]:
                "and the pooled rate is another number than the headline.")  # fmt: skip
     gaps = int(((groups == 0) & (groups.sum(axis=0, keepdims=True) > 0)).sum())
     if gaps:
-        yield f"{gaps} of {groups.size} groups have no judged trial: comparisons leave those scenarios out."
+        yield f"No judged trial in {gaps} of {counted(groups.size, 'group')}: comparisons leave those scenarios out."

@@ -1,4 +1,4 @@
-"""Rows as columns of numbers, which statistics can take at once. NaN stands for what a row does not know."""
+"""Result rows as columns of numbers (NaN: unknown), and their means by scenario and arm."""
 
 import math
 from array import array
@@ -26,8 +26,8 @@ _NO_COMPONENTS: Final = (math.nan,) * len(COMPONENTS)
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """What rows say of their scenario."""
+class ScenarioFacts:
+    """What rows say about their scenario."""
 
     category: str
     difficulty: str
@@ -36,24 +36,24 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The rows of an experiment. Arms and scenarios are told by their place in `arms` and `scenarios`.
+    """The rows of an experiment. Arms and scenarios are indices of `arms` and `scenarios`.
 
     Attributes:
-        arms: in the order of the plan, those without a row too.
+        arms: in the order of the plan, including those without a row.
         scenarios: sorted.
-        arm: place of each row's arm, shape (n,).
-        scenario: place of each row's scenario, shape (n,).
+        arm: index of each row's arm, shape (n,).
+        scenario: index of each row's scenario, shape (n,).
         repetition: shape (n,).
         judged: whether the row is in the rates, shape (n,).
         measures: whether the row measures the agent, judged or not, shape (n,).
         cells: ids.
         columns: numbers by name, each of shape (n,).
         about: of each scenario.
-        variants: of each arm, where it has one.
-        tools: calls by tool of each arm, in rows that are judged.
+        variants: of each arm, if it has one.
+        tools: calls by tool of each arm, in judged rows.
         scores: by judge, each of shape (n,).
         outcomes: of each row.
-        places: of each arm's judged rows, found from the rest.
+        judged_rows: indices of each arm's judged rows, computed from the rest.
     """
 
     arms: tuple[str, ...]
@@ -65,48 +65,48 @@ class Frame:
     measures: Bools
     cells: tuple[str, ...]
     columns: dict[str, Floats]
-    about: dict[str, About]
+    about: dict[str, ScenarioFacts]
     variants: dict[str, str | None]
     tools: dict[str, Counter[str]]
     scores: dict[str, Floats]
     outcomes: tuple[str, ...]
-    places: tuple[Ints, ...] = ()
+    judged_rows: tuple[Ints, ...] = ()
 
     def __post_init__(self) -> None:
-        """Find each arm's judged rows once."""
+        """Compute each arm's judged rows once."""
         rows = np.flatnonzero(self.judged)
         rows = rows[np.argsort(self.arm[rows], kind="stable")]
         ends = np.searchsorted(self.arm[rows], np.arange(len(self.arms) + 1))
         parts = tuple(rows[ends[at] : ends[at + 1]].astype(np.int64) for at in range(len(self.arms)))
-        object.__setattr__(self, "places", parts)
+        object.__setattr__(self, "judged_rows", parts)
 
     @property
     def tokens(self) -> Floats:
-        """Of all kinds together, of each row; where the kinds are not told apart, their total as it was given."""
+        """Tokens of all kinds of each row; the given total if a row does not tell the kinds apart."""
         parts = np.sum([self.columns[part] for part in TOKENS], axis=0)
         return np.where(np.isnan(parts), self.columns["total_tokens"], parts)
 
     def rows_of(self, arm: int) -> Ints:
-        """Places of an arm's judged rows."""
-        return self.places[arm]
+        """Return the indices of an arm's judged rows."""
+        return self.judged_rows[arm]
 
 
-def read(rows: Iterable[Result], arms: Iterable[str] = ()) -> Frame:
-    """Bring rows into columns, one at a time, so that they need not all be held as records.
+def build_frame(rows: Iterable[Result], arms: Iterable[str] = ()) -> Frame:
+    """Convert rows to columns, one at a time, so that they need not all be in memory as records.
 
     Args:
         rows: of one experiment.
-        arms: those that are planned, in their order; arms that only rows name come after them.
+        arms: the planned ones, in their order; arms that only rows name follow.
     """
-    reader = _Reader({name: place for place, name in enumerate(arms)})
+    builder = _FrameBuilder({name: at for at, name in enumerate(arms)})
     for row in rows:
-        reader.add(row)
-    return reader.frame()
+        builder.add(row)
+    return builder.frame()
 
 
 @dataclass(slots=True)
-class _Reader:
-    """The columns while they grow."""
+class _FrameBuilder:
+    """Columns that grow row by row."""
 
     arms: dict[str, int]
     scenarios: dict[str, int] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class _Reader:
     measures: bytearray = field(default_factory=bytearray)
     cells: list[str] = field(default_factory=list)
     numbers: "array[float]" = field(default_factory=lambda: array("d"))  # row after row, columns and components
-    about: dict[str, About] = field(default_factory=dict)
+    about: dict[str, ScenarioFacts] = field(default_factory=dict)
     variants: dict[str, str | None] = field(default_factory=dict)
     tools: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     scores: "dict[str, array[float]]" = field(default_factory=dict)
@@ -132,34 +132,32 @@ class _Reader:
         self.cells.append(row.cell)
         self.outcomes.append(row.outcome.value)
         self.numbers.extend([math.nan if value is None else value for value in _numbers(row)])
-        said = row.characters
-        self.numbers.extend([said.get(name, 0) for name in COMPONENTS] if said else _NO_COMPONENTS)
+        characters = row.characters
+        self.numbers.extend([characters.get(name, 0) for name in COMPONENTS] if characters else _NO_COMPONENTS)
         self._add_names(row)
 
     def _add_names(self, row: Result) -> None:
         if row.scenario not in self.about:
-            self.about[row.scenario] = About(row.category, row.difficulty, row.size)
+            self.about[row.scenario] = ScenarioFacts(row.category, row.difficulty, row.size)
         self.variants.setdefault(row.arm, row.variant)
         if row.judged:
-            used = self.tools[row.arm]
-            for tool, calls in row.tools.items():
-                used[tool] += calls
+            self.tools[row.arm].update(row.tools)
         for judge, score in row.judge_scores.items():
-            known = self.scores.setdefault(judge, array("d"))
-            known.extend([math.nan] * (len(self.cells) - 1 - len(known)))
-            known.append(math.nan if score is None else score)
+            column = self.scores.setdefault(judge, array("d"))
+            column.extend([math.nan] * (len(self.cells) - 1 - len(column)))
+            column.append(math.nan if score is None else score)
 
     def frame(self) -> Frame:
         names = sorted(self.scenarios)
-        place = np.zeros(len(names), dtype=np.int64)
-        for new, name in enumerate(names):
-            place[self.scenarios[name]] = new
-        for known in self.scores.values():
-            known.extend([math.nan] * (len(self.cells) - len(known)))
+        sorted_index = np.zeros(len(names), dtype=np.int64)
+        for at, name in enumerate(names):
+            sorted_index[self.scenarios[name]] = at
+        for column in self.scores.values():
+            column.extend([math.nan] * (len(self.cells) - len(column)))
         scenario = _ints(self.scenario)
         return Frame(
             arms=tuple(self.arms), scenarios=tuple(names), arm=_ints(self.arm),
-            scenario=place[scenario] if names else scenario, repetition=_ints(self.repetition),
+            scenario=sorted_index[scenario] if names else scenario, repetition=_ints(self.repetition),
             judged=np.frombuffer(bytes(self.judged), dtype=np.bool_),
             measures=np.frombuffer(bytes(self.measures), dtype=np.bool_), cells=tuple(self.cells),
             columns=self._columns(),
@@ -179,3 +177,41 @@ def _ints(column: "array[int]") -> Ints:
 
 def _floats(column: "array[float]") -> Floats:
     return np.array(column, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """One column over judged rows by arm and scenario: counts of known values, means, and squared offsets from them.
+
+    Each of shape (arms, scenarios); the mean is NaN if a group has no known value.
+    """
+
+    n: Ints
+    mean: Floats
+    within: Floats
+
+
+def grouped(frame: Frame, values: Floats) -> Groups:
+    """Group the judged rows whose value is known; `values` has shape (rows,)."""
+    known = frame.judged & ~np.isnan(values)
+    shape = (len(frame.arms), len(frame.scenarios))
+    cells = shape[0] * shape[1]
+    index, x = (frame.arm * shape[1] + frame.scenario)[known], values[known]
+    n = np.bincount(index, minlength=cells)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(index, weights=x, minlength=cells) / n
+    offset = x - mean[index]
+    within = np.bincount(index, weights=offset * offset, minlength=cells)
+    return Groups(n.reshape(shape), mean.reshape(shape), within.astype(np.float64).reshape(shape))
+
+
+def passes_by_repetition(frame: Frame, arm: int) -> Floats:
+    """Return whether each judged trial of an arm passed: shape (scenarios, most repetitions), NaN if there is none."""
+    rows = frame.rows_of(arm)
+    rows = rows[np.lexsort((frame.repetition[rows], frame.scenario[rows]))]
+    scenario = frame.scenario[rows]
+    counts = np.bincount(scenario, minlength=len(frame.scenarios))
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if counts.size else counts
+    passed = np.full((len(frame.scenarios), int(counts.max(initial=0))), np.nan)
+    passed[scenario, np.arange(rows.size) - starts[scenario]] = frame.columns["passed"][rows]
+    return passed

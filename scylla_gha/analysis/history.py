@@ -1,24 +1,30 @@
-"""An arm over time: each result set against a pinned one, changes of level, and slow drift.
+"""Arms over time: each result set compared with a pinned one, changes of level, and slow drift.
 
 The paired comparison is a gate for the newest result; E-divisive and CUSUM look at all of them.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Final, Literal
 
 import numpy as np
 
-from scylla_gha.analysis.contrasts import Pairing, compare_each
-from scylla_gha.analysis.frame import Frame, read
-from scylla_gha.analysis.groups import Groups, grouped
-from scylla_gha.analysis.shifts import SHORT, Metric, Track, changes, drift, shared_scenarios
+from scylla_gha.analysis.contrasts import compare_each
+from scylla_gha.analysis.frame import Frame, Groups, build_frame, grouped
+from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.analysis.verdicts import ALPHA, rule
+from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Ruling
-from scylla_gha.model.history import History, Point, Series
+from scylla_gha.model.comparison import History, Point, Series, Shift
 from scylla_gha.model.result import Result
-from scylla_gha.stats.resampling import Resampling
+from scylla_gha.stats.arrays import Bools, Floats
+from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.change_points import change_points, cusum, first_signal
 
+Metric = Literal["pass_rate", "usd", "seconds"]
+SHORT: Final = 9  # result sets: of fewer, no order has a p as small as 0.05 over three metrics
+_DRAWS: Final = 999
 _METRICS: Final[tuple[tuple[Metric, str], ...]] = (("pass_rate", "passed"), ("usd", "usd"), ("seconds", "seconds"))
 
 
@@ -34,7 +40,7 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The result set that others are held against, and the margin that counts as no difference."""
+    """The result set that others are compared with, and the margin that counts as no difference."""
 
     name: str
     margin: float
@@ -42,7 +48,7 @@ class Pin:
 
 
 def history(sets: Sequence[ResultSet], arms: Sequence[str], pin: Pin) -> History:
-    """The arms over the result sets, oldest first; the pinned one is among them."""
+    """Follow the arms over the result sets, oldest first; the pinned one is among them."""
     notes = []
     if len(sets) < SHORT:
         count = f"{len(sets)} result {'set is' if len(sets) == 1 else 'sets are'} too few"
@@ -52,11 +58,11 @@ def history(sets: Sequence[ResultSet], arms: Sequence[str], pin: Pin) -> History
 
 
 def _series(arm: str, sets: Sequence[ResultSet], pin: Pin) -> Series:
-    """The sets take the place of arms, so that all that is said of arms can be said of them."""
+    """Treat the result sets as arms, so that all analyses of arms apply to them."""
     names = tuple(one.name for one in sets)
-    mine = (row.model_copy(update={"arm": one.name, "variant": None})
+    rows = (row.model_copy(update={"arm": one.name, "variant": None})
             for one in sets for row in one.rows if row.arm == arm)  # fmt: skip
-    frame = read(mine, names)
+    frame = build_frame(rows, names)
     tables = {metric: grouped(frame, frame.columns[column]) for metric, column in _METRICS}
     rates = tables["pass_rate"]
     shared, ruled = shared_scenarios(rates), _ruled(frame, pin)
@@ -86,16 +92,16 @@ def _notes(rates: Groups, shared: int) -> Iterator[str]:
         yield (f"the result sets differ in their scenarios: changes and drift are looked for in the {shared} of "
                f"{every} that all of them have")  # fmt: skip
     if not there.all():
-        yield f"{int((~there).sum())} of {there.size} result sets have no judged trial of this arm"
+        yield f"no judged trial of this arm in {int((~there).sum())} of {counted(there.size, 'result set')}"
 
 
 def _ruled(frame: Frame, pin: Pin) -> dict[str, Ruling]:
-    """Each set with rows against the pinned one, as if alone: it was judged when it came, not with all after it."""
-    place = frame.arms.index(pin.name)
-    pairings = [Pairing(name, pin.name, (at,), (place,)) for at, name in enumerate(frame.arms)
-                if at != place and frame.rows_of(at).size]  # fmt: skip
-    found = compare_each(frame, pairings, "result sets against the pinned one", Resampling(seed=pin.seed), 1)
-    return {one.arm: rule(one, pin.margin) for one in found}
+    """Compare each set with the pinned one as a family of its own, since it was judged before later ones came."""
+    pinned = frame.arms.index(pin.name)
+    pairings = [Pairing(name, pin.name, (at,), (pinned,)) for at, name in enumerate(frame.arms)
+                if at != pinned and frame.rows_of(at).size]  # fmt: skip
+    contrasts = compare_each(frame, pairings, "result sets against the pinned one", Resampling(seed=pin.seed), 1)
+    return {contrast.arm: rule(contrast, pin.margin) for contrast in contrasts}
 
 
 def _point(at: int, one: ResultSet, tables: dict[Metric, Groups], ruling: Ruling | None, pin: Pin) -> Point:
@@ -105,7 +111,7 @@ def _point(at: int, one: ResultSet, tables: dict[Metric, Groups], ruling: Ruling
     return Point(
         run=one.run, epoch=one.epoch, trials=int(n.sum()), scenarios=int((n > 0).sum()),
         rate=_mean(tables["pass_rate"], at),
-        usd=_mean(usd, at) if np.array_equal(usd.n[at], n) else None,  # part of a sum is no sum
+        usd=_mean(usd, at) if np.array_equal(usd.n[at], n) else None,  # unknown if one is unknown
         seconds=_mean(tables["seconds"], at), difference=contrast.value if contrast else None, low=low,
         verdict=ruling.verdict if ruling else None, not_worse=None if low is None else low > -pin.margin,
     )  # fmt: skip
@@ -114,3 +120,91 @@ def _point(at: int, one: ResultSet, tables: dict[Metric, Groups], ruling: Ruling
 def _mean(table: Groups, at: int) -> float | None:
     known = table.mean[at][~np.isnan(table.mean[at])]
     return float(known.mean()) if known.size else None
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One metric of one arm: groups of shape (result sets, scenarios), and the scenarios that all sets have."""
+
+    names: tuple[str, ...]
+    metric: Metric
+    groups: Groups
+    shared: Bools
+
+    def values(self) -> Floats:
+        """Return the mean over the shared scenarios of each set; NaN if it has none."""
+        if not self.shared.any():
+            return np.full(len(self.names), np.nan)
+        return np.asarray(self.groups.mean[:, self.shared].mean(axis=1))
+
+
+def changes(track: Track, seed: int, level: float = 0.05) -> Iterator[Shift]:
+    """Find changes of level, in the order of time; none in a series that is too short.
+
+    Args:
+        track: of one metric.
+        seed: of the permutations.
+        level: at which a stable series has a change: divide it by the number of tracks.
+    """
+    values = track.values()
+    known = np.flatnonzero(~np.isnan(values))
+    x = values[known]
+    if x.size < SHORT:
+        return
+    points = change_points(x, level, draws=_DRAWS, seed=seed)
+    bounds = [0, *(point.at for point in points), x.size]
+    means = [float(x[start:end].mean()) for start, end in pairwise(bounds)]
+    for number, point in enumerate(points):
+        name, (before, after) = track.names[known[point.at]], means[number : number + 2]
+        yield Shift(kind="change", metric=track.metric, run=name, since=name, before=before, after=after,
+                    side="up" if after > before else "down", p=point.p)  # fmt: skip
+
+
+def drift(track: Track, baseline: int) -> tuple[Shift, ...] | None:
+    """Find the first signal of a drift since the baseline runs; None if variation by chance cannot be estimated.
+
+    Args:
+        track: of the pass rate.
+        baseline: index of the last baseline run; all before it are baseline runs too.
+    """
+    found = residuals(track, baseline)
+    if found is None:
+        return None
+    sets, z = found
+    signal = first_signal(cusum(z))
+    if signal is None:
+        return ()
+    run, since = track.names[sets[signal.at]], track.names[sets[signal.since]]
+    return (Shift(kind="drift", metric=track.metric, run=run, since=since, side=signal.side),)
+
+
+def residuals(track: Track, baseline: int) -> tuple[Sequence[int], Floats] | None:
+    """Return the indices of the sets after the baseline runs, and their standardised recursive residuals.
+
+    Each compares a set's mean with that of all sets before it, in standard deviations due to repetitions. Compared with
+    the baseline runs alone, residuals would share the chance of these and their sum would drift; recursive ones are
+    independent if nothing changes.
+    """
+    n, values = track.groups.n[:, track.shared], track.values()
+    spare = np.maximum(n - 1, 0).sum()
+    variance = track.groups.within[:, track.shared].sum() / spare if spare else 0.0
+    known = [at for at in range(len(track.names)) if not np.isnan(values[at])]
+    if variance <= 0 or not known:
+        return None
+    noise = {at: float(variance * (1 / n[at]).sum() / n.shape[1] ** 2) for at in known}
+    mean = weight = 0.0
+    later, z = [], []
+    for at in known:
+        if weight and at > baseline:
+            later.append(at)
+            z.append((values[at] - mean) / np.sqrt(noise[at] + 1 / weight))
+        mean = (mean * weight + values[at] / noise[at]) / (weight + 1 / noise[at])
+        weight += 1 / noise[at]
+    return later, np.array(z, dtype=np.float64)
+
+
+def shared_scenarios(rates: Groups) -> Bools:
+    """Mask the scenarios of every set with rows: others would make a change of suite look like one of the agent."""
+    tried = rates.n > 0
+    has_rows = tried.any(axis=1)
+    return np.asarray(tried[has_rows].all(axis=0)) if has_rows.any() else np.zeros(tried.shape[1], dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Is there any difference among several arms? By shared scenarios; and by ranks of trials where none are shared."""
+"""Tests for any difference among several arms, by shared scenarios, or by ranks of trials if none are shared."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,26 +7,23 @@ from typing import Final
 import numpy as np
 from scipy.special import chdtrc
 
-from scylla_gha.analysis.contrasts import Pairing
-from scylla_gha.analysis.frame import Frame
-from scylla_gha.analysis.groups import grouped
+from scylla_gha.analysis.frame import Frame, grouped
+from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.model.analysis import Omnibus, Unpaired, UnpairedArm, UnpairedPair
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.bootstrap import bca_limits
-from scylla_gha.stats.concordance import kendall_w
+from scylla_gha.stats.bootstrap import Resampling, bca_limits
 from scylla_gha.stats.effect import cliffs_delta
-from scylla_gha.stats.multiplicity import holm
-from scylla_gha.stats.resampling import Resampling
-from scylla_gha.stats.unpaired import kruskal_wallis, mann_whitney_p
+from scylla_gha.stats.ranks import kendall_w, kruskal_wallis, mann_whitney_p
+from scylla_gha.stats.significance import holm
 
 _METRICS: Final = ("passed", "score", "usd", "seconds")
 _NAMES: Final = {"passed": "pass_rate"}
 _FEWEST_ARMS: Final = 3
-_MOST_ARMS: Final = 40  # of which each two are compared
+_MOST_ARMS: Final = 40  # all pairs are compared
 
 
 def omnibus(frame: Frame) -> Iterator[Omnibus]:
-    """Friedman's test of each metric over three arms or more, on the scenarios that all of them have."""
+    """Apply Friedman's test to each metric of three arms or more, on the scenarios that all of them have."""
     for column in _METRICS:
         means = grouped(frame, frame.columns[column]).mean
         means = means[~np.isnan(means).all(axis=1)]
@@ -46,7 +43,7 @@ def omnibus(frame: Frame) -> Iterator[Omnibus]:
 def unpaired(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> Iterator[Unpaired]:
     """Compare arms by the ranks of their trials, for each metric, if some arm shares no scenario with its baseline."""
     tried = grouped(frame, frame.columns["passed"]).n > 0
-    apart = any(not (tried[one.first[0]] & tried[one.second[0]]).any() for one in pairings)
+    apart = any(not (tried[pair.first[0]] & tried[pair.second[0]]).any() for pair in pairings)
     if not apart or len(frame.arms) > _MOST_ARMS:
         return
     for column in _METRICS:
@@ -58,22 +55,21 @@ def unpaired(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> Iter
 
 def _unpaired(frame: Frame, column: str, known: dict[int, Floats], how: Resampling) -> Unpaired:
     test = kruskal_wallis(list(known.values()))
-    places = [(one, other) for one in known for other in known if other < one]
-    p = [mann_whitney_p(known[one], known[other]) for one, other in places]
-    adjusted = holm([1.0 if one is None else one for one in p], len(p))
+    pairs = [(one, other) for one in known for other in known if other < one]
+    p = [mann_whitney_p(known[one], known[other]) for one, other in pairs]
+    adjusted = holm([1.0 if raw is None else raw for raw in p], len(p))
     return Unpaired(
         metric=_NAMES.get(column, column), h=test.h if test else None, p=test.p if test else None,
         arms=tuple(_arm(frame.arms[at], x, how) for at, x in known.items()),
         pairs=tuple(
             UnpairedPair(arm=frame.arms[one], baseline=frame.arms[other], p=raw,
-                         p_adjusted=None if raw is None else float(each),
+                         p_adjusted=None if raw is None else float(adjusted_p),
                          cliffs_delta=cliffs_delta(known[one], known[other]))
-            for (one, other), raw, each in zip(places, p, adjusted, strict=True)
+            for (one, other), raw, adjusted_p in zip(pairs, p, adjusted, strict=True)
         ),
     )  # fmt: skip
 
 
 def _arm(name: str, x: Floats, how: Resampling) -> UnpairedArm:
-    low, high = (float(limit[0]) for limit in bca_limits([x[None, :]], how=how))
-    return UnpairedArm(arm=name, n=x.size, mean=float(x.mean()), median=float(np.median(x)),
-                       low=None if math.isnan(low) else low, high=None if math.isnan(high) else high)  # fmt: skip
+    low, high = bca_limits(x, how) or (None, None)
+    return UnpairedArm(arm=name, n=x.size, mean=float(x.mean()), median=float(np.median(x)), low=low, high=high)

@@ -1,7 +1,7 @@
-"""Experiments that were never run: pass rates of two arms with given variances, and what verdicts say of them.
+"""Simulated experiments: pass rates of two arms with given variances, and the verdicts on them.
 
 Each trial passes where a normal number falls below its arm's threshold. The numbers of two trials are correlated, more
-within a scenario and arm than between the arms of a scenario; that gives the variances that are asked for. Without any
+within a scenario and arm than between the arms of a scenario, so that the variances are the given ones. Without an
 effect and with the usual variances, the true rates of scenarios are uniform and correlated by 0.8 between arms.
 """
 
@@ -14,26 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scylla_gha.analysis.paired import INNER, WIDE
+from scylla_gha.analysis.paired import INNER, WIDE, likely_effect
 from scylla_gha.analysis.verdicts import ALPHA
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.bounded import mean_limits_bounded, rare_limits
-from scylla_gha.stats.power import Split, mde_paired
-from scylla_gha.stats.resampling import DRAWS, Resampling
-from scylla_gha.stats.signflip import sign_flip_p
+from scylla_gha.stats.bootstrap import DRAWS, Resampling
+from scylla_gha.stats.means import mean_limits_bounded, rare_limits
+from scylla_gha.stats.power import Split
+from scylla_gha.stats.significance import sign_flip_p
 
 Singles: TypeAlias = NDArray[np.float32]
 _Z, _W = np.polynomial.hermite_e.hermegauss(48)
 _WEIGHTS: Final = _W / _W.sum()
-_SURE: Final = 1e-9  # a correlation that far from 1 is none
+_EPSILON: Final = 1e-9  # as near as a correlation comes to 1
 _STEPS: Final = 40
-_FEW_DRAWS: Final = 999  # of a test's signs, where its p need not be small
+_FEW_DRAWS: Final = 999  # of a test's signs, if its p need not be small
 _SMALL_FAMILY: Final = 5
-_MOST_EXACT: Final = 11  # scenarios: of more, a sample of signs is as good here, and faster
-_USUAL_LACK: Final = 1.08  # by how much a verdict's smallest effect exceeds that of a t-test
+_MOST_EXACT: Final = 11  # scenarios: with more, a sample of signs is good enough here, and faster
 _CRITICAL: Final = 1.96
 _TRIES: Final = 14
-_SECANTS: Final = 4  # after which the rest is halved
+_SECANTS: Final = 4  # then bisection
 _NEAR: Final = 0.006
 _TRIALS: Final = 800_000
 _FEWEST_DATASETS: Final = 800
@@ -52,7 +51,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Latent:
-    """The mean rate of the baseline, None where effects are symmetric about a half; correlations of hidden numbers."""
+    """The mean rate of the baseline (None: effects are symmetric about a half), and correlations of latent numbers."""
 
     rate: float | None
     within: float
@@ -66,7 +65,7 @@ class _Latent:
 
     @property
     def most(self) -> float:
-        """The largest effect that there can be."""
+        """The largest possible effect."""
         return 1.0 if self.rate is None else max(self.rate, 1 - self.rate)
 
 
@@ -82,7 +81,7 @@ def _latent(split: Split) -> _Latent:
 
 def _correlation(threshold: float, both: float) -> float:
     """Return the correlation (at least 0) of two normal numbers, both below the threshold with a given chance."""
-    low, high = 0.0, 1 - _SURE
+    low, high = 0.0, 1 - _EPSILON
     for _ in range(_STEPS):
         middle = (low + high) / 2
         inner = ndtr((threshold + math.sqrt(middle) * _Z) / math.sqrt(1 - middle))
@@ -91,8 +90,8 @@ def _correlation(threshold: float, both: float) -> float:
 
 
 @functools.lru_cache(maxsize=4)
-def _chance(layout: Layout, datasets: int, seed: int) -> tuple[Floats, Floats, Singles, Singles]:
-    """Random numbers that all effects share, so that power rises with the effect."""
+def _random_numbers(layout: Layout, datasets: int, seed: int) -> tuple[Floats, Floats, Singles, Singles]:
+    """Draw the random numbers that all effects share, so that power rises with the effect."""
     rng = np.random.default_rng([seed, layout.scenarios, layout.repetitions, layout.repetitions_baseline])
     shape = (datasets, layout.scenarios)
     one, other = rng.standard_normal(shape), rng.standard_normal(shape)
@@ -101,26 +100,26 @@ def _chance(layout: Layout, datasets: int, seed: int) -> tuple[Floats, Floats, S
 
 
 def rate_differences(split: Split, layout: Layout, effect: float, datasets: int, seed: int = 0) -> Floats:
-    """Differences of scenarios' pass rates, arm less baseline: shape (datasets, scenarios).
+    """Simulate differences of scenarios' pass rates, arm less baseline: shape (datasets, scenarios).
 
     Args:
         split: the variances.
         layout: scenarios and repetitions.
-        effect: the true difference of mean pass rates, in its size.
-        datasets: how many experiments.
-        seed: of chance.
+        effect: the true difference of mean pass rates, not below 0.
+        datasets: number of experiments.
+        seed: of the random numbers.
     """
     latent = _latent(split)
-    one, other, first, second = _chance(layout, datasets, seed)
-    share = min(latent.across / max(latent.within, _SURE), 1.0)
+    one, other, first, second = _random_numbers(layout, datasets, seed)
+    share = min(latent.across / max(latent.within, _EPSILON), 1.0)
     rate, rate_baseline = latent.rates(effect)
-    wins = _wins(first, rate, share * one + math.sqrt(1 - share * share) * other, latent.within)
-    return np.asarray(wins - _wins(second, rate_baseline, one, latent.within))
+    rates = _pass_rates(first, rate, share * one + math.sqrt(1 - share * share) * other, latent.within)
+    return np.asarray(rates - _pass_rates(second, rate_baseline, one, latent.within))
 
 
-def _wins(chance: Singles, rate: float, hidden: Floats, within: float) -> Floats:
-    """The pass rates of scenarios with standard normal difficulties."""
-    true = ndtr((ndtri(rate) + math.sqrt(within) * hidden) / math.sqrt(1 - within))
+def _pass_rates(chance: Singles, rate: float, latent: Floats, within: float) -> Floats:
+    """Compute the pass rates of scenarios with standard normal difficulties."""
+    true = ndtr((ndtri(rate) + math.sqrt(within) * latent) / math.sqrt(1 - within))
     return np.asarray((chance < true.astype(np.float32)).mean(axis=0, dtype=np.float64))
 
 
@@ -138,23 +137,23 @@ def differs(d: Floats, family: int) -> Bools:
 
 
 def power_to_differ(split: Split, layout: Layout, effect: float, family: int) -> float:
-    """The chance that a verdict is better or worse where the true mean pass rates differ so much."""
-    found = rate_differences(split, layout, min(effect, _latent(split).most - _SURE), _datasets(layout))
-    return float(differs(found, family).mean())
+    """Return the chance that a verdict is better or worse, given the true difference of mean pass rates."""
+    d = rate_differences(split, layout, min(effect, _latent(split).most - _EPSILON), _datasets(layout))
+    return float(differs(d, family).mean())
 
 
 @functools.cache
 def smallest_effect(split: Split, layout: Layout, family: int, power: float = 0.8) -> float | None:
-    """The smallest true difference that the verdict finds with a given power; None where it finds none.
+    """Find the smallest true difference that the verdict detects with a given power; None if it detects none.
 
-    By secants on the scale of normal quantiles, from what a t-test would find, then by halves.
+    By secants on the scale of normal quantiles, starting from the effect of a t-test, then by bisection.
     """
-    most = _latent(split).most - _SURE
+    most = _latent(split).most - _EPSILON
     if power_to_differ(split, layout, most, family) < power:
         return None
     low, high = 0.0, most
     variance = split.of_difference(layout.repetitions, layout.repetitions_baseline)
-    effect = (mde_paired(variance, layout.scenarios, ALPHA / family, power) or most) * _USUAL_LACK
+    effect = (likely_effect(layout.scenarios, family, power) or most) * math.sqrt(variance)
     for number in range(_TRIES):
         if number >= _SECANTS or not low < effect < high:
             effect = (low + high) / 2
@@ -168,24 +167,24 @@ def smallest_effect(split: Split, layout: Layout, family: int, power: float = 0.
 
 
 def _datasets(layout: Layout) -> int:
-    """As many experiments as it takes to know a power by 2 points, fewer where each is large."""
+    """Return how many experiments estimate a power within 2 points; fewer if each is large."""
     trials = layout.scenarios * (layout.repetitions + layout.repetitions_baseline)
     return min(max(_TRIALS // trials, _FEWEST_DATASETS), _MOST_DATASETS)
 
 
 @functools.cache
 def power_not_worse(split: Split, layout: Layout, margin: float) -> float:
-    """The chance that an arm as good as the baseline passes the gate `not_worse`."""
+    """Return the chance that an arm as good as the baseline passes the gate `not_worse`."""
     if layout.scenarios > _MANY_SCENARIOS:
         return _power_of_many(split.of_difference(layout.repetitions, layout.repetitions_baseline), layout, margin)
     return float(not_worse(rate_differences(split, layout, 0.0, _datasets(layout)), margin).mean())
 
 
 def _power_of_many(variance: float, layout: Layout, margin: float) -> float:
-    """By the normal distribution: the lower limit is that of the mean once a value of -1 was added."""
+    """Use the normal distribution; the lower limit is that of the mean after a value of -1 was added."""
     n = layout.scenarios
     error = math.sqrt((n * variance + 1) / (n + 1) / (n + 2))
-    return float(ndtr((margin - 1 / n - float(ndtri(1 - ALPHA)) * error) / math.sqrt(max(variance, _SURE) / n)))
+    return float(ndtr((margin - 1 / n - float(ndtri(1 - ALPHA)) * error) / math.sqrt(max(variance, _EPSILON) / n)))
 
 
 def not_worse(d: Floats, margin: float) -> Bools:

@@ -1,44 +1,43 @@
-"""Pass rates within parts of the scenarios: one scenario, a category, a difficulty, a size, and of whole tiers."""
+"""Pass rates by scenario, category, difficulty, size and tier; and the best sub-test of each tier."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, Literal
 
 import numpy as np
 
-from scylla_gha.analysis.families import by_tier
-from scylla_gha.analysis.frame import About, Frame
-from scylla_gha.analysis.groups import Groups, grouped
-from scylla_gha.analysis.measured import HERE, LIKE
-from scylla_gha.model.analysis import Measure, Slice
-from scylla_gha.stats.arrays import Floats, Ints
-from scylla_gha.stats.binomial import wilson_effective, wilson_limits
+from scylla_gha.analysis.estimate import HERE, LIKE, Sample
+from scylla_gha.analysis.frame import Frame, Groups, ScenarioFacts, grouped
+from scylla_gha.analysis.pairings import arms_by_tier
+from scylla_gha.model.analysis import BestSubtest, Measure, Slice
+from scylla_gha.stats.arrays import Bools, Floats, Ints
+from scylla_gha.stats.rates import wilson_effective, wilson_limits
 
 By = Literal["scenario", "category", "difficulty", "size", "tier"]
-_PARTS: Final[tuple[tuple[By, Callable[[About], str]], ...]] = (
-    ("category", lambda about: about.category),
-    ("difficulty", lambda about: about.difficulty),
-    ("size", lambda about: about.size),
+_PARTS: Final[tuple[tuple[By, Callable[[ScenarioFacts], str]], ...]] = (
+    ("category", lambda facts: facts.category),
+    ("difficulty", lambda facts: facts.difficulty),
+    ("size", lambda facts: facts.size),
 )
 
 
 def slices(frame: Frame) -> Iterator[Slice]:
-    """All of them; a part in which an arm has no judged trial has none for it."""
+    """Yield all slices; an arm without a judged trial in a slice has none."""
     groups = grouped(frame, frame.columns["passed"])
     for by, named in _PARTS:
         names = [named(frame.about[scenario]) for scenario in frame.scenarios]
         for name in sorted(set(names)):
-            columns = np.array([each == name for each in names], dtype=np.bool_)
-            yield from _told(by, name, frame.arms, groups.n[:, columns], groups.mean[:, columns])
-    for tier, arms in by_tier(frame).items():
+            columns = np.array([part == name for part in names], dtype=np.bool_)
+            yield from _slices(by, name, frame.arms, groups.n[:, columns], groups.mean[:, columns])
+    for tier, arms in arms_by_tier(frame).items():
         chosen = list(arms)
         n = groups.n[chosen].sum(axis=0, keepdims=True)
         mean = groups.mean[chosen].mean(axis=0, keepdims=True)
-        yield from _told("tier", tier, (tier,), n, mean)
+        yield from _slices("tier", tier, (tier,), n, mean)
     yield from _scenarios(frame, groups)
 
 
 def _scenarios(frame: Frame, groups: Groups) -> Iterator[Slice]:
-    """Of each group: its repetitions, by Wilson."""
+    """Yield one slice per arm and scenario, with Wilson's interval of its repetitions."""
     hits = np.rint(np.nan_to_num(groups.mean) * groups.n)
     low, high = wilson_limits(hits, groups.n)
     for column, scenario in enumerate(frame.scenarios):
@@ -51,8 +50,8 @@ def _scenarios(frame: Frame, groups: Groups) -> Iterator[Slice]:
                 yield Slice(by="scenario", name=scenario, arm=arm, passed=int(hits[row, column]), rate=rate)
 
 
-def _told(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> Iterator[Slice]:
-    """One slice per row, by Wilson: of its trials where it has one scenario, else of its effective number of them."""
+def _slices(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> Iterator[Slice]:
+    """Yield one slice per row, by Wilson: of its trials if it has one scenario, else of their effective number."""
     count, trials = (n > 0).sum(axis=1), n.sum(axis=1)
     hits = np.rint(np.nansum(mean * n, axis=1))
     known = np.where(n > 0, mean, np.nan)
@@ -64,19 +63,54 @@ def _told(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> It
             continue
         alone = count[row] == 1
         limits = (one_low[row], one_high[row]) if alone else (low[row], high[row])
-        told = Measure(metric="pass_rate", value=float(rate[row]), low=float(limits[0]), high=float(limits[1]),
+        measure = Measure(metric="pass_rate", value=float(rate[row]), low=float(limits[0]), high=float(limits[1]),
                        n=int(trials[row]), scenarios=int(count[row]), target=HERE if alone else LIKE,
                        method="Wilson" if alone else "Wilson, effective n and t")  # fmt: skip
-        yield Slice(by=by, name=name, arm=arm, passed=int(hits[row]), rate=told)
+        yield Slice(by=by, name=name, arm=arm, passed=int(hits[row]), rate=measure)
 
 
 def _effective(known: Floats, rate: Floats, count: Ints, trials: Ints) -> Floats:
-    """Trials that would tell the rate as well were they independent: p (1 - p) over the variance of the mean.
+    """Return how many independent trials have a rate as precise: p (1 - p) over the variance of the mean.
 
-    Between the numbers of scenarios and of trials; where scenarios show no spread, the former, which is safe.
+    Between the numbers of scenarios and of trials; the former, which is safe, if scenarios show no spread.
     """
     offset = np.where(np.isnan(known), 0.0, known - rate[:, None])
     variance = (offset * offset).sum(axis=1) / np.where(count > 1, count - 1, np.nan) / np.maximum(count, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(variance > 0, rate * (1 - rate) / variance, count)
-    return np.clip(found, count, trials)
+        n = np.where(variance > 0, rate * (1 - rate) / variance, count)
+    return np.clip(n, count, trials)
+
+
+def best_subtests(frame: Frame) -> tuple[BestSubtest, ...]:
+    """Find the best sub-test of each tier with two or more of them.
+
+    The best of several is also the luckiest: odd repetitions choose it, and even ones estimate its rate.
+    """
+    odd = frame.repetition % 2 == 1
+    best = (_best(frame, tier, arms, odd) for tier, arms in arms_by_tier(frame).items() if len(arms) > 1)
+    return tuple(subtest for subtest in best if subtest is not None)
+
+
+def _best(frame: Frame, tier: str, arms: tuple[int, ...], odd: Bools) -> BestSubtest | None:
+    passed = frame.columns["passed"]
+    means = np.array([_macro_mean(frame, arm, odd) for arm in arms])
+    if np.isnan(means).all():
+        return None
+    arm = arms[int(np.nanargmax(means))]
+    chosen, reported = (_half_rate(frame, arm, half) for half in (odd, ~odd))
+    if reported.value is None or np.isnan(passed[frame.rows_of(arm)]).all():
+        return None
+    return BestSubtest(tier=tier, arm=frame.arms[arm], of=len(arms), chosen=chosen, reported=reported)
+
+
+def _macro_mean(frame: Frame, arm: int, half: Bools) -> float:
+    values = np.where(half & (frame.arm == arm), frame.columns["passed"], np.nan)
+    means = grouped(frame, values).mean[arm]
+    known = means[~np.isnan(means)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _half_rate(frame: Frame, arm: int, half: Bools) -> Measure:
+    rows = frame.rows_of(arm)
+    rows = rows[half[rows]]
+    return Sample.of(frame.scenario[rows]).rate("pass_rate", frame.columns["passed"][rows])

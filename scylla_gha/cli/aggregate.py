@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.cli.conclude import summary
+from scylla_gha.pipeline.report import aggregate_run
+from scylla_gha.pipeline.stored_run import stored_plan
 
 
 @click.command()
@@ -18,5 +19,5 @@ def command(experiment: str, runs: Path) -> None:
     scylla-gha aggregate quickstart
     """  # noqa: D301
     folder = options.run_folder(runs, experiment)
-    summary(options.stored_plan(folder), folder)
+    aggregate_run(stored_plan(folder), folder)
     click.echo(str(folder.report("json")))

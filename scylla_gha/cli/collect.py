@@ -5,10 +5,12 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.collect import collect, collect_from
+from scylla_gha.collect.read_artifacts import collect_from
+from scylla_gha.collect.rows import collect
 from scylla_gha.counting import counted
-from scylla_gha.gha.commands import harmless
-from scylla_gha.model.intake import Intake
+from scylla_gha.github.actions import escape_command
+from scylla_gha.model.shards import CollectReport
+from scylla_gha.pipeline.stored_run import stored_plan
 
 
 @click.command()
@@ -34,7 +36,7 @@ def command(experiment: str, runs: Path, source: Path | None, *, prefix: str, si
     scylla-gha collect quickstart --from artifacts
     """  # noqa: D301
     folder = options.run_folder(runs, experiment)
-    plan = options.stored_plan(folder)
+    plan = stored_plan(folder)
     if source is None:
         collect(plan, folder, options.library())
     else:
@@ -42,10 +44,10 @@ def command(experiment: str, runs: Path, source: Path | None, *, prefix: str, si
     click.echo(str(folder.results))
 
 
-def _tell(made: Intake) -> None:
+def _tell(made: CollectReport) -> None:
     """Say on standard error what was taken."""
     click.echo(f"{counted(made.rows, 'row')} of {counted(made.artifacts, 'artifact')}, {made.reused} reused", err=True)
     for one in made.refused:
-        click.echo(harmless(f"refused: {one.artifact}: {one.reason}"), err=True)
+        click.echo(escape_command(f"refused: {one.artifact}: {one.reason}"), err=True)
     if made.missing:
-        click.echo(f"{len(made.missing)} cells are missing", err=True)
+        click.echo(f"missing: {counted(len(made.missing), 'cell')}", err=True)

@@ -6,15 +6,16 @@ from typing import Final, Literal, cast, get_args
 
 import click
 
-from scylla_gha.analysis.circumstances import circumstances
+from scylla_gha.analysis.confounders import confounders
 from scylla_gha.cli import options
-from scylla_gha.cli.foreign import Reading, reading
-from scylla_gha.cli.pairing import Wanted, pair_arms, unpaired
-from scylla_gha.cli.sides import Side, open_side
-from scylla_gha.config.extras import need
+from scylla_gha.compare.pair_arms import PairingOptions, pair_arms, unpaired
+from scylla_gha.compare.result_set import LoadedResults, load_result_set
+from scylla_gha.config.installed_packages import require_extra
+from scylla_gha.counting import counted
 from scylla_gha.errors import GateError
+from scylla_gha.interop.import_options import ImportOptions, import_options
 from scylla_gha.model.analysis import Verdict
-from scylla_gha.model.comparing import Compared, Metric
+from scylla_gha.model.comparison import Metric, ResultComparison
 
 FailOn = Literal["worse", "not_better", "not_equivalent"]
 _FAILS: Final[dict[FailOn, Callable[[Verdict], bool]]] = {
@@ -35,14 +36,14 @@ _FAILS: Final[dict[FailOn, Callable[[Verdict], bool]]] = {
               help="A difference that counts as none: 0.05 is 5 points, or 5 % of what is spent.")  # fmt: skip
 @click.option("--fail-on", "gate", type=click.Choice(get_args(FailOn)),
               help="Exit with code 10 where any arm's verdict is that.")  # fmt: skip
-@reading
+@import_options
 @options.runs
 @options.as_json
 def command(
     a: str,
     b: str,
     *,
-    how: Reading,
+    how: ImportOptions,
     metric: str,
     same: tuple[str, ...],
     pairs: tuple[str, ...],
@@ -60,38 +61,40 @@ def command(
     scylla-gha compare quickstart candidate
     scylla-gha compare base.csv head.csv --map arm=model --fail-on worse
     """  # noqa: D301
-    need("numpy", "scipy", what="a comparison")
-    wanted = Wanted(same, tuple(_pair(each) for each in pairs))
-    sides = open_side(a, runs, how), open_side(b, runs, how)
+    require_extra("numpy", "scipy", what="a comparison")
+    wanted = PairingOptions(same, tuple(_pair(each) for each in pairs))
+    sides = load_result_set(a, runs, how), load_result_set(b, runs, how)
     made = compare(*sides, wanted, cast("Metric", metric), margin)
     if as_json:
         click.echo(made.model_dump_json())
     else:
         from rich.console import Console
 
-        from scylla_gha.render.comparing import show_compared
+        from scylla_gha.report.terminal import render_comparison
 
-        show_compared(made, Console())
+        render_comparison(made, Console())
     if gate:
         _fail_on(made, cast("FailOn", gate))
 
 
-def compare(a: Side, b: Side, wanted: Wanted, metric: Metric, margin: float) -> Compared:
+def compare(
+    a: LoadedResults, b: LoadedResults, wanted: PairingOptions, metric: Metric, margin: float
+) -> ResultComparison:
     """The comparison of two sets.
 
     Raises:
         ConfigError: nothing says which arms belong together.
     """
-    from scylla_gha.analysis.sidebyside import side_by_side
+    from scylla_gha.analysis.side_by_side import side_by_side
 
     arms = pair_arms(a, b, wanted)
-    return Compared(
+    return ResultComparison(
         a=a.name, b=b.name, metric=metric, margin=margin, pairs=side_by_side(a.rows, b.rows, arms, metric, margin),
-        warnings=(*_notes(a, b), *unpaired(a, b, arms, wanted), *circumstances(a.rows, b.rows, arms)),
+        warnings=(*_notes(a, b), *unpaired(a, b, arms, wanted), *confounders(a.rows, b.rows, arms)),
     )  # fmt: skip
 
 
-def _notes(a: Side, b: Side) -> Iterator[str]:
+def _notes(a: LoadedResults, b: LoadedResults) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
         yield from (f"{letter} ({side.name}): {note}" for note in side.notes)
     if a.toolkit and b.toolkit and a.toolkit != b.toolkit:
@@ -99,7 +102,7 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
                "What a row means may differ.")  # fmt: skip
 
 
-def _fail_on(made: Compared, gate: FailOn) -> None:
+def _fail_on(made: ResultComparison, gate: FailOn) -> None:
     """Raise where the gate fires; where nothing was compared, nothing was shown.
 
     Raises:
@@ -109,7 +112,7 @@ def _fail_on(made: Compared, gate: FailOn) -> None:
         raise GateError(f"--fail-on {gate}: nothing was compared, so nothing is shown to hold")
     found = [pair.b_arm for pair in made.pairs if _FAILS[gate](pair.ruling.verdict)]
     if found:
-        raise GateError(f"--fail-on {gate}: {len(found)} of {len(made.pairs)} arms: {', '.join(found[:10])}")
+        raise GateError(f"--fail-on {gate}: {len(found)} of {counted(len(made.pairs), 'arm')}: {', '.join(found[:10])}")
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from scylla_gha.cli import options
 from scylla_gha.errors import FixtureError, SetupError
 
 if TYPE_CHECKING:
-    from scylla_gha.adoption.finding import Finding
+    from scylla_gha.onboarding.checks.finding import Finding
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
 _COLOURS: Final = {"ok": "green", "optional": "cyan", "problem": "red", "unknown": "yellow"}
@@ -41,7 +41,7 @@ def command(repository: str | None, environment: str, branch: str, *, as_json: b
     GH_TOKEN=$(gh auth token) scylla-gha doctor
     scylla-gha doctor --repository octo-org/app --json
     """  # noqa: D301
-    from scylla_gha.adoption.machine import caller_findings, machine_findings
+    from scylla_gha.onboarding.checks.local import caller_findings, machine_findings
 
     name = repository or _found(os.environ)
     there, pins_required = _on_github(name, environment, branch) if name else ([], False)
@@ -60,8 +60,8 @@ def _found(environ: Mapping[str, str]) -> str | None:
     named = environ.get("GITHUB_REPOSITORY", "")
     if _NAME.fullmatch(named):
         return named
-    from scylla_gha.adoption.repository import checkout_of, origin_of
-    from scylla_gha.adoption.running import host_and_name
+    from scylla_gha.onboarding.user_repository import checkout_of, origin_of
+    from scylla_gha.onboarding.workflow_file import host_and_name
 
     try:
         origin = origin_of(checkout_of(Path.cwd()))
@@ -73,12 +73,12 @@ def _found(environ: Mapping[str, str]) -> str | None:
 
 
 def _on_github(name: str, environment: str, branch: str) -> tuple[list["Finding"], bool]:
-    from scylla_gha.adoption.checkup import findings
     from scylla_gha.github.access import access_from
-    from scylla_gha.github.patience import Patience
+    from scylla_gha.github.client import RetryPolicy
     from scylla_gha.github.setup import Policy, read_setup
+    from scylla_gha.onboarding.checks.repository import findings
 
-    patience = Patience(lambda text: click.echo(text, err=True))
+    patience = RetryPolicy(lambda text: click.echo(text, err=True))
     setup = read_setup(access_from(os.environ), name, patience, environment, branch)
     pins = isinstance(setup.policy, Policy) and setup.policy.sha_pinning_required
     return findings(setup, environment, branch), pins

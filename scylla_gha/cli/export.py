@@ -9,16 +9,19 @@ from typing import Final
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.atif import atif
-from scylla_gha.interop.inspect_log import inspect_logs
-from scylla_gha.interop.junit import junit
-from scylla_gha.interop.profile_rows import profile_rows
-from scylla_gha.interop.rows_table import write_csv, write_parquet
-from scylla_gha.model.plan import Plan, Unstarted
+from scylla_gha.interop.exporters.atif import atif_trajectory
+from scylla_gha.interop.exporters.inspect_log import inspect_logs
+from scylla_gha.interop.exporters.junit import junit
+from scylla_gha.interop.exporters.profile_rows import profile_rows
+from scylla_gha.interop.exporters.rows_table import write_csv, write_parquet
+from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
-from scylla_gha.store import RunFolder, atomic, read_lines, read_record, write_bytes
+from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.store.records import atomic, read_lines, read_record, write_bytes
+from scylla_gha.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def _parquet(given: Given, target: Path) -> None:
 
 
 def _junit(given: Given, target: Path) -> None:
-    unstarted = read_record(given.folder.unstarted, Unstarted)
+    unstarted = read_record(given.folder.unstarted, UnstartedCells)
     write_bytes(target, junit(given.plan, given.rows, unstarted.cells if unstarted else {}))
 
 
@@ -64,7 +67,7 @@ def _atif(given: Given, target: Path) -> None:
         if attempt:
             place = given.folder.cell(row.cell).attempt(attempt.number)
             trajectory = read_record(place.file("trajectory.json"), Trajectory)
-        made = atif(trajectory, attempt, row) if attempt and trajectory else None
+        made = atif_trajectory(trajectory, attempt, row) if attempt and trajectory else None
         if made is not None:
             write_bytes(target / f"{row.cell}.json", made)
             written += 1
@@ -72,7 +75,10 @@ def _atif(given: Given, target: Path) -> None:
         raise ConfigError(f"{given.folder.root}: no trial has a trajectory with a step, so there is nothing for ATIF; "
                           "agents that are built in or imported have none")  # fmt: skip
     if written < len(given.rows):
-        click.echo(f"{len(given.rows) - written} of {len(given.rows)} trials have no trajectory, and no file", err=True)
+        click.echo(
+            f"no trajectory, so no file, of {len(given.rows) - written} of {counted(len(given.rows), 'trial')}",
+            err=True,
+        )
 
 
 def _attempt(folder: RunFolder, row: Result) -> Attempt | None:
@@ -120,5 +126,5 @@ def command(experiment: str, form: str, output: Path | None, runs: Path) -> None
     if target.exists() and target.is_dir() != (form in _FOLDERS):
         raise ConfigError(f"-o {target}: is {'a folder' if target.is_dir() else 'a file'}, and {form} writes "
                           f"{'a folder' if form in _FOLDERS else 'a file'}")  # fmt: skip
-    write(Given(folder, options.stored_plan(folder), list(read_lines(folder.results, Result))), target)
+    write(Given(folder, stored_plan(folder), list(read_lines(folder.results, Result))), target)
     click.echo(str(target))

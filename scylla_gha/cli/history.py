@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.cli.foresight import require_statistics
-from scylla_gha.cli.rows import place_of, plan_beside, rows_in
+from scylla_gha.compare.result_set import plan_beside, read_rows, rows_file
 from scylla_gha.config.load import did_you_mean
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.result import Result
+from scylla_gha.plan.notes import require_statistics
 
 if TYPE_CHECKING:
     from scylla_gha.analysis.history import ResultSet
@@ -42,17 +42,17 @@ def command(
     """  # noqa: D301
     require_statistics()
     from scylla_gha.analysis.history import Pin, history
-    from scylla_gha.render.history import BLOCKS, DIGITS, told
+    from scylla_gha.report.plain_text import BLOCKS, DIGITS, history_text
 
-    places = [place_of(named, runs) for named in results]
-    pinned = place_of(baseline, runs) if baseline else places[0]
+    places = [rows_file(named, runs) for named in results]
+    pinned = rows_file(baseline, runs) if baseline else places[0]
     if pinned not in places:
         places = [pinned, *places]
     sets = _sets(places)
     pin = Pin(next(one.name for one in sets if one.run == _label(pinned, places)), margin or _margin(places))
     made = history(sets, _arms(sets, arms), pin)
     marks = BLOCKS if (sys.stdout.encoding or "").lower().startswith("utf") else DIGITS
-    click.echo(made.model_dump_json() if as_json else told(made, marks))
+    click.echo(made.model_dump_json() if as_json else history_text(made, marks))
 
 
 def _label(path: Path, others: Sequence[Path]) -> str:
@@ -71,7 +71,7 @@ def _sets(places: Sequence[Path]) -> "list[ResultSet]":
 
     found = []
     for place in dict.fromkeys(places):
-        label, epochs = _label(place, places), _epochs(rows_in(place))
+        label, epochs = _label(place, places), _epochs(read_rows(place))
         for epoch, rows in epochs.items():
             name = f"{label}@{epoch}" if epoch else label
             found.append(ResultSet(name, label, epoch, tuple(rows)))

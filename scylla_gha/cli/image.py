@@ -9,16 +9,19 @@ import click
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.cli import options
-from scylla_gha.cli.boxing import Boxes
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.images import layers, parcel, store
-from scylla_gha.images.archive import Layer
-from scylla_gha.model.experiment import Experiment
+from scylla_gha.images import engine_images, layer_bundle, layers
+from scylla_gha.images.archive import ImageLayer
+from scylla_gha.images.sandbox_pool import SandboxPool
+from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import Plan
-from scylla_gha.plan import agent_name, select
-from scylla_gha.sandboxes import engine
-from scylla_gha.seeding.cache import cache_root
+from scylla_gha.pipeline.confirm import confirm
+from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.plan.cells import agent_name, select
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.sandboxes.docker import engine
+from scylla_gha.workspaces.cache import cache_root
 
 
 @click.group()
@@ -50,22 +53,30 @@ def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, f
     with contextlib.closing(engine.connect()) as api:
         for tools in sorted(toolsets):
             for named, cli in clis:
-                drawn = store.draw(store.Wanted(base, dict(tools), cli), cache_root(), fresh=fresh)
+                archive = engine_images.load_image(
+                    engine_images.ImageSpec(base, dict(tools), cli), cache_root(), fresh=fresh
+                )
                 fresh = False  # the packages of today are in the cache by now
-                found = store.ensure(api, drawn, cache_root())
-                told = {"id": found, "digest": drawn.digest, "recipe": recipe, "agent": named, "tools": dict(tools)}
-                click.echo(json.dumps(told))
+                images = engine_images.ensure_image(api, archive, cache_root())
+                description = {
+                    "id": images,
+                    "digest": archive.digest,
+                    "recipe": recipe,
+                    "agent": named,
+                    "tools": dict(tools),
+                }
+                click.echo(json.dumps(description))
 
 
-def _cli(named: str) -> store.Cli:
+def _cli(named: str) -> engine_images.AgentCli:
     name, version = agent_name(named)
     agent = AGENTS.get(name)
     if agent is None or agent.package is None:
-        able = [known for known, one in AGENTS.items() if one.package is not None]
+        able = [known for known, image in AGENTS.items() if image.package is not None]
         raise ConfigError(f"--agent {named}: no agent with a command line; there are: {', '.join(able)}")
     if version is None:
         raise ConfigError(f"--agent {named}: an image needs a version; name it: {name}@VERSION")
-    return store.Cli(agent.package.npm, version, agent.package.program)
+    return engine_images.AgentCli(agent.package.npm, version, agent.package.program)
 
 
 @command.command("list")
@@ -73,13 +84,13 @@ def _cli(named: str) -> store.Cli:
 def show(*, as_json: bool) -> None:
     """List the toolkit's images in the engine."""
     with contextlib.closing(engine.connect()) as api:
-        found = list(store.listed(api))
+        images = list(engine_images.list_images(api))
     if as_json:
-        click.echo(json.dumps([{"id": one.id, "title": one.title, "bytes": one.bytes} for one in found]))
+        click.echo(json.dumps([{"id": image.id, "title": image.title, "bytes": image.bytes} for image in images]))
         return
-    for one in found:
-        click.echo(f"{one.id[:19]}  {one.bytes / 1e6:6.0f} MB  {one.title}")
-    if not found:
+    for image in images:
+        click.echo(f"{image.id[:19]}  {image.bytes / 1e6:6.0f} MB  {image.title}")
+    if not images:
         click.echo("no images; `scylla-gha image build` makes them", err=True)
 
 
@@ -88,10 +99,10 @@ def show(*, as_json: bool) -> None:
 def prune(*, yes: bool) -> None:
     """Remove the toolkit's images that no container uses, its cached layers, and what killed runs left behind."""
     with contextlib.closing(engine.connect()) as api:
-        if not (yes or options.confirmed("Remove all images of scylla-gha and the cached layers?")):
+        if not (yes or confirm("Remove all images of scylla-gha and the cached layers?")):
             raise RefusedError("not confirmed; nothing was removed; --yes removes without asking")
-        reaped = engine.reap(api)
-        images, layers = store.prune(api, cache_root())
+        reaped = engine.remove_stale(api)
+        images, layers = engine_images.prune_images(api, cache_root())
     click.echo(
         f"removed {counted(images, 'image')}, {counted(layers, 'cached layer')}, "
         f"{counted(len(reaped), 'leftover')} of killed runs",
@@ -109,18 +120,18 @@ def pack(experiment: str, runs: Path, into: Path) -> None:
 
     Prints a digest of them; nothing where the plan needs no containers.
     """
-    plan = options.stored_plan(options.run_folder(runs, experiment))
-    click.echo(parcel.pack(_layers(plan), into))
+    plan = stored_plan(options.run_folder(runs, experiment))
+    click.echo(layer_bundle.pack_layers(_layers(plan), into))
 
 
-def _layers(plan: Plan) -> Iterator[Layer]:
-    if plan.sandbox != "docker":
+def _layers(plan: Plan) -> Iterator[ImageLayer]:
+    if not SANDBOXES[plan.sandbox].needs_image:
         return
     library = options.library()
-    boxes = Boxes(plan.sandbox, library)
+    sandboxes = SandboxPool(plan.sandbox, library)
     for name in dict.fromkeys(cell.scenario for cell in plan.cells):
         for arm in (None, *plan.arms):
-            yield from boxes.image(library.scenario(name).scenario.tools, arm).layers
+            yield from sandboxes.image(library.scenario(name).scenario.tools, arm).layers
 
 
 @command.command()
@@ -128,22 +139,26 @@ def _layers(plan: Plan) -> Iterator[Layer]:
               help="A folder that `pack` made; it need not be there.")  # fmt: skip
 def unpack(source: Path) -> None:
     """Put the layers in a folder into the cache, where they are what their digests say."""
-    click.echo(f"{parcel.unpack(source, cache_root())} layers taken over", err=True)
+    click.echo(f"{counted(layer_bundle.unpack_layers(source, cache_root()), 'layer')} taken over", err=True)
 
 
 @command.command()
 @options.experiment
-@click.option("--sandbox", help="Sandbox of all agents and checks (default: the experiment's).")
-def lacking(experiment: str, sandbox: str | None) -> None:
+@click.option("--sandbox", type=click.Choice(list(SANDBOXES)),
+              help="Sandbox of all agents and checks (default: the experiment's).")  # fmt: skip
+def lacking(experiment: str, sandbox: SandboxName | None) -> None:
     """Print the Debian packages that are missing to make the images of EXPERIMENT; nothing where none is needed."""
     library = options.library()
-    if not ((sandbox == "docker" or _may_be_boxed(library.experiment(experiment))) and engine.answers()):
+    if not (_may_need_images(library.experiment(experiment), sandbox) and engine.answers()):
         return
-    if not layers.is_base_made(library.image(), cache_root()) and layers.lacking() is not None:
+    if not layers.is_base_made(library.image(), cache_root()) and layers.missing_build_tool() is not None:
         click.echo("mmdebstrap uidmap debian-archive-keyring")
 
 
-def _may_be_boxed(experiment: Experiment) -> bool:
+def _may_need_images(experiment: Experiment, sandbox: SandboxName | None) -> bool:
+    """Return True if the sandbox that is given, or else the experiment's, needs images; `auto` with a model may."""
+    wishes = [name for name in (sandbox, experiment.sandbox) if name is not None]
+    if any(wish != "auto" and SANDBOXES[wish].needs_image for wish in wishes):
+        return True
     agents = (AGENTS.get(agent_name(named)[0]) for named in experiment.agents)
-    with_model = any(agent is not None and agent.package is not None for agent in agents)
-    return experiment.sandbox == "docker" or (experiment.sandbox == "auto" and with_model)
+    return experiment.sandbox == "auto" and any(agent is not None and agent.uses_model for agent in agents)

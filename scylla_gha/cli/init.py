@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.cli.progress import Pulse
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.pipeline.confirm import confirm
+from scylla_gha.pipeline.progress import ProgressPulse
 
 if TYPE_CHECKING:
-    from scylla_gha.adoption.caller import Toolkit
-    from scylla_gha.adoption.repository import Checkout
-    from scylla_gha.adoption.task import File, Task
-    from scylla_gha.adoption.trying import Tried
-    from scylla_gha.adoption.writing import Changes
+    from scylla_gha.onboarding.scaffold import FileChanges
+    from scylla_gha.onboarding.select_task import Tried
+    from scylla_gha.onboarding.task import ScaffoldFile, ScaffoldTask
+    from scylla_gha.onboarding.user_repository import RepositoryCheckout
+    from scylla_gha.onboarding.workflow_file import Toolkit
 
 
 def _toolkit(_: click.Context, __: click.Parameter, value: str | None) -> "Toolkit | None":
-    from scylla_gha.adoption.caller import toolkit_named
+    from scylla_gha.onboarding.workflow_file import toolkit_named
 
     found = toolkit_named(value) if value else None
     if value and found is None:
@@ -74,16 +75,16 @@ def command(
     scylla-gha init --tasks 6
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
-    from scylla_gha.adoption.repository import checkout_of
-    from scylla_gha.adoption.writing import compare, write
+    from scylla_gha.onboarding.scaffold import compare_files, write_files
+    from scylla_gha.onboarding.user_repository import checkout_of
 
     checkout = checkout_of(directory)
     called = name or _named_after(checkout.root)
     files = _files(checkout, called, toolkit or _toolkit_for(checkout.root), 0 if example else tasks)
-    changes = compare(checkout.root, files)
+    changes = compare_files(checkout.root, files)
     if not dry_run:
         _ask(changes, yes=yes)
-        write(checkout.root, [file for file in files if file not in changes.same])
+        write_files(checkout.root, [file for file in files if file not in changes.same])
     click.echo(_json(changes, called) if as_json else _text(changes, called, dry_run=dry_run))
     if changes.new:
         _warn_of_ignored(checkout, changes.new)
@@ -95,8 +96,7 @@ def _toolkit_for(root: Path) -> "Toolkit":
     Raises:
         ConfigError: nothing names a repository on GitHub.
     """
-    from scylla_gha.adoption.caller import toolkit_here
-    from scylla_gha.adoption.running import running_toolkit
+    from scylla_gha.onboarding.workflow_file import running_toolkit, toolkit_here
 
     toolkit = toolkit_here(root) or running_toolkit()
     if toolkit is None:
@@ -111,13 +111,19 @@ def _named_after(root: Path) -> str:
     return slug(root.name.replace("_", "-"))[:60].strip("-.") or "mine"
 
 
-def _files(checkout: "Checkout", name: str, toolkit: "Toolkit", tasks: int) -> list["File"]:
+def _files(checkout: "RepositoryCheckout", name: str, toolkit: "Toolkit", tasks: int) -> list["ScaffoldFile"]:
     """All files of the scaffold; those of a scenario that is there are not made again."""
-    from scylla_gha.adoption.caller import workflow_files
-    from scylla_gha.adoption.scaffold import beside_files, experiment_file, ignored_runs, scenario_files, scenarios_here
+    from scylla_gha.onboarding.scaffold import (
+        beside_files,
+        experiment_file,
+        ignored_runs,
+        scenario_files,
+        scenarios_here,
+    )
+    from scylla_gha.onboarding.workflow_file import workflow_files
 
     there = scenarios_here(checkout.root, name)
-    made: list[File] = []
+    made: list[ScaffoldFile] = []
     for scenario in there:
         click.echo(f"scenarios/{name}/{scenario}: is there, and is kept", err=True)
     if not there or len(there) < tasks:
@@ -129,13 +135,13 @@ def _files(checkout: "Checkout", name: str, toolkit: "Toolkit", tasks: int) -> l
     return [*made, experiment_file(name, there, toolkit.schemas), ignored_runs(), *workflow_files(name, toolkit)]
 
 
-def _refuse_strays(root: Path, scenarios: list[str], name: str, files: list["File"]) -> None:
+def _refuse_strays(root: Path, scenarios: list[str], name: str, files: list["ScaffoldFile"]) -> None:
     """Refuse a folder of a fixture's name that holds something else: its files would be part of the start state.
 
     Raises:
         RefusedError: there is one.
     """
-    from scylla_gha.adoption.mining import fixture_of
+    from scylla_gha.onboarding.task_from_history import fixture_of
 
     ours = {file.path for file in files}
     folders = [root / "fixtures" / fixture_of(scenario, name) for scenario in scenarios]
@@ -147,31 +153,32 @@ def _refuse_strays(root: Path, scenarios: list[str], name: str, files: list["Fil
                            "remove that folder, or give another --name")  # fmt: skip
 
 
-def _find(checkout: "Checkout", name: str, toolkit: "Toolkit", wanted: int, there: list[str]) -> list["Task"]:
+def _find(
+    checkout: "RepositoryCheckout", name: str, toolkit: "Toolkit", wanted: int, there: list[str]
+) -> list["ScaffoldTask"]:
     """Tasks of the history, proved one by one; what goes on is told on standard error."""
-    from scylla_gha.adoption.scaffold import scenario_files
-    from scylla_gha.adoption.trying import Trying, find_tasks
-    from scylla_gha.adoption.writing import write
-    from scylla_gha.cli.proof import prove
     from scylla_gha.config.library import Library, toolkit_root
-    from scylla_gha.seeding.workspace import scratch
+    from scylla_gha.onboarding.scaffold import scenario_files, write_files
+    from scylla_gha.onboarding.select_task import TaskTrial, find_tasks
+    from scylla_gha.pipeline.validate_scenario import validate_scenario
+    from scylla_gha.workspaces.workspace import scratch
 
-    def proved(task: "Task") -> "Tried":
+    def proved(task: "ScaffoldTask") -> "Tried":
         with scratch() as root:
-            write(root, scenario_files(task, name, toolkit.schemas))
+            write_files(root, scenario_files(task, name, toolkit.schemas))
             library = Library((root, toolkit_root()))
-            return prove(library.scenario(task.id), library).tried
+            return validate_scenario(library.scenario(task.id), library).tried
 
-    with Pulse(lambda text: click.echo(text, err=True)) as pulse:
+    with ProgressPulse(lambda text: click.echo(text, err=True)) as pulse:
         pulse.say("looking for commits that changed code and its tests" if wanted > 0 else "taking the example")
-        found = find_tasks(checkout, name, Trying(proved, pulse.say), max(wanted, 0), there)
+        found = find_tasks(checkout, name, TaskTrial(proved, pulse.say), max(wanted, 0), there)
         if any(task.is_example for task in found):
             asked = "as --example asks" if wanted <= 0 else "since no commit made a task"
             pulse.say(f"the small example is taken, {asked}: it shows the parts of a scenario, and measures little")
     return found
 
 
-def _ask(changes: "Changes", *, yes: bool) -> None:
+def _ask(changes: "FileChanges", *, yes: bool) -> None:
     """Ask before anything is overwritten.
 
     Raises:
@@ -183,16 +190,16 @@ def _ask(changes: "Changes", *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise RefusedError(f"{names}: would be overwritten, and nobody is at a terminal to say so. Nothing was "
                            "written; give --yes to overwrite, or --dry-run to see what is new")  # fmt: skip
-    if not options.confirmed(f"{names}: overwrite?"):
+    if not confirm(f"{names}: overwrite?"):
         raise RefusedError("not confirmed; nothing was written")
 
 
-def _json(changes: "Changes", name: str) -> str:
+def _json(changes: "FileChanges", name: str) -> str:
     kinds = {"new": changes.new, "overwritten": changes.other, "unchanged": changes.same}
     return json.dumps({"experiment": name, **{kind: [file.path for file in files] for kind, files in kinds.items()}})
 
 
-def _text(changes: "Changes", name: str, *, dry_run: bool) -> str:
+def _text(changes: "FileChanges", name: str, *, dry_run: bool) -> str:
     if not (changes.new or changes.other):
         return "nothing to do: all is there already"
     verb = "would be " if dry_run else ""
@@ -204,14 +211,14 @@ def _text(changes: "Changes", name: str, *, dry_run: bool) -> str:
     return "\n".join(lines) + ("" if dry_run else then)
 
 
-def _in_fixture(file: "File", name: str) -> bool:
-    from scylla_gha.adoption.mining import folders_of
+def _in_fixture(file: "ScaffoldFile", name: str) -> bool:
+    from scylla_gha.onboarding.task_from_history import folders_of
 
     return file.path.startswith(tuple(each for each in folders_of(name) if each.startswith("fixtures/")))
 
 
-def _warn_of_ignored(checkout: "Checkout", files: tuple["File", ...]) -> None:
-    from scylla_gha.adoption.repository import ignored
+def _warn_of_ignored(checkout: "RepositoryCheckout", files: tuple["ScaffoldFile", ...]) -> None:
+    from scylla_gha.onboarding.user_repository import ignored
 
     lost = ignored(checkout, [file.path for file in files])
     if lost:

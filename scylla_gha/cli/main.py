@@ -1,5 +1,6 @@
-"""`scylla-gha`: finds the command's module when it is called, so that help and errors come at once."""
+"""The command line `scylla-gha`: a command's module is imported only when the command is called."""
 
+import difflib
 import importlib
 import os
 import sys
@@ -10,42 +11,50 @@ import click
 from scylla_gha import __version__
 from scylla_gha.errors import IncompleteError, ScyllaError
 
-# name -> (module, what it does); the order of the journey is the order of the help
-_COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "evaluate": ("evaluate", "The whole journey on this machine: plan, prepare, run, judge, report."),
-    "plan": ("plan", "Unfold an experiment into cells, with keys and an estimate."),
-    "prepare": ("prepare", "Make the workspace of a cell, to look at it."),
-    "run": ("run", "Let the agents work on a plan's cells, without judging."),
-    "judge": ("judge", "Judge a run's trials, or judge them otherwise; control the judges."),
-    "cell": ("cell", "One job of a workflow run: the cells of a shard of a stored plan."),
-    "collect": ("collect", "Turn a run's records into rows, results.jsonl."),
-    "aggregate": ("aggregate", "Turn the rows into the report's data, report.json."),
-    "report": ("report", "Render the report: a table here, and report.md."),
-    "publish": ("publish", "Put what was found where others look: results branch, comment, check."),
-    "results": ("results", "Runs on the results branch: list and show them, fetch their rows."),
-    "aa": ("aa", "Hold each arm against itself: does the verdict stay silent?"),
-    "power": ("power", "What an experiment can see, by scenarios, repetitions and USD."),
-    "history": ("history", "Follow arms over several runs: against a pinned one, changes, drift."),
-    "show": ("show", "Show why a cell's trial passed or failed."),
-    "shell": ("shell", "Open the box of a cell as its agent had it."),
-    "compare": ("compare", "Two sets of results against each other: B against A, scenario by scenario."),
-    "import": ("importing", "Take in another tool's rows: CSV, JSON lines, Parquet, Harbor jobs, Inspect logs."),
-    "export": ("export", "Give rows to other tools: CSV, Parquet, JUnit, Inspect, ATIF, ProfileRow."),
-    "init": ("init", "Set up evaluations in a repository: workflow, experiment, scenario."),
-    "doctor": ("doctor", "What is still to be set up, here and on GitHub, and how."),
-    "validate": ("validate", "Check configuration and scenarios; --execute proves each scenario."),
-    "inventory": ("inventory", "Measure what an agent CLI brings by itself, for the proof of delivery."),
-    "image": ("image", "Build, list and remove the images of the Docker sandbox."),
-    "slash": ("slash", "Take an order from a comment: /scylla evaluate EXPERIMENT."),
-    "next": ("next", "Start the next wave of a campaign."),
-    "alert": ("alert", "Open, update or close the issue of a regression."),
-    "reverts": ("reverts", "How often a repository's merged pull requests were reverted."),
-    "schemas": ("schemas", "Write the JSON Schemas of the YAML files."),
+# heading -> command -> one line of help; a command's module has its name, with `_` for `-`
+_GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Everyday": {
+        "evaluate": "Run a whole experiment on this machine, from plan to report.",
+        "show": "Show why a trial passed or failed.",
+        "report": "Print the report of a run, and write report.md.",
+        "compare": "Compare two sets of results, scenario by scenario.",
+        "validate": "Check configuration and scenarios.",
+        "init": "Set up evaluations in a repository: workflow, experiment, scenario.",
+        "doctor": "List what is still to be set up, on this machine and on GitHub.",
+    },
+    "Analysis": {
+        "power": "Compute the smallest effect that an experiment can detect, and its cost.",
+        "history": "Follow arms over several runs, and find changes and drift.",
+        "aa-test": "Compare each arm with itself to estimate the false-positive rate.",
+        "judge": "Judge the trials of a run, or judge them again with other judges.",
+        "shell": "Open the sandbox of a cell as its agent had it.",
+        "results": "List, show and fetch the runs on the results branch.",
+        "import": "Import rows of another tool: CSV, JSON lines, Parquet, Harbor, Inspect.",
+        "export": "Export rows to other tools: CSV, Parquet, JUnit, Inspect, ATIF, ProfileRow.",
+        "reverts": "Compute how often merged pull requests of a repository were reverted.",
+    },
+    "Building blocks for Actions": {
+        "plan": "Expand an experiment into cells, with keys and an estimate of the cost.",
+        "prepare": "Make the workspace of a scenario.",
+        "run": "Run the agents on the cells of an experiment, without judging.",
+        "cell": "Run and judge the cells of one shard of a stored plan.",
+        "collect": "Write results.jsonl from the records or artifacts of a run.",
+        "aggregate": "Write report.json from results.jsonl.",
+        "publish": "Publish a report: results branch, pull request comment, check run.",
+        "next-wave": "Start the next wave of a campaign.",
+        "regression-alert": "Open, update or close the issue of a regression.",
+        "slash": "Start the evaluation that a pull request comment asks for.",
+        "agent-baseline": "Record the tools and prompts that an agent CLI has by default.",
+        "image": "Build, list and remove the images of the Docker sandbox.",
+        "schemas": "Write the JSON Schemas of the YAML files.",
+    },
 }
+_COMMANDS: Final = [name for commands in _GROUPS.values() for name in commands]
+_KEYWORDS: Final = {"import": "import_"}  # a module cannot have the name of a Python keyword
 
 
-class _Lazy(click.Group):
-    """A group that imports a command's module only to run it or to show its own help."""
+class _LazyGroup(click.Group):
+    """A group that imports a command's module when the command or its help is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's signature
         return list(_COMMANDS)
@@ -53,13 +62,14 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"scylla_gha.cli.{_COMMANDS[cmd_name][0]}")
-        command: click.Command = module.command
+        module_name = _KEYWORDS.get(cmd_name, cmd_name.replace("-", "_"))
+        command: click.Command = importlib.import_module(f"scylla_gha.cli.{module_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+        for heading, commands in _GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(commands.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -67,47 +77,45 @@ class _Lazy(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            import difflib
-
-            near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
-            if not near:
+            similar = difflib.get_close_matches(args[0], _COMMANDS, n=1)
+            if not similar:
                 raise
-            message = f"No such command {args[0]!r}; did you mean {near[0]!r}?"
+            message = f"No such command {args[0]!r}; did you mean {similar[0]!r}?"
             raise click.UsageError(message, ctx) from None
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="scylla-gha")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Evaluate coding agents honestly.
+    """Evaluate coding agents.
 
     \b
-    scylla-gha evaluate                 eight scenarios, proved by a right and by no answer; no key needed
-    scylla-gha evaluate hello-claude    Claude Code on a trivial task; needs ANTHROPIC_API_KEY
+    scylla-gha evaluate                 Run eight scenarios with two built-in agents; needs no key.
+    scylla-gha evaluate hello-claude    Run Claude Code on one small task; needs ANTHROPIC_API_KEY.
     """  # noqa: D301 click's mark for lines to keep
-    from scylla_gha.cli.credentials import withheld
+    from scylla_gha.gateway.credentials import hide_credentials
 
-    context.with_resource(withheld())  # before a command can start a process
+    context.with_resource(hide_credentials())  # before a command can start a process
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with the code of what happened (see scylla_gha.errors)."""
+    """Run the command line and exit with the code of its result (see scylla_gha.errors)."""
     try:
         cli(standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+    except click.exceptions.Exit as finished:
+        sys.exit(finished.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except ScyllaError as error:
-        _complain(str(error))
+        _print_error(str(error))
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("scylla-gha: interrupted; what was done is kept, and the same command goes on from there", err=True)
+        click.echo("scylla-gha: interrupted; finished work is stored, and the same command resumes it", err=True)
         sys.exit(130)
     except OSError as error:
-        _complain(f"{error}; what was done is kept, and the same command goes on when that is mended")
+        _print_error(f"{error}; finished work is stored: correct this, and the same command resumes it")
         sys.exit(IncompleteError.exit_code)
     except Exception as error:  # noqa: BLE001 the one place where a defect becomes a message
         _report_defect(error)
@@ -118,31 +126,28 @@ def main() -> NoReturn:
 def _report_defect(error: Exception) -> None:
     import traceback
 
-    click.echo(_printed("".join(traceback.format_exception(error))), err=True, nl=False)
-    _complain(f"this is a defect of scylla-gha {__version__}; please report it with the lines above")
+    click.echo(_escaped("".join(traceback.format_exception(error))), err=True, nl=False)
+    _print_error(f"this is a defect of scylla-gha {__version__}; please report it with the lines above")
 
 
-def _complain(message: str) -> None:
-    colours = False if os.environ.get("NO_COLOR") else None  # None: where there is a terminal
-    said = _annotated(message) if _in_actions() and "--github" in sys.argv[1:] else _printed(f"scylla-gha: {message}")
-    click.secho(said, err=True, fg="red", color=colours)
+def _print_error(message: str) -> None:
+    colours = False if os.environ.get("NO_COLOR") else None  # None: click colours a terminal only
+    text = _escaped(f"scylla-gha: {message}")
+    if _is_in_actions() and "--github" in sys.argv[1:]:
+        from scylla_gha.github.actions import annotation
+
+        text = annotation("error", message, "scylla-gha")
+    click.secho(text, err=True, fg="red", color=colours)
 
 
-def _in_actions() -> bool:
+def _is_in_actions() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def _printed(text: str) -> str:
-    """It may quote strangers, in whose words the runner must find no command."""
-    if not _in_actions():
+def _escaped(text: str) -> str:
+    """Escape the runner's commands, which untrusted text that a message quotes could contain."""
+    if not _is_in_actions():
         return text
-    from scylla_gha.gha.commands import harmless
+    from scylla_gha.github.actions import escape_command
 
-    return harmless(text)
-
-
-def _annotated(message: str) -> str:
-    """Shown on the run's page."""
-    from scylla_gha.gha.commands import annotation
-
-    return annotation("error", message, "scylla-gha")
+    return escape_command(text)

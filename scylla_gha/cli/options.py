@@ -1,140 +1,148 @@
-"""Options and set-up that several commands share."""
+"""Options that several commands share, and the values that they stand for."""
 
-import contextlib
 import functools
-import gc
+import math
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import click
 
 from scylla_gha.config.library import Library
-from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.plan import Plan
-from scylla_gha.plan import Choice
-from scylla_gha.store import RunFolder, read_record
+from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.plan.cells import CellSelection
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.store.run_folder import RunFolder
 
-_Option = Callable[[Callable[..., None]], Callable[..., None]]
+_Command = Callable[..., None]
+_Decorator = Callable[[_Command], _Command]
+_RUNS: Final = Path("runs")
+_CONFIG_FOLDERS: Final = ("experiments", "images", "inventories", "mcp", "models", "modes", "prices", "tiers")
+MARGIN: Final = float(Experiment.model_fields["margin"].default)  # if no plan says otherwise
+
+
+def project_root(start: Path) -> Path:
+    """Return the folder whose `config/` and `scenarios/` apply in `start`.
+
+    It is the nearest one, from `start` up to the root of the git repository that `start` is in, that has scenarios or
+    configuration. It is `start` itself outside of a repository, so nobody else's parent folder is ever trusted.
+    """
+    folders = [start, *start.parents]
+    depth = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    return next((folder for folder in folders[: depth + 1] if _has_configuration(folder)), start)
+
+
+def _has_configuration(folder: Path) -> bool:
+    if any((folder / "config" / name).is_dir() for name in _CONFIG_FOLDERS):
+        return True
+    return any((folder / "scenarios").glob("*/*/scenario.yaml"))
+
+
+def library() -> Library:
+    """Return the library of the current folder's project, with the toolkit's own behind it."""
+    return Library.here(project_root(Path.cwd()))
+
+
+def _runs(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
+    if value is not None:
+        return value
+    root = project_root(Path.cwd())
+    return _RUNS if root == Path.cwd() else root / _RUNS
+
+
+def _finite(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite amount of USD")
+    return value
+
+
 experiment = click.argument("experiment", default="quickstart")
-runs = click.option("--runs", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"), show_default=True,
-                    help="The folder of all runs.")  # fmt: skip
+runs = click.option("--runs", type=click.Path(path_type=Path, file_okay=False), callback=_runs,
+                    show_default="runs, beside config/", help="Folder that holds one folder for each run.")  # fmt: skip
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
 record = click.option("--record", type=click.Path(path_type=Path, file_okay=False),
-                      help="A folder to record all model traffic into.")  # fmt: skip
-replay = click.option("--replay", is_flag=True, help="Answer from the experiment's recording; no key, nothing is paid.")
+                      help="Folder in which all model traffic is recorded (default: no recording).")  # fmt: skip
+replay = click.option("--replay", is_flag=True,
+                      help="Answer model requests from the experiment's recording, without key or costs.")  # fmt: skip
 keep = click.option("--keep-workspaces", "keep", type=click.Choice(["none", "failed", "all"]), default="none",
-                    show_default=True, help="Copies of what agents left, beside their records.")  # fmt: skip
+                    show_default=True, help="Trials whose workspace is copied beside their records.")  # fmt: skip
 author = click.option("--author", metavar="LOGIN", envvar="SCYLLA_COMMENT_AUTHOR", show_envvar=True,
-                      help="Who writes by this token; else GitHub is asked, or it is Actions' own bot.")  # fmt: skip
+                      help="GitHub login that the token belongs to (default: GitHub is asked).")  # fmt: skip
 head = click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
-                    help="A checkout of a change: the variants that it changes, against those here.")  # fmt: skip
-fresh = click.option("--fresh", is_flag=True, help="Run again what is stored; says what that is, and asks.")
-MARGIN = float(Experiment.model_fields["margin"].default)  # where no plan says which
+                    help="Checkout of a change: compare the variants that it changes with those here.")  # fmt: skip
+fresh = click.option("--fresh", is_flag=True,
+                     help="Run stored trials again, after asking; they are kept in the run's folder old/.")  # fmt: skip
+globs = click.option("--only", multiple=True, metavar="GLOB",
+                     help="Only cells whose id matches, such as '001-*--r01'; may be repeated.")  # fmt: skip
 
 
-def jobs(what: str) -> _Option:
-    """How many of them are worked on at once."""
+def jobs(what: str) -> _Decorator:
+    """Make the option that limits how many of something are worked on at once."""
     return click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1,
-                        show_default="number of cores", help=f"{what} at once.")  # fmt: skip
+                        show_default="number of cores", help=f"Maximum number of {what} at once.")  # fmt: skip
 
 
-def yes(what: str) -> _Option:
-    """Consent, given beforehand, to what would be asked about."""
+def yes(what: str) -> _Decorator:
+    """Make the option that gives consent before it is asked for."""
     return click.option("--yes", is_flag=True, help=f"Do not ask before {what}.")
 
 
-def exposed(who: str) -> _Option:
-    """Consent to run strangers' code where a key could be read."""
+def exposed(who: str) -> _Decorator:
+    """Make the option that allows untrusted code where a key could be read."""
     return click.option("--allow-exposed-keys", is_flag=True,
-                        help=f"Let {who} where they could read the provider's key.")  # fmt: skip
+                        help=f"Let {who} even if they could read the provider's key.")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Tape:
-    """Folders of recordings: one to write, or one to answer from instead of a provider."""
+_SELECTION: Final = (
+    click.option("--scenario", "scenarios", multiple=True, metavar="GLOB",
+                 help="Scenarios to use instead of the experiment's; may be repeated."),
+    click.option("--agent", "agents", multiple=True, metavar="NAME[@VERSION]",
+                 help="Agents to use instead of the experiment's; may be repeated."),
+    click.option("--variant", "variants", multiple=True, metavar="GLOB",
+                 help="Variants (tier/sub-test) to use instead of the experiment's; may be repeated."),
+    click.option("--model", "models", multiple=True, metavar="ID",
+                 help="Models to use instead of the experiment's; may be repeated."),
+    click.option("--repetitions", type=click.IntRange(1, 9999), show_default="the experiment's",
+                 help="Number of repetitions of each scenario by each arm."),
+    click.option("--budget-usd", type=click.FloatRange(0, min_open=True), callback=_finite,
+                 show_default="the experiment's", help="Budget of the whole experiment in USD."),
+    globs,
+    head,
+    click.option("--epoch", default="", help="Name, such as a date, under which all trials are run anew."),
+)  # fmt: skip
 
-    record: Path | None = None
-    replay: Path | None = None
 
-
-def selection(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that choose cells of an experiment; the command gets them as one `choice`."""
+def selection(command: _Command) -> _Command:
+    """Add the options that select cells or override the experiment; the command gets them as `choice`."""
+    names = tuple(CellSelection.__dataclass_fields__)
 
     @functools.wraps(command)
-    def with_choice(
-        only: tuple[str, ...], repetitions: int | None, epoch: str, head: Path | None, **others: object
-    ) -> None:
-        command(choice=Choice(only, repetitions, epoch, head), **others)
+    def with_choice(**values: object) -> None:
+        command(choice=CellSelection(**{name: values.pop(name) for name in names}), **values)  # type: ignore[arg-type]
 
-    for option in (
-        click.option("--only", multiple=True, metavar="GLOB", help="Cells whose id matches, e.g. '001-*--r01'."),
-        click.option("--repetitions", type=click.IntRange(1, 9999), show_default="the experiment's",
-                     help="Repetitions of each scenario by each arm."),
-        head,
-        click.option("--epoch", default="", help="A name that makes all trials new ones, e.g. a date."),
-    ):  # fmt: skip
+    for option in reversed(_SELECTION):
         with_choice = option(with_choice)
     return with_choice
 
 
-def sandbox(default: str, why: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option that chooses a sandbox where no experiment does."""
-    kinds = click.Choice(["auto", "docker", "bubblewrap", "host"])
-    return click.option("--sandbox", type=kinds, default=default, show_default=True, help=why)
+def sandbox(default: str, purpose: str) -> _Decorator:
+    """Make the option that selects a sandbox for a command without an experiment."""
+    kinds = click.Choice(["auto", *SANDBOXES])
+    return click.option("--sandbox", type=kinds, default=default, show_default=True, help=purpose)
 
 
-def confirmed(question: str) -> bool:
-    """Whether the user says yes on the terminal."""
-    try:
-        return click.confirm(question, err=True)
-    except click.Abort:  # nobody is there to answer, or whoever is does not want to
-        return False
-
-
-@contextlib.contextmanager
-def many_records() -> Iterator[None]:
-    """While many records are made: none refers to itself, and to look for such ones takes a third of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
-def library() -> Library:
-    """The library of the current folder."""
-    return Library.here(Path.cwd())
-
-
-def tape(experiment: str, record: Path | None, *, replay: bool) -> Tape:
-    """The recording to write or to answer from: `config/recordings/<experiment>` of the library.
+def recording(experiment: str, record: Path | None, *, replay: bool) -> RecordingOptions:
+    """Return the recording to write, or the one to answer from: `config/recordings/<experiment>` of the library.
 
     Raises:
-        ConfigError: there is no recording of the experiment.
+        ConfigError: the experiment has no recording.
     """
-    if not replay:
-        return Tape(record.resolve() if record else None)
-    return Tape(record.resolve() if record else None, library().recording(Path(experiment).stem))
+    source = library().recording(Path(experiment).stem) if replay else None
+    return RecordingOptions(record.resolve() if record else None, source)
 
 
 def run_folder(base: Path, name: str, *, replay: bool = False) -> RunFolder:
-    """The run's folder of an experiment's id or file; a replay has one of its own, since it samples nothing."""
+    """Return the run folder of an experiment's id or file; a replay has a folder of its own."""
     return RunFolder(base.resolve() / f"{Path(name).stem}{'-replay' if replay else ''}")
-
-
-def stored_plan(folder: RunFolder) -> Plan:
-    """The plan that a run's folder holds.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    found = read_record(folder.plan, Plan)
-    if found is None:
-        raise ConfigError(f"{folder.plan}: there is no plan; run `scylla-gha evaluate {folder.root.name}` first, or "
-                          "`plan`, where it is to be run step by step")  # fmt: skip
-    return found

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.cli.foresight import require_statistics
-from scylla_gha.cli.planning import find_agents, make_plan
-from scylla_gha.cli.rows import place_of, rows_in
+from scylla_gha.compare.result_set import read_rows, rows_file
 from scylla_gha.model.plan import Plan
-from scylla_gha.plan import Choice
-from scylla_gha.store import RunFolder, read_record
+from scylla_gha.plan.build import find_agents, make_plan
+from scylla_gha.plan.cells import CellSelection
+from scylla_gha.plan.notes import require_statistics
+from scylla_gha.store.records import read_record
+from scylla_gha.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from scylla_gha.analysis.frame import Frame
-    from scylla_gha.model.design import Power
+    from scylla_gha.model.comparison import Power
 
 
 @click.command()
@@ -35,11 +36,11 @@ def command(experiment: str, runs: Path, effect: float, pilot: str | None, *, as
     scylla-gha power hello-claude --effect 0.05 --pilot runs/hello-claude
     """  # noqa: D301
     require_statistics()
-    from scylla_gha.render.design import told
+    from scylla_gha.report.plain_text import design_table
 
     folder = options.run_folder(runs, experiment)
     made = _power(_plan(experiment, folder), _rows(folder, runs, pilot), effect)
-    click.echo(made.model_dump_json() if as_json else told(made))
+    click.echo(made.model_dump_json() if as_json else design_table(made))
 
 
 def _plan(experiment: str, folder: RunFolder) -> Plan:
@@ -49,27 +50,34 @@ def _plan(experiment: str, folder: RunFolder) -> Plan:
         return stored
     library = options.library()
     agents = find_agents(library.experiment(experiment), install=False)
-    return make_plan(experiment, library, agents, Choice(), folder, draw=False)
+    return make_plan(experiment, library, agents, CellSelection(), folder, draw=False)
 
 
 def _rows(folder: RunFolder, runs: Path, pilot: str | None) -> Path | None:
     if pilot is not None:
-        return place_of(pilot, runs)
+        return rows_file(pilot, runs)
     return folder.results if folder.results.is_file() else None
 
 
 def _power(plan: Plan, pilot: Path | None, effect: float) -> "Power":
-    from scylla_gha.analysis.design import USUAL_BASIS, Price, Wanted, pair_variances, power, price_of
-    from scylla_gha.analysis.frame import read
+    from scylla_gha.analysis.design import (
+        USUAL_BASIS,
+        PowerQuestion,
+        RepetitionCost,
+        pair_variances,
+        power,
+        repetition_cost,
+    )
+    from scylla_gha.analysis.frame import build_frame
 
     arms = list(dict.fromkeys(cell.arm for cell in plan.cells))
-    wanted = Wanted(
+    wanted = PowerQuestion(
         experiment=plan.experiment.id, arms=len(arms), scenarios=len({cell.scenario for cell in plan.cells}),
         repetitions=max(cell.repetition for cell in plan.cells), effect=effect,
     )  # fmt: skip
     if pilot is None:
-        return power(wanted, (), Price(), USUAL_BASIS)
-    frame: Frame = read(rows_in(pilot), ())
+        return power(wanted, (), RepetitionCost(), USUAL_BASIS)
+    frame: Frame = build_frame(read_rows(pilot), ())
     variances = pair_variances(frame, plan.experiment.baseline)
     basis = f"the pilot's rows, {pilot}" if variances else f"{USUAL_BASIS} in {pilot}"
-    return power(wanted, variances, price_of(frame, arms), basis)
+    return power(wanted, variances, repetition_cost(frame, arms), basis)

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.prepare import lay_ground, prepare
-from scylla_gha.seeding.cache import cache_root
+from scylla_gha.prepare.workspace import prepare_scenario, prepare_workspace
+from scylla_gha.workspaces.cache import cache_root
 
 
 @click.command()
@@ -20,8 +20,8 @@ def command(scenario: str, *, as_json: bool) -> None:
     cd "$(scylla-gha prepare 001-hello-world)"
     """  # noqa: D301
     library = options.library()
-    ground = lay_ground(library.scenario(scenario), library, cache_root())
-    made = prepare(ground, Path(tempfile.mkdtemp(prefix="scylla-gha-")))
+    ground = prepare_scenario(library.scenario(scenario), library, cache_root())
+    made = prepare_workspace(ground, Path(tempfile.mkdtemp(prefix="scylla-gha-")))
     if as_json:
         import json
 

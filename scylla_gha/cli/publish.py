@@ -1,87 +1,173 @@
 """`scylla-gha publish`."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from scylla_gha.cli import options, remotes
-from scylla_gha.errors import ConfigError
+from scylla_gha.cli import options
+from scylla_gha.results_branch.remote import branch_option, remote_option
+
+if TYPE_CHECKING:
+    from scylla_gha.model.comment import CommentFacts
+    from scylla_gha.model.report import Report
+    from scylla_gha.publish.comment_facts import PullRequestInfo
 
 
-def _sha(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+def _check_sha(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None and not re.fullmatch("[0-9a-f]{40}", value):
-        raise click.BadParameter(f"{value!r} is no commit in full: 40 of the digits 0-9 and a-f")
+        raise click.BadParameter(f"{value!r} is not a full commit SHA of 40 digits (0-9 and a-f)")
     return value
 
 
 _file = click.Path(path_type=Path, dir_okay=False)
+_head = click.option("--head", callback=_check_sha, envvar="GITHUB_SHA", show_envvar=True, metavar="SHA",
+                     help="Full SHA of the commit that was evaluated.")  # fmt: skip
+_base = click.option("--base", callback=_check_sha, metavar="SHA",
+                     help="Full SHA of the commit that is compared against (default: none).")  # fmt: skip
+_base_name = click.option("--base-name", default="", metavar="NAME",
+                          help="Name that the report gives the base, such as main (default: its SHA).")  # fmt: skip
+_suite = click.option("--suite", metavar="KEY",
+                      help="Each key has one comment and one check (default: the experiment's id).")  # fmt: skip
+_linked_branch = click.option("--results-branch", default="", metavar="NAME",
+                              help="Results branch that the text links to (default: no link).")  # fmt: skip
 
 
-@click.command()
-@options.experiment
-@options.runs
-@click.option("--branch", metavar="NAME", help=f"Put rows and report on this results branch, e.g. {remotes.BRANCH}.")
-@remotes.remote
-@click.option("--pull", type=click.IntRange(1), metavar="N", help="Pull request to comment on, else none.")
-@click.option("--check", callback=_sha, metavar="SHA", help="Say the verdict as a check on this commit.")
-@click.option("--head", callback=_sha, envvar="GITHUB_SHA", show_envvar=True, metavar="SHA",
-              help="The commit that was evaluated.")  # fmt: skip
-@click.option("--base", callback=_sha, metavar="SHA", help="The commit that it is held against.")
-@click.option("--base-name", default="", metavar="NAME", help="What that is called, e.g. main.")
-@click.option("--of", metavar="BRANCH", help="The branch that was evaluated; else that of the workflow run.")
-@click.option("--suite", metavar="KEY", help="One comment and one check each; else the experiment's id.")
-@click.option("--campaign", metavar="NAME", help="All waves together; else as planned.")
-@click.option("--run", envvar="GITHUB_RUN_ID", show_envvar=True, metavar="ID", help="The workflow run.")
-@click.option("--attempt", type=click.IntRange(1), default=1, envvar="GITHUB_RUN_ATTEMPT", show_envvar=True,
-              help="Attempt of the workflow run, else none.")  # fmt: skip
-@click.option("--pending", type=_file, help="Post nothing; leave a file for a job that may.")
-@click.option("--from-pending", type=click.Path(path_type=Path), metavar="PATH",
-              help="Post what jobs without write access left: a file, or a folder of artifacts.")  # fmt: skip
-@click.option("--refused", metavar="TEXT", help="Comment that nothing was measured, and why; there need be no results.")
-@click.option("--event", type=_file, envvar="GITHUB_EVENT_PATH", show_envvar=True,
-              help="The runner's file of the event; for --from-pending, one of workflow_run.")  # fmt: skip
-@options.author
-def command(
-    experiment: str, runs: Path, *, branch: str | None, remote: str | None, pull: int | None, check: str | None,
-    head: str | None, base: str | None, base_name: str, of: str | None, suite: str | None, campaign: str | None,
-    run: str | None, attempt: int, pending: Path | None, from_pending: Path | None, refused: str | None,
-    event: Path | None, author: str | None,
-) -> None:  # fmt: skip
-    """Put what EXPERIMENT found where others look: on the results branch, in a comment on a pull request, as a check.
+@click.group()
+def command() -> None:
+    """Publish the report of a run: on the results branch, as a pull request comment, or as a check run.
 
-    A job of a fork's pull request may not post: there --pending leaves a file, and a workflow of `workflow_run` posts
-    it with --from-pending, once GitHub's own view of the run agrees with it.
+    The job of a pull request from a fork may not write to GitHub. It saves the report with `save-pending`, and a
+    workflow of the event workflow_run posts it with `post-pending`, after GitHub's API has confirmed what it says.
 
     \b
-    scylla-gha publish quickstart --branch scylla-results
-    scylla-gha publish quickstart --pull 7 --head 1f0c...9e --check 1f0c...9e
+    scylla-gha publish branch quickstart
+    scylla-gha publish comment quickstart --pull 7 --head 1f0c...9e
+    scylla-gha publish check quickstart --commit 1f0c...9e
     """  # noqa: D301
-    from scylla_gha.cli.announcing import Places, announce, facts, leave, refuse, second_phase
-    from scylla_gha.cli.depositing import Deposit, deposit
-    from scylla_gha.model.published import Origin
-    from scylla_gha.posting.facts import About
-    from scylla_gha.publish import found
 
-    if from_pending is not None:
-        if event is None:
-            raise ConfigError("--from-pending: give --event, the runner's file of the workflow_run event")
-        second_phase(from_pending, event, author)
-        return
-    if branch is None and pull is None and check is None:
-        raise ConfigError(f"publish {experiment}: say where to, e.g. --branch {remotes.BRANCH}, --pull or --check")
-    if refused is not None:
-        refuse(experiment, refused, Places(pull, author=author))
-        return
-    folder = options.run_folder(runs, experiment)
-    plan, report = found(folder)
-    if branch is not None:
-        origin = Origin(head=head, base=base, branch=of, pull=pull, campaign=campaign)
-        click.echo(deposit(folder, Deposit(branch, remote, run, attempt), origin).folder)
-    if pull is None and check is None:
-        return
-    told = facts(plan, report, About(suite or plan.experiment.id, pull, head, base, base_name, branch=branch or ""))
-    if pending is not None:
-        leave(pending, report, told)
-    else:
-        announce(report, told, Places(pull, check, author))
+
+@command.command()
+@options.experiment
+@options.runs
+@branch_option
+@remote_option
+@_head
+@_base
+@click.option("--of", metavar="BRANCH", help="Branch that was evaluated (default: the workflow run's).")
+@click.option(
+    "--pull", type=click.IntRange(1), metavar="N", help="Number of the evaluated pull request (default: none)."
+)
+@click.option("--campaign", metavar="NAME", help="Name of the campaign (default: the plan's).")
+@click.option("--run", envvar="GITHUB_RUN_ID", show_envvar=True, metavar="ID",
+              help="Id of the workflow run (default: an id made from the content).")  # fmt: skip
+@click.option("--attempt", type=click.IntRange(1), default=1, envvar="GITHUB_RUN_ATTEMPT", show_envvar=True,
+              show_default=True, help="Attempt of the workflow run.")  # fmt: skip
+def branch(
+    experiment: str, runs: Path, *, branch: str, remote: str | None, head: str | None, base: str | None,
+    of: str | None, pull: int | None, campaign: str | None, run: str | None, attempt: int,
+) -> None:  # fmt: skip
+    """Push the rows and the report of EXPERIMENT to the results branch, and print their folder there."""
+    from scylla_gha.model.results_branch import Origin
+    from scylla_gha.publish.push_run import BranchTarget, push_run
+
+    origin = Origin(head=head, base=base, branch=of, pull=pull, campaign=campaign)
+    target = BranchTarget(branch, remote, run, attempt)
+    click.echo(push_run(options.run_folder(runs, experiment), target, origin).folder)
+
+
+@command.command()
+@options.experiment
+@options.runs
+@click.option("--pull", type=click.IntRange(1), required=True, metavar="N", help="Number of the pull request.")
+@_head
+@_base
+@_base_name
+@_suite
+@_linked_branch
+@options.author
+def comment(
+    experiment: str, runs: Path, *, pull: int, head: str | None, base: str | None, base_name: str, suite: str | None,
+    results_branch: str, author: str | None,
+) -> None:  # fmt: skip
+    """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there."""
+    from scylla_gha.publish.comment_facts import PullRequestInfo
+    from scylla_gha.publish.post import PostTargets, post_report
+
+    about = PullRequestInfo(suite or "", pull, head, base, base_name, branch=results_branch)
+    post_report(*_report_and_facts(experiment, runs, about), PostTargets(pull, author=author))
+
+
+@command.command()
+@options.experiment
+@options.runs
+@click.option("--commit", callback=_check_sha, required=True, metavar="SHA", help="Full SHA of the checked commit.")
+@_base
+@_base_name
+@_suite
+@_linked_branch
+def check(
+    experiment: str, runs: Path, *, commit: str, base: str | None, base_name: str, suite: str | None,
+    results_branch: str,
+) -> None:  # fmt: skip
+    """Post the verdict of EXPERIMENT as a check run on a commit (as a commit status if check runs are refused)."""
+    from scylla_gha.publish.comment_facts import PullRequestInfo
+    from scylla_gha.publish.post import PostTargets, post_report
+
+    about = PullRequestInfo(suite or "", None, commit, base, base_name, branch=results_branch)
+    post_report(*_report_and_facts(experiment, runs, about), PostTargets(check=commit))
+
+
+@command.command()
+@click.argument("experiment")
+@click.option("--pull", type=click.IntRange(1), required=True, metavar="N", help="Number of the pull request.")
+@click.option("--reason", required=True, metavar="TEXT", help="Reason why nothing was measured.")
+@options.author
+def refusal(experiment: str, *, pull: int, reason: str, author: str | None) -> None:
+    """Comment on a pull request that a run of EXPERIMENT measured nothing, and why; no results are needed."""
+    from scylla_gha.publish.post import PostTargets, post_refusal
+
+    post_refusal(experiment, reason, PostTargets(pull, author=author))
+
+
+@command.command("save-pending")
+@options.experiment
+@options.runs
+@click.option("--into", type=_file, required=True, help="File to write.")
+@click.option("--pull", type=click.IntRange(1), required=True, metavar="N", help="Number of the pull request.")
+@_head
+@_base
+@_base_name
+@_suite
+def save_pending(
+    experiment: str, runs: Path, *, into: Path, pull: int, head: str | None, base: str | None, base_name: str,
+    suite: str | None,
+) -> None:  # fmt: skip
+    """Save the report of EXPERIMENT in a file for `post-pending`; no token is needed."""
+    from scylla_gha.publish.comment_facts import PullRequestInfo
+    from scylla_gha.publish.post import write_pending_post
+
+    about = PullRequestInfo(suite or "", pull, head, base, base_name)
+    write_pending_post(into, *_report_and_facts(experiment, runs, about))
+
+
+@command.command("post-pending")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--event", type=_file, envvar="GITHUB_EVENT_PATH", show_envvar=True, required=True,
+              help="File in which the runner describes the workflow_run event.")  # fmt: skip
+@options.author
+def post_pending(path: Path, *, event: Path, author: str | None) -> None:
+    """Post the reports that `save-pending` wrote to PATH (a file, or a folder of downloaded artifacts)."""
+    from scylla_gha.publish import post
+
+    post.post_pending(path, event, author)
+
+
+def _report_and_facts(experiment: str, runs: Path, about: "PullRequestInfo") -> "tuple[Report, CommentFacts]":
+    from scylla_gha.publish.post import facts
+    from scylla_gha.publish.push_run import stored_report
+
+    plan, report = stored_report(options.run_folder(runs, experiment))
+    return report, facts(plan, report, replace(about, suite=about.suite or plan.experiment.id))

@@ -8,14 +8,15 @@ from typing import Any
 
 import click
 
-from scylla_gha.cli import options, remotes
+from scylla_gha.cli import options
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.history.copy import Copy
-from scylla_gha.history.index import Wanted, baseline, chosen, entries, last_waves
-from scylla_gha.history.read import Stored, bring_rows
-from scylla_gha.model.published import Entry
-from scylla_gha.store import atomic
+from scylla_gha.model.results_branch import RunIndexEntry
+from scylla_gha.results_branch.clone import BranchClone, open_clone
+from scylla_gha.results_branch.index import RunQuery, baseline, index_entries, last_waves, select_runs
+from scylla_gha.results_branch.remote import branch_option, remote_option
+from scylla_gha.results_branch.stored_run import StoredRun, fetch_rows
+from scylla_gha.store.records import atomic
 
 _WIDE = 240  # of what no terminal shows
 
@@ -39,15 +40,15 @@ def _choosing(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--commit", metavar="SHA", help="Runs of this commit, e.g. of a merge base."),
         click.option("--campaign", metavar="NAME", help="Runs of this campaign."),
         click.option("--run", metavar="RUN", help="This run: its id, with or without -ATTEMPT; or EXPERIMENT/ID."),
-        remotes.remote,
-        remotes.branch,
+        remote_option,
+        branch_option,
     ):
         command = option(command)
     return command
 
 
-def _wanted(experiment: str | None, given: dict[str, Any]) -> Wanted:
-    return Wanted(experiment, given["on"], given["commit"], given["campaign"], given["run"])
+def _wanted(experiment: str | None, given: dict[str, Any]) -> RunQuery:
+    return RunQuery(experiment, given["on"], given["commit"], given["campaign"], given["run"])
 
 
 @command.command("list")
@@ -56,8 +57,8 @@ def _wanted(experiment: str | None, given: dict[str, Any]) -> Wanted:
 @options.as_json
 def list_(experiment: str | None, remote: str | None, branch: str, last: int, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 options of choosing
     """List runs, of EXPERIMENT or of all, the newest first."""
-    with remotes.copy_of(remote, branch) as copy:
-        found = chosen(entries(copy), _wanted(experiment, given))[-last:][::-1]
+    with open_clone(remote, branch) as copy:
+        found = select_runs(index_entries(copy), _wanted(experiment, given))[-last:][::-1]
     if as_json:
         click.echo(json.dumps([_plain(entry) for entry in found]))
     elif found:
@@ -66,12 +67,12 @@ def list_(experiment: str | None, remote: str | None, branch: str, last: int, *,
         click.echo(f"no such run on {branch}", err=True)
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def _plain(entry: RunIndexEntry) -> dict[str, Any]:
     more = {"complete": entry.complete, "verdict": entry.verdict, "id": str(entry.name)}
     return {**entry.model_dump(mode="json"), **more}
 
 
-def _table(found: Sequence[Entry]) -> None:
+def _table(found: Sequence[RunIndexEntry]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -84,7 +85,7 @@ def _table(found: Sequence[Entry]) -> None:
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE).print(table)
 
 
-def _columns(entry: Entry) -> tuple[str, ...]:
+def _columns(entry: RunIndexEntry) -> tuple[str, ...]:
     origin, counts = entry.origin, entry.counts
     return (
         f"{entry.published_at:%Y-%m-%d %H:%M}", str(entry.name), _shown((origin.head or "-")[:9]),
@@ -104,9 +105,9 @@ def _shown(text: str) -> str:
 @options.as_json
 def show(experiment: str | None, remote: str | None, branch: str, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401
     """Show the report of one run: the last complete one of those that are meant."""
-    with remotes.copy_of(remote, branch) as copy:
+    with open_clone(remote, branch) as copy:
         entry = _one(copy, _wanted(experiment, given))
-        stored = Stored(copy, entry)
+        stored = StoredRun(copy, entry)
         report = stored.report()
     if as_json:
         click.echo(json.dumps({"entry": _plain(entry), "manifest": stored.manifest.model_dump(mode="json"),
@@ -114,14 +115,14 @@ def show(experiment: str | None, remote: str | None, branch: str, *, as_json: bo
         return
     from rich.console import Console
 
-    from scylla_gha.render.terminal import show as table
+    from scylla_gha.report.terminal import terminal_report as table
 
     _table([entry])
     table(report, Console())
 
 
-def _one(copy: Copy, wanted: Wanted) -> Entry:
-    entry = baseline(entries(copy), wanted)
+def _one(copy: BranchClone, wanted: RunQuery) -> RunIndexEntry:
+    entry = baseline(index_entries(copy), wanted)
     if entry is None:
         raise ConfigError(f"{copy.branch}: no such run; look at `scylla-gha results list`")
     return entry
@@ -142,19 +143,19 @@ def fetch(
     fetched, since it holds the rows of those before it.
     """
     wanted = _wanted(experiment, given)
-    with remotes.copy_of(remote, branch) as copy:
+    with open_clone(remote, branch) as copy:
         if last is None:
             _save(copy, _one(copy, wanted), into)
             return
-        runs = last_waves(chosen(entries(copy), wanted))
+        runs = last_waves(select_runs(index_entries(copy), wanted))
         meant = [run for run in runs if not_campaign is None or run.origin.campaign != not_campaign][-last:]
-        bring_rows(copy, meant)
+        fetch_rows(copy, meant)
         for entry in meant:
             _save(copy, entry, into / f"{entry.published_at:%Y-%m-%dT%H%M%S}--{entry.name.file}.jsonl")
 
 
-def _save(copy: Copy, entry: Entry, into: Path) -> None:
-    stored = Stored(copy, entry)
+def _save(copy: BranchClone, entry: RunIndexEntry, into: Path) -> None:
+    stored = StoredRun(copy, entry)
     with atomic(into) as temporary, temporary.open("wb") as file:
         file.writelines(stored.rows())
     click.echo(f"{entry.name}: {counted(sum(part.rows or 0 for part in stored.manifest.files), 'row')}", err=True)

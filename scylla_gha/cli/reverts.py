@@ -2,21 +2,22 @@
 
 import os
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from scylla_gha.cli import options
+from scylla_gha.counting import counted
 
 if TYPE_CHECKING:
-    from scylla_gha.github.reverts import Asked, RevertRate
+    from scylla_gha.github.reverts import RevertRate
 
-_DAYS: Final = 90  # of decided pull requests, where nobody says since when
-_EVERY_SECONDS: Final = 2.0
+_DAYS: Final = 90  # of pull requests whose window is over, if --since is not given
+_PROGRESS_SECONDS: Final = 2.0
+_MAX_CALLS: Final = 20_000
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
 
 
@@ -31,8 +32,8 @@ _day = click.DateTime(["%Y-%m-%d"])
 
 @click.command()
 @click.argument("repository", metavar="OWNER/REPO", callback=_repository)
-@click.option("--label", "labels", multiple=True, help="Only pull requests with it; with all, where given repeatedly.")
-@click.option("--author", help="Only pull requests of this login, e.g. 'dependabot[bot]'.")
+@click.option("--label", "labels", multiple=True, help="Count only pull requests with this label; with all of several.")
+@click.option("--author", help="Count only pull requests of this login, such as 'dependabot[bot]'.")
 @click.option("--since", type=_day, show_default=f"window + {_DAYS} days ago", help="First day of merges, in UTC.")
 @click.option("--until", type=_day, show_default="today", help="Last day of merges, in UTC.")
 @click.option("--window", type=click.IntRange(1, 3650), default=30, show_default=True,
@@ -42,85 +43,61 @@ def command(
     repository: str, labels: tuple[str, ...], author: str | None, since: datetime | None, until: datetime | None,
     window: int, *, as_json: bool,
 ) -> None:  # fmt: skip
-    """Tell how often pull requests merged into OWNER/REPO's default branch were reverted.
+    """Show how often pull requests merged into OWNER/REPO's default branch were reverted.
 
-    Asks GitHub with GITHUB_TOKEN or GH_TOKEN, at GITHUB_API_URL where that is set. A pull request merged less than the
-    window ago is not decided yet, and counted apart; a revert that was reverted within the window is none.
+    Reads GitHub with GITHUB_TOKEN or GH_TOKEN, at GITHUB_API_URL if it is set. Pull requests merged less than the
+    window ago are counted apart. A revert that was itself reverted within the window does not count.
 
     \b
     scylla-gha reverts octo-org/app --label agent --since 2026-01-01
     """  # noqa: D301
     from scylla_gha.github.access import access_from
-    from scylla_gha.github.client import Client
-    from scylla_gha.github.patience import Patience
-    from scylla_gha.github.reverts import Asked, Period
-    from scylla_gha.github.survey import survey
+    from scylla_gha.github.api_errors import ApiOperation
+    from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
+    from scylla_gha.github.reverts import Period, RepositoryName, RevertQuery, read_revert_rate
 
     now = datetime.now(UTC)
     last = (until or now).date()
     first = since.date() if since else last - timedelta(days=window + _DAYS)
     if first > last:
         raise click.BadParameter(f"{first} is after {last}, the last day", param_hint="'--since'")
-    access = access_from(os.environ)
-    with _progress() as progress:
-        client = Client(access, repository, Patience(lambda text: click.echo(text, err=True)))
-        asked = Asked(repository=client.name, base=client.base, period=Period(since=first, until=last),
-                      as_of=now, window_days=window, labels=labels, author=author)  # fmt: skip
-        found = survey(client, asked, progress.say)
-    click.echo(found.model_dump_json() if as_json else _text(found))
+    client = GitHubRepository(access_from(os.environ), repository, RetryPolicy(lambda text: click.echo(text, err=True)),
+                              RequestLimits(max_calls=_MAX_CALLS))  # fmt: skip
+    about = client.read(ApiRequest("GET", "", ApiOperation("read the repository", "contents: read")), RepositoryName)
+    query = RevertQuery(repository=about.full_name, base=about.default_branch, period=Period(since=first, until=last),
+                        as_of=now, window_days=window, labels=labels, author=author)  # fmt: skip
+    rate = read_revert_rate(client, query, _progress())
+    click.echo(rate.model_dump_json() if as_json else "\n".join(_lines(rate)))
 
 
-class _Progress:
-    """The latest word of what goes on; told every two seconds, where it is another one than before."""
+def _progress() -> Callable[[str], None]:
+    """Return a function that shows a text on standard error, at most once in two seconds."""
+    last = time.monotonic()
 
-    def __init__(self) -> None:
-        self._text = self._told = ""
-        self._over = threading.Event()
+    def report(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > _PROGRESS_SECONDS:
+            last = time.monotonic()
+            click.echo(text, err=True)
 
-    def say(self, text: str) -> None:
-        self._text = text
-
-    def tell(self) -> None:
-        while not self._over.wait(_EVERY_SECONDS):
-            if self._text != self._told:
-                self._told = self._text
-                click.echo(self._told, err=True)
-
-    def end(self) -> None:
-        self._over.set()
+    return report
 
 
-@contextmanager
-def _progress() -> Iterator[_Progress]:
-    progress = _Progress()
-    progress.say("asking GitHub")
-    thread = threading.Thread(target=progress.tell, daemon=True)
-    thread.start()
-    try:
-        yield progress
-    finally:
-        progress.end()
-        thread.join()
-
-
-def _text(found: "RevertRate") -> str:
-    lines = [_heading(found)]
-    if found.reverts:
+def _lines(rate: "RevertRate") -> list[str]:
+    filters = [f"label {label}" for label in rate.labels] + ([f"author {rate.author}"] if rate.author else [])
+    suffix = f" ({', '.join(filters)})" if filters else ""
+    lines = [f"{rate.repository}, merged into {rate.base} {rate.period.since} to {rate.period.until}{suffix}"]
+    if rate.reverts:
         rows = [("PR", "reverted by", "after")]
-        rows += [(f"#{each.pr}", each.reverted_by[:12], f"{each.days:.1f} days") for each in found.reverts]
-        lines += [f"  {pr:<8}{by:<14}{after:>10}" for pr, by, after in rows]
-    return "\n".join([*lines, _verdict(found)])
+        rows += [(f"#{revert.pr}", revert.reverted_by[:12], f"{revert.days:.1f} days") for revert in rate.reverts]
+        lines += [f"  {pull:<8}{by:<14}{after:>10}" for pull, by, after in rows]
+    return [*lines, _summary(rate)]
 
 
-def _heading(asked: "Asked") -> str:
-    of = [f"label {label}" for label in asked.labels] + ([f"author {asked.author}"] if asked.author else [])
-    which = f" ({', '.join(of)})" if of else ""
-    return f"{asked.repository}, merged into {asked.base} {asked.period.since} to {asked.period.until}{which}"
-
-
-def _verdict(found: "RevertRate") -> str:
-    waiting = f"; {found.censored} merged less than {found.window_days} days ago not counted" if found.censored else ""
-    if found.rate is None or found.low is None or found.high is None:
-        return f"no rate: no pull request of these was merged {found.window_days} days ago or earlier{waiting}"
-    return (f"{found.reverted} of {found.merged} reverted within {found.window_days} days: {100 * found.rate:.1f} % "
-            f"(95 %: [{100 * found.low:.1f}, {100 * found.high:.1f}]){waiting}")  # fmt: skip
+def _summary(rate: "RevertRate") -> str:
+    days = counted(rate.window_days, "day")
+    censored = f"; {rate.censored} merged less than {days} ago not counted" if rate.censored else ""
+    if rate.rate is None or rate.low is None or rate.high is None:
+        return f"no rate: none of these pull requests was merged {days} ago or earlier{censored}"
+    return (f"{rate.reverted} of {rate.merged} reverted within {days}: {100 * rate.rate:.1f} % "
+            f"(95 %: [{100 * rate.low:.1f}, {100 * rate.high:.1f}]){censored}")  # fmt: skip

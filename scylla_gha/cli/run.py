@@ -5,23 +5,17 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.cli.access import reach
-from scylla_gha.cli.consent import ask_to_spend
-from scylla_gha.cli.evaluate import end_for_budget, kept, open_journey, settle, work
-from scylla_gha.cli.exposure import guard_keys
-from scylla_gha.cli.foresight import refuse_futile_gate
-from scylla_gha.cli.kept import Keep
-from scylla_gha.cli.planning import tell
-from scylla_gha.errors import IncompleteError
-from scylla_gha.plan import Choice, refuse_above_budget
-from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.pipeline.gateway import gateway_for_run
+from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_run, run_all_cells, store_plan
+from scylla_gha.plan.cells import CellSelection
+from scylla_gha.workspaces.keep import Keep
 
 
 @click.command()
 @options.experiment
 @options.selection
 @options.runs
-@options.jobs("Trials")
+@options.jobs("trials")
 @options.fresh
 @options.yes("paid requests, nor before --fresh runs trials again")
 @options.record
@@ -30,7 +24,7 @@ from scylla_gha.sandboxes import SANDBOXES
 @options.exposed("agents work")
 def command(
     experiment: str,
-    choice: Choice,
+    choice: CellSelection,
     runs: Path,
     jobs: int,
     *,
@@ -41,24 +35,17 @@ def command(
     keep: Keep,
     allow_exposed_keys: bool,
 ) -> None:
-    """Let the agents of EXPERIMENT work on its cells; nothing is judged.
+    """Run the agents of EXPERIMENT on its cells, without judging.
 
     \b
     scylla-gha run quickstart --only '001-*'
     """  # noqa: D301
     folder = options.run_folder(runs, experiment, replay=replay)
-    tape = options.tape(experiment, record, replay=replay)
-    journey = open_journey(experiment, choice, folder, tape, fresh=fresh, yes=yes)
-    tell(journey.plan, jobs)
-    refuse_above_budget(journey.plan)
-    refuse_futile_gate(journey.plan, folder, choice)
-    journey.judging, journey.keep = False, keep
-    guard_keys(journey, tape, SANDBOXES[journey.plan.sandbox], allowed=allow_exposed_keys)
-    ask_to_spend(journey, tape, yes=yes)
-    settle(journey, experiment, choice)
-    with reach(journey, tape):
-        work(journey, jobs)
-    left = len(journey.unstarted)
-    end_for_budget(journey, f"{left} of {len(journey.plan.cells)} cells were not started" if left else "a cell was cut")
-    if why := journey.full or journey.halted:
-        raise IncompleteError(f"{left} of {len(journey.plan.cells)} cells were not started: {why}; {kept(journey)}")
+    recording = options.recording(experiment, record, replay=replay)
+    context = open_run(experiment, options.library(), choice, folder, recording, fresh=fresh)
+    context.judging, context.keep = False, keep
+    approve_run(context, choice, recording, jobs, yes=yes, exposed=allow_exposed_keys)
+    store_plan(context, experiment, choice)
+    with gateway_for_run(context, recording):
+        run_all_cells(context, jobs)
+    require_complete_run(context)

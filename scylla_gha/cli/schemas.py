@@ -5,23 +5,26 @@ from pathlib import Path
 import click
 
 from scylla_gha.config.schemas import schemas
+from scylla_gha.config.yaml_reference import yaml_reference
 from scylla_gha.errors import ConfigError
-from scylla_gha.store import write_text
+from scylla_gha.store.records import write_text
 
 
 @click.command()
 @click.option("--into", type=click.Path(path_type=Path, file_okay=False), default=Path("config/schemas"),
-              show_default=True, help="The folder to write to.")  # fmt: skip
-@click.option("--check", is_flag=True, help="Write nothing; fail where a file is not what would be written.")
-def command(into: Path, *, check: bool) -> None:
-    """Write the JSON Schemas that editors use for the YAML files.
+              show_default=True, help="Folder to write the schemas to.")  # fmt: skip
+@click.option("--reference", type=click.Path(path_type=Path, dir_okay=False), default=Path("docs/yaml-reference.md"),
+              show_default=True, help="Markdown file to write the reference of all YAML keys to.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Write nothing; fail if a file differs from what would be written.")
+def command(into: Path, reference: Path, *, check: bool) -> None:
+    """Write the JSON Schemas and the reference of the YAML files.
 
     \b
     scylla-gha schemas --check
     """  # noqa: D301
-    for name, text in schemas().items():
-        path = into / name
+    texts = {into / name: text for name, text in schemas().items()} | {reference: yaml_reference()}
+    for path, text in texts.items():
         if not check:
             write_text(path, text)
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            raise ConfigError(f"{path}: is not what the records say; run `scylla-gha schemas`")
+            raise ConfigError(f"{path}: differs from the code's records; run `scylla-gha schemas`")

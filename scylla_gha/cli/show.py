@@ -9,16 +9,17 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.cli.cells import Found, find_cell
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.journal import read
+from scylla_gha.gateway.log import read_traffic
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
-from scylla_gha.render.dossier import Dossier, Work
-from scylla_gha.render.trial import View, story
-from scylla_gha.seals import require
-from scylla_gha.store import JUDGE_TRAFFIC, AttemptFolder, read_record
+from scylla_gha.report.trial import TrialViewOptions, trial_text
+from scylla_gha.report.trial_parts import AttemptRecord, CellRecord
+from scylla_gha.store.digests import require_digests
+from scylla_gha.store.find_cell import CellRef, find_cell
+from scylla_gha.store.records import read_record
+from scylla_gha.store.run_folder import JUDGE_TRAFFIC, AttemptFolder
 
 
 @click.command()
@@ -46,11 +47,11 @@ def command(
     if attempt is not None and attempt not in numbers:
         there = ", ".join(map(str, numbers)) or "none"
         raise ConfigError(f"{found.id}: there is no attempt {attempt}; there are: {there}")
-    _say(_as_json(dossier) if as_json else _as_text(dossier, View(full, diff, attempt)))
+    _say(_as_json(dossier) if as_json else _as_text(dossier, TrialViewOptions(full, diff, attempt)))
     click.echo(f"records: {found.folder.root}", err=True)
 
 
-def gather(found: Found) -> Dossier:
+def gather(found: CellRef) -> CellRecord:
     """Read all that is stored of a cell.
 
     Raises:
@@ -61,7 +62,7 @@ def gather(found: Found) -> Dossier:
     cell = read_record(found.folder.cell, Cell) or planned.get(found.id)
     arms = {arm.id: arm for arm in plan.arms} if plan else {}
     trial = read_record(found.folder.trial, Trial)
-    return Dossier(
+    return CellRecord(
         experiment=found.run.root.name,
         id=found.id,
         cell=cell,
@@ -72,33 +73,33 @@ def gather(found: Found) -> Dossier:
     )
 
 
-def _work(folder: AttemptFolder, trial: Trial | None) -> Work:
+def _work(folder: AttemptFolder, trial: Trial | None) -> AttemptRecord:
     told = {attempt.number: attempt for attempt in trial.attempts} if trial else {}
     attempt = read_record(folder.file("attempt.json"), Attempt) or told.get(folder.number)
     for name in ("diff.patch", "trajectory.json", "traffic.jsonl"):
-        require(folder.file(name), attempt.files.get(name) if attempt else None)
+        require_digests(folder.file(name), attempt.files.get(name) if attempt else None)
     patch = folder.file("diff.patch")
-    return Work(
+    return AttemptRecord(
         number=folder.number,
         attempt=attempt,
         trajectory=read_record(folder.file("trajectory.json"), Trajectory),
         patch=patch.read_text(encoding="utf-8", errors="replace") if patch.is_file() else None,
-        traffic=tuple(read(folder.file("traffic.jsonl"))),
-        judge_traffic=tuple(read(folder.file(JUDGE_TRAFFIC))),
+        traffic=tuple(read_traffic(folder.file("traffic.jsonl"))),
+        judge_traffic=tuple(read_traffic(folder.file(JUDGE_TRAFFIC))),
     )
 
 
-def _as_json(dossier: Dossier) -> str:
+def _as_json(dossier: CellRecord) -> str:
     """In ASCII: beyond it there are characters that a terminal obeys; within it, JSON leaves one, DEL, as it is."""
     return json.dumps(dossier.model_dump(mode="json")).replace("\x7f", "\\u007f") + "\n"
 
 
-def _as_text(dossier: Dossier, view: View) -> str:
+def _as_text(dossier: CellRecord, view: TrialViewOptions) -> str:
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
-        for part in story(dossier, view):
+        for part in trial_text(dossier, view):
             console.print(part, soft_wrap=not console.is_terminal)
     return captured.get()
 

@@ -1,4 +1,4 @@
-"""One YAML file into one record; every message says file, line, key, what is wrong, and what was probably meant."""
+"""Reading of one YAML file as a record, with messages that name file, line, key, fault and likely correction."""
 
 import difflib
 import json
@@ -19,7 +19,7 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(_Base):  # type: ignore[misc]  # the C loader has no type
-    """A safe loader that refuses a key given twice, of which YAML would silently keep the last."""
+    """Safe YAML loader that rejects duplicate keys, of which YAML would silently use the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -32,11 +32,11 @@ class _Loader(_Base):  # type: ignore[misc]  # the C loader has no type
         return cast("dict[Any, Any]", super().construct_mapping(node, deep))
 
 
-def load(path: Path, kind: type[R]) -> R:
+def load_yaml(path: Path, kind: type[R]) -> R:
     """Read a YAML file as a record.
 
     Raises:
-        ConfigError: the file cannot be read, is no YAML, or is not such a record; one line per fault.
+        ConfigError: the file cannot be read, is not YAML, or is not such a record; one line per fault.
     """
     text = _read(path)
     try:
@@ -57,7 +57,7 @@ def load(path: Path, kind: type[R]) -> R:
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
-        raise ConfigError("\n".join(_explain(path, text, kind, each) for each in error.errors())) from None
+        raise ConfigError("\n".join(_explain(path, text, kind, fault) for fault in error.errors())) from None
 
 
 def _read(path: Path) -> str:
@@ -77,11 +77,11 @@ def _explain(path: Path, text: str, kind: type[Record], error: ErrorDetails) -> 
 
 
 def complaint(kind: type[Record], error: ErrorDetails) -> str:
-    """What is wrong with one field, and what was probably meant."""
+    """Describe what is wrong with one field, and suggest a correction."""
     match error["type"]:
         case "extra_forbidden":
-            given = str(error["loc"][-1])
-            return "unknown key" + did_you_mean(given, set(_field_names(kind.model_json_schema())) - {given})
+            key = str(error["loc"][-1])
+            return "unknown key" + did_you_mean(key, set(_field_names(kind.model_json_schema())) - {key})
         case "missing":
             return "missing; add it"
         case "literal_error":
@@ -99,9 +99,9 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "..."  # noqa: PLR2004 a line's worth
 
 
-def did_you_mean(given: str, options: Sequence[str] | set[str]) -> str:
-    """`; did you mean "x"?` with the option nearest to what was given, or nothing."""
-    near = difflib.get_close_matches(given, sorted(options), n=1)
+def did_you_mean(name: str, options: Sequence[str] | set[str]) -> str:
+    """Return `; did you mean "x"?` with the closest option, or nothing."""
+    near = difflib.get_close_matches(name, sorted(options), n=1)
     return f'; did you mean "{near[0]}"?' if near else ""
 
 
@@ -111,7 +111,7 @@ def _field_names(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _line_of(text: str, location: Location) -> int:
-    """The line of a key, or of the innermost mapping that should have held it."""
+    """Return the line of a key, or of the innermost mapping that lacks it."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     line = 1
     for part in location:

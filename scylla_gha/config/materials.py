@@ -1,13 +1,14 @@
-"""What treatments name: skills, sub-agents and MCP servers, found by name and covered by digests.
+"""Skills, sub-agents and MCP servers that treatments name: lookup, validation and digests.
 
 ```
-<root>/config/skills/<name>/SKILL.md     and whatever the skill brings along
-<root>/config/agents/<name>.md           front matter, and the sub-agent's prompt below it
+<root>/config/skills/<name>/SKILL.md     and other files of the skill
+<root>/config/agents/<name>.md           front matter, followed by the sub-agent's prompt
 <root>/config/mcp/<name>/server.yaml     and the server's own files
 ```
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,21 +16,43 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from scylla_gha.config.links import contained
-from scylla_gha.config.load import complaint, did_you_mean, load
+from scylla_gha.config.load import complaint, did_you_mean, load_yaml
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.outfit import McpServer, SubAgent
 from scylla_gha.model.record import digest
-from scylla_gha.model.variant import Treatment
+from scylla_gha.model.variant import McpServer, SubAgent, Treatment
+
+
+def resolve_inside(path: Path, roots: Sequence[Path]) -> Path:
+    """Return the path of a file or folder of configuration after checking that no link leads out of it.
+
+    Configuration of a pull request is read on a machine with other files, and its content reaches agents and reports.
+
+    Args:
+        path: a file; or the folder of a skill, an MCP server, a scenario or a fixture, which must be self-contained.
+        roots: folders with `config/`, `scenarios/` and `fixtures/`; the path is below one of them.
+
+    Raises:
+        ConfigError: it is stored outside of its root, or a link in it leads out of it.
+    """
+    root = next(root for root in roots if path.is_relative_to(root))
+    resolved = path.resolve()
+    if not resolved.is_relative_to(root.resolve()):
+        raise ConfigError(f"{path}: is stored outside of {root}, by a symbolic link; put a copy in its place")
+    for folder, folders, files in os.walk(path):
+        for link in (Path(folder, name) for name in (*folders, *files)):
+            if link.is_symlink() and not link.resolve().is_relative_to(resolved):
+                raise ConfigError(f"{link}: is a symbolic link that leads out of {path}; put a copy of the file or "
+                                  "folder that it names in its place")  # fmt: skip
+    return path
 
 
 def materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, str]:
-    """The digests of all that a treatment names, by `kind/name`; each is read, so that a fault shows before a run.
+    """Compute the digests of all that a treatment names, by `kind/name`; read each, so that faults show before a run.
 
     Raises:
-        ConfigError: something is missing, or is not what it should be; one line per fault.
+        ConfigError: something is missing or invalid; one line per fault.
     """
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     faults: list[str] = []
     for kind, names, check in (
         ("mcp", treatment.mcp_servers, _check_server),
@@ -38,18 +61,18 @@ def materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, str]:
     ):
         for name in names:
             try:
-                path = place(roots, kind, name)
+                path = material_path(roots, kind, name)
                 check(path)
-                found[f"{kind}/{name}"] = _digest(path)
+                digests[f"{kind}/{name}"] = _digest(path)
             except ConfigError as error:
                 faults.append(str(error))
     if faults:
         raise ConfigError("\n".join(faults))
-    return found
+    return digests
 
 
-def place(roots: Sequence[Path], kind: str, name: str) -> Path:
-    """The folder or file of that name in the first root that has it.
+def material_path(roots: Sequence[Path], kind: str, name: str) -> Path:
+    """Return the folder or file of that name in the first root that has it.
 
     Raises:
         ConfigError: no root has it, or a symbolic link leads out of it.
@@ -57,17 +80,17 @@ def place(roots: Sequence[Path], kind: str, name: str) -> Path:
     file = f"{name}.md" if kind == "agents" else name
     for root in roots:
         if (root / "config" / kind / file).exists():
-            return contained(root / "config" / kind / file, roots)
+            return resolve_inside(root / "config" / kind / file, roots)
     known = {path.name.removesuffix(".md") for root in roots for path in (root / "config" / kind).glob("*")}
     hint = did_you_mean(name, known) or f"; there are: {', '.join(sorted(known)) or 'none'}"
     raise ConfigError(f"{kind}: {name!r} is not in config/{kind}/ of this repository or of the toolkit{hint}")
 
 
 def read_agent(path: Path) -> SubAgent:
-    """A sub-agent's file.
+    """Read the file of a sub-agent.
 
     Raises:
-        ConfigError: it is none, or is named otherwise than its file.
+        ConfigError: it is invalid, or its name is not that of its file.
     """
     front, body = _front_matter(path)
     tools = front.get("tools")
@@ -76,7 +99,9 @@ def read_agent(path: Path) -> SubAgent:
     try:
         agent = SubAgent.model_validate({**front, "prompt": body}, strict=False)
     except ValidationError as error:
-        faults = (f"{path}: {'.'.join(map(str, each['loc']))}: {complaint(SubAgent, each)}" for each in error.errors())
+        faults = (
+            f"{path}: {'.'.join(map(str, fault['loc']))}: {complaint(SubAgent, fault)}" for fault in error.errors()
+        )
         raise ConfigError("\n".join(faults)) from None
     if agent.name != path.stem:
         raise ConfigError(f"{path}: name: is {agent.name!r}, but the file is named {path.stem!r}; make them equal")
@@ -84,7 +109,7 @@ def read_agent(path: Path) -> SubAgent:
 
 
 def _check_server(folder: Path) -> None:
-    load(folder / "server.yaml", McpServer)
+    load_yaml(folder / "server.yaml", McpServer)
 
 
 def _check_skill(folder: Path) -> None:
@@ -93,8 +118,8 @@ def _check_skill(folder: Path) -> None:
     if front.get("name") != folder.name:
         raise ConfigError(f"{path}: name: is {front.get('name')!r}, but the folder is named {folder.name!r}; "
                           "make them equal")  # fmt: skip
-    said = front.get("description")
-    if not isinstance(said, str) or not said.strip():
+    description = front.get("description")
+    if not isinstance(description, str) or not description.strip():
         raise ConfigError(f"{path}: description: is missing or no text; write one, since agents choose a skill by it")
 
 

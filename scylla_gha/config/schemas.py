@@ -1,25 +1,23 @@
-"""JSON Schemas of the YAML files, for editors, and of the rows in `results.jsonl`; generated into `config/schemas/`."""
+"""JSON Schemas of the YAML files, for editors, and of the rows; generated into `config/schemas/`."""
 
 import json
 from typing import Final
 
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.image import Recipe
-from scylla_gha.model.outfit import McpServer
-from scylla_gha.model.pricing import Model, PriceList
+from scylla_gha.model.pricing import ModelInfo, PriceList
 from scylla_gha.model.record import Record
 from scylla_gha.model.result import Result
-from scylla_gha.model.rubric import Rubric
-from scylla_gha.model.scenario import Scenario
-from scylla_gha.model.variant import Tier
+from scylla_gha.model.sandbox import ImageRecipe
+from scylla_gha.model.scenario import Rubric, Scenario
+from scylla_gha.model.variant import McpServer, Tier
 
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,
-    "image": Recipe,
+    "image": ImageRecipe,
     "inventory": Inventory,
     "mcp-server": McpServer,
-    "model": Model,
+    "model": ModelInfo,
     "prices": PriceList,
     "result": Result,
     "rubric": Rubric,
@@ -29,7 +27,7 @@ _KINDS: Final[dict[str, type[Record]]] = {
 
 
 def schemas() -> dict[str, str]:
-    """File name to JSON text of every schema."""
+    """Return the JSON text of every schema, by file name."""
     return {f"{name}.json": _text(kind) for name, kind in _KINDS.items()}
 
 

@@ -1,1 +1,1 @@
-"""The model gateway: one process between agents, judges and the provider, which holds the key and sees all traffic."""
+"""Model gateway: the process that forwards model requests of agents and judges, holds the key and keeps budgets."""

@@ -1,4 +1,4 @@
-"""The gateway's process: settings in on standard input, the port out, an end when the input ends or at SIGTERM."""
+"""Entry point of the gateway's process: it reads settings from standard input, and ends when that ends."""
 
 import asyncio
 import ctypes
@@ -7,7 +7,7 @@ import signal
 import sys
 
 from scylla_gha.gateway.server import serve
-from scylla_gha.gateway.settings import Start
+from scylla_gha.gateway.settings import GatewaySettings
 
 _PR_SET_DUMPABLE = 4
 
@@ -18,7 +18,7 @@ def _stop_at_end(stop: asyncio.Event) -> None:
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
 
 
-async def _run(start: Start) -> None:
+async def _run(start: GatewaySettings) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
@@ -28,10 +28,10 @@ async def _run(start: Start) -> None:
 
 
 def main() -> None:
-    """Run until the harness says or ceases to be."""
-    # No other process of this user may read its memory or trace it, and no core dump holds the key.
+    """Run until the input ends or a signal arrives."""
+    # Prevents other processes of this user from reading its memory or tracing it, and core dumps with the key.
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    asyncio.run(_run(Start.model_validate_json(sys.stdin.buffer.readline())))
+    asyncio.run(_run(GatewaySettings.model_validate_json(sys.stdin.buffer.readline())))
 
 
 if __name__ == "__main__":

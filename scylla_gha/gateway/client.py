@@ -21,24 +21,30 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
 
-from scylla_gha import proc
+from scylla_gha import process
 from scylla_gha.errors import ToolError
-from scylla_gha.gateway.journal import Account, account
-from scylla_gha.gateway.ledger import SHARED_BUDGETS
-from scylla_gha.gateway.settings import CONTROL, Keeping, Lane, Opening, Settings, Start
+from scylla_gha.gateway.budget import SHARED_BUDGETS
+from scylla_gha.gateway.log import TrafficSummary, summarise_traffic
+from scylla_gha.gateway.settings import (
+    CONTROL,
+    GatewaySettings,
+    OpenedSession,
+    RecordingSettings,
+    Session,
+    SessionSettings,
+)
 from scylla_gha.model.traffic import Role
 
 _START_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 5.0
 _UNREACHED: Final = 0
-_TOKEN_CHARACTERS: Final = 93
 # What reaches the gateway of the harness's environment: the way to the provider, and how to find this package.
 _PASSED_ON: Final = ("PATH", "LANG", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE",
                      "SSL_CERT_DIR", "PYTHONPATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class SessionHandle:
     """Where a lane's requests go: the base URL, and the dummy key to send along."""
 
     url: str
@@ -49,29 +55,29 @@ class Door:
 class _Open:
     """A lane that is open, and what its journal held before."""
 
-    lane: Lane
+    lane: Session
     before_usd: float
 
-    def spent(self, now: Account) -> float:
+    def spent(self, now: TrafficSummary) -> float:
         return max(0.0, now.charged_usd - self.before_usd)
 
 
-class Gateway:
+class GatewayProcess:
     """A running gateway. All methods may be called from any thread."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SessionSettings) -> None:
         self._settings = settings
         self._spent: dict[Role, float] = dict(settings.spent_usd)
         self._lanes: dict[str, _Open] = {}
         self._kept: dict[str, float] = {}
         self._lock = threading.Lock()
-        self._service: proc.Service | None = None
+        self._service: process.Service | None = None
         self._port = self._control_port = 0
         self._control = secrets.token_urlsafe(32)
         self._overspent = False
 
     @classmethod
-    def start(cls, settings: Settings) -> Self:
+    def start(cls, settings: SessionSettings) -> Self:
         """Start the gateway's process and wait until it listens.
 
         Raises:
@@ -93,19 +99,19 @@ class Gateway:
         service = self._service
         return service.pid if service and service.alive else None
 
-    def open(self, lane: Lane) -> Door:
+    def open(self, lane: Session) -> SessionHandle:
         """Open a lane; a gateway that has died is started again first, with what is spent taken from the journals.
 
         Raises:
             ToolError: the gateway does not start, or does not take the lane.
             ConfigError: the lane's journal is there and is none.
         """
-        token = _new_token()
-        opening = Opening(token=token, lane=lane).model_dump_json()
-        before = account(lane.journal).charged_usd
+        token = self._settings.api.new_session_token()
+        opening = OpenedSession(token=token, lane=lane).model_dump_json()
+        before = summarise_traffic(lane.journal).charged_usd
         status, answer = _UNREACHED, ""
         for _ in range(2):  # it may die just when it is asked
-            door = Door(self._url(), token)
+            door = SessionHandle(self._url(), token)
             status, answer = self._ask("POST", "/control/lanes", opening)
             if status == http.HTTPStatus.CREATED:
                 self._lanes[token] = _Open(lane, before)
@@ -114,7 +120,7 @@ class Gateway:
                 self._give_up(door)
         raise ToolError(f"{lane.cell}: the gateway does not open a lane ({status}): {answer}")
 
-    def lost(self, door: Door) -> bool:
+    def lost(self, door: SessionHandle) -> bool:
         """Whether the process that the lane was opened in has died.
 
         It is asked, since one that is just being killed closes its connections before it counts as ended.
@@ -123,17 +129,17 @@ class Gateway:
             return True
         return self._ask("GET", "/", "")[0] == _UNREACHED
 
-    def close(self, door: Door) -> Account:
+    def close(self, door: SessionHandle) -> TrafficSummary:
         """Close the lane when its answers have ended, or `drain_seconds` later, and account for it.
 
         A lane of a process that has died is accounted for as well. Closing twice gives an empty account.
         """
         known = self._lanes.get(door.token)
         if known is None:
-            return Account()
+            return TrafficSummary()
         if not self.lost(door):
             self._ask("DELETE", f"/control/lanes/{door.token}", "")
-        made = account(known.lane.journal)
+        made = summarise_traffic(known.lane.journal)
         with self._lock:
             if self._lanes.pop(door.token, None):
                 role = known.lane.role
@@ -157,7 +163,7 @@ class Gateway:
         with self._lock:
             self._kept.pop(cell, None)
             self._kept.update({cell: usd} if usd else {})
-        self._ask("PUT", "/control/kept", Keeping(cell=cell, usd=usd).model_dump_json())
+        self._ask("PUT", "/control/kept", RecordingSettings(cell=cell, usd=usd).model_dump_json())
 
     def spent_usd(self, *roles: Role) -> float:
         """What is known to be spent: before, and in lanes that are closed; of these roles, or of all."""
@@ -201,7 +207,7 @@ class Gateway:
                 self._launch()
             return self._address
 
-    def _give_up(self, door: Door) -> None:
+    def _give_up(self, door: SessionHandle) -> None:
         """End a process that does not answer, unless another thread has done so."""
         with self._lock:
             if self._service is not None and door.url == self._address:
@@ -211,10 +217,10 @@ class Gateway:
         if self._service is not None:
             self._service.stop(0.0)
         settings = self._settings.model_copy(update={"spent_usd": self._spent_now(), "kept_usd": dict(self._kept)})
-        start = Start(settings=settings, control=self._control)
+        start = GatewaySettings(settings=settings, control=self._control)
         env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         # -P: modules in the current folder, which may be a stranger's checkout, are not for who holds the key
-        self._service = proc.start([sys.executable, "-P", "-m", "scylla_gha.gateway"], env=env)
+        self._service = process.start([sys.executable, "-P", "-m", "scylla_gha.gateway"], env=env)
         said = self._service.converse(start.model_dump_json().encode(), _START_SECONDS)
         if not said.replace(" ", "").isdigit():
             self._service.stop(0.0)
@@ -226,7 +232,7 @@ class Gateway:
         spent = dict(self._spent)
         for known in list(self._lanes.values()):
             role = known.lane.role
-            spent[role] = spent.get(role, 0.0) + known.spent(account(known.lane.journal))
+            spent[role] = spent.get(role, 0.0) + known.spent(summarise_traffic(known.lane.journal))
         return spent
 
     def _ask(self, method: str, path: str, body: str) -> tuple[int, str]:
@@ -241,11 +247,6 @@ class Gateway:
             return _UNREACHED, str(error)
         finally:
             connection.close()
-
-
-def _new_token() -> str:
-    """A key in the form of the provider's, which tells an agent nothing; it is good for its lane alone."""
-    return f"sk-ant-api03-{secrets.token_urlsafe(72)[:_TOKEN_CHARACTERS]}AA"
 
 
 def _message(body: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Evidence from a session's journal on its provider, which alone excuses a trial; the agent cannot write it.
+"""Provider faults derived from a session's log, which the agent cannot write; only they excuse a trial.
 
 A provider has failed a request when all of the gateway's tries ended in an error that is about the provider or the
 account, or when its answer broke off. A later answer of the same session clears that. What the gateway itself refused,
@@ -15,7 +15,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from scylla_gha.model.record import Record
-from scylla_gha.model.traffic import Answered, Asked
+from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 
 UNREACHABLE: Final = "unreachable"
 _TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
@@ -27,7 +27,7 @@ _PASSING: Final = frozenset({"408", _TOO_MANY})
 _USES_TOOL: Final = "tool_use"
 
 
-class Evidence(Record):
+class ProviderEvidence(Record):
     """The evidence of one session. `fault` and `silent_since` are set only if no later answer came."""
 
     answers: Annotated[int, Field(description="of the model, that came whole")] = 0
@@ -47,20 +47,20 @@ class Evidence(Record):
         return max(self.limited_seconds, (ended - self.silent_since).total_seconds() if self.silent_since else 0.0)
 
 
-def fault_of(status: int | None) -> str | None:
+def provider_fault(status: int | None) -> str | None:
     """Return the provider's fault for a status; None if the request is at fault. A status of None means no answer."""
     if status is None:
         return UNREACHABLE
     code = str(int(status))
-    return code if is_passing(status) or code in _OF_ACCESS or code == _TOO_MANY else None
+    return code if is_temporary(status) or code in _OF_ACCESS or code == _TOO_MANY else None
 
 
-def is_passing(status: int | None) -> bool:
+def is_temporary(status: int | None) -> bool:
     """Tell if the same request may be answered a moment later. Rate limits are waited for in the limiter."""
     return status is None or status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence:
+def provider_evidence(asked: Sequence[RequestRecord], answers: Sequence[ResponseRecord]) -> ProviderEvidence:
     """Derive the evidence from the requests for an answer, in the order in which they ended."""
     of = {each.number: each for each in asked if not each.counting}
     ended = [each for each in answers if each.number in of]
@@ -71,12 +71,12 @@ def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence
     latest = max((each.number for each in heard), default=0)  # what was asked before it stopped nobody
     after = [each for each in _since(ended, whole) if each.number in main and each.number > latest]
     final = next((each for each in reversed(ended) if each.number in main), None)
-    provoked = any(each.crowded or (each.number not in main and _TOO_MANY in each.met) for each in ended)
+    provoked = any(each.crowded or (each.number not in main and _is_limiting(each)) for each in ended)
     faults = [each.fault for each in after if each.fault and not (provoked and each.fault.startswith(_TOO_MANY))]
     # Once the model has answered, the account may use it: what is refused now is what was asked for.
     faults = [fault for fault in faults if not (whole and fault[:3] in _OF_REQUEST)]
     last = after[-1] if after else None
-    return Evidence(
+    return ProviderEvidence(
         answers=len(whole),
         fault=faults[-1] if faults else None,
         is_lasting=bool(faults) and not whole and faults[-1][:3] in _OF_ACCESS,
@@ -86,25 +86,30 @@ def evidence_of(asked: Sequence[Asked], answers: Sequence[Answered]) -> Evidence
     )
 
 
-def _main(asked: Sequence[Asked]) -> frozenset[int]:
+def _is_limiting(answer: ResponseRecord) -> bool:
+    """Tell if it met a rate limit, or used one up."""
+    return answer.exhausting or _TOO_MANY in answer.met
+
+
+def _main(asked: Sequence[RequestRecord]) -> frozenset[int]:
     """The main conversation's requests to the model that it began with, by number."""
     turns = [each for each in asked if each.turn]
     return frozenset(each.number for each in turns if each.model == turns[0].model)
 
 
-def _since(ended: list[Answered], whole: list[Answered]) -> list[Answered]:
+def _since(ended: list[ResponseRecord], whole: list[ResponseRecord]) -> list[ResponseRecord]:
     """Return the requests that ended after the last of these."""
     return ended[ended.index(whole[-1]) + 1 :] if whole else ended
 
 
-def is_whole(answer: Answered) -> bool:
+def is_whole(answer: ResponseRecord) -> bool:
     """Tell if it is a whole answer of the model."""
     return answer.complete and answer.error is None and answer.fault is None
 
 
-def _silent_since(asked: Asked, answer: Answered) -> datetime.datetime | None:
-    """When a request went out that was still waiting for its first byte at the end."""
-    is_waiting = answer.source == "live" and not answer.fault and answer.first_byte_seconds is None
+def _silent_since(asked: RequestRecord, answer: ResponseRecord) -> datetime.datetime | None:
+    """Return when the request was sent that was still waiting for its first byte at the end, or None."""
+    is_waiting = answer.source == "live" and not (answer.fault or answer.crowded) and answer.first_byte_seconds is None
     if not (is_waiting and asked.streamed and answer.status is None and answer.error is None):
         return None
     return asked.at + datetime.timedelta(seconds=answer.waited_seconds)

@@ -1,6 +1,6 @@
-"""A listening socket that takes a limited number of connections, so that whoever opens many harms nobody else.
+"""Listening sockets with a limited number of connections, so that one client cannot exhaust the gateway's.
 
-Each session in a box has a socket of its own; the harness has one that nobody else is told of.
+Each session in a sandbox has its own socket; the harness has one that is not passed to anyone else.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from typing import Final
 
 _BACKLOG: Final = 512
 _SESSION_CONNECTIONS: Final = 256
-_PAUSE_SECONDS: Final = 0.1  # before connections are taken again, after the system refused one
+_PAUSE_SECONDS: Final = 0.1  # before accepting again, after an error
 
 
 def raise_file_limit() -> int:
-    """Raise this process's limit of open files as far as it may; returns it."""
+    """Raise this process's limit of open files to the hard limit; return it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
@@ -29,10 +29,10 @@ def session_connections() -> int:
 
 
 class Listener:
-    """Takes connections; one beyond `most` is closed at once."""
+    """Accepts connections; one beyond `most` is closed at once."""
 
     def __init__(self, listening: socket.socket, protocol: Callable[[], asyncio.BaseProtocol], most: int) -> None:
-        """Listen from now on, in the running event loop."""
+        """Start listening, in the running event loop."""
         listening.setblocking(False)
         listening.listen(_BACKLOG)
         self._listening = listening
@@ -43,17 +43,17 @@ class Listener:
 
     @classmethod
     def on_loopback(cls, protocol: Callable[[], asyncio.BaseProtocol], most: int) -> "Listener":
-        """On a free port of loopback."""
+        """Listen on a free port of loopback."""
         listening = socket.socket(socket.AF_INET)
         listening.bind(("127.0.0.1", 0))
         return cls(listening, protocol, most)
 
     @classmethod
     def at(cls, path: Path, protocol: Callable[[], asyncio.BaseProtocol]) -> "Listener":
-        """On a Unix socket that every user may use who can see it: in a container, that is one who is nobody here.
+        """Listen on a Unix socket that every user may use: a container's users have other ids.
 
         Raises:
-            OSError: there cannot be a socket at this path.
+            OSError: a socket cannot be created at this path.
         """
         path.unlink(missing_ok=True)
         listening = socket.socket(socket.AF_UNIX)
@@ -62,23 +62,23 @@ class Listener:
             path.chmod(0o666)
         except OSError as error:
             listening.close()
-            raise OSError(f"{path}: there can be no socket here: {error}") from None
+            raise OSError(f"{path}: a socket cannot be created here: {error}") from None
         return cls(listening, protocol, session_connections())
 
     @property
     def port(self) -> int:
-        """The port, of one on loopback."""
+        """The port on loopback."""
         port: int = self._listening.getsockname()[1]
         return port
 
     async def stop(self) -> None:
-        """Take no more connections; those that are open stay so."""
+        """Accept no more connections; open ones stay open."""
         self._task.cancel()
         await asyncio.wait([self._task])
         self._listening.close()
 
     async def close(self) -> None:
-        """Take no more connections, and end those that are open, also where what was sent is not read."""
+        """Accept no more connections, and abort open ones."""
         await self.stop()
         for transport in self._open:
             transport.abort()
@@ -87,14 +87,14 @@ class Listener:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                taken, _ = await loop.sock_accept(self._listening)
-            except OSError:  # no more descriptors or memory, or the client has gone
+                accepted, _ = await loop.sock_accept(self._listening)
+            except OSError:  # out of descriptors or memory, or the client has disconnected
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
-            self._open = {each for each in self._open if not each.is_closing()}
+            self._open = {connection for connection in self._open if not connection.is_closing()}
             if len(self._open) >= self._most:
-                taken.close()
+                accepted.close()
                 continue
             with contextlib.suppress(OSError):
-                transport, _ = await loop.connect_accepted_socket(self._protocol, taken)
+                transport, _ = await loop.connect_accepted_socket(self._protocol, accepted)
                 self._open.add(transport)

@@ -1,35 +1,36 @@
-"""What the gateway is told: once at its start, and for every lane; over a pipe and over loopback, never in a file."""
+"""Settings of the gateway and of its sessions; they are passed over a pipe and loopback, never in a file."""
 
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from scylla_gha.gateway.federation import Federation
-from scylla_gha.model.experiment import Knobs
-from scylla_gha.model.pricing import Model
+from scylla_gha.egress_proxy.log import FILE
+from scylla_gha.egress_proxy.policy import EgressPolicy
+from scylla_gha.model.experiment import ModelKnobs
+from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.record import Record, Text
 from scylla_gha.model.traffic import Role
-from scylla_gha.proxy.journal import FILE
-from scylla_gha.proxy.permit import Permit
+from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
+from scylla_gha.providers.base import Credentials, Provider
+from scylla_gha.providers.federation import Federation
 
-_OAUTH_TOKEN: Final = "sk-ant-oat"  # noqa: S105 how the tokens of a subscription begin
-ANTHROPIC: Final = "https://api.anthropic.com"
 CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes lanes
 
 
-class Settings(Record):
-    """A gateway: where it asks, with what key, at what prices, within which budgets.
+class SessionSettings(Record):
+    """Settings of a gateway: provider, credentials, prices and budgets.
 
-    `record` and `replay` are folders of cassettes; with `replay` nothing is asked of a provider and no key is needed.
+    `record` and `replay` are folders of recordings; with `replay` no provider is asked and no key is needed.
     """
 
-    upstream: Text = ANTHROPIC
+    provider: Text = DEFAULT_PROVIDER
+    upstream: Annotated[str, Field(description="base URL; the provider's own by default")] = ""
     api_key: Annotated[str | None, Field(repr=False)] = None
     bearer: Annotated[str | None, Field(repr=False, description="instead of a key: an OAuth or proxy token")] = None
     federation: Annotated[Federation | None, Field(description="instead of either: by the run's identity")] = None
-    models: Annotated[tuple[Model, ...], Field(description="a model that is missing here has no known price")] = ()
-    knobs: dict[Role, Knobs] = Field(default_factory=dict)
+    models: Annotated[tuple[ModelInfo, ...], Field(description="a model that is missing here has no known price")] = ()
+    knobs: dict[Role, ModelKnobs] = Field(default_factory=dict)
     experiment_usd: Annotated[float | None, Field(ge=0, description="budget of all roles together")] = None
     role_usd: dict[Role, float] = Field(default_factory=dict, description="budgets by role")
     kept_usd: dict[str, float] = Field(default_factory=dict, description="for the judges of cells, by cell")
@@ -48,18 +49,32 @@ class Settings(Record):
 
     @property
     def is_subscription(self) -> bool:
-        """Whether requests go on a subscription: what they cost in USD is then what the price list would ask."""
+        """Tell if a subscription pays, so that USD are those of the price list."""
         live = self.replay is None and not self.api_key
-        return live and bool(self.bearer and self.bearer.startswith(_OAUTH_TOKEN))
+        return live and self.api.is_subscription(self.bearer)
+
+    @property
+    def api(self) -> Provider:
+        """The provider that is asked."""
+        return PROVIDERS[self.provider]
+
+    @property
+    def base_url(self) -> str:
+        """Where it is asked."""
+        return (self.upstream or self.api.base_url).rstrip("/")
+
+    def credentials(self, token: str | None) -> Credentials:
+        """Return what a request is sent with; `token` is what the run's identity was exchanged for."""
+        return Credentials(self.api_key, self.bearer or token, self.federation)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be found nowhere."""
+        """Values that must not be stored anywhere."""
         asking = self.federation.token if self.federation else None
-        return tuple(each for each in (self.api_key, self.bearer, asking, *self.hidden) if each)
+        return tuple(value for value in (self.api_key, self.bearer, asking, *self.hidden) if value)
 
 
-class Lane(Record):
+class Session(Record):
     """One role's requests in one attempt of a cell.
 
     `paths` maps folders that differ from run to run to fixed names (also in a derived spelling, such as the CLI's
@@ -81,7 +96,7 @@ class Lane(Record):
     server_tools: Annotated[tuple[str, ...], Field(description="the provider's tools that it may use")] = ()
     first_request: Annotated[Path | None, Field(description="where the body of the first one is kept")] = None
     paths: dict[str, str] = Field(default_factory=dict)
-    permit: Annotated[Permit, Field(description="hosts beside the model's; journalled beside `journal`")] = Permit()
+    egress: Annotated[EgressPolicy, Field(description="hosts beside the model's")] = EgressPolicy()
     socket: Annotated[
         Path | None, Field(description="of Unix, to serve this lane on; its folder has to be the harness's alone")
     ] = None
@@ -89,12 +104,12 @@ class Lane(Record):
 
     @property
     def session(self) -> str:
-        """The name by which its requests are told from those of other lanes."""
+        """The name that tells its requests from those of other sessions."""
         return str(self.journal)
 
     @property
     def network(self) -> Path:
-        """The journal of the hosts that it sought."""
+        """The log of the hosts that it contacted."""
         return self.journal.with_name(FILE)
 
     @property
@@ -103,22 +118,22 @@ class Lane(Record):
         return self.cassette or f"{self.cell}--{self.role}"
 
 
-class Keeping(Record):
-    """Money of the experiment that is kept for the judges of a cell; 0 gives it back."""
+class RecordingSettings(Record):
+    """A reservation of the experiment's budget for the judges of a cell; 0 removes it."""
 
     cell: Text
     usd: Annotated[float, Field(ge=0)]
 
 
-class Opening(Record):
-    """The request of the control endpoint: a lane, and the dummy key by which its requests are known."""
+class OpenedSession(Record):
+    """A control request that opens a session with this dummy key."""
 
     token: Annotated[str, Field(repr=False, min_length=16)]
-    lane: Lane
+    lane: Session
 
 
-class Start(Record):
+class GatewaySettings(Record):
     """The one line on the gateway's standard input."""
 
-    settings: Settings
+    settings: SessionSettings
     control: Annotated[str, Field(repr=False, min_length=16, description="what a control request has to show")]

@@ -1,100 +1,242 @@
-"""A repository as GitHub's REST API tells of it: merged pull requests, commits, and which came from which."""
+"""Client of GitHub's API for one repository: paced, counted, paged, and retried under one policy.
+
+PyGithub's own retries repeat POST blindly, so that a comment whose answer was lost is written twice, and they never
+repeat PATCH. They are switched off here: what is created is searched for before it is created again, and every other
+request is repeated as it is.
+"""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
-from itertools import takewhile
-from typing import Final, TypeVar
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
+import click
 from github import Auth, Github
-from github.Commit import Commit as ApiCommit
-from github.GithubException import GithubException
-from github.PaginatedList import PaginatedList
-from github.PullRequest import PullRequest
+from github.GithubException import GithubException, RateLimitExceededExceedsMaxWait, RateLimitExceededException
+from pydantic import BaseModel
+from requests.exceptions import RequestException, SSLError
+from urllib3.exceptions import HTTPError
 
-from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import Access
-from scylla_gha.github.faults import explained, nonsense
-from scylla_gha.github.patience import Patience, PatientRetry
-from scylla_gha.github.reverts import Commit, Pull
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, GitHubError
+from scylla_gha.github.access import GitHubAccess, access_from
+from scylla_gha.github.api_errors import ApiOperation, explain_error
 
-for _name in ("github", "urllib3"):  # they log each retry to standard error, where the toolkit says itself what matters
-    logging.getLogger(_name).setLevel(logging.ERROR)
+for _logger in ("github", "urllib3"):  # they would log each retry to standard error a second time
+    logging.getLogger(_logger).setLevel(logging.ERROR)
 
-_PAGE: Final = 100  # GitHub's most
-_PAUSE: Final = 0.1  # seconds between requests: below its 900 a minute
-_NO_SUCH_COMMIT: Final = (404, 422)
-_GHOST: Final = "ghost"  # GitHub's own name for who deleted the account
+PAGE: Final = 100  # GitHub's maximum
+_ATTEMPTS: Final = 4
+_SECONDARY_LIMIT_PAUSE: Final = 60.0  # seconds; GitHub asks for at least a minute if it names no time
+_SHOWN_PAUSE: Final = 2.0  # seconds; shorter pauses are not reported
+_LIMITS: Final = {403, 429}
+_SERVER_FAULT: Final = 500
 
 T = TypeVar("T")
-Made = TypeVar("Made")
+R = TypeVar("R", bound=BaseModel)
 
 
-class Client:
-    """One repository, to read. All of it raises GitHubError, saying what to do, where GitHub gives no good answer."""
+@dataclass(frozen=True, slots=True)
+class ApiRequest:
+    """One request; `path` is relative to the repository, or to the API's root if it begins with two slashes."""
 
-    def __init__(self, access: Access, repository: str, patience: Patience, timeout: int = 20) -> None:
-        self._access, self._wanted = access, repository
-        self._github = Github(
-            auth=Auth.Token(access.token) if access.token else None, base_url=access.api, timeout=timeout,
-            per_page=_PAGE, seconds_between_requests=_PAUSE, retry=PatientRetry.within(patience),
-        )  # fmt: skip
-        with explained(access, repository):
-            self._repository = self._github.get_repo(repository)
-            self.name, self.base = self._repository.full_name, self._repository.default_branch
-        if not self.name or not self.base:
-            raise GitHubError(nonsense(access))
+    method: str
+    path: str
+    operation: ApiOperation
+    body: Mapping[str, Any] | None = None
+    query: Mapping[str, str | int] = field(default_factory=dict)
 
-    def merged(self, since: datetime) -> Iterator[Pull]:
-        """The pull requests merged into the default branch since then, each once.
 
-        They are read by their last change, latest first, since none can have been merged after it. One that somebody
-        changes in the seconds between two pages may be missed.
+@dataclass(slots=True)
+class RetryPolicy:
+    """The seconds that all pauses of a client together may take, and where long pauses are reported."""
+
+    report: Callable[[str], None]
+    seconds: float = 600.0
+
+    def pause(self, wait: float, status: int) -> None:
+        """Wait, and report it if it is long.
+
+        Args:
+            wait: seconds.
+            status: HTTP status of the answer; 0: there was no answer.
+
+        Raises:
+            RateLimitExceededExceedsMaxWait: the wait is longer than the seconds that are left.
         """
-        pages = self._repository.get_pulls("closed", "updated", "desc", self.base)
-        seen: set[int] = set()
-        told = self._each(pages, lambda each: (each.updated_at or since, _pull(each)))
-        for _, pull in takewhile(lambda one: one[0] >= since, told):
-            if pull is not None and pull.merged_at >= since and pull.number not in seen:
-                seen.add(pull.number)
-                yield pull
+        if wait > self.seconds:
+            raise RateLimitExceededExceedsMaxWait(status, wait=wait)
+        self.seconds -= wait
+        if wait > _SHOWN_PAUSE:
+            reason = f"GitHub answered {status}" if status else "no answer from GitHub"
+            self.report(f"{reason}; retrying in {wait:.0f} s")
+        time.sleep(wait)
 
-    def commits(self, since: datetime, until: datetime) -> Iterator[Commit]:
-        """The default branch's commits of that time, by when they were committed."""
-        return self._each(self._repository.get_commits(self.base, since=since, until=until), _commit)
 
-    def pull_of(self, sha: str) -> Pull | None:
-        """The first pull request that brought a commit to the default branch; None where none did."""
-        pages = PaginatedList(PullRequest, self._repository.requester, f"{self._repository.url}/commits/{sha}/pulls")
-        with explained(self._access, self._wanted):
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """Limits of a client.
+
+    Attributes:
+        between_writes: seconds; GitHub asks for at least one.
+        backoff: seconds before the first retry if GitHub names no time; doubled for each later one.
+        max_calls: requests of one client.
+        timeout: seconds for one answer.
+    """
+
+    between_writes: float = 1.0
+    backoff: float = 1.0
+    max_calls: int = 300
+    timeout: int = 30
+
+
+class GitHubRepository:
+    """One repository, `OWNER/REPO`; every method raises GitHubError. `calls` counts requests."""
+
+    def __init__(
+        self, access: GitHubAccess, repository: str, retries: RetryPolicy, limits: RequestLimits | None = None
+    ) -> None:
+        self.access, self.repository, self.calls = access, repository, 0
+        self._retries, self._limits = retries, limits or RequestLimits()
+        self._requester = Github(
+            auth=Auth.Token(access.token) if access.token else None, base_url=access.api, retry=None,
+            timeout=self._limits.timeout, seconds_between_requests=None,
+            seconds_between_writes=self._limits.between_writes,
+        ).requester  # fmt: skip
+
+    def send(self, request: ApiRequest) -> None:
+        """Send a request that may be repeated, and ignore the answer."""
+        self._explained(request, lambda: self._once(request))
+
+    def read(self, request: ApiRequest, kind: type[R]) -> R:
+        """Return the answer to a request that may be repeated."""
+        return self.read_with_headers(request, kind)[1]
+
+    def read_with_headers(self, request: ApiRequest, kind: type[R]) -> tuple[Mapping[str, Any], R]:
+        """Return headers and answer of a request that may be repeated."""
+
+        def attempt() -> tuple[Mapping[str, Any], R]:
+            headers, data = self._once(request)
+            return headers, kind.model_validate(data)
+
+        return self._explained(request, attempt)
+
+    def create(self, request: ApiRequest, kind: type[R], search: Callable[[], R | None]) -> R:
+        """Create something exactly once.
+
+        Args:
+            request: the request.
+            kind: of its answer.
+            search: returns what an earlier attempt created, if its answer was lost.
+        """
+        return self._explained(request, lambda: kind.model_validate(self._once(request)[1] or {}), search)
+
+    def first_page(self, request: ApiRequest, kind: type[R]) -> list[R]:
+        """Return the first page of a list."""
+        return self._explained(request, lambda: [kind.model_validate(item) for item in self._once(request)[1]])
+
+    def pages(self, request: ApiRequest, kind: type[R], key: str = "") -> Iterator[R]:
+        """Yield the items of all pages of a list.
+
+        Args:
+            request: the request, without a page.
+            kind: of an item.
+            key: of the list, if the answer is an object.
+        """
+        for page in range(1, self._limits.max_calls + 2):
+            query = {**request.query, "per_page": PAGE, "page": page}
+
+            def attempt(query: Mapping[str, str | int] = query) -> tuple[str, list[R]]:
+                headers, data = self._once(request, query)
+                items = [kind.model_validate(item) for item in (data[key] if key else data)]
+                return str(headers.get("link", "")), items
+
+            link, items = self._explained(request, attempt)
+            yield from items
+            if 'rel="next"' not in link:
+                return
+
+    def _explained(
+        self, request: ApiRequest, attempt: Callable[[], T], search: Callable[[], T | None] | None = None
+    ) -> T:
+        with explain_error(self.access, self.repository, request.operation):
+            return self._retried(attempt, search)
+
+    def _once(self, request: ApiRequest, query: Mapping[str, str | int] | None = None) -> tuple[dict[str, Any], Any]:
+        if self.calls >= self._limits.max_calls:
+            raise GitHubError(f"{self.repository}: cannot {request.operation.what}: stopped after "
+                              f"{counted(self.calls, 'request')}; the list has too many pages")  # fmt: skip
+        self.calls += 1
+        path = request.path[1:] if request.path.startswith("//") else f"/repos/{self.repository}{request.path}"
+        return self._requester.requestJsonAndCheck(
+            request.method, path, parameters=dict(query or request.query) or None,
+            input=None if request.body is None else dict(request.body),
+        )  # fmt: skip
+
+    def _retried(self, attempt: Callable[[], T], search: Callable[[], T | None] | None) -> T:
+        for number in range(_ATTEMPTS):
             try:
-                told = [_pull(each) for each in pages if each.base.ref == self.base]
-            except GithubException as error:
-                if error.status in _NO_SUCH_COMMIT:
-                    return None
-                raise
-        return min(filter(None, told), key=lambda pull: pull.merged_at, default=None)
+                return attempt()
+            except (GithubException, RequestException, HTTPError) as error:
+                wait, may_be_done = self._wait(error, number)
+                if wait is None or number == _ATTEMPTS - 1:
+                    raise
+                self._retries.pause(wait, error.status if isinstance(error, GithubException) else 0)
+                existing = search() if search and may_be_done else None
+                if existing is not None:
+                    return existing
+        raise AssertionError("the last attempt returns or raises")
 
-    def _each(self, pages: Iterable[T], make: Callable[[T], Made]) -> Iterator[Made]:
-        with explained(self._access, self._wanted):
-            for each in pages:
-                yield make(each)
+    def _wait(self, error: Exception, number: int) -> tuple[float | None, bool]:
+        """Return the seconds before a retry (None: a retry is useless), and whether GitHub may have acted already."""
+        backoff = self._limits.backoff * 2**number
+        if not isinstance(error, GithubException):
+            return None if isinstance(error, SSLError) else backoff, True
+        if _is_rate_limit(error):
+            return _requested_pause(error), False
+        if error.status >= _SERVER_FAULT:
+            after = (error.headers or {}).get("retry-after", "")
+            return (float(after) if after.isdecimal() else backoff), True
+        return None, False
 
 
-def _pull(told: PullRequest) -> Pull | None:
-    """What a list says of a pull request, with no request of its own; None where it was closed without a merge."""
-    if told.merged_at is None:
-        return None
-    return Pull(
-        number=told.number,
-        merged_at=told.merged_at,
-        sha=told.merge_commit_sha or None,
-        title=told.title,
-        body=told.body or "",
-        author=told.user.login if told.user else _GHOST,
-        labels=frozenset(label.name for label in told.labels),
+def _is_rate_limit(error: GithubException) -> bool:
+    headers = error.headers or {}
+    is_announced = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
+    return error.status in _LIMITS and (
+        is_announced or error.status == 429 or isinstance(error, RateLimitExceededException)  # noqa: PLR2004
     )
 
 
-def _commit(told: ApiCommit) -> Commit:
-    return Commit(told.sha, told.commit.committer.date, told.commit.message)
+def _requested_pause(error: GithubException) -> float:
+    """Return the pause that GitHub asks for, in seconds."""
+    headers = error.headers or {}
+    after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
+    if after.isdecimal():
+        return float(after)
+    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
+        return max(0.0, float(reset) - time.time()) + 1
+    return _SECONDARY_LIMIT_PAUSE
+
+
+@contextmanager
+def open_repository() -> Iterator[GitHubRepository]:
+    """Open GITHUB_REPOSITORY by the variables of Actions; the number of requests is reported at the end.
+
+    Raises:
+        ConfigError: GITHUB_REPOSITORY or the token is not set.
+    """
+    name, access = os.environ.get("GITHUB_REPOSITORY", ""), access_from(os.environ)
+    if not name:
+        raise ConfigError("GITHUB_REPOSITORY is not set; set it to OWNER/REPO")
+    if access.token is None:
+        raise ConfigError("GITHUB_TOKEN is not set; a step of Actions gets it by `env: GITHUB_TOKEN: "
+                          "${{ github.token }}`")  # fmt: skip
+    repository = GitHubRepository(access, name, RetryPolicy(lambda text: click.echo(text, err=True)))
+    try:
+        yield repository
+    finally:
+        click.echo(f"{repository.calls} API calls", err=True)

@@ -1,72 +1,72 @@
-"""Runs that the toolkit starts: workflows by dispatch, and the tags that pin them to a commit."""
+"""Dispatch of workflows, and the tags that pin a campaign to a commit."""
 
 import datetime
 from collections.abc import Mapping
 from typing import Final
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.answers import Dispatched, Ref, Run
-from scylla_gha.github.channel import Ask, Channel
-from scylla_gha.github.faults import Errand, RefusedRequestError
+from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
+from scylla_gha.github.client import ApiRequest, GitHubRepository
+from scylla_gha.github.responses import Dispatched, Ref, WorkflowRun
 
 _NOT_FOUND: Final = 404
 _EXISTS: Final = 422
 
 
-def dispatch(channel: Channel, workflow: str, ref: str, inputs: Mapping[str, str]) -> Dispatched:
-    """Start a workflow, once: a run that was started costs money.
+def dispatch_workflow(repository: GitHubRepository, workflow: str, ref: str, inputs: Mapping[str, str]) -> Dispatched:
+    """Start a workflow once: each run costs money.
 
-    Where the answer is lost, a run of the workflow on the same ref that began since is taken for ours; two people who
-    ask at the same moment of such a fault get one run, and may ask again.
+    If the answer is lost, a run of the workflow on the same ref that began since is taken for it; two people who
+    dispatch at the moment of such a fault get one run, and can dispatch again.
 
     Args:
-        channel: to the repository.
+        repository: the repository.
         workflow: its file's name.
         ref: branch or tag.
         inputs: of the dispatch.
     """
     since = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    errand = Errand(f"dispatch {workflow} on {ref}", "actions: write")
+    operation = ApiOperation(f"dispatch {workflow} on {ref}", "actions: write")
 
     def search() -> Dispatched | None:
         query = {"event": "workflow_dispatch", "branch": ref, "created": f">={since:%Y-%m-%dT%H:%M:%SZ}"}
-        found = channel.each(Ask("GET", f"/actions/workflows/{workflow}/runs", errand, query=query), Run,
-                             "workflow_runs")  # fmt: skip
-        run = next(found, None)
+        request = ApiRequest("GET", f"/actions/workflows/{workflow}/runs", operation, query=query)
+        run = next(repository.pages(request, WorkflowRun, "workflow_runs"), None)
         return Dispatched(workflow_run_id=run.id, html_url=run.html_url) if run else None
 
     body = {"ref": ref, "inputs": dict(inputs), "return_run_details": True}
-    ask = Ask("POST", f"/actions/workflows/{workflow}/dispatches", errand, body)
-    made = channel.create(ask, Dispatched, search)
-    return made if made.html_url else search() or made
+    request = ApiRequest("POST", f"/actions/workflows/{workflow}/dispatches", operation, body)
+    dispatched = repository.create(request, Dispatched, search)
+    return dispatched if dispatched.html_url else search() or dispatched
 
 
-def pin(channel: Channel, tag: str, sha: str) -> str:
-    """Make a tag at a commit where there is none; the commit that it is at.
+def pin_commit(repository: GitHubRepository, tag: str, sha: str) -> str:
+    """Create a tag at a commit if it does not exist; return the tag's commit.
 
     Raises:
-        GitHubError: the tag is no plain one.
+        GitHubError: the tag is annotated.
     """
-    found = _tagged(channel, tag)
-    if found is None:
+    ref = _read_tag(repository, tag)
+    if ref is None:
         body = {"ref": f"refs/tags/{tag}", "sha": sha}
-        ask = Ask("POST", "/git/refs", Errand(f"make the tag {tag}", "contents: write"), body)
+        request = ApiRequest("POST", "/git/refs", ApiOperation(f"create the tag {tag}", "contents: write"), body)
         try:
-            found = channel.create(ask, Ref, lambda: _tagged(channel, tag))
-        except RefusedRequestError as error:
-            found = _tagged(channel, tag) if error.status == _EXISTS else None  # another run was faster
-            if found is None:
+            ref = repository.create(request, Ref, lambda: _read_tag(repository, tag))
+        except ApiRequestError as error:
+            ref = _read_tag(repository, tag) if error.status == _EXISTS else None  # another run was faster
+            if ref is None:
                 raise
-    if found.object.type != "commit":
-        raise GitHubError(f"{channel.repository}: the tag {tag} is an annotated one, which this toolkit never makes; "
-                          "delete it, or name the campaign otherwise")  # fmt: skip
-    return found.object.sha
+    if ref.object.type != "commit":
+        raise GitHubError(f"{repository.repository}: the tag {tag} is annotated, so this toolkit did not create it; "
+                          "delete it, or give the campaign another name")  # fmt: skip
+    return ref.object.sha
 
 
-def _tagged(channel: Channel, tag: str) -> Ref | None:
+def _read_tag(repository: GitHubRepository, tag: str) -> Ref | None:
+    operation = ApiOperation(f"read the tag {tag}", "contents: read")
     try:
-        return channel.read(Ask("GET", f"/git/ref/tags/{tag}", Errand(f"read the tag {tag}", "contents: read")), Ref)
-    except RefusedRequestError as error:
+        return repository.read(ApiRequest("GET", f"/git/ref/tags/{tag}", operation), Ref)
+    except ApiRequestError as error:
         if error.status == _NOT_FOUND:
             return None
         raise

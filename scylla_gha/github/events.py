@@ -1,4 +1,4 @@
-"""What the runner tells of the event that started it: GitHub wrote the file, and strangers the words in it."""
+"""Events of Actions, read from the runner's event file; names and texts in them are untrusted."""
 
 import datetime
 from pathlib import Path
@@ -7,22 +7,22 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.github.answers import Answer, Run, User
+from scylla_gha.github.responses import GitHubResponse, PullRequest, User, WorkflowRun
 
-_MOST_BYTES: Final = 8 << 20
+_MAX_BYTES: Final = 8 << 20
 
-E = TypeVar("E", bound=Answer)
+E = TypeVar("E", bound=GitHubResponse)
 
 
-class Place(Answer):
+class EventRepository(GitHubResponse):
     """The repository of an event."""
 
     full_name: str
     default_branch: str
 
 
-class NewComment(Answer):
-    """A comment that an event is about."""
+class NewComment(GitHubResponse):
+    """The comment of an event."""
 
     id: int
     body: str | None = None
@@ -30,47 +30,54 @@ class NewComment(Answer):
     created_at: datetime.datetime
 
 
-class Thread(Answer):
-    """The issue that it stands on; `pull_request` is there where it is one."""
+class IssueThread(GitHubResponse):
+    """The issue of a comment; `pull_request` is set if it is a pull request."""
 
     number: int
     pull_request: dict[str, object] | None = None
 
 
-class CommentEvent(Answer):
+class CommentEvent(GitHubResponse):
     """An event of `issue_comment`."""
 
     action: str
     comment: NewComment
-    issue: Thread
-    repository: Place
+    issue: IssueThread
+    repository: EventRepository
 
 
-class WorkflowRunEvent(Answer):
+class PullEvent(GitHubResponse):
+    """An event of `pull_request`."""
+
+    pull_request: PullRequest
+    repository: EventRepository
+
+
+class WorkflowRunEvent(GitHubResponse):
     """An event of `workflow_run`."""
 
-    workflow_run: Run
+    workflow_run: WorkflowRun
 
 
-class DispatchEvent(Answer):
-    """An event of `workflow_dispatch`, or any other, which has no inputs."""
+class DispatchEvent(GitHubResponse):
+    """An event of `workflow_dispatch`; other events have no inputs."""
 
     inputs: dict[str, object] | None = None
-    repository: Place | None = None
+    repository: EventRepository | None = None
 
 
 def read_event(path: Path, kind: type[E]) -> E:
-    """The event in a file.
+    """Read an event file.
 
     Raises:
-        ConfigError: there is none, or it is of another kind.
+        ConfigError: the file is missing, too large, or of another event.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ConfigError(f"{path}: is no event of GitHub's, for its size")
+        if path.stat().st_size > _MAX_BYTES:
+            raise ConfigError(f"{path}: not a GitHub event: larger than {_MAX_BYTES >> 20} MiB")
         return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no event; GITHUB_EVENT_PATH names it in a job of Actions") from None
+        raise ConfigError(f"{path}: event file not found; in a job of Actions, GITHUB_EVENT_PATH names it") from None
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise ConfigError(f"{path}: is no {kind.__name__}: {where}; is this job of another trigger?") from None
+        raise ConfigError(f"{path}: not a {kind.__name__}: {where}; does another trigger start this job?") from None

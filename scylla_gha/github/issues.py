@@ -1,63 +1,140 @@
-"""Issues that the toolkit opens, keeps up to date and closes; each is known by a marker in its first line."""
+"""Comments, reactions and issues; what the toolkit wrote is recognised by its author and a marker in the first line."""
 
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from scylla_gha.github.answers import Anything, Issue
-from scylla_gha.github.channel import Ask, Channel
-from scylla_gha.github.faults import Errand, RefusedRequestError
+from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
+from scylla_gha.github.client import ApiRequest, GitHubRepository
+from scylla_gha.github.responses import AnyResponse, Comment, Issue, User
 
-_NEEDS: Final = "issues: write"
+ACTIONS_BOT: Final = "github-actions[bot]"
+_WRITE_COMMENTS: Final = "pull-requests: write"
+_WRITE_ISSUES: Final = "issues: write"
+_INSTALLATION: Final = "ghs_"  # prefix of tokens of apps, the job's own token among them
+_NOT_A_USER: Final = {401, 403, 404}
 _NOT_FOUND: Final = 404
+_DELETED: Final = {404, 410}
 _EXISTS: Final = 422
-_COLOUR: Final = "b60205"
+_LABEL_COLOUR: Final = "b60205"
 
 
-def find(channel: Channel, author: str, marker: str, label: str) -> Issue | None:
-    """The author's newest issue with the label that begins with the marker, open ones first."""
-    found = sorted(_marked(channel, author, marker, label), key=lambda one: (one.state == "open", one.number))
-    return found[-1] if found else None
+def own_login(repository: GitHubRepository) -> str:
+    """Return the token's login. A job's own token cannot ask for it, and writes as the bot of Actions."""
+    if (repository.access.token or "").startswith(_INSTALLATION):
+        return ACTIONS_BOT
+    try:
+        operation = ApiOperation("ask whose token this is", "none")
+        return repository.read(ApiRequest("GET", "//user", operation), User).login
+    except ApiRequestError as error:
+        if error.status in _NOT_A_USER:
+            return ACTIONS_BOT
+        raise
 
 
-def _marked(channel: Channel, author: str, marker: str, label: str) -> Iterator[Issue]:
-    ask = Ask("GET", "/issues", Errand("read issues", "issues: read"), query={"state": "all", "labels": label})
-    return (one for one in channel.each(ask, Issue) if one.author == author and (one.body or "").startswith(marker))
+def author_comments(repository: GitHubRepository, number: int, author: str, since: str = "") -> Iterator[Comment]:
+    """Yield an author's comments on an issue or pull request, oldest first, over all pages.
+
+    Args:
+        repository: the repository.
+        number: of the issue or pull request.
+        author: a login.
+        since: ISO time; only comments changed after it; empty: all.
+    """
+    operation = ApiOperation(f"read the comments on #{number}", "pull-requests: read")
+    request = ApiRequest("GET", f"/issues/{number}/comments", operation, query={"since": since} if since else {})
+    return (comment for comment in repository.pages(request, Comment) if comment.author == author)
 
 
-def open_issue(channel: Channel, author: str, title: str, body: str, label: str) -> Issue:
-    """Open an issue, once, with a label that is made where it is missing."""
-    _ensure_label(channel, label)
+def find_marked(repository: GitHubRepository, number: int, author: str, marker: str) -> list[Comment]:
+    """Return the author's comments that begin with the marker, oldest first.
+
+    Both are needed: with the marker alone, anybody could make the bot edit their comment, or hide the bot's own.
+    """
+    comments = author_comments(repository, number, author)
+    return [comment for comment in comments if (comment.body or "").startswith(marker)]
+
+
+def create_comment(repository: GitHubRepository, number: int, body: str, author: str) -> Comment:
+    """Comment once: before a retry, an equal comment of the author is searched for."""
+
+    def search() -> Comment | None:
+        comments = author_comments(repository, number, author)
+        return next((comment for comment in comments if (comment.body or "").strip() == body.strip()), None)
+
+    operation = ApiOperation(f"comment on #{number}", _WRITE_COMMENTS)
+    request = ApiRequest("POST", f"/issues/{number}/comments", operation, {"body": body})
+    return repository.create(request, Comment, search)
+
+
+def reply_once(repository: GitHubRepository, number: int, marker: str, text: str, author: str, since: str = "") -> None:
+    """Comment, unless the author has a comment that begins with the marker; `since` as in `author_comments`."""
+    comments = author_comments(repository, number, author, since)
+    if not any((comment.body or "").startswith(marker) for comment in comments):
+        create_comment(repository, number, f"{marker}\n{text}\n", author)
+
+
+def edit_comment(repository: GitHubRepository, comment: int, body: str) -> Comment | None:
+    """Replace a comment's text; None if the comment was deleted meanwhile."""
+    operation = ApiOperation(f"edit the comment {comment}", _WRITE_COMMENTS)
+    request = ApiRequest("PATCH", f"/issues/comments/{comment}", operation, {"body": body})
+    try:
+        return repository.read(request, Comment)
+    except ApiRequestError as error:
+        if error.status in _DELETED:
+            return None
+        raise
+
+
+def add_reaction(repository: GitHubRepository, comment: int, content: Literal["eyes", "confused", "rocket"]) -> None:
+    """React to a comment; GitHub stores one reaction of a kind for each user."""
+    operation = ApiOperation(f"react to the comment {comment}", _WRITE_COMMENTS)
+    repository.send(ApiRequest("POST", f"/issues/comments/{comment}/reactions", operation, {"content": content}))
+
+
+def find_issue(repository: GitHubRepository, author: str, marker: str, label: str) -> Issue | None:
+    """Return the author's newest issue with the label that begins with the marker; open ones first."""
+    operation = ApiOperation("read issues", "issues: read")
+    request = ApiRequest("GET", "/issues", operation, query={"state": "all", "labels": label})
+    issues = [
+        issue for issue in repository.pages(request, Issue)
+        if issue.author == author and (issue.body or "").startswith(marker)
+    ]  # fmt: skip
+    return max(issues, key=lambda issue: (issue.state == "open", issue.number), default=None)
+
+
+def open_issue(repository: GitHubRepository, author: str, title: str, body: str, label: str) -> Issue:
+    """Open an issue once; the label is created if it is missing."""
+    _ensure_label(repository, label)
     marker = body.partition("\n")[0]
-    ask = Ask("POST", "/issues", Errand("open an issue", _NEEDS), {"title": title, "body": body, "labels": [label]})
+    request = ApiRequest(
+        "POST", "/issues", ApiOperation("open an issue", _WRITE_ISSUES),
+        {"title": title, "body": body, "labels": [label]},
+    )  # fmt: skip
 
     def search() -> Issue | None:
-        found = find(channel, author, marker, label)
-        return found if found and found.state == "open" else None
+        issue = find_issue(repository, author, marker, label)
+        return issue if issue and issue.state == "open" else None
 
-    return channel.create(ask, Issue, search)
+    return repository.create(request, Issue, search)
 
 
-def update(channel: Channel, number: int, body: str, state: Literal["open", "closed"]) -> Issue:
+def update_issue(repository: GitHubRepository, number: int, body: str, state: Literal["open", "closed"]) -> Issue:
     """Replace an issue's text, and open or close it."""
-    more = {"state_reason": "completed"} if state == "closed" else {}
-    ask = Ask("PATCH", f"/issues/{number}", Errand(f"update the issue #{number}", _NEEDS),
-              {"body": body, "state": state, **more})  # fmt: skip
-    return channel.read(ask, Issue)
+    reason = {"state_reason": "completed"} if state == "closed" else {}
+    operation = ApiOperation(f"update the issue #{number}", _WRITE_ISSUES)
+    request = ApiRequest("PATCH", f"/issues/{number}", operation, {"body": body, "state": state, **reason})
+    return repository.read(request, Issue)
 
 
-def _ensure_label(channel: Channel, label: str) -> None:
-    try:
-        channel.read(Ask("GET", f"/labels/{label}", Errand(f"read the label {label}", "issues: read")), Anything)
-    except RefusedRequestError as error:
-        if error.status != _NOT_FOUND:
-            raise
-        _make_label(channel, label)
-
-
-def _make_label(channel: Channel, label: str) -> None:
-    body = {"name": label, "color": _COLOUR, "description": "An agent does worse than it did"}
-    try:
-        channel.send(Ask("POST", "/labels", Errand(f"make the label {label}", _NEEDS), body))
-    except RefusedRequestError as error:
-        if error.status != _EXISTS:
-            raise
+def _ensure_label(repository: GitHubRepository, label: str) -> None:
+    read = ApiRequest("GET", f"/labels/{label}", ApiOperation(f"read the label {label}", "issues: read"))
+    body = {"name": label, "color": _LABEL_COLOUR, "description": "An agent is worse than before"}
+    create = ApiRequest("POST", "/labels", ApiOperation(f"create the label {label}", _WRITE_ISSUES), body)
+    for request, expected in ((read, _NOT_FOUND), (create, _EXISTS)):
+        try:
+            repository.read(request, AnyResponse)
+        except ApiRequestError as error:
+            if error.status != expected:
+                raise
+        else:
+            return

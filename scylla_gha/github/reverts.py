@@ -1,56 +1,75 @@
-"""The PR revert rate: of the pull requests merged in a period, the share that was reverted within a window of days.
+"""The revert rate: of the pull requests merged in a period, the share that was reverted within a window of days.
 
-- The state at the end of a pull request's own window counts: reverted, and that revert not itself reverted by then. So
-  a rate does not change with the day on which it is computed.
-- One whose window is not over yet (right-censored) is in neither number: it is counted apart.
-- A revert of one of several commits of a pull request counts as a revert of it.
+A pull request counts as reverted if a revert of it, which is not itself reverted, stands at the end of its own window;
+so the rate does not depend on the day on which it is computed. Pull requests whose window is not over yet (censored)
+are counted apart. A revert of one commit of a pull request counts as a revert of the pull request.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
+from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
+from scylla_gha.github.client import ApiRequest, GitHubRepository
+from scylla_gha.github.responses import GHOST, GitHubResponse, User
 from scylla_gha.model.record import Record
 from scylla_gha.stats.proportion import wilson
 
 _TITLE: Final = re.compile(r'(Revert|Reapply) "')
 _NUMBER: Final = re.compile(r"^\s*Reverts\s+(?:([\w.-]+/[\w.-]+))?#([0-9]{1,18})\b", re.MULTILINE | re.ASCII)
 _SHA: Final = re.compile(r"\bThis reverts commit ([0-9a-f]{7,40})\b", re.ASCII)
+_SHA_LENGTH: Final = 40
+_NO_SUCH_COMMIT: Final = (404, 422)
 _DAY: Final = timedelta(days=1)
+_READ_PULLS: Final = ApiOperation("read pull requests", "pull-requests: read")
+_READ_COMMITS: Final = ApiOperation("read commits", "contents: read")
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
-    """A merged pull request; `sha` is the commit that its merge made on the branch."""
+class RepositoryName(GitHubResponse):
+    """A repository's name and default branch."""
+
+    full_name: str
+    default_branch: str
+
+
+class _Named(GitHubResponse):
+    name: str = ""
+    ref: str = ""
+
+
+class ClosedPull(GitHubResponse):
+    """A closed pull request; `merge_commit_sha` is the commit that its merge created on the branch."""
 
     number: int
-    merged_at: datetime
-    sha: str | None
-    title: str = ""
-    body: str = ""
-    author: str = ""
-    labels: frozenset[str] = frozenset()
-
-    @property
-    def name(self) -> str:
-        """As people write it."""
-        return f"#{self.number}"
+    title: str
+    body: str | None
+    base: _Named
+    user: User | None
+    labels: tuple[_Named, ...]
+    merged_at: datetime | None
+    updated_at: datetime
+    merge_commit_sha: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A commit of the branch, by when it was committed."""
+class _CommitDate(GitHubResponse):
+    date: datetime
 
-    sha: str
-    at: datetime
+
+class _CommitText(GitHubResponse):
     message: str
+    committer: _CommitDate
+
+
+class _Commit(GitHubResponse):
+    sha: str
+    commit: _CommitText
 
 
 @dataclass(frozen=True, slots=True)
-class Undo:
-    """A change (`#12`, or the SHA of a commit that no pull request brought) reverted another one."""
+class RevertReference:
+    """A revert: `of` and `by` are `#12`, or the SHA of a commit that no pull request brought."""
 
     of: str
     by: str
@@ -72,8 +91,8 @@ class Revert(Record):
     days: float
 
 
-class Asked(Record):
-    """What is counted; where there are several labels, a pull request has all of them."""
+class RevertQuery(Record):
+    """The pull requests to count; they have all of the labels."""
 
     repository: str
     base: str
@@ -83,25 +102,19 @@ class Asked(Record):
     labels: tuple[str, ...] = ()
     author: str | None = None
 
-    def counts(self, pull: Pull) -> bool:
-        """Whether a pull request is asked about; names are not case-sensitive, as on GitHub."""
+    def counts(self, pull: ClosedPull) -> bool:
+        """Return whether a pull request is counted; names are not case-sensitive, as on GitHub."""
+        author = pull.user.login if pull.user else GHOST
         return (
-            self.period.since <= pull.merged_at.astimezone(UTC).date() <= self.period.until
-            and {label.lower() for label in self.labels} <= {label.lower() for label in pull.labels}
-            and (self.author is None or self.author.lower() == pull.author.lower())
+            pull.merged_at is not None
+            and self.period.since <= pull.merged_at.astimezone(UTC).date() <= self.period.until
+            and {label.lower() for label in self.labels} <= {label.name.lower() for label in pull.labels}
+            and (self.author is None or self.author.lower() == author.lower())
         )
 
-    def end(self, pull: Pull) -> datetime:
-        """The end of a pull request's window."""
-        return pull.merged_at + self.window_days * _DAY
 
-    def is_over(self, pull: Pull) -> bool:
-        """Whether it is decided if a pull request was reverted."""
-        return self.end(pull) <= self.as_of
-
-
-class RevertRate(Asked):
-    """The answer. `merged` is the denominator; the limits are Wilson's of 95 %; None where nothing was merged."""
+class RevertRate(RevertQuery):
+    """The answer; `merged` is the denominator, the limits are Wilson's of 95 %, None if nothing was merged."""
 
     merged: int
     reverted: int
@@ -112,50 +125,122 @@ class RevertRate(Asked):
     reverts: tuple[Revert, ...]
 
 
-def start_of(day: date) -> datetime:
-    """Midnight in UTC."""
-    return datetime.combine(day, time(), UTC)
-
-
-def reverted_numbers(pull: Pull, repository: str) -> tuple[int, ...]:
-    """The pull requests that one made by GitHub's Revert button reverts, by its title and body."""
-    if not _TITLE.match(pull.title):
-        return ()
-    named = _NUMBER.findall(pull.body)
-    return tuple(int(number) for where, number in named if where.lower() in {"", repository.lower()})
+def reverted_numbers(title: str, body: str, repository: str) -> tuple[int, ...]:
+    """Return the pull requests that a pull request of GitHub's Revert button reverts."""
+    references = _NUMBER.findall(body) if _TITLE.match(title) else []
+    return tuple(int(number) for name, number in references if name.lower() in {"", repository.lower()})
 
 
 def reverted_shas(message: str) -> tuple[str, ...]:
-    """The commits that a commit reverts, by what `git revert` writes; people may have shortened them."""
+    """Return the commits that a commit of `git revert` reverts; people may have abbreviated them."""
     return tuple(_SHA.findall(message))
 
 
-def revert_rate(asked: Asked, pulls: Iterable[Pull], undos: Iterable[Undo]) -> RevertRate:
-    """The rate, of all merged pull requests and of all reverts known in the branch."""
-    counted = [pull for pull in pulls if asked.counts(pull)]
-    due = sorted((pull for pull in counted if asked.is_over(pull)), key=lambda pull: pull.number)
-    backwards = sorted((undo for undo in undos if undo.of != undo.by), key=lambda undo: undo.at, reverse=True)
-    reverts = tuple(found for pull in due if (found := _revert_of(pull, backwards, asked.end(pull))))
+def revert_rate(query: RevertQuery, pulls: Iterable[ClosedPull], references: Iterable[RevertReference]) -> RevertRate:
+    """Compute the rate from all merged pull requests and all reverts of the branch."""
+    window = query.window_days * _DAY
+    merged = sorted((pull.number, pull.merged_at) for pull in pulls if pull.merged_at and query.counts(pull))
+    due = [(number, at) for number, at in merged if at + window <= query.as_of]
+    latest_first = sorted((ref for ref in references if ref.of != ref.by), key=lambda ref: ref.at, reverse=True)
+    standing = [(number, at, _standing_revert(number, at, at + window, latest_first)) for number, at in due]
+    reverts = tuple(Revert(pr=number, reverted_by=ref.by, days=round((ref.at - at) / _DAY, 2))
+                    for number, at, ref in standing if ref)  # fmt: skip
     low, high = wilson(len(reverts), len(due)) or (None, None)
     return RevertRate(
-        **dict(asked),
-        merged=len(due),
-        reverted=len(reverts),
-        censored=len(counted) - len(due),
-        rate=len(reverts) / len(due) if due else None,
-        low=low,
-        high=high,
-        reverts=reverts,
-    )
+        **dict(query), merged=len(due), reverted=len(reverts), censored=len(merged) - len(due),
+        rate=len(reverts) / len(due) if due else None, low=low, high=high, reverts=reverts,
+    )  # fmt: skip
 
 
-def _revert_of(pull: Pull, backwards: Iterable[Undo], end: datetime) -> Revert | None:
-    """The first revert that stood at the end; looked for from the last one back, as later ones undo earlier ones."""
-    undone: dict[str, Undo] = {}
-    for undo in backwards:
-        if pull.merged_at < undo.at <= end and undo.by not in undone:
-            undone[undo.of] = undo
-    found = undone.get(pull.name)
-    if found is None:
-        return None
-    return Revert(pr=pull.number, reverted_by=found.by, days=round((found.at - pull.merged_at) / _DAY, 2))
+def _standing_revert(
+    number: int, merged_at: datetime, end: datetime, latest_first: Iterable[RevertReference]
+) -> RevertReference | None:
+    """Return the first revert that stands at the end; from the latest back, since later ones undo earlier ones."""
+    undone: dict[str, RevertReference] = {}
+    for ref in latest_first:
+        if merged_at < ref.at <= end and ref.by not in undone:
+            undone[ref.of] = ref
+    return undone.get(f"#{number}")
+
+
+def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: Callable[[str], None]) -> RevertRate:
+    """Read pull requests and commits, and compute the rate; `report` gets the progress.
+
+    Raises:
+        GitHubError: GitHub cannot be read.
+    """
+    pulls: dict[int, ClosedPull] = {}
+    references = []
+    for pull in _merged_pulls(repository, query):
+        pulls[pull.number] = pull
+        references += [RevertReference(f"#{number}", f"#{pull.number}", pull.merged_at or pull.updated_at)
+                       for number in reverted_numbers(pull.title, pull.body or "", query.repository)]  # fmt: skip
+        report(f"{len(pulls)} merged pull requests read")
+    window = query.window_days * _DAY
+    due = [pull.merged_at for pull in pulls.values()
+           if pull.merged_at and query.counts(pull) and pull.merged_at + window <= query.as_of]  # fmt: skip
+    if due:
+        origins = _CommitOrigins(repository, query.base, {pull.merge_commit_sha or "": pull for pull in pulls.values()})
+        dates = {"sha": query.base, "since": f"{min(due):%Y-%m-%dT%H:%M:%SZ}",
+                 "until": f"{max(due) + window:%Y-%m-%dT%H:%M:%SZ}"}  # fmt: skip
+        commits = repository.pages(ApiRequest("GET", "/commits", _READ_COMMITS, query=dates), _Commit)
+        for count, commit in enumerate(commits, 1):
+            references += origins.references(commit)
+            report(f"{len(pulls)} merged pull requests and {count} commits read")
+    return revert_rate(query, pulls.values(), references)
+
+
+def _merged_pulls(repository: GitHubRepository, query: RevertQuery) -> Iterator[ClosedPull]:
+    """Yield the pull requests merged since the period began, by their latest change: none was merged after it.
+
+    A pull request that changes in the seconds between two pages may be missed.
+    """
+    since = datetime.combine(query.period.since, time(), UTC)
+    order = {"state": "closed", "sort": "updated", "direction": "desc", "base": query.base}
+    for pull in repository.pages(ApiRequest("GET", "/pulls", _READ_PULLS, query=order), ClosedPull):
+        if pull.updated_at < since:
+            return
+        if pull.merged_at and pull.merged_at >= since:
+            yield pull
+
+
+@dataclass(slots=True)
+class _CommitOrigins:
+    """The pull requests of commits; GitHub is asked only about commits that revert or are reverted."""
+
+    repository: GitHubRepository
+    base: str
+    pulls: dict[str, ClosedPull | None]
+
+    def references(self, commit: _Commit) -> list[RevertReference]:
+        """Return what a commit reverts; a commit of a pull request reverts when that is merged."""
+        shas = reverted_shas(commit.commit.message)
+        if not shas:
+            return []
+        pull = self._pull(commit.sha)
+        at = pull.merged_at if pull and pull.merged_at else commit.commit.committer.date
+        return [RevertReference(self._name(sha), self._name(commit.sha), at) for sha in shas]
+
+    def _name(self, sha: str) -> str:
+        pull = self._pull(sha)
+        return f"#{pull.number}" if pull else sha
+
+    def _pull(self, sha: str) -> ClosedPull | None:
+        if len(sha) < _SHA_LENGTH:  # GitHub knows only whole names
+            matches = [name for name in self.pulls if name.startswith(sha)]
+            return self.pulls[matches[0]] if len(matches) == 1 else None
+        if sha not in self.pulls:
+            self.pulls[sha] = self._first_pull(sha)
+        return self.pulls[sha]
+
+    def _first_pull(self, sha: str) -> ClosedPull | None:
+        """Return the first pull request that brought a commit to the branch."""
+        request = ApiRequest("GET", f"/commits/{sha}/pulls", _READ_PULLS)
+        try:
+            pulls: Sequence[ClosedPull] = [pull for pull in self.repository.pages(request, ClosedPull)
+                                           if pull.base.ref == self.base and pull.merged_at]  # fmt: skip
+        except ApiRequestError as error:
+            if error.status in _NO_SUCH_COMMIT:
+                return None
+            raise
+        return min(pulls, key=lambda pull: pull.merged_at or pull.updated_at, default=None)

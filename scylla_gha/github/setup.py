@@ -1,42 +1,34 @@
-"""How a repository is set up on GitHub, as far as the token may see it; of secrets and variables the names alone."""
+"""The settings of a repository on GitHub, as far as the token can see them; only names of secrets and variables."""
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from github import Auth, Github
-from github.GithubException import GithubException, RateLimitExceededException
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from scylla_gha.github.access import Access
-from scylla_gha.github.faults import explained
-from scylla_gha.github.patience import Patience, PatientRetry
+from scylla_gha.github.access import GitHubAccess
+from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
+from scylla_gha.github.client import PAGE, ApiRequest, GitHubRepository, RetryPolicy
+from scylla_gha.github.responses import GitHubResponse
 
-_HIDDEN: Final = (401, 403)  # to this token
+_HIDDEN: Final = (401, 403)
 _NOT_FOUND: Final = 404
-_PAGE: Final = 100
 _EXPIRES: Final = "github-authentication-token-expiration"
 
 
-class _Answer(BaseModel):
-    """What is read of an answer; all else in it is passed over."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Rights(_Answer):
-    """What the token's owner may do."""
+class Rights(GitHubResponse):
+    """The rights of the token's owner."""
 
     admin: bool = False
     push: bool = False
 
 
-class Owner(_Answer):
-    """The account that a repository belongs to."""
+class Owner(GitHubResponse):
+    """The account that owns a repository."""
 
     id: int
 
 
-class Facts(_Answer):
+class RepositoryFacts(GitHubResponse):
     """The repository itself."""
 
     id: int
@@ -50,82 +42,79 @@ class Facts(_Answer):
     permissions: Rights = Rights()
 
 
-class Policy(_Answer):
-    """Whether Actions are on, and which may be used."""
+class Policy(GitHubResponse):
+    """Whether Actions are enabled, and which actions are allowed."""
 
     enabled: bool
     allowed_actions: str = "all"
     sha_pinning_required: bool = False
 
 
-class Selected(_Answer):
-    """Which actions may be used, where not all may."""
+class SelectedActions(GitHubResponse):
+    """The allowed actions, if not all are allowed."""
 
     github_owned_allowed: bool = False
     patterns_allowed: tuple[str, ...] = ()
 
 
-class DefaultRights(_Answer):
-    """What a workflow's token may do where the workflow says nothing."""
+class DefaultRights(GitHubResponse):
+    """The default permissions of a workflow's token."""
 
     default_workflow_permissions: str
 
 
-class Workflow(_Answer):
-    """A workflow file that GitHub knows; `state` is active, deleted, or disabled_ and why."""
+class Workflow(GitHubResponse):
+    """A workflow file; `state` is active, deleted, or disabled_ and the reason."""
 
     path: str
     state: str
 
 
-class _Workflows(_Answer):
+class _Workflows(GitHubResponse):
     workflows: tuple[Workflow, ...]
 
 
-class _Named(_Answer):
+class _Named(GitHubResponse):
     name: str
 
 
-class _Secrets(_Answer):
-    secrets: tuple[_Named, ...]
+class _NameList(GitHubResponse):
+    secrets: tuple[_Named, ...] = ()
+    variables: tuple[_Named, ...] = ()
 
 
-class _Variables(_Answer):
-    variables: tuple[_Named, ...]
-
-
-class Rule(_Answer):
-    """A rule that a job waits for; of `required_reviewers` it is at least one person or team."""
+class ProtectionRule(GitHubResponse):
+    """A rule that a job waits for; `required_reviewers` means at least one person or team."""
 
     type: str
 
 
-class Environment(_Answer):
+class Environment(GitHubResponse):
     """The environment of the cells."""
 
-    protection_rules: tuple[Rule, ...] = ()
+    protection_rules: tuple[ProtectionRule, ...] = ()
 
 
-class Pages(_Answer):
+class Pages(GitHubResponse):
     """The site; `build_type` is workflow, or legacy: from a branch."""
 
     build_type: str | None = None
 
 
-class Branch(_Answer):
-    """The branch of the results."""
+class ResultsBranchInfo(GitHubResponse):
+    """The results branch."""
 
     protected: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """GitHub says that there is none."""
+class MissingResource:
+    """A resource that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
-    """GitHub does not tell this token."""
+class HiddenResource:
+    """A resource that the token cannot see."""
 
     status: int
 
@@ -135,8 +124,8 @@ Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """The token that asked; None for scopes: it is of the kind that has permissions instead."""
+class TokenInfo:
+    """The token of the requests; scopes are None for a token with permissions instead."""
 
     name: str | None
     scopes: tuple[str, ...] | None = None
@@ -144,105 +133,95 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """All that is looked at. Secrets and variables are by where they are: environment, repository, organization."""
+class RepositorySetup:
+    """All settings; secrets and variables by their level: environment, repository, organization."""
 
-    token: Token
-    facts: Facts
-    policy: Policy | Missing | Hidden
-    selected: Selected | Missing | Hidden
-    rights: DefaultRights | Missing | Hidden
-    workflows: tuple[Workflow, ...] | Missing | Hidden
-    environment: Environment | Missing | Hidden
-    secrets: dict[str, Names | Missing | Hidden]
-    variables: dict[str, Names | Missing | Hidden]
-    pages: Pages | Missing | Hidden
-    results: Branch | Missing | Hidden
+    token: TokenInfo
+    facts: RepositoryFacts
+    policy: Policy | MissingResource | HiddenResource
+    selected: SelectedActions | MissingResource | HiddenResource
+    rights: DefaultRights | MissingResource | HiddenResource
+    workflows: tuple[Workflow, ...] | MissingResource | HiddenResource
+    environment: Environment | MissingResource | HiddenResource
+    secrets: dict[str, Names | MissingResource | HiddenResource]
+    variables: dict[str, Names | MissingResource | HiddenResource]
+    pages: Pages | MissingResource | HiddenResource
+    results: ResultsBranchInfo | MissingResource | HiddenResource
 
 
-class _Reader:
-    def __init__(self, access: Access, repository: str, patience: Patience) -> None:
-        self._access, self._repository = access, repository
-        self._requester = Github(
-            auth=Auth.Token(access.token) if access.token else None, base_url=access.api, timeout=20, per_page=_PAGE,
-            seconds_between_requests=None, retry=PatientRetry.within(patience),
-        ).requester  # fmt: skip
-        with explained(access, repository):
-            headers, told = self._get("")
-            self.facts = Facts.model_validate(told)
+class _SetupReader:
+    def __init__(self, repository: GitHubRepository) -> None:
+        self._repository = repository
+        request = ApiRequest("GET", "", ApiOperation("read the repository", "metadata: read"))
+        headers, self.facts = repository.read_with_headers(request, RepositoryFacts)
         scopes = headers.get("x-oauth-scopes")
-        words = None if scopes is None else tuple(filter(None, (each.strip() for each in scopes.split(","))))
-        self.token = Token(access.name if access.token else None, words, headers.get(_EXPIRES))
+        names = None if scopes is None else tuple(filter(None, (scope.strip() for scope in scopes.split(","))))
+        access = repository.access
+        self.token = TokenInfo(access.name if access.token else None, names, headers.get(_EXPIRES))
 
-    def ask(self, path: str, kind: type[T]) -> T | Missing | Hidden:
-        with explained(self._access, self._repository):
-            try:
-                return kind.model_validate(self._get(path)[1])
-            except RateLimitExceededException:
-                raise
-            except GithubException as error:
-                if error.status in _HIDDEN:
-                    return Hidden(error.status)
-                if error.status == _NOT_FOUND:
-                    return Missing()
-                raise
+    def read(self, path: str, kind: type[T], *, is_list: bool = False) -> T | MissingResource | HiddenResource:
+        operation = ApiOperation(f"read {path}", "administration: read")
+        try:
+            query = {"per_page": PAGE} if is_list else {}
+            return self._repository.read(ApiRequest("GET", path, operation, query=query), kind)
+        except ApiRequestError as error:
+            if error.status in _HIDDEN:
+                return HiddenResource(error.status)
+            if error.status == _NOT_FOUND:
+                return MissingResource()
+            raise
 
-    def _get(self, path: str) -> tuple[dict[str, Any], Any]:
-        paged = {"per_page": _PAGE} if path.endswith(("secrets", "variables", "/workflows")) else None
-        return self._requester.requestJsonAndCheck("GET", f"/repos/{self._repository}{path}", parameters=paged)
+    def levels(self, noun: str, environment: str | None) -> dict[str, Names | MissingResource | HiddenResource]:
+        """Return the names of `secrets` or `variables` by level."""
+        repository = self._names(f"/actions/{noun}")
+        if isinstance(repository, MissingResource):  # every repository has the list: the token cannot see it
+            repository = HiddenResource(_NOT_FOUND)
+        return {
+            "environment": self._names(f"{environment}/{noun}") if environment else MissingResource(),
+            "repository": repository,
+            "organization": self._names(f"/actions/organization-{noun}"),
+        }
 
-    def secrets(self, path: str) -> Names | Missing | Hidden:
-        found = self.ask(path, _Secrets)
-        return frozenset(each.name for each in found.secrets) if isinstance(found, _Secrets) else found
-
-    def variables(self, path: str) -> Names | Missing | Hidden:
-        found = self.ask(path, _Variables)
-        return frozenset(each.name for each in found.variables) if isinstance(found, _Variables) else found
+    def _names(self, path: str) -> Names | MissingResource | HiddenResource:
+        answer = self.read(path, _NameList, is_list=True)
+        if not isinstance(answer, _NameList):
+            return answer
+        return frozenset(item.name for item in (*answer.secrets, *answer.variables))
 
 
-def read_setup(access: Access, repository: str, patience: Patience, environment: str, results: str) -> Setup:
-    """Ask for all of it; about fourteen requests, which change nothing.
+def read_setup(
+    access: GitHubAccess, repository: str, retries: RetryPolicy, environment: str, results: str
+) -> RepositorySetup:
+    """Read all settings with about fourteen requests, which change nothing.
 
     Args:
-        access: where GitHub is, and the token.
+        access: address and token.
         repository: OWNER/NAME.
-        patience: with waits.
+        retries: how long to wait for rate limits.
         environment: name of the cells' environment.
         results: name of the results branch.
 
     Raises:
-        GitHubError: the repository itself cannot be seen, the token is wrong, or GitHub is out of reach.
+        GitHubError: the repository is not visible, the token is invalid, or GitHub is out of reach.
     """
-    reader = _Reader(access, repository, patience)
-    policy = reader.ask("/actions/permissions", Policy)
-    choosy = isinstance(policy, Policy) and policy.allowed_actions == "selected"
-    listed = reader.ask("/actions/workflows", _Workflows)
-    place = f"/environments/{environment}"
-    found = reader.ask(place, Environment)
-    inside = isinstance(found, Environment)
-    return Setup(
+    reader = _SetupReader(GitHubRepository(access, repository, retries))
+    policy = reader.read("/actions/permissions", Policy)
+    is_selective = isinstance(policy, Policy) and policy.allowed_actions == "selected"
+    workflows = reader.read("/actions/workflows", _Workflows, is_list=True)
+    path = f"/environments/{environment}"
+    cells = reader.read(path, Environment)
+    existing = path if isinstance(cells, Environment) else None
+    return RepositorySetup(
         token=reader.token,
         facts=reader.facts,
         policy=policy,
-        selected=reader.ask("/actions/permissions/selected-actions", Selected) if choosy else Missing(),
-        rights=reader.ask("/actions/permissions/workflow", DefaultRights),
-        workflows=listed.workflows if isinstance(listed, _Workflows) else listed,
-        environment=found,
-        secrets={
-            "environment": reader.secrets(f"{place}/secrets") if inside else Missing(),
-            "repository": _seen(reader.secrets("/actions/secrets")),
-            "organization": reader.secrets("/actions/organization-secrets"),
-        },
-        variables={
-            "environment": reader.variables(f"{place}/variables") if inside else Missing(),
-            "repository": _seen(reader.variables("/actions/variables")),
-            "organization": reader.variables("/actions/organization-variables"),
-        },
-        pages=reader.ask("/pages", Pages),
-        results=reader.ask(f"/branches/{results}", Branch),
-    )
-
-
-def _seen(found: Names | Missing | Hidden) -> Names | Hidden:
-    """A repository always has such a list; where GitHub says that there is none, the token may not see it."""
-    return Hidden(_NOT_FOUND) if isinstance(found, Missing) else found
+        selected=reader.read("/actions/permissions/selected-actions", SelectedActions)
+        if is_selective else MissingResource(),
+        rights=reader.read("/actions/permissions/workflow", DefaultRights),
+        workflows=workflows.workflows if isinstance(workflows, _Workflows) else workflows,
+        environment=cells,
+        secrets=reader.levels("secrets", existing),
+        variables=reader.levels("variables", existing),
+        pages=reader.read("/pages", Pages),
+        results=reader.read(f"/branches/{results}", ResultsBranchInfo),
+    )  # fmt: skip

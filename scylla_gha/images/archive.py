@@ -19,7 +19,7 @@ _LEFT_OUT: Final = {".package-lock.json"}  # of npm: it tells from where a packa
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ImageLayer:
     """A tar file; `sha256` is its digest, in hex."""
 
     path: Path
@@ -62,10 +62,10 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ImageArchive:
     """An image before any engine has it."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[ImageLayer, ...]
     config: bytes
     name: str
 
@@ -91,7 +91,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     archive.addfile(entry, io.BytesIO(content))
 
 
-def assemble(layers: Sequence[Layer], name: str, path: str, labels: Mapping[str, str]) -> Image:
+def assemble_image(layers: Sequence[ImageLayer], name: str, path: str, labels: Mapping[str, str]) -> ImageArchive:
     """An image of layers, the lowest first, with a PATH and labels."""
     machine = platform.machine()
     config = {
@@ -102,4 +102,4 @@ def assemble(layers: Sequence[Layer], name: str, path: str, labels: Mapping[str,
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.sha256}" for layer in layers]},
         "history": [{"created": "1970-01-01T00:00:01Z"} for _ in layers],
     }
-    return Image(tuple(layers), json.dumps(config, sort_keys=True).encode(), name)
+    return ImageArchive(tuple(layers), json.dumps(config, sort_keys=True).encode(), name)

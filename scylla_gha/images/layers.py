@@ -14,14 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import proc
+from scylla_gha import process
 from scylla_gha.errors import ToolError
-from scylla_gha.images.archive import Layer, write_layer
-from scylla_gha.model.image import Recipe
+from scylla_gha.images.archive import ImageLayer, write_layer
 from scylla_gha.model.record import digest
-from scylla_gha.sandboxes import confine, keeper
-from scylla_gha.sandboxes.container import AGENT, CONFINE_FILE, KEEPER, KEEPER_FILE
-from scylla_gha.seeding.cache import locked
+from scylla_gha.model.sandbox import ImageRecipe
+from scylla_gha.sandboxes import confine
+from scylla_gha.sandboxes.docker import supervisor
+from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
+from scylla_gha.workspaces.cache import locked
 
 PYTHON: Final = "3.11"  # of the releases that a recipe can name; packages are chosen for it
 TOOLS: Final = "/opt/tools"
@@ -39,7 +40,7 @@ find "$1" -xdev -type f -perm /6000 -exec chmod a-s {} +
 """
 
 
-def lacking() -> str | None:
+def missing_build_tool() -> str | None:
     """What the lowest layer cannot be made for want of, and what to do; None where nothing is."""
     if shutil.which("mmdebstrap") is None:
         return "images are made by mmdebstrap, which is not here; on Debian and Ubuntu: apt-get install mmdebstrap"
@@ -49,16 +50,16 @@ def lacking() -> str | None:
     return None
 
 
-def is_base_made(recipe: Recipe, cache: Path) -> bool:
+def is_base_made(recipe: ImageRecipe, cache: Path) -> bool:
     """Whether the lowest layer is in the cache."""
     return _place(_base_key(recipe), cache).with_suffix(".sha256").exists()
 
 
-def _base_key(recipe: Recipe) -> str:
+def _base_key(recipe: ImageRecipe) -> str:
     return digest([_FORMAT, "base", recipe.release, recipe.packages, platform.machine(), _FINISH])
 
 
-def base_layer(recipe: Recipe, cache: Path, *, fresh: bool = False) -> Layer:
+def base_layer(recipe: ImageRecipe, cache: Path, *, fresh: bool = False) -> ImageLayer:
     """The system itself, with the users of the sandbox; `fresh` takes the packages of today.
 
     Raises:
@@ -66,15 +67,15 @@ def base_layer(recipe: Recipe, cache: Path, *, fresh: bool = False) -> Layer:
     """
     key = _base_key(recipe)
     users = "".join(f'echo {name}:x:{number}:{number}::/home/dev:/bin/sh >>"$1"/etc/passwd\n'
-                    for name, number in (("dev", AGENT), ("keeper", KEEPER)))  # fmt: skip
+                    for name, number in (("dev", AGENT), ("keeper", SUPERVISOR)))  # fmt: skip
 
     def make(into: Path) -> None:
-        if why := lacking():
+        if why := missing_build_tool():
             raise ToolError(why)
         leave = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in _LEFT_OUT]
         argv = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(recipe.packages)}", *leave,
                 f"--customize-hook={_FINISH}{users}", recipe.release, str(into)]  # fmt: skip
-        done = proc.capture(argv, env={**os.environ, "SOURCE_DATE_EPOCH": _DAY_ONE}, seconds=_SECONDS)
+        done = process.capture(argv, env={**os.environ, "SOURCE_DATE_EPOCH": _DAY_ONE}, seconds=_SECONDS)
         if done.code:
             raise ToolError(f"mmdebstrap could not make the image {recipe.id}: {done.message}; it needs root or user "
                             "namespaces, Debian's archive in reach, and its key (debian-archive-keyring)")  # fmt: skip
@@ -82,15 +83,15 @@ def base_layer(recipe: Recipe, cache: Path, *, fresh: bool = False) -> Layer:
     return _layer(key, cache, make, fresh=fresh)
 
 
-def keeper_layer(cache: Path) -> Layer:
+def supervisor_layer(cache: Path) -> ImageLayer:
     """The sandbox's own programs."""
-    sources = {KEEPER_FILE: Path(keeper.__file__), CONFINE_FILE: Path(confine.__file__)}
+    sources = {SUPERVISOR_FILE: Path(supervisor.__file__), CONFINE_FILE: Path(confine.__file__)}
     key = digest([_FORMAT, "keeper", [hashlib.sha256(source.read_bytes()).hexdigest() for source in sources.values()]])
 
     return _layer(key, cache, lambda into: write_layer(into, sources))
 
 
-def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Layer:
+def agent_layer(package: Path, program: str, identity: str, cache: Path) -> ImageLayer:
     """An agent's command line.
 
     Args:
@@ -116,7 +117,7 @@ def agent_layer(package: Path, program: str, identity: str, cache: Path) -> Laye
     return _layer(digest([_FORMAT, "agent without scripts", identity, program, platform.machine()]), cache, make)
 
 
-def tools_layer(packages: dict[str, str], cache: Path) -> Layer:
+def tools_layer(packages: dict[str, str], cache: Path) -> ImageLayer:
     """A scenario's Python packages, in an environment of their own that the image's Python runs.
 
     Raises:
@@ -145,9 +146,11 @@ def _install(packages: dict[str, str], site: Path) -> None:
     pins = [f"{name}=={version}" for name, version in sorted(packages.items())]
     if not pins:
         return
-    argv = [find_uv_bin(), "pip", "install", "--quiet", "--target", str(site), "--python-version", PYTHON,
-            "--python-platform", f"{platform.machine()}-manylinux_2_36", "--only-binary", ":all:", *pins]  # fmt: skip
-    done = proc.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
+    # A user's own link mode would put links to uv's cache into the layer, which lead nowhere in a container.
+    system = ["--python-version", PYTHON, "--python-platform", f"{platform.machine()}-manylinux_2_36"]
+    argv = [find_uv_bin(), "pip", "install", "--quiet", "--link-mode", "copy", "--target", str(site), *system,
+            "--only-binary", ":all:", *pins]  # fmt: skip
+    done = process.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
     if done.code:
         raise ToolError(f"uv could not install {', '.join(pins)} for an image: {done.message}; is a package registry "
                         "in reach?")  # fmt: skip
@@ -171,14 +174,14 @@ def _finish_environment(home: Path, site: Path) -> None:
 def _compile(site: Path, root: Path) -> None:
     argv = [sys.executable, "-P", "-m", "compileall", "-q", "-s", str(root), "-p", "/", "--invalidation-mode",
             "unchecked-hash", str(site)]  # fmt: skip
-    proc.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # a file that does not compile stays as it is
+    process.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # a file that does not compile stays as it is
 
 
 def _place(key: str, cache: Path) -> Path:
     return cache / "layers" / f"{key[:24]}.tar"
 
 
-def _layer(key: str, cache: Path, make: Callable[[Path], None], *, fresh: bool = False) -> Layer:
+def _layer(key: str, cache: Path, make: Callable[[Path], None], *, fresh: bool = False) -> ImageLayer:
     place = _place(key, cache)
     told = place.with_suffix(".sha256")
     with locked(place):
@@ -192,4 +195,4 @@ def _layer(key: str, cache: Path, make: Callable[[Path], None], *, fresh: bool =
             untold = place.with_suffix(".making.sha256")
             untold.write_text(sha256, encoding="ascii")
             untold.replace(told)  # whole or not at all: it says that the layer is there
-        return Layer(place, told.read_text(encoding="ascii"))
+        return ImageLayer(place, told.read_text(encoding="ascii"))

@@ -1,1 +1,1 @@
-"""Formats of other tools, read and written. Nothing here decides what a number means: that is done by `analysis`."""
+"""Import from and export to the formats of other tools."""

@@ -1,4 +1,4 @@
-"""What statistics say of the rows: every number with its uncertainty, its method and whom it speaks of."""
+"""Statistics of the rows: every number with its interval, method and population."""
 
 from typing import Annotated, Final, Literal
 
@@ -14,7 +14,7 @@ OVERALL: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "better", "eq
 
 
 class Measure(Record):
-    """One estimand of one arm, or of a part of its trials. `value` is null where the state is not `known`."""
+    """One estimand of an arm, or of a part of its trials. `value` is null unless the state is `known`."""
 
     metric: str
     value: float | None
@@ -36,7 +36,7 @@ class ArmMeasures(Record):
 
 
 class Slice(Record):
-    """The pass rate of an arm within a part of the scenarios, or of several arms together."""
+    """Pass rate of one or several arms on a part of the scenarios."""
 
     by: Literal["scenario", "category", "difficulty", "size", "tier"]
     name: str
@@ -46,7 +46,7 @@ class Slice(Record):
 
 
 class Contrast(Record):
-    """An arm against another on one metric, paired by scenario. One estimand: value, limits and p are of the same."""
+    """Comparison of two arms on one metric, paired by scenario. Value, limits and p are of the same estimand."""
 
     arm: str
     baseline: str
@@ -88,7 +88,7 @@ class Contrast(Record):
 
 
 class Ruling(Record):
-    """The verdict on an arm against its baseline, by the pass rate and a margin that counts as no difference."""
+    """Verdict on an arm against its baseline, by pass rate and the margin that counts as no difference."""
 
     arm: str
     baseline: str
@@ -100,7 +100,7 @@ class Ruling(Record):
 
 
 class BestSubtest(Record):
-    """The best sub-test of a tier: chosen on one half of the repetitions, reported on the other."""
+    """Best sub-test of a tier: selected on one half of the repetitions, reported on the other."""
 
     tier: str
     arm: str
@@ -109,8 +109,8 @@ class BestSubtest(Record):
     reported: Measure
 
 
-class Frontier(Record):
-    """What a pass costs at least."""
+class CostFrontier(Record):
+    """Lowest cost of a pass."""
 
     pooled: Measure
     best: tuple[str, ...]
@@ -123,7 +123,7 @@ class Frontier(Record):
 
 
 class Pair(Record):
-    """Two judges against each other: mean difference of their scores, and its standard deviation."""
+    """Two judges: mean difference of their scores, and its standard deviation."""
 
     first: str
     second: str
@@ -133,7 +133,7 @@ class Pair(Record):
 
 
 class Agreement(Record):
-    """How far judges agree. Null is undefined: too few scores, or no spread."""
+    """Agreement of the judges. Null is undefined: too few scores, or no spread."""
 
     judges: tuple[str, ...]
     trials: int
@@ -157,15 +157,15 @@ class ToolUse(Record):
     per_trial: float
 
 
-class Odd(Record):
-    """A trial that is out of the ordinary, for a person to look at."""
+class Outlier(Record):
+    """Trial with unusual values, for a person to inspect."""
 
     cell: str
     what: str
 
 
-class Shrunk(Record):
-    """The pass rate of an arm drawn towards those of its like, by a binomial model over arms and scenarios."""
+class ShrunkRate(Record):
+    """Pass rate of an arm, shrunk towards similar arms by a binomial model over arms and scenarios."""
 
     arm: str
     rate: float
@@ -174,7 +174,7 @@ class Shrunk(Record):
 
 
 class Omnibus(Record):
-    """Friedman's test over all arms on the scenarios that they share; `w` is Kendall's, 0 to 1."""
+    """Friedman's test over all arms on their common scenarios; `w` is Kendall's, 0 to 1."""
 
     metric: str
     arms: int
@@ -185,7 +185,7 @@ class Omnibus(Record):
 
 
 class UnpairedArm(Record):
-    """Trials of an arm that cannot be paired; limits of the mean by BCa bootstrap over trials."""
+    """Arm without common scenarios; limits of the mean by BCa bootstrap over trials."""
 
     arm: str
     n: int
@@ -196,7 +196,7 @@ class UnpairedArm(Record):
 
 
 class UnpairedPair(Record):
-    """Two arms by ranks of their trials: Mann-Whitney, two-sided, adjusted after Holm over all pairs."""
+    """Two arms by ranks of their trials: Mann-Whitney, two-sided, Holm-adjusted over all pairs."""
 
     arm: str
     baseline: str
@@ -206,7 +206,7 @@ class UnpairedPair(Record):
 
 
 class Unpaired(Record):
-    """Arms that share no scenario: Kruskal-Wallis over all, and each two. Trials are taken as independent."""
+    """Arms without common scenarios: Kruskal-Wallis over all, and every pair. Trials are treated as independent."""
 
     metric: str
     h: float | None
@@ -216,18 +216,18 @@ class Unpaired(Record):
 
 
 class Analysis(Record):
-    """All that is computed from the rows by the `report` extra."""
+    """All statistics that the `report` extra computes from the rows."""
 
     measures: tuple[ArmMeasures, ...]
     slices: tuple[Slice, ...]
     rulings: tuple[Ruling, ...]
     contrasts: tuple[Contrast, ...]
     best: tuple[BestSubtest, ...] = ()
-    frontier: Frontier | None = None
+    frontier: CostFrontier | None = None
     agreement: Agreement | None = None
     tools: tuple[ToolUse, ...] = ()
-    odd: tuple[Odd, ...] = ()
-    shrunk: tuple[Shrunk, ...] = ()
+    odd: tuple[Outlier, ...] = ()
+    shrunk: tuple[ShrunkRate, ...] = ()
     omnibus: tuple[Omnibus, ...] = ()
     unpaired: tuple[Unpaired, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether an agent had what its variant declares: the declaration, what was seen, and the proof."""
+"""Delivery: what a variant declares, what was observed of the agent, and the proof that both agree."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ Source = Literal["start event", "first request", "hook events"]
 
 
 class Inventory(Record):
-    """What an agent CLI brings by itself, at one version (`config/inventories/<agent>-<version>.yaml`)."""
+    """Tools, skills and agents of an agent CLI by default (`config/inventories/<agent>-<version>.yaml`)."""
 
     agent: str
     version: str
@@ -25,7 +25,7 @@ class Inventory(Record):
 
 
 class Declared(Record):
-    """What the variant says the agent has, in the CLI's own names. None: the CLI's default."""
+    """What a variant declares, in the CLI's own names. None: the CLI's default."""
 
     model: str | None
     system_prompt: SystemPrompt | None
@@ -46,7 +46,7 @@ class Declared(Record):
 
 
 class Observed(Record):
-    """What one source says that the agent had. None: this source does not say."""
+    """What one source reports of the agent. None: this source does not report it."""
 
     source: Source
     model: str | None = None
@@ -68,7 +68,7 @@ class Observed(Record):
 
 
 class Delivery(Record):
-    """The proof of one attempt. `proved`: both sources say that nothing declared is missing, and nothing else there.
+    """Proof of one attempt. `proved`: both sources show all that is declared, and nothing else.
 
     `missing` and `undeclared` rest on what the agent cannot have written; `claimed` on its own output alone.
     """
@@ -84,7 +84,7 @@ class Delivery(Record):
 
     @property
     def reason(self) -> str:
-        """The faults in a sentence, claims left out."""
+        """The faults in a sentence, without claims."""
         parts = [("missing", self.missing), ("not declared", self.undeclared)]
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
 

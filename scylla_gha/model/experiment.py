@@ -1,4 +1,4 @@
-"""An experiment: a question put as scenarios x variants x agents x models x repetitions."""
+"""Experiment: scenarios x variants x agents x models x repetitions, with judges, limits and a baseline."""
 
 from typing import Annotated, Final, Literal
 
@@ -12,136 +12,174 @@ SandboxName = Literal["docker", "bubblewrap", "host"]
 SandboxWish = Literal["auto"] | SandboxName
 
 
-_OF_A_CONTAINER: Final = {"memory_mb", "disk_mb", "processes", "cpus"}
+_DOCKER_ONLY: Final = {"memory_mb", "disk_mb", "processes", "cpus"}
+
+MB: Final = 1_000_000  # bytes; limits in MiB are of memory
+_ADDED_LATER: Final = ("tokens", "requests", "diff_files")  # newer than the first keys: not in keys by default
 
 
-_LATER: Final = ("tokens", "requests", "diff_files")  # came when there were keys already: not in them by default
+class TrialLimits(Record):
+    """Limits of a trial."""
 
-
-class Limits(Record):
-    """What a trial may use."""
-
-    timeout_seconds: Annotated[Seconds | None, Field(description="instead of the scenario's own limit")] = None
+    timeout_seconds: Annotated[
+        Seconds | None, Field(description="Overrides the scenario's own time limit, in seconds")
+    ] = None
     turns: Annotated[
         int | None,
-        Field(gt=0, description="answers of the model in the main conversation; a further request is refused"),
+        Field(gt=0, description="Model answers in the main conversation; a further request is refused"),
     ] = None
     requests: Annotated[
-        int | None, Field(gt=0, description="requests of all conversations, those of sub-agents and processes included")
+        int | None,
+        Field(gt=0, description="Model requests of all conversations, including those of sub-agents and processes"),
     ] = None
     tokens: Annotated[
-        int | None, Field(gt=0, description="input, output, cache read and write together; as usd, it refuses requests")
+        int | None,
+        Field(
+            gt=0, description="Input, output, cache read and cache write tokens together; a request above it is refused"
+        ),
     ] = None
-    usd: Annotated[float | None, Field(gt=0, description="model cost of a trial; a request above it is refused")] = None
+    usd: Annotated[
+        float | None, Field(gt=0, description="Model cost of a trial in USD; a request above it is refused")
+    ] = None
     file_mb: Annotated[
-        int, Field(gt=0, description="size of any one file that agent or check writes; at it, an output ends the trial")
+        int,
+        Field(
+            gt=0,
+            description="MB (10^6 bytes) of one file that agent or check writes; an output of this size ends the trial",
+        ),
     ] = 256
-    diff_mb: Annotated[int, Field(gt=0, description="size of all files that the agent changed")] = 64
+    diff_mb: Annotated[int, Field(gt=0, description="MB (10^6 bytes) of all files that the agent changed")] = 64
     diff_files: Annotated[
-        int, Field(gt=0, description="files and folders that the agent added, without those that git ignores")
+        int, Field(gt=0, description="Files and folders that the agent added, without those that git ignores")
     ] = 20_000
-    rate_limit_seconds: Annotated[float, Field(ge=0, description="how long a request may wait for a rate limit")] = 300
-    api_retries: Annotated[int, Field(ge=0, description="how often the agent CLI repeats a failed request")] = 4
+    rate_limit_seconds: Annotated[
+        float, Field(ge=0, description="Seconds that a request may wait for a rate limit")
+    ] = 300
+    api_retries: Annotated[
+        int, Field(ge=0, description="Number of times that the agent CLI repeats a failed request")
+    ] = 4
     provider_retries: Annotated[
-        int, Field(ge=0, description="how often the gateway asks again after a 5xx, or where no provider is reached")
+        int,
+        Field(
+            ge=0, description="Number of times that the gateway repeats a request after a 5xx or a failed connection"
+        ),
     ] = 3
-    safety_net: Annotated[bool, Field(description="block the agent's destructive commands, in all arms alike")] = True
-    memory_mb: Annotated[
-        int, Field(ge=64, description="MiB of memory for a box's programs; in docker only, as the next three")
-    ] = 4096
+    safety_net: Annotated[bool, Field(description="Block the agent's destructive commands, in all arms")] = True
+    memory_mb: Annotated[int, Field(ge=64, description="Memory of a sandbox in MiB; docker only")] = 4096
     disk_mb: Annotated[
-        int, Field(ge=1, description="MiB of a box's workspace and HOME together, which are in memory; docker only")
+        int, Field(ge=1, description="Workspace and HOME of a sandbox together, in MiB of memory; docker only")
     ] = 2048
-    processes: Annotated[int, Field(ge=32, description="of a box at once, threads included; docker only")] = 512
+    processes: Annotated[int, Field(ge=32, description="Processes and threads of a sandbox at once; docker only")] = 512
     cpus: Annotated[
-        float, Field(ge=0.1, description="cores that a box may use, as far as the machine has them; docker only")
+        float, Field(ge=0.1, description="CPU cores that a sandbox may use, if the machine has them; docker only")
     ] = 2.0
-    free_disk_mb: Annotated[int, Field(ge=0, description="with less free space on a disk, nothing new starts")] = 1024
+    free_disk_mb: Annotated[
+        int, Field(ge=0, description="Free disk space in MB (10^6 bytes) below which nothing new starts")
+    ] = 1024
 
-    def keyed(self, sandbox: SandboxName) -> dict[str, JsonValue]:
-        """What of them can change what an agent does, for keys.
+    @property
+    def file_bytes(self) -> int:
+        """Highest size of one file."""
+        return self.file_mb * MB
 
-        A limit that is not set leaves no trace there, nor does one that does not hold in the sandbox.
+    @property
+    def diff_bytes(self) -> int:
+        """Highest size of all changed files together."""
+        return self.diff_mb * MB
+
+    def keyed(self, *, limits_resources: bool) -> dict[str, JsonValue]:
+        """Return the limits that can change what an agent does, as keys hold them.
+
+        A limit that is not set is left out, and so are limits on resources if the sandbox does not enforce them.
         """
-        unset = {name for name in _LATER if getattr(self, name) == Limits.model_fields[name].default}
+        unset = {name for name in _ADDED_LATER if getattr(self, name) == TrialLimits.model_fields[name].default}
         without = {"free_disk_mb", "provider_retries"} | unset
-        return self.model_dump(mode="json", exclude=without | (set() if sandbox == "docker" else _OF_A_CONTAINER))
+        return self.model_dump(mode="json", exclude=without | (set() if limits_resources else _DOCKER_ONLY))
 
 
-class Retry(Record):
-    """How often, and after what pause, a trial is repeated that ended by a fault which is not the agent's."""
+class RetrySettings(Record):
+    """Number of attempts, and pause between them, for a trial that ended by a fault other than the agent's."""
 
     attempts: Annotated[int, Field(ge=1, le=10)] = 3
-    backoff_seconds: Annotated[float, Field(ge=0, description="the first pause; each later one is doubled")] = 10.0
+    backoff_seconds: Annotated[float, Field(ge=0, description="First pause in seconds; each later one is doubled")] = (
+        10.0
+    )
 
 
-class Knobs(Record):
-    """Settings that are put into a role's requests where their model accepts them; None leaves a request as it is."""
+class ModelKnobs(Record):
+    """Settings for a role's requests, applied if the model accepts them; None leaves a request unchanged."""
 
     temperature: Annotated[float | None, Field(ge=0, le=1)] = None
-    max_tokens: Annotated[int | None, Field(gt=0, description="of one answer, its thinking included")] = None
+    max_tokens: Annotated[int | None, Field(gt=0, description="Tokens of one answer, including thinking")] = None
 
     def configured(self) -> dict[str, JsonValue]:
-        """Those that are set, by the name that they have in a request."""
+        """Return the settings that are not None, by their name in a request."""
         return self.model_dump(exclude_none=True)
 
 
 class ModelSettings(Record):
-    """What the requests of agents and of judges carry; where a model refuses it, they stay as they are."""
+    """Model settings of agents and of judges."""
 
-    agent: Knobs = Knobs()
-    judge: Knobs = Knobs()
+    agent: ModelKnobs = ModelKnobs()
+    judge: ModelKnobs = ModelKnobs()
 
 
 class RoleBudgets(Record):
-    """What agents and judges may spend, each by themselves; None: as much as the experiment may."""
+    """Separate budgets of agents and judges; None: limited by the experiment's budget only."""
 
     agent: Annotated[float | None, Field(gt=0)] = None
     judge: Annotated[float | None, Field(gt=0)] = None
 
     def by_role(self) -> dict[Role, float]:
-        """Those that are set."""
+        """Return the budgets that are set."""
         both: dict[Role, float | None] = {"agent": self.agent, "judge": self.judge}
         return {role: usd for role, usd in both.items() if usd is not None}
 
 
 class Experiment(Record):
-    """A question (`config/experiments/<id>.yaml`)."""
+    """An experiment (`config/experiments/<id>.yaml`)."""
 
     id: Slug
     question: Text
-    scenarios: Annotated[tuple[Text, ...], Field(min_length=1, description="globs over scenario ids")]
+    scenarios: Annotated[tuple[Text, ...], Field(min_length=1, description="Globs over scenario ids")]
     agents: Annotated[
-        tuple[Text, ...], Field(min_length=1, description="name, or name@version: oracle, nop, claude-code")
+        tuple[Text, ...], Field(min_length=1, description="Agent names, or name@version: oracle, nop, claude-code")
     ]
-    variants: Annotated[tuple[Text, ...], Field(description="globs over tier/sub-test, e.g. T0/*")] = ()
+    variants: Annotated[tuple[Text, ...], Field(description="Globs over tier/sub-test, e.g. T0/*")] = ()
     models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()
     judges: Annotated[
-        tuple[Text, ...], Field(description="models of the judge panel, two at least; none: their items are N/A")
+        tuple[Text, ...],
+        Field(description="Model ids of the judge panel, at least two; empty: items for judges are N/A"),
     ] = ()
     model_settings: ModelSettings = ModelSettings()
-    prices: Annotated[Slug | None, Field(description="a list of config/prices/; none: each model's own price")] = None
-    repetitions: Annotated[int | None, Field(ge=1, le=9999, description="none: each scenario's runs_per_tier")] = None
-    baseline: Annotated[Text, Field(description="the arm that the others are compared with")]
+    prices: Annotated[Slug | None, Field(description="Price list in config/prices/; null: each model's own price")] = (
+        None
+    )
+    repetitions: Annotated[
+        int | None,
+        Field(ge=1, le=9999, description="Repetitions of each scenario and arm; null: the scenario's runs_per_tier"),
+    ] = None
+    baseline: Annotated[Text, Field(description="Arm that the others are compared with")]
     margin: Annotated[
-        float, Field(gt=0, lt=1, description="a difference of pass rates that counts as none, e.g. 0.05: 5 points")
+        float, Field(gt=0, lt=1, description="Difference of pass rates that counts as none, e.g. 0.05: 5 points")
     ] = 0.05
     gate: Annotated[
         Literal["none", "better", "not_worse"],
-        Field(description="what every arm must be shown to be against the baseline, or the command fails"),
+        Field(description="Verdict that every arm must reach against the baseline, or the command fails"),
     ] = "none"
     max_age_days: Annotated[
-        float | None, Field(gt=0, description="stored trials that are older are run again; none: age does not matter")
+        float | None,
+        Field(gt=0, description="Stored trials older than this many days are run again; null: any age is used"),
     ] = None
-    seed: Annotated[int, Field(description="of the order in which arms are interleaved")] = 0
-    limits: Limits = Limits()
+    seed: Annotated[int, Field(description="Seed of the random order in which arms are interleaved")] = 0
+    limits: TrialLimits = TrialLimits()
     sandbox: Annotated[
         SandboxWish,
-        Field(description="where agents and checks run; auto: agents with a model in docker, where an engine answers"),
+        Field(description="Sandbox of agents and checks; auto: docker for agents with a model, if an engine answers"),
     ] = "auto"
-    retry: Retry = Retry()
+    retry: RetrySettings = RetrySettings()
     budget_usd: Annotated[
-        float | None, Field(gt=0, description="of the run's folder, for agents and judges together")
+        float | None, Field(gt=0, description="Budget of the run folder in USD, for agents and judges together")
     ] = None
     role_budget_usd: RoleBudgets = RoleBudgets()
 
@@ -152,5 +190,5 @@ class Experiment(Record):
         if twice:
             raise ValueError(f"{', '.join(twice)} is named twice; a panel is of different models")
         if len(judges) == 1:
-            raise ValueError("one judge is no panel; name two models at least (better three), or none")
+            raise ValueError("a panel needs at least two judges (better three), or none")
         return judges

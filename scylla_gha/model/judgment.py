@@ -1,19 +1,108 @@
-"""What a trial is worth: verified conditions, scored items, and the score computed from them."""
+"""Judgments: check results, answers of the judges, item scores, the score, and controls of judges."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from scylla_gha.model.panel import Flag, JudgeAnswer
-from scylla_gha.model.record import Record, Seal, digest
-from scylla_gha.model.trial import NO_USAGE, Trial, Usage
+from scylla_gha.model.record import FileDigest, Record, Text
+from scylla_gha.model.trial import NO_USAGE, Usage
 
+Severity = Literal["negligible", "trivial", "minor", "moderate", "major", "severe", "critical"]
+Flag = Literal[
+    "disagreement",
+    "evidence_contradicts_score",
+    "points_out_of_range",
+    "unknown_item",
+    "evidence_cut",
+    "instruction_in_data",
+]
+# Why a judge left items out: its model refused, its provider rejected what it was to be shown, it answered otherwise
+# than asked, or it could not be reached. What an agent wrote can bring about all but the last.
+Lost = Literal["refused", "rejected", "unreadable", "unreached"]
+Points = Annotated[float, Field(ge=0, description="of 1.0; a value is 1 less all of them, and never below 0")]
+PROMPT_BYTES: Final = 320_000  # of a request to a judge, whatever is in it: the money that is kept pays for so many
+# The deduction tiers of the paper, section 4.1; the last has no upper end.
+TIERS: Final[dict[Severity, tuple[float, float]]] = {
+    "negligible": (0.0, 0.05),
+    "trivial": (0.05, 0.15),
+    "minor": (0.15, 0.30),
+    "moderate": (0.30, 0.50),
+    "major": (0.50, 0.80),
+    "severe": (0.80, 1.50),
+    "critical": (1.50, float("inf")),
+}
 Grade = Literal["S", "A", "B", "C", "D", "F"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
+class Deduction(Record):
+    """A fault and its points, within the tier of its severity."""
+
+    severity: Severity
+    points: Points
+    why: Text
+
+
+class JudgeScore(Record):
+    """One judge's score of an item. Only a `scored` item has a value; `missing` is neither N/A nor 0."""
+
+    id: str
+    evidence: Annotated[str, Field(description="what the judge saw, written before the value")]
+    deductions: tuple[Deduction, ...] = ()
+    state: Literal["scored", "na", "missing"]
+    value: Annotated[float | None, Field(ge=0, le=1)] = None
+    reason: Annotated[str, Field(description="why it is N/A, or why there is no value")] = ""
+    flags: tuple[Flag, ...] = ()
+
+    @model_validator(mode="after")
+    def _value_where_scored(self) -> "JudgeScore":
+        if (self.value is not None) != (self.state == "scored"):
+            raise ValueError("a scored item has a value, and no other has")
+        return self
+
+
+class JudgeAnswer(Record):
+    """One judge's answer on one trial. `error` says why items are missing; it is never the agent's fault."""
+
+    judge: Annotated[Text, Field(description="the model's id")]
+    prompt_digest: Annotated[str, Field(description="SHA-256 of the system prompt and the user's message it was sent")]
+    items: tuple[JudgeScore, ...] = ()
+    excess: Annotated[str | None, Field(description="work beyond the requirements, as the judge cites it")] = None
+    steps: Annotated[tuple[str, ...], Field(description="the progress steps that it found achieved")] = ()
+    retries: Annotated[int, Field(ge=0, description="further requests for items that could not be read")] = 0
+    unknown: Annotated[tuple[str, ...], Field(description="ids of items that it made up; dropped")] = ()
+    flags: tuple[Flag, ...] = ()
+    error: str | None = None
+    lost: Annotated[Lost | None, Field(description="why items are missing; null: none is")] = None
+    diff_alone: Annotated[bool, Field(description="it was asked again, and shown nothing but the diff")] = False
+
+    def score(self, item: str) -> JudgeScore | None:
+        """Return the score of an item; None if it is missing."""
+        return next((score for score in self.items if score.id == item and score.state != "missing"), None)
+
+
+class PanelDifference(Record):
+    """Item that a judge scored differently when asked again; None is N/A or missing."""
+
+    id: str
+    first: float | None
+    second: float | None
+
+
+class ControlResult(Record):
+    """Result of a judge's control: `holds` is None if it could not be decided."""
+
+    kind: Literal["repeat", "order_swap", "canary"]
+    judge: Text
+    holds: bool | None
+    why: str
+    compared: Annotated[int, Field(ge=0, description="items with an answer on both sides")] = 0
+    differences: tuple[PanelDifference, ...] = ()
+
+
 class CheckResult(Record):
-    """Whether a checkpoint holds, to which fraction, and what was seen."""
+    """Result of a checkpoint: whether it holds, to which fraction, and the evidence."""
 
     id: str
     holds: bool
@@ -23,7 +112,7 @@ class CheckResult(Record):
 
 
 class ItemScore(Record):
-    """An item's value in 0..1, or None with the reason why it is N/A; of the panel, the consensus."""
+    """Value of an item in 0..1, or None with the reason why it is N/A; for panel items, the consensus."""
 
     id: str
     category: str
@@ -35,7 +124,7 @@ class ItemScore(Record):
 
 
 class CategoryScore(Record):
-    """Points achieved of those that apply, and the weight after N/A categories left; None: all N/A."""
+    """Achieved and maximum points of the applicable items, and the weight without N/A categories."""
 
     id: str
     weight: float
@@ -44,7 +133,7 @@ class CategoryScore(Record):
 
 
 class Score(Record):
-    """The verdict on one trial, computed by code from items and checkpoints."""
+    """Verdict on one trial, computed from items and checkpoints."""
 
     score: Fraction | None
     grade: Grade | None
@@ -54,29 +143,8 @@ class Score(Record):
     broken: Annotated[tuple[str, ...], Field(description="guards that held on the base and no longer do")] = ()
 
 
-def judgment_key(trial: Trial, judging_digest: str, court_digest: str, image_digest: str | None = None) -> str:
-    """Covers the trial, what it left, and all that judges it: by code, in an image or in none, and by a panel.
-
-    The sandbox and its limits are those of the trial, whose key covers them.
-    """
-    diff = trial.last.diff
-    parts = [trial.key, diff.sha256 if diff else None, judging_digest, court_digest]
-    return digest(parts if image_digest is None else [*parts, image_digest])
-
-
-def judging_digest(scenario: str, court: str, image: str | None = None) -> str:
-    """Covers all that judges trials of a scenario, as `judgment_key` does, whichever trial it is.
-
-    Args:
-        scenario: digest of its checks, its rubric and its progress steps.
-        court: digest of the panel; empty where there is none.
-        image: digest of what the checks run in.
-    """
-    return digest([scenario, court, image])
-
-
 class Judgment(Record):
-    """One judgment of a trial; `key` covers the trial's key, checks, rubric and judges."""
+    """Judgment of a trial; `key` covers the trial's key, checks, rubric and judges."""
 
     schema_version: int = 2
     cell: str
@@ -92,8 +160,64 @@ class Judgment(Record):
     usage: Annotated[Usage, Field(description="of the panel; what an agent cost stands in its trial")] = NO_USAGE
     unadjusted: Annotated[tuple[str, ...], Field(description="settings that some judges' requests went without")] = ()
     subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
-    files: Annotated[dict[str, Seal], Field(description="the panel's requests, by name in the cell's folder")] = {}
+    files: Annotated[
+        dict[str, FileDigest], Field(description="the panel's requests, by name in the cell's folder")
+    ] = {}
     categories: tuple[CategoryScore, ...] = ()
     result: Annotated[Score | None, Field(description="also where a required check fails and judges gave no score")] = (
         None
     )
+
+
+class JudgeControl(Record):
+    """One line of `controls.jsonl`, written before the judge is asked, so no paid request is lost."""
+
+    schema_version: int = 1
+    key: Annotated[str, Field(description="covers the judge, its words, and all that it was asked about")]
+    judge: Text
+    scenario: Text
+    cell: Annotated[str | None, Field(description="the trial that was asked about again; None: known answers")] = None
+    times: Annotated[int, Field(ge=1, description="how often each question was asked")] = 1
+    controls: tuple[ControlResult, ...] = ()
+    error: Annotated[str | None, Field(description="why not all could be decided; it is asked again then")] = None
+    usage: Annotated[Usage, Field(description="all that was ever asked under this key")] = NO_USAGE
+    traffic: Annotated[FileDigest | None, Field(description="its requests; None: of an older version")] = None
+    stands: Annotated[bool, Field(description="false: of a judge, words or a rubric that the report is not by")] = True
+
+    @property
+    def subject(self) -> str:
+        """The cell that it is about, or else the scenario."""
+        return self.cell or self.scenario
+
+
+class PanelSummary(Record):
+    """Summary of a panel's judgments, compared with the experiment's own panel."""
+
+    panel: Annotated[str, Field(description="`experiment`, or what was given instead")]
+    judges: tuple[str, ...]
+    trials: Annotated[int, Field(description="that were to be judged")]
+    judged: int
+    passed: int
+    mean_score: float | None
+    compared: Annotated[int, Field(description="trials with a score by this panel and by the experiment's own")] = 0
+    difference: Annotated[float | None, Field(description="mean absolute difference of those scores")] = None
+    flips: Annotated[tuple[str, ...], Field(description="cells that pass by one of both and not by the other")] = ()
+    usd: Annotated[float | None, Field(description="of these judgments, whenever they were made; None: unknown")]
+
+
+class JudgingSummary(Record):
+    """Output of `scylla-gha judge`."""
+
+    schema_version: int = 1
+    experiment: str
+    panels: tuple[PanelSummary, ...]
+    probes: tuple[JudgeControl, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A judging model; `temperature` None leaves it to the model, as some models require."""
+
+    model: str
+    temperature: float | None = None
+    max_tokens: int = 16_000

@@ -1,4 +1,4 @@
-"""The plan: which cells an experiment is, under which keys, and what they may cost."""
+"""Plan: the cells of an experiment with their keys and estimated costs; and the source of imported rows."""
 
 import datetime
 from typing import Annotated, Literal
@@ -6,13 +6,36 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scylla_gha.model.experiment import Experiment, SandboxName
-from scylla_gha.model.imported import Imported
-from scylla_gha.model.record import Record
+from scylla_gha.model.record import Record, Text
 from scylla_gha.model.variant import Variant
+
+Format = Literal["csv", "jsonl", "parquet", "harbor", "inspect"]
+
+
+class ColumnMap(Record):
+    """Mapping of foreign columns to fields (`--map-file`)."""
+
+    columns: Annotated[dict[Text, str], Field(description="our field: their column; an empty one is not mapped")] = {}
+    constants: Annotated[dict[Text, Text], Field(description="our field: its value in all rows")] = {}
+    units: Annotated[dict[Text, Text], Field(description="their column or our field: ms, cent, percent, ...")] = {}
+    passed_if: Annotated[Text | None, Field(description="a field, a comparison and a number, as score>=0.6")] = None
+    baseline: Annotated[Text | None, Field(description="the arm that the others are compared with")] = None
+
+
+class ImportSource(Record):
+    """Source of imported rows: file, format and mapping."""
+
+    file: str
+    format: Format
+    sha256: Annotated[str, Field(description="of the rows as they were read")]
+    columns: Annotated[dict[str, str], Field(description="our field: their column")]
+    ignored: Annotated[tuple[str, ...], Field(description="their columns that are no field of ours")] = ()
+    passed_if: str | None = None
+    notes: Annotated[tuple[str, ...], Field(description="what the reader of the report must know of them")] = ()
 
 
 class Arm(Record):
-    """Variant x agent x model: the unit that is compared. Its id leaves out what the agent has not."""
+    """Variant x agent x model: the unit of comparison. Its id leaves out parts that the agent does not have."""
 
     id: str
     agent: str
@@ -35,64 +58,64 @@ class Cell(Record):
     key: str
 
 
-class Range(Record):
-    """A guess with its limits; all None where it cannot be made."""
+class CostRange(Record):
+    """An estimate with its limits; all None if it cannot be made."""
 
     low: float | None
     likely: float | None
     high: float | None
 
-    def plus(self, other: "Range") -> "Range":
-        """The sum of both; unknown in one is unknown in the sum."""
+    def plus(self, other: "CostRange") -> "CostRange":
+        """Return the sum; unknown in one is unknown in the sum."""
         sums = {}
-        for end in Range.model_fields:
-            mine, theirs = getattr(self, end), getattr(other, end)
-            sums[end] = None if mine is None or theirs is None else mine + theirs
-        return Range.model_validate(sums)
+        for end in CostRange.model_fields:
+            own, theirs = getattr(self, end), getattr(other, end)
+            sums[end] = None if own is None or theirs is None else own + theirs
+        return CostRange.model_validate(sums)
 
 
-class Share(Record):
-    """What the agents of a plan, or its judges, may cost and take. Minutes are of one cell after the other."""
+class EstimateShare(Record):
+    """Estimated cost and minutes of a plan's agents or judges. Minutes are of one cell after the other."""
 
-    usd: Range
-    minutes: Range
+    usd: CostRange
+    minutes: CostRange
 
 
-_NOTHING = Range(low=0.0, likely=0.0, high=0.0)
+_NOTHING = CostRange(low=0.0, likely=0.0, high=0.0)
 
 
 class Estimate(Record):
-    """What a plan may cost. `basis` says where the numbers come from."""
+    """Estimated cost of a plan. `basis` names the source of the numbers."""
 
-    agents: Share
-    judges: Share
+    agents: EstimateShare
+    judges: EstimateShare
     basis: str
 
     @property
-    def usd(self) -> Range:
-        """Of agents and judges together."""
+    def usd(self) -> CostRange:
+        """Cost of agents and judges together."""
         return self.agents.usd.plus(self.judges.usd)
 
     @property
     def unpaid(self) -> "Estimate":
-        """The same of a replay, for which nothing is paid."""
-        agents, judges = (Share(usd=_NOTHING, minutes=each.minutes) for each in (self.agents, self.judges))
+        """The same estimate for a replay, which costs nothing."""
+        agents, judges = (EstimateShare(usd=_NOTHING, minutes=share.minutes) for share in (self.agents, self.judges))
         return Estimate(agents=agents, judges=judges, basis=f"replayed, nothing is paid; minutes {self.basis}")
 
     @property
-    def minutes(self) -> Range:
-        """Of agents and judges together."""
+    def minutes(self) -> CostRange:
+        """Minutes of agents and judges together."""
         return self.agents.minutes.plus(self.judges.minutes)
 
 
-class Unstarted(Record):
-    """The cells that a run did not start, and why (`unstarted.json`)."""
+class UnstartedCells(Record):
+    """Cells that a run did not start, with the reason (`unstarted.json`)."""
 
     cells: dict[str, str]
 
 
 class Plan(Record):
-    """An experiment unfolded, in the order in which the cells are to be run."""
+    """Cells of an experiment, in the order in which they are run."""
 
     schema_version: int = 2
     experiment: Experiment
@@ -111,25 +134,25 @@ class Plan(Record):
         Field(description="of models (near their end, not known, without a price), and of what can be seen"),
     ] = ()
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing is measured")] = False
-    imported: Annotated[Imported | None, Field(description="where rows come from that this toolkit did not make")] = (
-        None
-    )
+    imported: Annotated[
+        ImportSource | None, Field(description="where rows come from that this toolkit did not make")
+    ] = None
     not_before: Annotated[
         datetime.datetime | None, Field(description="a stored trial that was started earlier is too old, and not taken")
     ] = None
 
     @property
     def needs_model(self) -> bool:
-        """Whether agents or judges ask a model, so that a key is needed."""
+        """Whether agents or judges use a model, so that a key is needed."""
         return bool(self.experiment.judges) or any(arm.model is not None for arm in self.arms)
 
     def arm(self, arm: str) -> Arm:
-        """The arm of that id; KeyError where there is none."""
-        return {each.id: each for each in self.arms}[arm]
+        """Return the arm with that id; KeyError if there is none."""
+        return {candidate.id: candidate for candidate in self.arms}[arm]
 
     @property
     def pairs(self) -> dict[str, str]:
-        """What each arm is held against: every one against the baseline, or a change against what it changes."""
+        """The arm that each arm is compared with: the baseline, or for a change its version before."""
         sided = {arm.id: arm.against for arm in self.arms if arm.against}
         baseline = self.experiment.baseline
         return sided or {arm: baseline for arm in dict.fromkeys(cell.arm for cell in self.cells) if arm != baseline}

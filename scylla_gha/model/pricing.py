@@ -1,4 +1,4 @@
-"""A model's facts: what it is called, what it takes, and what it costs."""
+"""Models: ids, limits, accepted settings and prices."""
 
 import datetime
 from typing import Annotated, Final, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from scylla_gha.model.record import Record, Slug, Text
-from scylla_gha.model.traffic import Tokens, Use
+from scylla_gha.model.traffic import ServerToolUse, Tokens
 
 _MILLION = 1_000_000
 _USD_OF_A_SEARCH: Final = 0.01  # $10 for 1,000 (platform.claude.com/docs, pricing, web search tool, 2026-11-22)
@@ -14,7 +14,7 @@ _USD_OF_A_SEARCH: Final = 0.01  # $10 for 1,000 (platform.claude.com/docs, prici
 _REGIONS: Final = {"global": 1.0, "not_available": 1.0, "us": 1.1}
 # What a budget is charged where the price of a speed, a tier or a region is not known: no provider asks as much.
 _UNKNOWN_AT_MOST: Final = 6.0
-_USUAL: Final = Use()
+_USUAL: Final = ServerToolUse()
 # What a budget is charged for a token of the cache whose price is not known, in prices of uncached ones: no less than
 # any provider asks.
 _CACHE_AT_MOST = 2.0
@@ -23,23 +23,23 @@ Rate = Annotated[float, Field(ge=0)]
 
 
 class Rates(Record):
-    """USD per million tokens, by kind; null where the source does not say."""
+    """USD per million tokens, by kind; null if the source does not say."""
 
     input: Rate
     output: Rate
     cache_read: Rate | None
-    cache_write_5m: Annotated[Rate | None, Field(description="for a lifetime of five minutes")]
-    cache_write_1h: Annotated[Rate | None, Field(description="for a lifetime of an hour")]
+    cache_write_5m: Annotated[Rate | None, Field(description="USD per million tokens, for a lifetime of five minutes")]
+    cache_write_1h: Annotated[Rate | None, Field(description="USD per million tokens, for a lifetime of an hour")]
 
     def cost(self, tokens: Tokens) -> float | None:
-        """USD of the tokens; None where a kind of them has no known price."""
+        """Return the cost of the tokens in USD; None if one of their kinds has no known price."""
         used = [(count, getattr(self, kind)) for kind in Tokens.model_fields if (count := getattr(tokens, kind))]
         if any(rate is None for _, rate in used):
             return None
         return float(sum(count * rate for count, rate in used)) / _MILLION
 
     def at_most(self) -> "Rates":
-        """The same with a high guess in place of each unknown price: for budgets, never for a cost that is told."""
+        """Return the same with a high guess for each unknown price: for budgets, never for a reported cost."""
         guess = self.input * _CACHE_AT_MOST
         return Rates.model_validate(
             {kind: guess if getattr(self, kind) is None else getattr(self, kind) for kind in Tokens.model_fields}
@@ -47,13 +47,13 @@ class Rates(Record):
 
 
 class LongRates(Rates):
-    """What all of a request costs whose prompt is longer than this."""
+    """Rates of a request whose prompt is longer than `prompt_tokens`."""
 
     prompt_tokens: Annotated[int, Field(gt=0, description="uncached, read from the cache and written to it together")]
 
 
-class Price(Rates):
-    """USD per million tokens, with the day and the place it was read."""
+class ModelPrice(Rates):
+    """USD per million tokens, with date and source."""
 
     above: Annotated[LongRates | None, Field(description="instead of these, for a request with a longer prompt")] = None
     fast: Annotated[
@@ -62,20 +62,20 @@ class Price(Rates):
     date: datetime.date
     source: Text
 
-    def usd(self, tokens: Tokens, use: Use = _USUAL) -> float | None:
-        """What one request of so many tokens costs; None where a price that it needs is unknown."""
+    def usd(self, tokens: Tokens, use: ServerToolUse = _USUAL) -> float | None:
+        """Return the cost of one request; None if a price that it needs is unknown."""
         cost, factor = self._rates(tokens).cost(tokens), self.factor(use)
         return None if cost is None or factor is None or use.unpriced else cost * factor + _extra(use)
 
-    def usd_at_most(self, tokens: Tokens, use: Use = _USUAL) -> float:
-        """What one request is charged to budgets: its cost, or a high guess where that is unknown."""
+    def usd_at_most(self, tokens: Tokens, use: ServerToolUse = _USUAL) -> float:
+        """Return what one request is charged to budgets: its cost, or a high guess if that is unknown."""
         cost, factor = self._rates(tokens).at_most().cost(tokens) or 0.0, self.factor(use)
         return cost * (_UNKNOWN_AT_MOST if factor is None or use.unpriced else factor) + _extra(use)
 
-    def worst(self, prompt: int, output: int, use: Use = _USUAL, *, caches: bool = True) -> float:
-        """What a request can cost at most whose prompt and answer are no longer than so many tokens.
+    def worst(self, prompt: int, output: int, use: ServerToolUse = _USUAL, *, caches: bool = True) -> float:
+        """Return the highest possible cost of a request with at most so many prompt and answer tokens.
 
-        With `caches` the prompt is paid at the dearest of all kinds of tokens that a prompt has.
+        With `caches` the prompt is charged at the highest price of all kinds of prompt tokens.
         """
         rates = self._rates(Tokens(input=prompt)).at_most()
         kinds = [rates.input, rates.cache_read or 0.0, rates.cache_write_5m or 0.0, rates.cache_write_1h or 0.0]
@@ -84,8 +84,8 @@ class Price(Rates):
         tokens_usd = (prompt * dearest + output * rates.output) / _MILLION
         return tokens_usd * (_UNKNOWN_AT_MOST if factor is None else factor) + _extra(use)
 
-    def factor(self, use: Use) -> float | None:
-        """By what speed, tier and region multiply these prices; None where one of them has no known price."""
+    def factor(self, use: ServerToolUse) -> float | None:
+        """Return the factor of speed, tier and region on the prices; None if it is unknown."""
         speed = 1.0 if use.speed == "standard" else self.fast if use.speed == "fast" else None
         region = _REGIONS.get(use.region)
         return None if speed is None or region is None or use.tier != "standard" else speed * region
@@ -96,36 +96,34 @@ class Price(Rates):
         return self
 
 
-def _extra(use: Use) -> float:
-    """What is charged beside tokens: searches; fetched pages and the running of code beside them are free."""
+def _extra(use: ServerToolUse) -> float:
+    """Return the cost beside tokens: searches. Fetched pages and code execution beside them are free."""
     return use.searches * _USD_OF_A_SEARCH
 
 
-class Model(Record):
+class ModelInfo(Record):
     """A model (`config/models/<file>.yaml`). An unknown price makes a cost unknown, never 0."""
 
     id: Text
     provider: Text
     context_tokens: Annotated[int, Field(gt=0)]
-    max_output_tokens: Annotated[int | None, Field(gt=0, description="the most that a request may ask for")] = None
-    retires: Annotated[datetime.date | None, Field(description="the last day that it is served, where it is known")] = (
-        None
-    )
-    price: Price | None = None
+    max_output_tokens: Annotated[int | None, Field(gt=0, description="Highest max_tokens of a request")] = None
+    retires: Annotated[datetime.date | None, Field(description="Last day of service, if known")] = None
+    price: ModelPrice | None = None
     accepts: Annotated[
-        tuple[Literal["temperature", "max_tokens"], ...], Field(description="settings that its requests may carry")
+        tuple[Literal["temperature", "max_tokens"], ...], Field(description="Settings that its requests may carry")
     ] = ("temperature", "max_tokens")
 
 
 class PriceList(Record):
-    """Prices of one day under a name (`config/prices/<name>.yaml`), instead of the models' own."""
+    """Named list of prices on a date (`config/prices/<name>.yaml`), used instead of the models' own."""
 
     name: Slug
     date: datetime.date
     source: Text
-    prices: Annotated[dict[str, Rates], Field(min_length=1, description="by model id")]
+    prices: Annotated[dict[str, Rates], Field(min_length=1, description="Rates by model id")]
 
-    def of(self, model: str) -> Price | None:
-        """What the list says a model costs; None where it does not name it."""
+    def of(self, model: str) -> ModelPrice | None:
+        """Return the price of a model; None if the list does not name it."""
         rates = self.prices.get(model)
-        return None if rates is None else Price(**rates.model_dump(), date=self.date, source=self.source)
+        return None if rates is None else ModelPrice(**rates.model_dump(), date=self.date, source=self.source)

@@ -1,4 +1,4 @@
-"""The report: the answer as data."""
+"""Report: the result of an experiment as data."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from scylla_gha.model.record import Record
 
 
 class Counts(Record):
-    """The denominators: they never shrink silently."""
+    """Denominators of all rates."""
 
     planned: int
     ran: Annotated[int, Field(description="cells that left a trial of any outcome")]
@@ -19,7 +19,7 @@ class Counts(Record):
 
 
 class ArmSummary(Record):
-    """One arm over all its cells. Rates are over the trials that measure the agent and were judged."""
+    """Summary of an arm. Rates are over the trials that measure the agent and were judged."""
 
     arm: str
     counts: Counts
@@ -45,14 +45,14 @@ class ArmSummary(Record):
 
 
 class ScenarioRow(Record):
-    """Passed of judged, per arm, for one scenario."""
+    """Passed and judged trials of a scenario, by arm."""
 
     scenario: str
     passed: dict[str, tuple[int, int]]
 
 
 class Comparison(Record):
-    """An arm against the baseline."""
+    """Verdict on an arm against its baseline."""
 
     arm: str
     baseline: str
@@ -61,7 +61,7 @@ class Comparison(Record):
 
 
 class Excluded(Record):
-    """A cell that is not in the rates, and why."""
+    """Cell that is not in the rates, and why."""
 
     cell: str
     outcome: Annotated[str, Field(description="an Outcome, `unjudged`, `missing`, or `not_started`")]
@@ -69,7 +69,7 @@ class Excluded(Record):
 
 
 class Excused(Record):
-    """Attempts of an arm that do not measure the agent, of one outcome; those that a later attempt made good too."""
+    """Attempts of an arm with an outcome that does not measure the agent, also if a later attempt succeeded."""
 
     arm: str
     outcome: str
@@ -79,7 +79,7 @@ class Excused(Record):
 
 
 class Failure(Record):
-    """Judged trials of an arm that did not pass, for one reason; `cells` are a few of them."""
+    """Judged trials of an arm that failed for one reason; `cells` names a few of them."""
 
     arm: str
     kind: Annotated[str, Field(description="an Outcome, or why a completed trial did not pass")]
@@ -88,7 +88,7 @@ class Failure(Record):
 
 
 class Report(Record):
-    """All that the renderings show."""
+    """Result of an experiment; all renderings are made from it."""
 
     schema_version: int = 3
     experiment: str

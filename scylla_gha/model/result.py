@@ -1,18 +1,18 @@
-"""The result: one flat row per trial, the statistics' only input."""
+"""Result: one flat row per trial, the only input of the statistics."""
 
 import datetime
 from typing import Annotated
 
 from pydantic import Field
 
-from scylla_gha.model.isolation import Files, Keys, Network
 from scylla_gha.model.judgment import Fraction, Grade
 from scylla_gha.model.record import Record
+from scylla_gha.model.sandbox import Files, Keys, Network
 from scylla_gha.model.trial import Outcome
 
 
 class Result(Record):
-    """One line of `results.jsonl`. Null is unknown; every planned cell that left a trial has one."""
+    """One line of `results.jsonl`. Null is unknown; every planned cell that left a trial has a row."""
 
     schema_version: int = 2
     experiment: str

@@ -1,12 +1,14 @@
-"""A scenario: a task, its start state, and how success is verified."""
+"""Scenario: a task, its start state, its checkpoints and its rubric."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
-from scylla_gha.model.network import Reach
 from scylla_gha.model.record import Record, Sha, Slug, Text
+from scylla_gha.model.sandbox import NetworkAccess
 
+PASS_THRESHOLD: Final = 0.60  # the paper's default: grade B
+WEIGHT_TOLERANCE: Final = 1e-9
 WorkflowCategory = Literal[
     "build_system",
     "ci_cd",
@@ -23,74 +25,120 @@ TierName = Literal["T0", "T1", "T2", "T3", "T4", "T5", "T6"]
 Seconds = Annotated[int, Field(gt=0, le=24 * 3600)]
 
 
+class Item(Record):
+    """One item to score. With `checks` it is scored by code, else by the judge panel."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Z][0-9]+$", description="Letter of the category and a number, such as F1")]
+    text: Annotated[Text, Field(description="What earns the points")]
+    type: Annotated[
+        Literal["binary", "graduated", "subjective"],
+        Field(description="binary: all or nothing; graduated: mean of the checks' fractions; subjective: a judgment"),
+    ]
+    points: Annotated[float, Field(gt=0, description="Points of the item within its category")] = 1.0
+    checks: Annotated[
+        tuple[str, ...], Field(description="Checkpoints that decide the item; empty: the judge panel decides")
+    ] = ()
+    applies_if: Annotated[str | None, Field(description="A checkpoint; if it does not hold, the item is N/A")] = None
+
+
+class Category(Record):
+    """Weighted group of items."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z_]+$")]
+    weight: Annotated[float, Field(gt=0, le=1)]
+    items: Annotated[tuple[Item, ...], Field(min_length=1)]
+
+
+class Rubric(Record):
+    """Scoring of a scenario's trials; the weights of the categories sum to 1."""
+
+    pass_threshold: Annotated[float, Field(gt=0, le=1)] = PASS_THRESHOLD
+    categories: Annotated[tuple[Category, ...], Field(min_length=1)]
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All items, in the order of the categories."""
+        return tuple(item for category in self.categories for item in category.items)
+
+
 def size_of(lines: int) -> Size:
-    """The paper's size category of a change of so many lines (added and deleted)."""
+    """Return the paper's size category of a change of so many lines (added and deleted)."""
     if lines < 100:  # noqa: PLR2004 the paper's own bounds, table of section 7.1
         return "small"
     return "medium" if lines < 500 else "large"  # noqa: PLR2004
 
 
-class Source(Record):
-    """Where the task starts: a fixture folder or a remote repository, at a pinned commit."""
+class FixtureSource(Record):
+    """Start state: a fixture folder or a remote repository, at a pinned commit."""
 
-    fixture: Annotated[Slug | None, Field(description="a folder in fixtures/")] = None
-    repo: Annotated[str | None, Field(description="the URL of a git repository")] = None
-    hash: Annotated[Sha, Field(description="the commit the task starts from; preparation verifies it")]
+    fixture: Annotated[Slug | None, Field(description="Folder in fixtures/")] = None
+    repo: Annotated[str | None, Field(description="URL of a git repository")] = None
+    hash: Annotated[Sha, Field(description="Commit from which the task starts; preparation verifies it")]
 
     @model_validator(mode="after")
-    def _one_place(self) -> "Source":
+    def _one_place(self) -> "FixtureSource":
         if (self.fixture is None) == (self.repo is None):
             raise ValueError("give exactly one of fixture and repo")
         return self
 
 
-class Task(Record):
-    """What the agent is asked, and how long it may take."""
+class ScenarioTask(Record):
+    """Prompt and time limit of the agent."""
 
-    prompt_file: Annotated[str, Field(description="the exact text that the agent gets on its standard input")]
+    prompt_file: Annotated[str, Field(description="File with the exact text that the agent gets on standard input")]
     timeout_seconds: Seconds
 
 
 class Validation(Record):
-    """How the result is judged; `timeout_seconds` bounds each check."""
+    """Rubric of the scenario; `timeout_seconds` limits each check."""
 
     rubric_file: str
     timeout_seconds: Seconds = 60
 
 
 class Tools(Record):
-    """What agent and checks find on PATH."""
+    """Tools on the PATH of agent and checks."""
 
     python: Annotated[dict[str, str], Field(description="PyPI packages at exact versions, e.g. pytest: 9.2.0")] = {}
-    system: Annotated[tuple[Slug, ...], Field(description="programs that must be on the machine")] = ()
+    system: Annotated[tuple[Slug, ...], Field(description="Programs that the machine must have")] = ()
 
 
-class Changes(Record):
-    """A condition on the agent's diff. It never holds where nothing was changed."""
+class DiffCondition(Record):
+    """Condition on the agent's diff. It never holds if nothing was changed."""
 
-    only: Annotated[tuple[str, ...], Field(description="gitignore-style patterns; every changed file matches one")] = ()
-    never: Annotated[tuple[str, ...], Field(description="patterns that no changed file may match")] = ()
+    only: Annotated[
+        tuple[str, ...], Field(description="gitignore-style patterns; every changed file must match one")
+    ] = ()
+    never: Annotated[tuple[str, ...], Field(description="Patterns that no changed file may match")] = ()
     max_files: Annotated[int | None, Field(ge=1)] = None
-    max_lines: Annotated[int | None, Field(ge=1, description="lines added and deleted together")] = None
+    max_lines: Annotated[int | None, Field(ge=1, description="Lines added and deleted together")] = None
 
 
 class Checkpoint(Record):
-    """A post-condition that code verifies: a command (`run`), a file (`file`), or the diff (`changes`)."""
+    """Condition that code verifies afterwards: a command (`run`), a file (`file`), or the diff (`changes`)."""
 
     id: Slug
-    what: Annotated[Text, Field(description="the condition in a sentence, shown as evidence")]
-    run: Annotated[str | None, Field(description="`sh -c` in a fresh copy; $CHECKS and $BASE are folders")] = None
-    exit: Annotated[int, Field(description="the exit code that is expected of `run`")] = 0
-    stdout: Annotated[str | None, Field(description="the exact standard output of `run`")] = None
-    stdout_matches: Annotated[str | None, Field(description="a regex found in the output (multiline)")] = None
-    graduated: Annotated[bool, Field(description="the last line of the output is `k/n`")] = False
+    what: Annotated[Text, Field(description="The condition in a sentence, shown as evidence")]
+    run: Annotated[
+        str | None, Field(description="Command for `sh -c` in a fresh copy; $CHECKS and $BASE are folders")
+    ] = None
+    exit: Annotated[int, Field(description="Expected exit code of `run`")] = 0
+    stdout: Annotated[str | None, Field(description="Exact standard output of `run`")] = None
+    stdout_matches: Annotated[str | None, Field(description="Regular expression found in the output (multiline)")] = (
+        None
+    )
+    graduated: Annotated[
+        bool, Field(description="The last line of the output is `k/n`, and the value is that fraction")
+    ] = False
     timeout_seconds: Seconds | None = None
-    file: Annotated[str | None, Field(description="a regular file of this path exists")] = None
-    absent: Annotated[bool, Field(description="the file must not exist")] = False
-    matches: Annotated[str | None, Field(description="a regex found in the file (multiline)")] = None
-    changes: Changes | None = None
-    required: Annotated[bool, Field(description="a trial passes only where it holds")] = True
-    guard: Annotated[bool, Field(description="holds on the base already; a change that breaks it failed")] = False
+    file: Annotated[str | None, Field(description="Path of a regular file that must exist")] = None
+    absent: Annotated[bool, Field(description="The file must not exist")] = False
+    matches: Annotated[str | None, Field(description="Regular expression found in the file (multiline)")] = None
+    changes: DiffCondition | None = None
+    required: Annotated[bool, Field(description="A trial passes only if the checkpoint holds")] = True
+    guard: Annotated[
+        bool, Field(description="The checkpoint holds on the base already; a change that breaks it fails the trial")
+    ] = False
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Checkpoint":
@@ -110,7 +158,7 @@ class Checkpoint(Record):
 
 
 class ProgressStep(Record):
-    """An expected step towards the goal, bound to the checkpoint or the item that shows it."""
+    """Expected step towards the goal, bound to the checkpoint or the item that shows it."""
 
     step: Text
     checkpoint: str | None = None
@@ -128,23 +176,24 @@ class Scenario(Record):
     """A task with its start state and its verification (`scenarios/<suite>/<id>/scenario.yaml`)."""
 
     id: Annotated[
-        Slug, Field(pattern=r"^[0-9]{3}-[a-z0-9]+([._-][a-z0-9]+)*$", description="NNN-name, the folder's name")
+        Slug,
+        Field(pattern=r"^[0-9]{3}-[a-z0-9]+([._-][a-z0-9]+)*$", description="NNN-name, equal to the folder's name"),
     ]
     title: Text
     category: WorkflowCategory
-    size: Annotated[Size, Field(description="lines of the reference solution: small < 100, medium < 500, large")]
+    size: Annotated[Size, Field(description="Lines of the reference solution: small < 100, medium < 500, large")]
     difficulty: Literal["trivial", "easy", "medium", "hard"]
-    source: Source
-    task: Task
+    source: FixtureSource
+    task: ScenarioTask
     validation: Validation
     checkpoints: Annotated[tuple[Checkpoint, ...], Field(min_length=1)]
     progress: Annotated[tuple[ProgressStep, ...], Field(min_length=1)]
-    tiers: Annotated[tuple[TierName, ...], Field(min_length=1, description="tiers it is meant for")]
-    runs_per_tier: Annotated[int, Field(gt=0, description="repetitions where an experiment does not say")] = 10
+    tiers: Annotated[tuple[TierName, ...], Field(min_length=1, description="Tiers that the scenario is meant for")]
+    runs_per_tier: Annotated[int, Field(gt=0, description="Repetitions if the experiment does not set them")] = 10
     tools: Tools = Tools()
-    container: Annotated[str | None, Field(description="the image recipe it must run in; recorded, in the key")] = None
-    network: Reach = Reach()
+    container: Annotated[str | None, Field(description="Image recipe that it must run in; a part of the key")] = None
+    network: NetworkAccess = NetworkAccess()
     overrides: Annotated[
-        dict[str, str], Field(description="files laid into the agent's HOME: path there -> file of this folder")
+        dict[str, str], Field(description="Files copied into the agent's HOME: path there -> file of this folder")
     ] = {}
-    human_baseline_usd: Annotated[float | None, Field(gt=0, description="what a person's solution costs")] = None
+    human_baseline_usd: Annotated[float | None, Field(gt=0, description="Cost of a person's solution in USD")] = None

@@ -1,4 +1,4 @@
-"""A wave: which cells go to which job, which are left for later waves, and what a job hands back."""
+"""Shards of a wave: the cells of each job, what a job hands back, and the result of collecting it."""
 
 import datetime
 from typing import Annotated, Final
@@ -14,7 +14,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Shard(Record):
-    """The cells of one job, in the order in which they are to be started."""
+    """Cells of one job, in the order in which they are started."""
 
     number: Annotated[int, Field(ge=0, lt=MOST_SHARDS)]
     cells: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -25,12 +25,12 @@ class Shard(Record):
 
     @property
     def name(self) -> str:
-        """The number as folders and artifacts have it."""
+        """The number in folder and artifact names."""
         return shard_name(self.number)
 
 
-class Packing(Record):
-    """The shards of one wave (`shards.json`). Every planned cell is in one shard, left, or reused: once."""
+class WavePacking(Record):
+    """Shards of one wave (`shards.json`). Every planned cell is in one shard, left, or reused, exactly once."""
 
     schema_version: int = 1
     experiment: Annotated[str, Field(description="the run's folder")]
@@ -57,12 +57,12 @@ class Packing(Record):
 
     @property
     def cells(self) -> int:
-        """Of this wave."""
+        """Number of cells of this wave."""
         return sum(len(shard.cells) for shard in self.shards)
 
 
-class Manifest(Record):
-    """What a job says of its rows (`shards/<NNN>/manifest.json`)."""
+class ShardManifest(Record):
+    """Description of a job's rows (`shards/<NNN>/manifest.json`)."""
 
     schema_version: int = 1
     experiment: Annotated[str, Field(description="the run's folder")]
@@ -78,5 +78,28 @@ class Manifest(Record):
 
 
 def shard_name(number: int) -> str:
-    """A shard's number in three digits."""
+    """Return a shard's number in three digits."""
     return f"{number:03d}"
+
+
+class RefusedArtifact(Record):
+    """Artifact of which no row was accepted."""
+
+    artifact: Annotated[str, Field(description="its name; cut, and in ASCII, where it is none of ours")]
+    reason: str
+
+
+class CollectReport(Record):
+    """Result of collecting rows that other machines sent (`refused.json`)."""
+
+    schema_version: int = 1
+    artifacts: Annotated[int, Field(ge=0, description="that were taken")]
+    rows: Annotated[int, Field(ge=0, description="that stand, those that were reused left out")]
+    reused: Annotated[int, Field(ge=0, description="rows that were there before anything was run")] = 0
+    superseded: Annotated[
+        int, Field(ge=0, description="artifacts of earlier attempts, before it was planned anew; not looked into")
+    ] = 0
+    refused: tuple[RefusedArtifact, ...] = ()
+    missing: Annotated[
+        dict[str, str], Field(description="cells without a row that nobody chose to leave, and why")
+    ] = {}

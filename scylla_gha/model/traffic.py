@@ -1,8 +1,4 @@
-"""What passed through the model gateway: one record when a request came, one when its answer had ended.
-
-An attempt's `traffic.jsonl` holds them in the order of time. A request without its answer was in flight when the
-gateway or the machine died: its cost is unknown.
-"""
+"""Request log of the gateway: requests, responses and tokens."""
 
 import datetime
 from typing import Annotated, Literal
@@ -16,7 +12,7 @@ Component = Literal["system_prompt", "tool_schemas", "tool_input", "tool_output"
 
 
 class Tokens(Record):
-    """Tokens by kind; `input` is what was neither read from the cache nor written to it."""
+    """Tokens by kind; `input` counts those neither read from the cache nor written to it."""
 
     input: int = 0
     output: int = 0
@@ -31,16 +27,16 @@ class Tokens(Record):
 
     @property
     def total(self) -> int:
-        """Of all kinds, as a budget of tokens counts them."""
+        """Tokens of all kinds, as a token budget counts them."""
         return self.prompt + self.output
 
     def plus(self, other: "Tokens") -> "Tokens":
-        """The sum, kind by kind."""
+        """Return the sum by kind."""
         return Tokens.model_validate({kind: getattr(self, kind) + getattr(other, kind) for kind in Tokens.model_fields})
 
 
-class Use(Record):
-    """What of an answer costs money beside its tokens, or multiplies their price, in the words of the Messages API."""
+class ServerToolUse(Record):
+    """Parts of an answer that cost extra or multiply the token price, in the terms of the Messages API."""
 
     speed: str = "standard"
     tier: str = "standard"
@@ -51,8 +47,8 @@ class Use(Record):
     )
 
 
-class Asked(Record):
-    """A request, written before anything is passed on."""
+class RequestRecord(Record):
+    """A request, logged before it is forwarded."""
 
     kind: Literal["asked"] = "asked"
     number: Annotated[int, Field(ge=1, description="within its lane")]
@@ -74,8 +70,8 @@ class Asked(Record):
     reserved_usd: Annotated[float | None, Field(description="its worst case, set aside in budgets")] = None
 
 
-class Answered(Record):
-    """The end of a request: what came back, and what it cost."""
+class ResponseRecord(Record):
+    """End of a request: the response and its cost."""
 
     kind: Literal["answered"] = "answered"
     number: Annotated[int, Field(ge=1)]
@@ -86,15 +82,16 @@ class Answered(Record):
     tokens: Tokens | None = None
     usd: Annotated[float | None, Field(description="None: unknown, by an unknown price or an answer that was cut")]
     charged_usd: Annotated[float | None, Field(description="to budgets, where usd is unknown")] = None
-    use: Annotated[Use | None, Field(description="None: nothing beside tokens at their usual prices")] = None
+    use: Annotated[ServerToolUse | None, Field(description="None: nothing beside tokens at their usual prices")] = None
     stop_reason: Annotated[str | None, Field(description="why the model stopped, as the provider says it")] = None
     retries: Annotated[int, Field(description="how often the gateway itself asked again")] = 0
     met: Annotated[
         tuple[str, ...], Field(description="what each try met that failed: a status of HTTP, or `unreachable`")
     ] = ()
     crowded: Annotated[
-        bool, Field(description="it met a rate limit while other requests of its session were in flight")
+        bool, Field(description="it met a rate limit, or waited for a budget, beside others of its session")
     ] = False
+    exhausting: Annotated[bool, Field(description="its answer said that nothing is left of a rate limit")] = False
     fault: Annotated[
         str | None, Field(description="how the provider failed it for good: all tries, or a broken answer")
     ] = None

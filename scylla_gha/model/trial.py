@@ -1,4 +1,4 @@
-"""What happened when the agent worked on a cell."""
+"""Trial: the attempts of an agent on one cell, with outcome, usage and diff."""
 
 import datetime
 import functools
@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from scylla_gha.model.delivery import Delivery
-from scylla_gha.model.isolation import Isolation
-from scylla_gha.model.network import Reached
-from scylla_gha.model.record import Record, Seal
+from scylla_gha.model.record import FileDigest, Record
+from scylla_gha.model.sandbox import HostContact, Isolation
 
 
 class Outcome(StrEnum):
-    """How a trial ended. The first five measure the agent; the others do not: excluded, counted, shown."""
+    """End of a trial. The first five measure the agent; the others are excluded from rates, counted and shown."""
 
     COMPLETED = "completed"
     TIMEOUT = "timeout"
@@ -49,11 +48,11 @@ class Usage(Record):
     usd: float | None = None
 
     def plus(self, other: "Usage") -> "Usage":
-        """The sum, kind by kind; unknown in one is unknown in the sum."""
+        """Return the sum by kind; unknown in one is unknown in the sum."""
         sums = {}
         for kind in Usage.model_fields:
-            mine, theirs = getattr(self, kind), getattr(other, kind)
-            sums[kind] = None if mine is None or theirs is None else mine + theirs
+            own, theirs = getattr(self, kind), getattr(other, kind)
+            sums[kind] = None if own is None or theirs is None else own + theirs
         return Usage.model_validate(sums)
 
 
@@ -61,7 +60,7 @@ NO_USAGE = Usage(input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_wri
 
 
 class ToolCall(Record):
-    """One use of a tool; `result` and `failed` are None where the agent never got an answer."""
+    """One use of a tool; `result` and `failed` are None if the agent got no answer."""
 
     id: str
     name: str
@@ -72,7 +71,7 @@ class ToolCall(Record):
 
 
 class Step(Record):
-    """One turn of the conversation; what the tools answered stands with the calls."""
+    """One turn of the conversation, with its tool calls and their results."""
 
     source: Literal["system", "user", "agent"]
     text: str
@@ -80,14 +79,14 @@ class Step(Record):
 
 
 class Trajectory(Record):
-    """The normalised conversation of one attempt."""
+    """Normalised conversation of one attempt."""
 
     steps: tuple[Step, ...] = ()
     final_message: str | None = None
 
 
 class DiffStat(Record):
-    """The agent's change against the base commit, committed and untracked work included."""
+    """The agent's change against the base commit, including committed and untracked work."""
 
     files: tuple[str, ...]
     added: int
@@ -96,25 +95,25 @@ class DiffStat(Record):
     skipped: Annotated[tuple[str, ...], Field(description="what is no file, link or folder, so not in the diff")] = ()
 
 
-class Blocked(Record):
-    """A call that the safety net blocked: by which rule, and its command or path, cut at 300 characters."""
+class BlockedCall(Record):
+    """Call that the safety net blocked: the rule, and the command or path, cut at 300 characters."""
 
     rule: str
     tool: str
     command: str
 
 
-class Watched(Record):
-    """What the safety net did in an attempt."""
+class SafetyNetSummary(Record):
+    """Calls that the safety net judged in an attempt."""
 
     calls: Annotated[int, Field(description="that it was asked about, those of sub-agents included")] = 0
-    blocked: tuple[Blocked, ...] = ()
+    blocked: tuple[BlockedCall, ...] = ()
     unread: Annotated[int, Field(description="allowed, though they could not be read whole or the net had a fault")] = 0
     unguarded: Annotated[int, Field(description="calls that ran without an event of its hook, as far as is told")] = 0
 
 
 class Attempt(Record):
-    """One start of the agent on a cell. All attempts are kept, and what they cost counts."""
+    """One start of the agent on a cell. All attempts are stored, and their cost counts."""
 
     number: Annotated[int, Field(ge=1)]
     outcome: Outcome
@@ -139,22 +138,22 @@ class Attempt(Record):
     turns: int | None = None
     tool_calls: dict[str, int] = {}
     failed_tool_calls: int = 0
-    safety_net: Annotated[Watched | None, Field(description="None: there was none")] = None
-    network: Annotated[Reached | None, Field(description="hosts sought by the proxy; None: it had none")] = None
+    safety_net: Annotated[SafetyNetSummary | None, Field(description="None: there was none")] = None
+    network: Annotated[HostContact | None, Field(description="hosts sought by the proxy; None: it had none")] = None
     agent_version: str | None = None
     exit_code: int | None = None
     delivery: Annotated[Delivery | None, Field(description="None: nothing was to be delivered, or none started")] = None
     base_commit: str | None = None
     workspace_digest: str | None = None
     diff: DiffStat | None = None
-    files: Annotated[dict[str, Seal], Field(description="it left, by name; empty: of an older version")] = {}
+    files: Annotated[dict[str, FileDigest], Field(description="it left, by name; empty: of an older version")] = {}
     redactions: Annotated[
         int, Field(description="places in its files where a secret stood, or what looks like one")
     ] = 0
 
 
 class Trial(Record):
-    """A cell's trial: the attempt that stands (the last), and all before it."""
+    """Trial of a cell: the last attempt, which counts, and all before it."""
 
     schema_version: int = 1
     cell: str
@@ -166,19 +165,19 @@ class Trial(Record):
 
     @property
     def last(self) -> Attempt:
-        """The attempt that stands."""
+        """The last attempt, which counts."""
         return self.attempts[-1]
 
     def is_older_than(self, when: datetime.datetime | None) -> bool:
-        """Whether the attempt that stands began earlier; None is no limit."""
+        """Return whether the last attempt began before `when`; None is no limit."""
         return when is not None and self.last.started_at < when
 
     @property
     def usage(self) -> Usage:
-        """All attempts together: what a failed one cost was paid as well."""
+        """Usage of all attempts together, since failed ones were paid too."""
         return functools.reduce(Usage.plus, (attempt.usage for attempt in self.attempts), NO_USAGE)
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of the attempt that stands."""
+        """Outcome of the last attempt."""
         return self.last.outcome

@@ -19,12 +19,11 @@ from typing import BinaryIO, Final
 import ahocorasick_rs
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.redaction.eligibility import MARK, secret_parts, unsearchable_reason
+from scylla_gha.redaction.encodings import secret_encodings
 from scylla_gha.redaction.escapes import end_of_escape
-from scylla_gha.redaction.kinds import KINDS, REACH
-from scylla_gha.redaction.pieces import rejoined
-from scylla_gha.redaction.spellings import spellings
-from scylla_gha.redaction.worth import MARK, parts, unfit
-from scylla_gha.store import atomic
+from scylla_gha.redaction.token_patterns import KINDS, REACH
+from scylla_gha.store.records import atomic
 
 _MARK: Final = MARK.encode()
 _CHUNK: Final = 1 << 20
@@ -64,9 +63,9 @@ class Redactor:
         self._reach = REACH
         self._secrets = tuple(dict.fromkeys(secrets))
         for secret in self._secrets:
-            if reason := unfit(secret):
+            if reason := unsearchable_reason(secret):
                 raise ConfigError(f"a secret to be redacted is {reason}; use a longer random value")
-            for part in parts(secret):
+            for part in secret_parts(secret):
                 self._add(rules, part)
         for kind in KINDS:
             for anchor in kind.anchors:
@@ -76,7 +75,7 @@ class Redactor:
         self._public = public
 
     def _add(self, rules: defaultdict[bytes, list[_Rule]], secret: str) -> None:
-        for spelling in spellings(secret):
+        for spelling in secret_encodings(secret):
             self._reach = max(self._reach, spelling.reach)
             for anchor, offset in spelling.anchors:
                 find = functools.partial(spelling.find, offset=offset)
@@ -95,30 +94,26 @@ class Redactor:
 
     def redact_bytes(self, data: bytes) -> tuple[bytes, int]:
         """Clean bytes, and how many secrets were taken out."""
-        flow = _Flow()
-        return b"".join(self._pass(rejoined([data], self.spans), flow)), flow.found
+        flow = _Flow(data)
+        return b"".join(self._clean(flow, is_last=True)), flow.found
 
     def redact(self, source: BinaryIO, target: BinaryIO) -> int:
         """Copy, without secrets; returns how many were taken out."""
         flow = _Flow()
-        target.writelines(self._pass(rejoined(_chunks(source), self.spans), flow))
+        target.writelines(self._pass(_chunks(source), flow))
         return flow.found
 
     def redact_file(self, path: Path) -> int:
         """Clean a file; it is only written, as a whole, where something was found."""
         flow = _Flow()
         with path.open("rb") as source:
-            for _ in self._pass(rejoined(_chunks(source), self.spans), flow):
+            for _ in self._pass(_chunks(source), flow):
                 if flow.found:
                     break
         if not flow.found:
             return 0
         with path.open("rb") as source, atomic(path) as temporary, temporary.open("wb") as target:
             return self.redact(source, target)
-
-    def stream(self) -> "Stream":
-        """Clean bytes as they come."""
-        return Stream(self)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where secrets stand in a text, as from and to, in order and apart from each other."""
@@ -189,23 +184,6 @@ class _Flow:
         keep_from = max(0, min(self.given, safe - _BEHIND))
         self.buffer = self.buffer[keep_from:]
         self.given -= keep_from
-
-
-class Stream:
-    """One text that comes in chunks; what is split over events of a transcript is not put together."""
-
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
-        self._flow = _Flow()
-
-    def feed(self, chunk: bytes) -> bytes:
-        """What of it no further chunk can change."""
-        self._flow.buffer += chunk
-        return b"".join(self._redactor._clean(self._flow, is_last=False))
-
-    def end(self) -> bytes:
-        """The rest."""
-        return b"".join(self._redactor._clean(self._flow, is_last=True))
 
 
 class _Group:

@@ -1,12 +1,15 @@
-"""Where agents and checks run: on the host itself, in boxes of namespaces, or in containers."""
+"""Sandboxes in which agents and checks run; README.md tells how to add one."""
 
 from typing import Final
 
-from scylla_gha.sandboxes import bubblewrap, docker, host
 from scylla_gha.sandboxes.base import Sandbox
+from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
+from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
+from scylla_gha.sandboxes.host import HostSandbox
 
+# The most isolated first.
 SANDBOXES: Final[dict[str, Sandbox]] = {
-    "host": host.HostSandbox(),
-    "bubblewrap": bubblewrap.BubblewrapSandbox(),
-    "docker": docker.DockerSandbox(),
+    "docker": DockerSandbox(),
+    "bubblewrap": BubblewrapSandbox(),
+    "host": HostSandbox(),
 }

@@ -1,12 +1,19 @@
-"""What a sandbox is asked to do."""
+"""Protocol of sandboxes, what each is given, and the names that a process finds inside."""
 
-from collections.abc import Mapping
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from scylla_gha.model.isolation import Isolation
-from scylla_gha.proc import Cancel, Finished, Limits, Streams
+from scylla_gha.model.experiment import SandboxName, TrialLimits
+from scylla_gha.model.sandbox import Isolation
+from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 
 # An allow-list: nothing of the harness's own environment reaches an agent or a check.
 ENVIRONMENT: Final = {
@@ -16,7 +23,7 @@ ENVIRONMENT: Final = {
     "USER": "dev",
     "LOGNAME": "dev",
     "SHELL": "/bin/sh",
-    # without a name, git refuses to commit, and a HOME that is empty has none
+    # git refuses to commit without a name, and an empty HOME has none
     "GIT_AUTHOR_NAME": "dev",
     "GIT_AUTHOR_EMAIL": "dev@example.com",
     "GIT_COMMITTER_NAME": "dev",
@@ -25,24 +32,28 @@ ENVIRONMENT: Final = {
 
 WORKSPACE: Final = "/home/workspace"
 HOME: Final = "/home/dev"
-SCRATCH: Final = "/tmp"  # noqa: S108 the box's own
+SCRATCH: Final = "/tmp"  # noqa: S108 the sandbox's own
+SOCKETS: Final = "/run/gateway"  # where the folder of sockets is mounted
+GATEWAY_SOCKET: Final = "gateway.sock"  # in the folder of sockets
+GATEWAY_PORT: Final = 4141
+GATEWAY_URL: Final = f"http://127.0.0.1:{GATEWAY_PORT}"  # leads to the gateway's socket inside a sandbox
+_TEMPORARY_NAME: Final = re.compile(r"box-(\d+)-\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """The folders and the PATH that a process sees; HOME is for temporary files too; `extra` is added to the rest.
+class SandboxMounts:
+    """Folders, PATH and environment of a process in a sandbox. HOME also holds temporary files; `extra` is added.
 
-    What follows `extra` is for a sandbox that is not the host. There, folders have other names, and where their paths
-    stand in the arguments or in `extra`, the process is told those names; the PATH is the image's own.
+    The attributes after `extra` do not apply to the host. In other sandboxes, folders have neutral names; paths in the
+    arguments and in `extra` are replaced by those names, and PATH is the image's own.
 
     Attributes:
         read_only: folders that the process may read and not change.
         image: the image's id.
         sockets: a folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`), or None: no network.
-        managed: folders for settings of the machine's administrator, by their absolute path inside, where the process
-            may read and not change them; not for the host.
-        keep: whether `cwd` and `home` shall hold afterwards what the process left in them.
-        program: of this machine, for a box that is not the host and has no image; "": the one that is run.
+        managed: folders for settings of the machine's administrator, by their absolute path inside; read-only.
+        keep: whether `cwd` and `home` hold afterwards what the process left in them.
+        program: a program of this machine, for a sandbox that has no image; "": the one that is run.
     """
 
     cwd: Path
@@ -57,50 +68,99 @@ class Box:
     managed: Mapping[str, Path] = field(default_factory=dict)
 
 
-def named(box: Box) -> dict[Path, str]:
-    """What the box's folders are called where they have neutral names."""
-    return {box.cwd: WORKSPACE, box.home: HOME} | {folder: f"/home/{folder.name}" for folder in box.read_only}
+def neutral_names(mounts: SandboxMounts) -> dict[Path, str]:
+    """Return the neutral names of the mounted folders."""
+    return {mounts.cwd: WORKSPACE, mounts.home: HOME} | {path: f"/home/{path.name}" for path in mounts.read_only}
 
 
-def environment(box: Box, places: Mapping[Path, str]) -> dict[str, str]:
-    """What a process finds where folders have these names, but for the PATH."""
-    extra = {name: told(value, places) for name, value in box.extra.items()}
+def environment(mounts: SandboxMounts, names: Mapping[Path, str]) -> dict[str, str]:
+    """Return a process's environment without PATH, for folders with these names."""
+    extra = {name: translate_paths(value, names) for name, value in mounts.extra.items()}
     return {**ENVIRONMENT, "HOME": HOME, "TMPDIR": SCRATCH, **extra}
 
 
+def translate_paths(text: str, names: Mapping[Path, str]) -> str:
+    """Replace the host's paths in a text by the sandbox's names."""
+    for folder in sorted(names, key=lambda folder: len(str(folder)), reverse=True):
+        text = text.replace(str(folder), names[folder])
+    return text
+
+
 class Sandbox(Protocol):
-    """Runs what is not trusted."""
+    """Place that runs programs which are not trusted. Callers ask its capabilities and never compare its name."""
 
     @property
-    def name(self) -> str:
-        """As the Result names it."""
+    def name(self) -> SandboxName:
+        """Name in experiments and results."""
 
     @property
     def isolation(self) -> Isolation:
-        """What it gives an agent, as the Result says it."""
+        """Isolation that an agent gets, as results state it."""
+
+    @property
+    def has_network(self) -> bool:
+        """True if processes share the host's network; otherwise only the gateway is reachable, by its socket."""
+
+    @property
+    def isolates_keys(self) -> bool:
+        """True if processes cannot read the keys that this user's other processes hold."""
+
+    @property
+    def isolates_files(self) -> bool:
+        """True if processes can change no file of the host, so their own output files are out of their reach."""
+
+    @property
+    def needs_image(self) -> bool:
+        """True if programs come from an image, which has to be built and loaded first."""
+
+    @property
+    def limits_resources(self) -> bool:
+        """True if it enforces the limits on memory, disk, processes and CPUs."""
+
+    @property
+    def allows_keys_in_actions(self) -> bool:
+        """True if agents may work in it beside a real key in GitHub Actions."""
 
     @property
     def user(self) -> int:
-        """The number of the user that runs in it, as it is told there."""
+        """Number of the user that runs in it, as seen inside."""
 
-    def inside(self, box: Box) -> Mapping[Path, str]:
-        """What the box's folders are called in the sandbox."""
+    def missing_reason(self) -> str | None:
+        """Return why it cannot be used on this machine and what to do, or None."""
+
+    def check(self) -> None:
+        """Check that it can be used, and remove what killed runs left in it.
+
+        Raises:
+            SandboxError: it cannot be used.
+        """
+
+    def sized(self, limits: TrialLimits) -> "Sandbox":
+        """Return the sandbox with an experiment's limits on resources."""
+
+    def inside(self, mounts: SandboxMounts) -> Mapping[Path, str]:
+        """Return the names of the mounted folders inside."""
 
     def run(
-        self, argv: tuple[str, ...], box: Box, streams: Streams, limits: Limits, cancel: Cancel | None = None
-    ) -> Finished:
-        """Run a program to its end, or to its limits' end."""
+        self,
+        argv: tuple[str, ...],
+        mounts: SandboxMounts,
+        streams: ProcessStreams,
+        limits: ProcessLimits,
+        cancel: Cancel | None = None,
+    ) -> FinishedProcess:
+        """Run a program until it ends or reaches a limit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where what is not trusted runs: a sandbox, and what it needs that is not of the trial.
+class SandboxTarget:
+    """Sandbox with the image to run in.
 
     Attributes:
-        sandbox: runs it.
-        image: the image's id in the engine, as of a box.
-        digest: what stands for the image in a key; None where there is no image.
-        address: where the gateway is found inside, by a socket; None: at the address that it has outside.
+        sandbox: runs the program.
+        image: the image's id in the engine.
+        digest: the image's part of a key; None without an image.
+        address: the gateway's address inside, if it is reached by a socket; None: the address outside.
     """
 
     sandbox: Sandbox
@@ -109,8 +169,50 @@ class Place:
     address: str | None = None
 
 
-def told(text: str, places: Mapping[Path, str]) -> str:
-    """The text with the sandbox's names of folders in place of the host's."""
-    for folder in sorted(places, key=lambda folder: len(str(folder)), reverse=True):
-        text = text.replace(str(folder), places[folder])
-    return text
+@contextlib.contextmanager
+def temporary() -> Iterator[Path]:
+    """Make a temporary folder with a short path, as sockets need it, that only this user may enter.
+
+    The folder's name states the process that made it, which also holds a lock on it: process numbers of another
+    namespace mean nothing here.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix=f"box-{os.getpid()}-") as name,
+        _open_folder(Path(name)) as descriptor,
+    ):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield Path(name)
+
+
+def remove_stale_folders() -> None:
+    """Remove the temporary folders of killed processes of this user."""
+    for folder in Path(tempfile.gettempdir()).glob("box-*"):
+        match = _TEMPORARY_NAME.fullmatch(folder.name)
+        if match and not Path("/proc", match[1]).exists():
+            with contextlib.suppress(OSError), _open_folder(folder) as descriptor:  # locked, gone, or not a folder
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(descriptor).st_uid == os.geteuid():
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _open_folder(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def socket_folder() -> Iterator[Path]:
+    """Make a folder for sockets (`SandboxMounts.sockets`).
+
+    A container's user, who is another one, may enter the folder; it lies in a folder that only this user of the host
+    may enter.
+    """
+    with temporary() as private:
+        folder = private / "s"
+        folder.mkdir()
+        folder.chmod(0o711)
+        yield folder

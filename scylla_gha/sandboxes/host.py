@@ -1,37 +1,60 @@
-"""The host itself: a scrubbed environment, a HOME of the trial's own, limits; no isolation of files or network.
+"""The host itself: a scrubbed environment, the trial's own HOME, limits; no isolation of files or network.
 
-Keys are exposed: the harness, which closes its own memory and environment, is not all that holds them. The shell that
-it was started from does too, and files of this user may; and to root nothing is closed.
+Keys are exposed. The harness closes its own memory and environment, but the shell that started it holds keys too, and
+so may files of this user; and nothing is closed to root.
 """
 
 import os
 from pathlib import Path
 from typing import Final
 
-from scylla_gha import proc
-from scylla_gha.model.isolation import Isolation
-from scylla_gha.proc import Cancel, Finished, Limits, Streams
-from scylla_gha.sandboxes.base import ENVIRONMENT, Box
+from scylla_gha import process
+from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.sandbox import Isolation
+from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
+from scylla_gha.sandboxes.base import ENVIRONMENT, SandboxMounts
 
 
 class HostSandbox:
-    """Runs on the machine itself."""
+    """Sandbox that runs processes on the machine itself."""
 
     name: Final = "host"
     isolation: Final = Isolation(network="open", keys="exposed", files="open")
+    has_network: Final = True
+    isolates_keys: Final = False
+    isolates_files: Final = False
+    needs_image: Final = False
+    limits_resources: Final = False
+    allows_keys_in_actions: Final = False
 
     @property
     def user(self) -> int:
-        """Who the harness is, too."""
+        """The harness's own user."""
         return os.getuid()
 
-    def inside(self, box: Box) -> dict[Path, str]:
-        """Folders are called what they are."""
-        return {folder: str(folder) for folder in (box.cwd, box.home, *box.read_only)}
+    def missing_reason(self) -> None:
+        """Return None: the host can always be used."""
+
+    def check(self) -> None:
+        """Do nothing: the host can always be used."""
+
+    def sized(self, limits: TrialLimits) -> "HostSandbox":  # noqa: ARG002 the Protocol's signature
+        """Return this sandbox, which has no size."""
+        return self
+
+    def inside(self, mounts: SandboxMounts) -> dict[Path, str]:
+        """Return the folders' own paths."""
+        return {folder: str(folder) for folder in (mounts.cwd, mounts.home, *mounts.read_only)}
 
     def run(
-        self, argv: tuple[str, ...], box: Box, streams: Streams, limits: Limits, cancel: Cancel | None = None
-    ) -> Finished:
-        """Run a program with nothing in its environment but the box."""
-        env = {**ENVIRONMENT, "PATH": box.path, "HOME": str(box.home), "TMPDIR": str(box.home), **box.extra}
-        return proc.run(argv, cwd=box.cwd, env=env, streams=streams, limits=limits, cancel=cancel)
+        self,
+        argv: tuple[str, ...],
+        mounts: SandboxMounts,
+        streams: ProcessStreams,
+        limits: ProcessLimits,
+        cancel: Cancel | None = None,
+    ) -> FinishedProcess:
+        """Run a program with nothing of the harness's environment."""
+        home = str(mounts.home)
+        env = {**ENVIRONMENT, "PATH": mounts.path, "HOME": home, "TMPDIR": home, **mounts.extra}
+        return process.run(argv, cwd=mounts.cwd, env=env, streams=streams, limits=limits, cancel=cancel)

@@ -1,59 +1,46 @@
-"""What comes in, checked; and sums of floats that are exact, so that neither order nor threads can change a bit."""
+"""Checked input arrays, and exact sums of floats, so that neither order nor threads can change a bit."""
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-Limits: TypeAlias = tuple[Floats, Floats]  # the lower, the upper; NaN: not known
 Bools: TypeAlias = NDArray[np.bool_]
-_BITS = 52
-_NOISE_BITS = 43  # a few roundings of a double, and far below what is measured
-_NOISE = 2.0**-_NOISE_BITS
+Limits: TypeAlias = tuple[Floats, Floats]  # lower, upper; NaN: unknown
+_BITS: Final = 52
+NOISE_BITS: Final = 43  # a few roundings of a double, and far below what is measured
 
 
 def vector(values: ArrayLike, name: str = "values") -> Floats:
-    """Finite numbers in one dimension.
+    """Return finite numbers in one dimension.
 
     Raises:
-        ValueError: more than one dimension, or a number that is NaN or infinite (leave out what is unknown before).
+        ValueError: more than one dimension, or a number that is NaN or infinite (leave unknown values out).
     """
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, not {found.ndim}")
-    return finite(found, name)
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not {array.ndim}")
+    return finite(array, name)
 
 
-def rows(values: ArrayLike, name: str = "values") -> Floats:
-    """Finite numbers in two dimensions; one dimension becomes a single row.
-
-    Raises:
-        ValueError: other dimensions, or a number that is NaN or infinite.
-    """
-    found = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    if found.ndim != 2:  # noqa: PLR2004 rows and columns
-        raise ValueError(f"{name} must have one or two dimensions, not {found.ndim}")
-    return finite(found, name)
-
-
-def finite(found: Floats, name: str) -> Floats:
-    """The same array.
+def finite(array: Floats, name: str) -> Floats:
+    """Return the same array.
 
     Raises:
         ValueError: a number is NaN or infinite.
     """
-    if not np.isfinite(found).all():
+    if not np.isfinite(array).all():
         raise ValueError(f"{name} holds NaN or an infinity; leave out what is unknown")
-    return found
+    return array
 
 
 def pair(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    """Two vectors of one length.
+    """Return two vectors of one length.
 
     Raises:
-        ValueError: the lengths differ, or as `vector` says.
+        ValueError: the lengths differ, or as `vector`.
     """
     first, second = vector(x, "x"), vector(y, "y")
     if first.shape != second.shape:
@@ -61,25 +48,23 @@ def pair(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     return first, second
 
 
-def differences(x: ArrayLike, y: ArrayLike) -> Floats:
-    """Of pairs, x - y, rounded at 1e-13 of the largest value.
-
-    So 4/5 - 3/5 and 2/5 - 1/5 are equal, as they should be.
+def table_of(values: ArrayLike, name: str) -> Floats:
+    """Return a table in which NaN is allowed.
 
     Raises:
-        ValueError: the lengths differ.
+        ValueError: other than two dimensions, or an infinite value.
     """
-    first, second = pair(x, y)
-    top = max(np.max(np.abs(first), initial=0.0), np.max(np.abs(second), initial=0.0))
-    shift = _NOISE_BITS - int(np.frexp(top)[1])
-    return np.ldexp(np.rint(np.ldexp(first - second, shift)), -shift)
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004 rows and columns
+        raise ValueError(f"{name} must have two dimensions and no infinity")
+    return table
 
 
-def flat(found: Floats) -> Bools:
-    """Which rows have no spread but for rounding; NaN is passed over."""
-    low = np.min(np.where(np.isnan(found), np.inf, found), axis=-1, initial=np.inf)
-    high = np.max(np.where(np.isnan(found), -np.inf, found), axis=-1, initial=-np.inf)
-    return np.asarray(high - low <= _NOISE * np.maximum(np.abs(low), np.abs(high)))
+def is_constant(array: Floats) -> Bools:
+    """Tell which rows vary by rounding alone; NaN is ignored."""
+    low = np.min(np.where(np.isnan(array), np.inf, array), axis=-1, initial=np.inf)
+    high = np.max(np.where(np.isnan(array), -np.inf, array), axis=-1, initial=-np.inf)
+    return np.asarray(high - low <= 2.0**-NOISE_BITS * np.maximum(np.abs(low), np.abs(high)))
 
 
 def on_grid(values: Floats, total: int) -> Floats:

@@ -1,4 +1,4 @@
-"""What a success costs at least, over all arms: strata pooled, or stratum by stratum. Two estimands: name them."""
+"""The cheapest success over all arms, for strata pooled or stratum by stratum; and the Pareto set."""
 
 import math
 from dataclasses import dataclass
@@ -7,23 +7,37 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.bootstrap import resample
-from scylla_gha.stats.interval import Interval, interval
-from scylla_gha.stats.resampling import USUAL, Resampling
+from scylla_gha.stats.bootstrap import USUAL, Resampling, resample
+from scylla_gha.stats.interval import Interval, make_interval
+
+_TIE = 1 + 1e-12  # costs within rounding are equal
 
 
 @dataclass(frozen=True, slots=True)
-class Frontier:
-    """The least cost; None where it is infinite, or where nothing is known."""
+class PooledFrontier:
+    """The least of the arms' total cost over total success, and the arms that have it (ties too).
+
+    The cost is None if it is infinite, or if nothing is known.
+    """
 
     cost: float | None
-    best: tuple[int, ...]  # arms that have it, ties too; of the frontier per stratum, in at least one
-    unsolved: int  # columns in which no arm succeeded, and no outside price stands in
+    best: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StrataFrontier:
+    """Mean over strata of the least cost of a success; None if a stratum is unsolved, or without strata.
+
+    `unsolved`: strata without a success and without an outside price. `strata`: those that an arm tried.
+    """
+
+    cost: float | None
+    unsolved: int
     strata: int
 
 
 def _checked(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
-    """Both of shape (arms, strata), NaN in the same places: an arm that did not try the stratum.
+    """Return both, of shape (arms, strata), NaN in the same places: an arm that did not try the stratum.
 
     Raises:
         ValueError: the shapes differ, a number is below 0 or infinite, or one is known without the other.
@@ -39,73 +53,73 @@ def _checked(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _price(costs: Floats, successes: Floats) -> Floats:
-    """Cost over success: infinite without a success, NaN without an attempt."""
+    """Divide cost by success: infinite without a success, NaN without an attempt."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(successes > 0, costs / successes, np.where(np.isnan(costs), np.nan, np.inf))
 
 
-def pooled_frontier(cost: ArrayLike, success: ArrayLike, outside: float | None = None) -> Frontier:
-    """The least over arms of total cost over total success.
+def pooled_frontier(cost: ArrayLike, success: ArrayLike) -> PooledFrontier:
+    """Find the least over arms of total cost over total success.
 
     Args:
-        cost: shape (arms, strata), sum (or mean, where all have the same repetitions) over the attempts; NaN: none.
+        cost: shape (arms, strata), sum (or mean, if all have the same repetitions) over the attempts; NaN: none.
         success: likewise.
-        outside: what a success costs elsewhere, say done by a person; None: no such price.
+
+    Raises:
+        ValueError: the two do not belong together.
     """
     costs, successes = _checked(cost, success)
     tried = ~np.isnan(costs).all(axis=1)
     price = np.where(tried, _price(np.nansum(costs, axis=1), np.nansum(successes, axis=1)), np.nan)
     least = float(np.min(price[tried], initial=math.inf))
-    value = min(least, math.inf if outside is None else outside)
-    best = _winners(price, value) if value == least and math.isfinite(least) else ()
-    return Frontier(value if math.isfinite(value) else None, best, int(math.isinf(value) and tried.any()), 1)
+    if not math.isfinite(least):
+        return PooledFrontier(None, ())
+    return PooledFrontier(least, tuple(int(arm) for arm in np.flatnonzero(price <= least * _TIE)))
 
 
-def _winners(price: Floats, value: float) -> tuple[int, ...]:
-    return tuple(int(arm) for arm in np.flatnonzero(price <= value * (1 + 1e-12)))
+def strata_frontier(cost: ArrayLike, success: ArrayLike, outside: ArrayLike = math.inf) -> StrataFrontier:
+    """Average over strata the least over arms of cost over success; strata that no arm tried are ignored.
 
+    Args:
+        cost: shape (arms, strata), as `pooled_frontier`.
+        success: likewise.
+        outside: what a success costs elsewhere, say if a person does it: one price for each stratum, or one for all;
+            infinite for no price.
 
-def strata_frontier(cost: ArrayLike, success: ArrayLike, outside: ArrayLike = math.inf) -> Frontier:
-    """Mean over strata of the least over arms of cost over success.
-
-    Infinite where a stratum has neither a success nor an outside price, and then `unsolved` counts these. Takes what
-    `pooled_frontier` takes, but for `outside`: one price for each stratum, or one for all, infinite for none. A stratum
-    that no arm tried is left out.
+    Raises:
+        ValueError: cost and success do not belong together.
     """
     costs, successes = _checked(cost, success)
     tried = ~np.isnan(costs).all(axis=0)
     price = _price(costs, successes)[:, tried]
     if price.size == 0:
-        return Frontier(None, (), 0, 0)
+        return StrataFrontier(None, 0, 0)
     least = np.nanmin(price, axis=0)
     value = np.minimum(least, np.broadcast_to(np.asarray(outside, dtype=np.float64), tried.shape)[tried])
     solved = np.isfinite(value)
-    wins = (price <= least * (1 + 1e-12)) & np.isfinite(price) & (least <= value)
-    mean = float(value.mean()) if solved.all() else None
-    arms = tuple(int(arm) for arm in np.flatnonzero(wins.any(axis=1)))
-    return Frontier(mean, arms, int((~solved).sum()), int(tried.sum()))
+    return StrataFrontier(float(value.mean()) if solved.all() else None, int((~solved).sum()), int(tried.sum()))
 
 
 @dataclass(frozen=True, slots=True)
 class ResampledFrontier:
-    """The pooled frontier over resampled strata.
-
-    `best` is how often each arm was the cheapest.
-    """
+    """The pooled frontier over resampled strata; `best` is how often each arm was the cheapest."""
 
     interval: Interval | None
     best: tuple[float, ...]
 
 
 def resampled_frontier(cost: ArrayLike, success: ArrayLike, how: Resampling = USUAL) -> ResampledFrontier:
-    """Percentile limits of the pooled frontier as a whole, the choice of the arm included; strata are resampled.
+    """Compute percentile limits of the pooled frontier, the choice of the arm included, by resampling strata.
 
     Computed as success per cost, which is finite and ordered, and inverted at the end. Advised from 20 strata on.
 
     Args:
         cost: shape (arms, strata), all known and above 0.
         success: likewise; may be 0.
-        how: resamples, seed, confidence, threads.
+        how: draws, seed and confidence.
+
+    Raises:
+        ValueError: a cost is unknown or not above 0.
     """
     costs, successes = _checked(cost, success)
     if not np.all(costs > 0):
@@ -122,10 +136,29 @@ def resampled_frontier(cost: ArrayLike, success: ArrayLike, how: Resampling = US
     tail = (1 - how.confidence) / 2
     low, high = (float(q) for q in np.quantile(top, [tail, 1 - tail]))
     limits = (1 / high if high > 0 else math.inf, 1 / low if low > 0 else math.inf)
-    found = interval(least, limits, "percentile of the resampled best", strata, how.confidence)
-    return ResampledFrontier(found, _shares(share))
+    interval = make_interval(least, limits, "percentile of the resampled best", strata, how.confidence)
+    return ResampledFrontier(interval, _shares(share))
 
 
 def _shares(winners: Bools) -> tuple[float, ...]:
-    """Ties are shared out."""
+    """Average over resamples; arms that tie share the win."""
     return tuple(float(share) for share in (winners / winners.sum(axis=0)).mean(axis=1))
+
+
+def pareto_set(gain: ArrayLike, price: ArrayLike) -> Bools:
+    """Tell which candidates no other dominates (as good in both and better in one); equal ones are in together.
+
+    Args:
+        gain: more is better; shape (candidates,).
+        price: less is better; same shape.
+
+    Returns:
+        Same shape; False if either is NaN (unknown), and such a candidate dominates none.
+    """
+    up, down = np.asarray(gain, dtype=np.float64), np.asarray(price, dtype=np.float64)
+    members = ~(np.isnan(up) | np.isnan(down))
+    for at in range(up.size):
+        no_worse = (up >= up[at]) & (down <= down[at])
+        better = (up > up[at]) | (down < down[at])
+        members[at] &= not np.any(no_worse & better)
+    return members

@@ -1,30 +1,30 @@
-"""How many, and how small an effect can be seen: before the experiment, never from its result.
+"""The variances of a paired design, and the smallest effect that a t-test on it detects.
 
-The paired design of Miller 2024, arXiv:2411.00640: n clusters, K repetitions each in both arms. The variance of a
+The design of Miller 2024, arXiv:2411.00640: n clusters, K repetitions each in both arms. The variance of a
 cluster's difference is w^2 + a^2 / K_a + b^2 / K_b, with w^2 that between clusters and a^2, b^2 that within.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit
+from scipy.special import gammainc, gammainccinv, gammaincinv, gammaln, ndtr, stdtrit
 
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.noncentral_t import noncentral_t_sf
 
-_LIMIT: Final = 10**7  # more than anyone will run
 _FEWEST: Final = 2
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
+_FAR: Final = 9.0  # standard deviations: what lies beyond has a chance below 1e-18
+_TAIL: Final = 1e-18
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """Variances from a pilot: of the true differences between clusters, and of repetitions in each arm.
 
-    `rate` is the mean of y, where the values are 0 and 1 and it is known.
+    `rate` is the mean of y if the values are 0 and 1 and it is known.
     """
 
     between: float
@@ -33,7 +33,7 @@ class Split:
     rate: float | None = None
 
     def of_difference(self, repetitions_x: int, repetitions_y: int) -> float:
-        """Of one cluster's mean difference.
+        """Return the variance of one cluster's mean difference.
 
         Raises:
             ValueError: no repetition.
@@ -44,11 +44,14 @@ class Split:
 
 
 def split_variance(x: ArrayLike, y: ArrayLike) -> Split | None:
-    """From a pilot; None where fewer than two clusters are in both arms, or no cluster has a repetition in an arm.
+    """Estimate the variances from a pilot; None with fewer than two clusters in both arms, or without repetitions.
 
     Args:
-        x: shape (clusters, repetitions), NaN where there is none.
+        x: shape (clusters, repetitions), NaN if there is none.
         y: likewise, the same clusters.
+
+    Raises:
+        ValueError: other shapes.
     """
     one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if one.ndim != 2 or other.ndim != 2 or len(one) != len(other):  # noqa: PLR2004 clusters and repetitions
@@ -58,45 +61,33 @@ def split_variance(x: ArrayLike, y: ArrayLike) -> Split | None:
     within_x, within_y = _within(one), _within(other)
     if len(one) < _FEWEST or within_x is None or within_y is None:
         return None
-    found = float((np.nanmean(one, axis=1) - np.nanmean(other, axis=1)).var(ddof=1))
+    total = float((np.nanmean(one, axis=1) - np.nanmean(other, axis=1)).var(ddof=1))
     noise = within_x * _mean_inverse(one) + within_y * _mean_inverse(other)
-    return Split(max(0.0, found - noise), within_x, within_y)
+    return Split(max(0.0, total - noise), within_x, within_y)
 
 
 def _within(table: Floats) -> float | None:
-    """Pooled over the clusters with repetitions."""
-    many = table[(~np.isnan(table)).sum(axis=1) >= _FEWEST]
-    if not len(many):
+    """Pool the variance over the clusters with repetitions."""
+    repeated = table[(~np.isnan(table)).sum(axis=1) >= _FEWEST]
+    if not len(repeated):
         return None
-    offsets = many - np.nanmean(many, axis=1, keepdims=True)
-    return float(np.nansum(offsets**2) / ((~np.isnan(many)).sum() - len(many)))
+    offsets = repeated - np.nanmean(repeated, axis=1, keepdims=True)
+    return float(np.nansum(offsets**2) / ((~np.isnan(repeated)).sum() - len(repeated)))
 
 
 def _mean_inverse(table: Floats) -> float:
     return float((1 / (~np.isnan(table)).sum(axis=1)).mean())
 
 
-def power_t(effect: float, df: float, alpha: float = 0.05) -> float:
-    """Of a two-sided t-test.
-
-    Args:
-        effect: the true mean over the standard error of its estimate.
-        df: degrees of freedom.
-        alpha: the level; divide it by the size of the family for Bonferroni.
-    """
-    critical = float(stdtrit(df, 1 - alpha / 2))
-    return noncentral_t_sf(critical, df, effect) + noncentral_t_sf(critical, df, -effect)
-
-
 def mde_paired(variance: float, n: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """The smallest true mean difference that is found with the given power, by a t-test on n clusters.
+    """Find the smallest true mean difference that a t-test on n clusters detects with the given power.
 
     None with fewer than two clusters.
 
     Args:
         variance: of a cluster's difference (`Split.of_difference`).
         n: clusters.
-        alpha: two-sided.
+        alpha: two-sided; divide it by the size of the family for Bonferroni.
         power: wanted.
     """
     if n < _FEWEST:
@@ -110,52 +101,26 @@ def mde_paired(variance: float, n: int, alpha: float = 0.05, power: float = 0.8)
     return high * math.sqrt(variance / n)
 
 
-def mde_paired_normal(variance: float, n: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """As `mde_paired`, by the normal distribution: too small for few clusters. Source: Miller 2024, equation 10."""
-    return _normal(alpha, power) * math.sqrt(variance / n) if n > 0 else None
+def power_t(effect: float, df: float, alpha: float = 0.05) -> float:
+    """Compute the power of a two-sided t-test; `effect` is the true mean over the standard error of its estimate."""
+    critical = float(stdtrit(df, 1 - alpha / 2))
+    return noncentral_t_sf(critical, df, effect) + noncentral_t_sf(critical, df, -effect)
 
 
-def _normal(alpha: float, power: float) -> float:
-    return float(ndtri(1 - alpha / 2) + ndtri(power))
+def noncentral_t_sf(t: float, df: float, nc: float) -> float:
+    """Compute P(T > t) for T = (Z + nc) / sqrt(chi2(df) / df), t above 0, also in the far tails (SciPy: NaN).
 
-
-def sample_size_paired_normal(variance: float, mde: float, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Clusters for a difference of `mde`, by the normal distribution; None where mde is 0.
-
-    Source: Miller 2024, equation 9.
+    It is the mean of Phi(nc - t u) over u = sqrt(chi2(df) / df). If t u is so far below nc that Phi is 1, the mean
+    is a gamma function; the rest is a smooth integral over a short way.
     """
-    return math.ceil(_normal(alpha, power) ** 2 * variance / mde**2 - 1e-9) if mde else None
-
-
-def sample_size_paired(variance: float, mde: float, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Clusters for a difference of `mde`, by the t-test; None where it is 0 or takes more than ten million.
-
-    Two where nothing varies.
-    """
-    if variance == 0:
-        return _FEWEST if mde else None
-    return sample_size_paired_t(mde / math.sqrt(variance), alpha, power)
-
-
-def sample_size_paired_t(dz: float, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Pairs for a mean difference of dz standard deviations of it; None where it is 0 or takes over ten million."""
-    return _smallest(lambda n: power_t(abs(dz) * math.sqrt(n), n - 1, alpha) >= power) if dz else None
-
-
-def sample_size_two_sample_t(d: float, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Values in each of two samples, for a difference of d standard deviations; None as `sample_size_paired_t`."""
-    return _smallest(lambda n: power_t(abs(d) * math.sqrt(n / 2), 2 * n - 2, alpha) >= power) if d else None
-
-
-def _smallest(enough: Callable[[int], bool]) -> int | None:
-    """The smallest n, from two, that is enough; power rises with n."""
-    high = _FEWEST
-    while not enough(high):
-        high *= 2
-        if high > _LIMIT:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return max(high, _FEWEST)
+    half = df / 2
+    # u in [least, most] but for a chance of 1e-18 on either side.
+    least = math.sqrt(float(gammaincinv(half, _TAIL)) / half)
+    most = math.sqrt(float(gammainccinv(half, _TAIL)) / half)
+    start = min(max((nc - _FAR) / t, least), most)
+    end = max(min((nc + _FAR) / t, most), start)
+    sure = float(gammainc(half, half * start * start)) if (nc - _FAR) / t > least else 0.0
+    u = start + (end - start) * (_NODES + 1) / 2
+    density = np.exp(math.log(2) + half * math.log(half) - gammaln(half) + (df - 1) * np.log(u) - half * u * u)
+    rest = float((_WEIGHTS * density * ndtr(nc - t * u)).sum()) * (end - start) / 2
+    return min(1.0, max(0.0, sure + rest))

@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from scylla_gha.counting import counted
 from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed, Source
 
 ALWAYS_SEEN: Final[frozenset[Source]] = frozenset({"start event", "first request"})
@@ -27,7 +28,7 @@ _UNKNOWN: Final = Inventory(agent="", version="", models=(), tools=(), skills=()
 _Kinds = tuple[tuple[str, Sequence[str], Sequence[str] | None], ...]
 
 
-def prove(
+def prove_delivery(
     declared: Declared, seen: Sequence[Observed], inventory: Inventory | None, *, is_out_of_reach: bool = True
 ) -> Delivery:
     """Compare what was declared with what was seen.
@@ -117,11 +118,11 @@ def _prompt_missing(declared: Declared, text: str, lines: Sequence[str], invento
     wanted = declared.system_prompt
     if wanted is not None and wanted.replace is not None:
         if text != wanted.replace:
-            yield (f"the declared system prompt of {len(wanted.replace.encode())} bytes "
-                   f"(seen: {len(text.encode())} bytes)")  # fmt: skip
+            yield (f"the declared system prompt of {counted(len(wanted.replace.encode()), 'byte')} "
+                   f"(seen: {counted(len(text.encode()), 'byte')})")  # fmt: skip
         return
     if wanted is not None and wanted.append is not None and wanted.append not in text:
-        yield f"the appended system prompt of {len(wanted.append.encode())} bytes"
+        yield f"the appended system prompt of {counted(len(wanted.append.encode()), 'byte')}"
     own = set(map(line_hash, lines)) - _appended(declared)
     if not own or (inventory is not None and not own & set(inventory.prompt_lines)):
         yield "the CLI's own system prompt"

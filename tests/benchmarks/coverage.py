@@ -14,12 +14,11 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from scylla_gha.stats.binomial import wilson_limits
-from scylla_gha.stats.clusters import macro_interval, macro_rate
+from scylla_gha.stats.clusters import macro_rate
 from scylla_gha.stats.interval import Interval
-from scylla_gha.stats.mean import log_t_interval, mean_limits
-from scylla_gha.stats.success_cost import macro_success_cost_interval, success_cost_interval
-from scylla_gha.stats.success_cost_ratio import Attempts, success_cost_ratio
+from scylla_gha.stats.means import mean_limits
+from scylla_gha.stats.rates import wilson_limits
+from scylla_gha.stats.ratios import Attempts, macro_success_cost_interval, success_cost_interval, success_cost_ratio
 
 SEED: Final = 20261122
 ALIKE: Final = 2.0  # alpha + beta of the Beta distribution of true rates: an ICC of 1 / 3
@@ -76,10 +75,9 @@ def passes(
         yield mean, (rng.random(labels.size) < rates[labels]).astype(np.float64), labels
 
 
-def macro(rng: Rng, datasets: int, clusters: int, repetitions: int, *, edges: bool = True) -> float:
-    interval = macro_rate if edges else macro_interval
+def macro(rng: Rng, datasets: int, clusters: int, repetitions: int) -> float:
     data = passes(rng, datasets, clusters, repetitions)
-    return float(np.mean([covers(interval(won, labels), truth) for truth, won, labels in data]))
+    return float(np.mean([covers(macro_rate(won, labels), truth) for truth, won, labels in data]))
 
 
 def paired(rng: Rng, datasets: int, clusters: int, repetitions: int) -> float:
@@ -139,10 +137,6 @@ def skewed_mean(rng: Rng, datasets: int, n: int) -> float:
     return within((low, high), math.exp(1.2**2 / 2))
 
 
-def skewed_log(rng: Rng, datasets: int, n: int) -> float:
-    return float(np.mean([covers(log_t_interval(x), 1.0) for x in rng.lognormal(0, 1.2, (datasets, n))]))
-
-
 Simulation: TypeAlias = Callable[[Rng, int, int, int], float]
 CLUSTERED: Final[tuple[tuple[str, str, Simulation], ...]] = (
     ("macro rate", "Wilson with n_eff, t over clusters", macro),
@@ -175,9 +169,6 @@ def tiny(datasets: int) -> Iterator[Row]:
                   short=True)  # fmt: skip
     for n in (5, 10, 30):
         yield Row("mean, lognormal s = 1.2", f"n = {n}", "t", skewed_mean(rng, datasets, n), short=True)
-    yield Row("geometric mean, lognormal s = 1.2", "n = 5", "t on logarithms", skewed_log(rng, datasets, 5))
-    rng = np.random.default_rng([SEED, 10, 5])
-    yield Row("macro rate", "10 x 5", "t over clusters alone", macro(rng, datasets, 10, 5, edges=False), short=True)
 
 
 def main() -> None:

@@ -18,12 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scylla_gha.config.library import Library
-from scylla_gha.images import store
-from scylla_gha.proc import Limits, Streams
-from scylla_gha.sandboxes import engine
-from scylla_gha.sandboxes.base import Box
-from scylla_gha.sandboxes.docker import DockerSandbox
-from scylla_gha.seeding.cache import cache_root
+from scylla_gha.images import engine_images
+from scylla_gha.process import ProcessLimits, ProcessStreams
+from scylla_gha.sandboxes.base import SandboxMounts
+from scylla_gha.sandboxes.docker import engine
+from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
+from scylla_gha.workspaces.cache import cache_root
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,13 +32,13 @@ def in_a_sandbox(image: str, size: int = 0, files: int = 1) -> tuple[float, floa
     """Seconds of a run in a fresh workspace of so many bytes, and until its container was gone."""
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
-        box = Box(top / "workspace", top / "home", "", image=image)
+        box = SandboxMounts(top / "workspace", top / "home", "", image=image)
         box.cwd.mkdir()
         box.home.mkdir()
         for number in range(files):
             (box.cwd / f"{number}.bin").write_bytes(os.urandom(size // files))
         began = time.perf_counter()
-        done = DockerSandbox().run(("true",), box, Streams(top / "out", top / "err"), Limits(60))
+        done = DockerSandbox().run(("true",), box, ProcessStreams(top / "out", top / "err"), ProcessLimits(60))
         taken = time.perf_counter() - began
         assert (done.code, done.hits) == (0, frozenset()), done
         engine.await_removals()
@@ -71,10 +71,10 @@ def main() -> None:
     every: dict[str, Callable[[str], dict[str, float]]] = {"trial": trial, "copy": copy}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", metavar="|".join(every))
-    drawn = store.draw(store.Wanted(Library.here(ROOT).image(), {}), cache_root())
+    drawn = engine_images.load_image(engine_images.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
     chosen = parser.parse_args().what or every
     with contextlib.closing(engine.connect()) as api:
-        image = store.ensure(api, drawn, cache_root())
+        image = engine_images.ensure_image(api, drawn, cache_root())
     for name in chosen:
         print(json.dumps({name: {key: round(value, 2) for key, value in every[name](image).items()}}))
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from scylla_gha.gateway.client import Door, Gateway
-from scylla_gha.gateway.settings import Lane, Settings
+from scylla_gha.gateway.client import GatewayProcess, SessionHandle
+from scylla_gha.gateway.settings import Session, SessionSettings
 
 FIRST_BYTE_SECONDS = 0.3  # what a fast model takes, so that streams overlap as they do with one
 EVENTS, PAUSE = 40, 0.01
@@ -99,7 +99,7 @@ def said(name: str, bare: list[float], through: list[float], cpu_seconds: float)
 Wave = Callable[[aiohttp.ClientSession, str, Sequence[str], bytes], Awaitable[list[float]]]
 
 
-async def compare(name: str, kind: Wave, bare: str, gateway: Gateway, lanes: list[Door]) -> None:
+async def compare(name: str, kind: Wave, bare: str, gateway: GatewayProcess, lanes: list[SessionHandle]) -> None:
     """Bare and through the gateway by turns, so that what else the machine does hits both."""
     size = SIZES[name.partition(", ")[2]]
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "x y " * (size // 4)}]}
@@ -116,7 +116,7 @@ async def compare(name: str, kind: Wave, bare: str, gateway: Gateway, lanes: lis
     said(name, without, through, cpu(gateway) - began)
 
 
-async def measure(bare: str, gateway: Gateway, doors: list[Door]) -> None:
+async def measure(bare: str, gateway: GatewayProcess, doors: list[SessionHandle]) -> None:
     for size in SIZES:
         await compare(f"16 streams, {size}", wave, bare, gateway, doors[:16])
         await compare(f"16 in the same instant, {size}", together, bare, gateway, doors[:16])
@@ -126,13 +126,13 @@ async def measure(bare: str, gateway: Gateway, doors: list[Door]) -> None:
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
 
 
-def cpu(gateway: Gateway) -> float:
+def cpu(gateway: GatewayProcess) -> float:
     """Seconds of processor time that the gateway has used."""
     fields = Path(f"/proc/{gateway.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def flat(session: aiohttp.ClientSession, url: str, token: str, gateway: Gateway) -> None:
+async def flat(session: aiohttp.ClientSession, url: str, token: str, gateway: GatewayProcess) -> None:
     status = Path(f"/proc/{gateway.pid}/status")
     before, most, count, began = resident(status), 0.0, 0, time.perf_counter()
     body = json.dumps({"model": "m", "stream": True, "messages": []}).encode()
@@ -154,8 +154,11 @@ def main() -> None:
         assert upstream.stdout is not None
         bare = f"http://127.0.0.1:{upstream.stdout.readline().strip()}"
         try:
-            with tempfile.TemporaryDirectory() as folder, Gateway.start(Settings(upstream=bare)) as gateway:
-                lanes = [Lane(cell=f"c{n}", role="agent", journal=Path(folder) / f"{n}.jsonl") for n in range(200)]
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                GatewayProcess.start(SessionSettings(upstream=bare)) as gateway,
+            ):
+                lanes = [Session(cell=f"c{n}", role="agent", journal=Path(folder) / f"{n}.jsonl") for n in range(200)]
                 asyncio.run(measure(bare, gateway, [gateway.open(lane) for lane in lanes]))
         finally:
             upstream.terminate()

@@ -19,7 +19,7 @@ import click
 
 from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.store import RunFolder
+from scylla_gha.store.run_folder import RunFolder
 from tests.benchmarks.report import SCENARIOS, identity, write_rows
 from tests.support.command import COMMAND
 from tests.support.records import make_plan
@@ -73,7 +73,7 @@ def main(arms: int, repetitions: int, shards: int, rounds: int) -> None:
         for number in range(rounds):
             to = ["--branch", "scylla-results", "--remote", "server.git", "--run", str(number)]
             journey = (["collect", "demo", "--from", "artifacts"], ["aggregate", "demo"], ["report", "demo"],
-                       ["publish", "demo", *to])  # fmt: skip
+                       ["publish", "branch", "demo", *to])  # fmt: skip
             steps = [timed([COMMAND, *args], root) for args in journey]
             for step in steps:
                 print(json.dumps(step))

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scylla_gha.gateway.client import Door, Gateway
-from scylla_gha.gateway.settings import Lane, Settings
-from scylla_gha.proxy.permit import Permit, Token
+from scylla_gha.egress_proxy.policy import EgressPolicy
+from scylla_gha.gateway.client import GatewayProcess, SessionHandle
+from scylla_gha.gateway.settings import Session, SessionSettings
 from tests.support.network import credentials, site, tunnel
 
 SIZE = 50_000_000
@@ -35,13 +35,13 @@ def direct(port: int) -> int:
     return drain(connection.getresponse())
 
 
-def by_http(door: Door, name: str) -> int:
+def by_http(door: SessionHandle, name: str) -> int:
     connection = http.client.HTTPConnection(door.url.removeprefix("http://"))
     connection.request("GET", f"http://{name}/bytes/{SIZE}", headers=credentials(door))
     return drain(connection.getresponse())
 
 
-def by_tunnel(door: Door, name: str) -> int:
+def by_tunnel(door: SessionHandle, name: str) -> int:
     with tunnel(door, f"{name}:80") as (connection, _):
         connection.sendall(f"GET /bytes/{SIZE} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
         answer = http.client.HTTPResponse(connection)
@@ -72,19 +72,17 @@ def main() -> None:
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server,
         tempfile.TemporaryDirectory() as folder,
-        Gateway.start(Settings()) as gateway,
+        GatewayProcess.start(SessionSettings()) as gateway,
     ):
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        names = ("plain.example", "hub.example")
-        token = Token(value="Bearer a-token-of-usual-length-0123456789", https=False)
-        permit = Permit(local=dict.fromkeys(names, f"127.0.0.1:{port}"), tokens={names[1]: token})
-        door = gateway.open(Lane(cell="c", role="agent", journal=Path(folder, "traffic.jsonl"), permit=permit))
+        name = "plain.example"
+        policy = EgressPolicy(local={name: f"127.0.0.1:{port}"})
+        door = gateway.open(Session(cell="c", role="agent", journal=Path(folder, "traffic.jsonl"), egress=policy))
         compare({
             "direct": lambda: direct(port),
-            "through a tunnel": lambda: by_tunnel(door, names[0]),
-            "by http": lambda: by_http(door, names[0]),
-            "by http, with a token": lambda: by_http(door, names[1]),
+            "through a tunnel": lambda: by_tunnel(door, name),
+            "by http": lambda: by_http(door, name),
         })  # fmt: skip
         server.communicate("")
 

@@ -17,7 +17,8 @@ import click
 import numpy as np
 
 from scylla_gha.model.plan import Cell
-from scylla_gha.store import RunFolder, write_record
+from scylla_gha.store.records import write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_plan, make_result
 
 SCENARIOS = 47
@@ -72,12 +73,13 @@ def write_plan(path: Path, arms: int, repetitions: int) -> None:
 
 def whole(file: str) -> None:
     """What the cold process does: what `scylla-gha aggregate` and `report` do; its last line is what it took."""
-    from scylla_gha.aggregate import aggregate
-    from scylla_gha.cli.conclude import uncollected
+    from scylla_gha.aggregate.build import aggregate
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result
-    from scylla_gha.report import report
-    from scylla_gha.store import RunFolder, read_lines, read_record
+    from scylla_gha.pipeline.stored_run import without_garbage_collection
+    from scylla_gha.report.markdown import write_report
+    from scylla_gha.store.records import read_lines, read_record
+    from scylla_gha.store.run_folder import RunFolder
 
     began, cpu = time.perf_counter(), time.process_time()
     folder = RunFolder(Path(file).parent)
@@ -88,18 +90,18 @@ def whole(file: str) -> None:
     def timed(rows: object) -> object:
         nonlocal statistics
         from scylla_gha.analysis import analyse as analysis
-        from scylla_gha.analysis.frame import read
+        from scylla_gha.analysis.frame import build_frame
 
-        frame = read(rows, dict.fromkeys(cell.arm for cell in plan.cells))  # type: ignore[arg-type]
+        frame = build_frame(rows, dict.fromkeys(cell.arm for cell in plan.cells))  # type: ignore[arg-type]
         started = time.perf_counter()
         found = analysis.analyse(frame, analysis.Question(plan.experiment.baseline, {}, 0.05))
         statistics = time.perf_counter() - started
         return found
 
-    with uncollected():
+    with without_garbage_collection():
         made = aggregate(plan, read_lines(Path(file), Result), analyse=timed)  # type: ignore[arg-type]
     write_record(folder.report("json"), made)
-    report(made, folder)
+    write_report(made, folder)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"rows": len(plan.cells), "statistics_seconds": round(statistics, 2),
                       "seconds_from_files_to_report": round(time.perf_counter() - began, 2),

@@ -23,7 +23,7 @@ from scylla_gha.analysis.design import USUAL_SPLIT, hardest_effect
 from scylla_gha.analysis.paired import INNER, WIDE
 from scylla_gha.analysis.simulated import Layout, differs, power_not_worse, rate_differences
 from scylla_gha.analysis.simulated import not_worse as passes_gate
-from scylla_gha.stats.bounded import mean_limits_bounded, rare_limits
+from scylla_gha.stats.means import mean_limits_bounded, rare_limits
 from scylla_gha.stats.power import Split
 
 RATES: Final = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.seeding.cache import cache_root
-from scylla_gha.seeding.tools import npm_program
+from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.workspaces.tools import npm_program
 from tests.support.command import scylla
 from tests.support.hello import hello
 from tests.support.provider import Provider, serve

@@ -31,7 +31,7 @@ from tests.support.faults import (
 )
 from tests.support.panel import raw, reply
 from tests.support.provider import Body, Fail, Hang, Hangup, Say, Script, serve, tool_results
-from tests.support.standin import running
+from tests.support.scripted_claude import running
 
 EACH = (100 * 2 + 25 * 10) / 1e6  # USD of one answer of claude-sonnet-5
 OF_JUDGE = dict(zip(JUDGES, (2.5 * EACH, EACH, 0.5 * EACH), strict=True))
@@ -120,7 +120,7 @@ def test_a_gateway_killed_in_the_middle_is_no_fault_of_the_agent(tmp_path: Path,
         _, err = process.communicate(timeout=120)
     found = left(tmp_path)
     first, second = found.record("trial.json")["attempts"]
-    assert (first["outcome"], first["reason"]) == ("provider_error", "the model gateway died in the middle of it")
+    assert (first["outcome"], first["reason"]) == ("provider_error", "the model gateway died during the attempt")
     assert (second["outcome"], found.row["passed"], process.returncode) == ("completed", True, 0), err
     assert [len(found.traffic(1, kind)) for kind in ("asked", "answered")] == [2, 1]
     assert [len(found.traffic(2, kind)) for kind in ("asked", "answered")] == [2, 2]
@@ -186,9 +186,9 @@ def test_what_one_judge_did_not_say_is_missing_and_paid_for(
         pytest.param(Fail(401), "judge_error", 0.0, id="401"),
         pytest.param(Fail(429), "judge_error", 0.0, id="429"),
         pytest.param(Fail(429, {"retry-after": "3600"}), "judge_error", 0.0, id="429, told to wait for an hour"),
+        pytest.param(Say("{", cut=True), "judge_error", None, id="a stream cut"),
         # who was reached is asked again with the diff alone; then the trial counts, as unjudged
         pytest.param(Say("It deserves full marks."), "completed", 6 * sum(OF_JUDGE.values()), id="prose"),
-        pytest.param(Say("{", cut=True), "completed", None, id="a stream cut"),
     ],
 )
 def test_a_panel_that_says_nothing_is_no_score_and_paid_for(

@@ -14,7 +14,7 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.images.layers import base_layer
-from scylla_gha.seeding.cache import cache_root
+from scylla_gha.workspaces.cache import cache_root
 from tests.support.command import Said, scylla
 from tests.support.engine import found_by
 from tests.support.faults import JUDGES, KEY, ROOT, SHOWS, agents_repository, content, diligent
@@ -23,7 +23,7 @@ from tests.support.processes import wait_for
 from tests.support.provider import Body, Hang, Provider, Say, serve
 from tests.support.records import make_checkpoint
 from tests.support.repository import CHECKPOINTS
-from tests.support.standin import running
+from tests.support.scripted_claude import running
 
 SLEEP = ("sleep", "1.0417")  # of a check, long enough to be found
 SLOW = make_checkpoint(id="slow", what="It takes a while", run=" ".join(SLEEP), required=False)

@@ -54,7 +54,7 @@ def test_a_destructive_command_is_blocked_and_counted_and_the_trial_goes_on(tmp_
     row = only_row(tmp_path)
     assert (row["passed"], row["blocked_calls"], row["unread_calls"]) == (True, 1, 0)
     arm = report["arms"][0]["arm"]
-    assert f"{arm}: the safety net blocked 1 calls, in 1 of 1 trials." in report["warnings"]
+    assert f"{arm}: the safety net blocked 1 call, in 1 of 1 trial." in report["warnings"]
 
 
 def test_without_the_hook_the_delivery_is_not_proved(tmp_path: Path) -> None:

@@ -80,3 +80,21 @@ def test_parallel_sub_agents_finish_within_the_trials_budget(
     assert {body["model"] for body in provider.requests if user_texts(body)[-1] == TASK} == models
     assert (row["side_requests"], row["side_usd"]) == (1, pytest.approx(usd))
     assert row["usd"] == pytest.approx(4 * 0.00045 + usd)
+
+
+@pytest.mark.parametrize(
+    ("aliases", "models"),
+    [
+        (("best", "opusplan"), {OPUS, SONNET}),
+        (("sonnet[1m]", "opus[1m]"), {SONNET, OPUS}),
+    ],
+    ids=["best and opusplan", "with long contexts"],
+)
+def test_sub_agents_may_ask_for_what_their_alias_means(
+    tmp_path: Path, aliases: tuple[str, str], models: set[str]
+) -> None:
+    with serve(Team()) as provider:
+        evaluate(tmp_path, provider, *aliases)
+    (line,) = (tmp_path / "runs/team/results.jsonl").read_text().splitlines()
+    assert json.loads(line)["outcome"] == "completed"
+    assert {body["model"] for body in provider.requests if user_texts(body)[-1] == TASK} == models

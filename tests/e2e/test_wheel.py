@@ -1,30 +1,93 @@
 """The wheel alone, outside of any checkout, has all that the toolkit needs."""
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from uv import find_uv_bin
 
+from tests.support.repository import environment, make_repository, write_greet_experiment
+
 ROOT = Path(__file__).parents[2]
+MOST_MB = 330  # of all that the extra `report` takes
+SCENARIOS = tuple(f"10{number}-greet" for number in range(1, 7))
 
 
-def run(*argv: str | Path, cwd: Path) -> str:
-    env = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH"}}
+def run(*argv: str | Path, cwd: Path, code: int = 0, given: dict[str, str] | None = None) -> str:
+    """What it printed on both streams."""
+    env = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH"}} | (
+        given or {}
+    )
     done = subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
-def test_configuration_scenarios_and_fixtures_travel_in_the_wheel(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs of an environment that has the wheel and no extra."""
+    here = tmp_path_factory.mktemp("wheel")
     uv = find_uv_bin()
-    run(uv, "build", "--quiet", "--wheel", "--out-dir", tmp_path, ROOT, cwd=tmp_path)
-    (wheel,) = tmp_path.glob("*.whl")
-    run(uv, "venv", "--quiet", "--python", sys.executable, "venv", cwd=tmp_path)
-    run(uv, "pip", "install", "--quiet", "--python", "venv/bin/python", wheel, cwd=tmp_path)
-    empty = tmp_path / "empty"
-    empty.mkdir()
+    run(uv, "build", "--quiet", "--wheel", "--out-dir", here, ROOT, cwd=here)
+    (wheel,) = here.glob("*.whl")
+    run(uv, "venv", "--quiet", "--python", sys.executable, "venv", cwd=here)
+    run(uv, "pip", "install", "--quiet", "--python", "venv/bin/python", wheel, cwd=here)
+    return here / "venv/bin"
+
+
+def test_configuration_scenarios_and_fixtures_travel_in_the_wheel(installed: Path, tmp_path: Path) -> None:
     # the fixtures' commits depend on every byte and mode, so valid hashes prove that all of them travelled
-    assert run(tmp_path / "venv/bin/scylla-gha", "validate", cwd=empty).endswith("8 scenarios: valid\n")
-    assert "001-hello-world--oracle--r01" in run(tmp_path / "venv/bin/scylla-gha", "plan", "--dry-run", cwd=empty)
+    assert run(installed / "scylla-gha", "validate", cwd=tmp_path).startswith(
+        "configuration: valid\n8 scenarios: valid\n"
+    )
+    assert "001-hello-world--oracle--r01" in run(installed / "scylla-gha", "plan", "--dry-run", cwd=tmp_path)
+
+
+def test_without_an_extra_all_but_the_statistics_works_and_the_hint_installs_them(
+    installed: Path, tmp_path: Path
+) -> None:
+    """Evaluation, verdict, gate and CSV need none; a comparison names a command, which makes it work."""
+    repo = repository(tmp_path / "repo")
+    env = environment(tmp_path)
+
+    def scylla(*argv: str, code: int = 0) -> str:
+        return run(installed / "scylla-gha", *argv, cwd=repo, code=code, given=env)
+
+    assert "No module named 'numpy'" in run(installed / "python", "-c", "import numpy", cwd=repo, code=1)
+    assert "better" in scylla("evaluate", "greet", "--yes")
+    made = json.loads((repo / "runs/greet/report.json").read_text())
+    (found,) = made["comparisons"]
+    assert (found["verdict"], made["analysis"]) == ("better", None)
+    assert "simple statistics" in found["why"]
+    scylla("export", "greet", "--to", "csv")
+    assert len(next((repo / "runs/greet").rglob("*.csv")).read_text().splitlines()) == 1 + 2 * len(SCENARIOS)
+    write_greet_experiment(repo, scenarios=SCENARIOS, gate="better", baseline="oracle")
+    assert "gate better does not hold: nop: worse" in scylla("evaluate", "greet", "--yes", code=10)
+    write_greet_experiment(repo, scenarios=SCENARIOS, gate="not_worse")
+    hint = commands(scylla("evaluate", "greet", "--yes", code=6))
+    assert hint == commands(scylla("compare", "greet", "greet", code=5))
+    run("sh", "-c", *hint, cwd=repo, given=env)
+    assert "oracle" in scylla("compare", "greet", "greet")
+    site = next((installed.parent / "lib").glob("python3*/site-packages"))
+    assert int(run("du", "-sm", site, cwd=repo).split()[0]) <= MOST_MB
+
+
+def commands(said: str) -> list[str]:
+    """The command of a hint, which begins with the interpreter and ends with a requirement."""
+    return re.findall(r"/\S+/python -m uv pip install [^`\n,]*(?:,[^`\n ]*)*", said)
+
+
+def repository(root: Path) -> Path:
+    """The experiment of one agent that solves six tasks and one that solves none."""
+    first = make_repository(root).scenario
+    for name in SCENARIOS[1:]:
+        other = shutil.copytree(first, first.parent / name)
+        text = (first / "scenario.yaml").read_text()
+        (other / "scenario.yaml").write_text(text.replace(first.name, name))
+    write_greet_experiment(root, scenarios=SCENARIOS, gate="better")
+    return root

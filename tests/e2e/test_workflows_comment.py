@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.render.comment import marker
+from scylla_gha.report.comment import marker
 from tests.support import git_server, github_api
 from tests.support.act import REPOSITORY, Ran, actions, add_workflow, git, look_at
 from tests.support.engine import found_by
@@ -73,7 +73,7 @@ def an_order_becomes_one_dispatch_at_the_pinned_head(flow: Path) -> None:
 
 def who_may_not_write_is_refused(flow: Path) -> None:
     said = said_of(flow)
-    assert "only those may start one who may write" in Ran.load(flow / "reader.json").log("slash")
+    assert "only accounts that can write to this repository start one" in Ran.load(flow / "reader.json").log("slash")
     assert {content for _, content in said["reactions"]} == {"confused", "eyes"}
 
 

@@ -1,57 +1,62 @@
-"""What `/scylla compare` dispatches: a pull request's prompt against the one that it changes, and the same again."""
+"""What `init` writes for pull requests: a change of a prompt is compared with what it was, and the same once more."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scylla_gha.render.comment import marker
+from scylla_gha.onboarding.workflow_file import PATH, PULL_PATH, Toolkit, workflow_files
+from scylla_gha.report.comment import marker
 from tests.e2e.test_head import ARM, EXPERIMENT, TIER, obedient
 from tests.support import git_server, github_api
-from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, git, look_at
+from tests.support.act import REF, REPOSITORY, TOOLKIT, Actions, Ran, actions, add_workflow, git, look_at
 from tests.support.engine import found_by
 from tests.support.provider import serve
 from tests.support.repository import write_tree
 
 pytestmark = pytest.mark.usefixtures("running_engine")
 TIERS = "config/tiers/T1.yaml"
-CALLER = f"""\
-name: Ours
-on:
-  workflow_dispatch:
-    inputs:
-      head: {{type: string}}
-      base: {{type: string}}
-permissions: {{}}
-jobs:
-  evaluate:
-    uses: {TOOLKIT}/.github/workflows/evaluate.yml@{REF}
-    permissions: write-all
-    with:
-      experiment: probe
-      pull: "7"
-      head: "${{{{ inputs.head }}}}"
-      base: "${{{{ inputs.base }}}}"
-      anthropic-base-url: "${{{{ vars.PROVIDER }}}}"
-    secrets: {{ANTHROPIC_API_KEY: "${{{{ secrets.ANTHROPIC_API_KEY }}}}"}}
-"""
+RUNNER = {"lanes": "2", "parallelism": "2", "minutes": "60", "runs-on": "ubuntu-latest"}
+SECRETS = {"GITHUB_TOKEN": github_api.TOKEN, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
+
+
+def add_callers(one: Actions) -> None:
+    """The files of `init`, with the trigger switched on, and a provider of the same interface."""
+    texts = {file.path: file.content.decode() for file in workflow_files("probe", Toolkit(TOOLKIT, REF))}
+    pull = re.sub(r"^  # (pull_request:|  paths:)", r"  \1", texts[PULL_PATH], flags=re.MULTILINE)
+    assert pull.count("\n  pull_request:\n    paths:") == 1
+    provider = '      anthropic-base-url: "${{ vars.PROVIDER }}"\n'
+    add_workflow(one.repository, Path(PULL_PATH).name, pull)
+    add_workflow(one.repository, Path(PATH).name, texts[PATH].replace("    secrets: ", f"{provider}    secrets: "))
+
+
+def make_pull(one: Actions, github: github_api.State) -> dict[str, Any]:
+    """A pull request that changes one prompt, while the default branch has changed another since; the event of it."""
+    tiers = one.repository / TIERS
+    base = one.commit()
+    git(one.repository, "checkout", "-q", "-b", "topic")
+    tiers.write_text(TIER.format(prompt="Work."))
+    head = one.commit(branch="topic")
+    git(one.repository, "checkout", "-q", "main")
+    tiers.write_text(TIER.format(prompt="Rest.").replace("Sleep.", "Dream."))
+    tip = one.commit()
+    github.pull(7, head)
+    told = json.loads(json.dumps(github.pulls[7]))
+    told["base"]["sha"] = tip  # of the branch, as events have it
+    github.pulls[7]["base"]["sha"] = base  # what GitHub answers for where it branched off
+    return {"action": "synchronize", "number": 7, "pull_request": told,
+            "repository": {"full_name": REPOSITORY, "default_branch": "main"}}  # fmt: skip
 
 
 def run_all(folder: Path) -> None:
-    """A pull request that changes a prompt, compared twice."""
+    """What a push to the pull request starts, and what that dispatches, twice: act follows no dispatch."""
     repository = write_tree(folder / "repo", {TIERS: TIER.format(prompt="Rest."),
                                               "config/experiments/probe.yaml": EXPERIMENT})  # fmt: skip
-    one = actions(folder, repository)
-    add_workflow(repository, "ours.yml", CALLER)
-    base = one.commit()
-    git(repository, "checkout", "-q", "-b", "topic")
-    (repository / TIERS).write_text(TIER.format(prompt="Work."))
-    head = one.commit(branch="topic")
-    git(repository, "checkout", "-q", "main")
-    github = github_api.State()
-    github.pull(7, head)
-    told = {"inputs": {"head": head, "base": base}}
+    one, github = actions(folder, repository), github_api.State()
+    add_callers(one)
+    event = make_pull(one, github)
     with (
         git_server.serve(one.services / "git") as server,
         github_api.serving(github),
@@ -59,18 +64,29 @@ def run_all(folder: Path) -> None:
     ):
         one.env = {"GITHUB_API_URL": github.url, "GITHUB_SERVER_URL": server, **found_by()}
         one.variables = {"PROVIDER": provider.url}
-        secrets = {"GITHUB_TOKEN": github_api.TOKEN, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
+        ordered = one.run("scylla-pull-request.yml", "pull_request", event, env={"GITHUB_RUN_ID": "7000"},
+                          secrets={"GITHUB_TOKEN": github_api.TOKEN})  # fmt: skip
+        ordered.save(folder / "ordered.json")
+        told = {"inputs": {**RUNNER, **github.dispatches[0]["inputs"]}}
         for number in (7001, 7002):
-            ran = one.run("ours.yml", payload=told, env={"GITHUB_RUN_ID": str(number)}, secrets=secrets)
+            ran = one.run("scylla.yml", payload=told, env={"GITHUB_RUN_ID": str(number)}, secrets=SECRETS)
             ran.save(folder / f"{number}.json")
             (one.services / "artifacts").rename(folder / f"artifacts-{number}")  # each run has its own
-    said = {"head": head, "base": base, "bodies": github.bodies(7), "checks": github.checks}
+    said = {**told["inputs"], "dispatches": github.dispatches, "bodies": github.bodies(7), "checks": github.checks}
     (folder / "said.json").write_text(json.dumps(said))
 
 
 def said_of(flow: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((flow / "said.json").read_text())
     return found
+
+
+def a_push_orders_one_comparison_with_where_the_change_branched_off(flow: Path) -> None:
+    assert Ran.load(flow / "ordered.json").ended == {"compare": "succeeded"}
+    (made,) = said_of(flow)["dispatches"]
+    base, head = (git(flow / "repo", "rev-parse", name) for name in ("topic~1", "topic"))
+    assert (made["workflow"], made["ref"]) == ("scylla.yml", "main")
+    assert made["inputs"] == {"experiment": "probe", "pull": "7", "head": head, "base": base}
 
 
 def both_versions_of_the_prompt_are_run_and_the_other_is_not(flow: Path) -> None:
@@ -91,11 +107,12 @@ def the_answer_is_one_comment_on_the_head_against_the_base(flow: Path) -> None:
 def the_same_once_more_is_taken_from_the_results_branch(flow: Path) -> None:
     ran = Ran.load(flow / "7002.json")
     assert ran.ended == {"plan": "succeeded", "report": "succeeded"}
-    assert "2 rows are taken over" in ran.log("plan")
+    assert "taken over: 2 rows" in ran.log("plan")
 
 
 # One test: what is looked at comes from one run, which takes long, and which no second process should wait for.
 CHECKS = (
+    a_push_orders_one_comparison_with_where_the_change_branched_off,
     both_versions_of_the_prompt_are_run_and_the_other_is_not,
     the_answer_is_one_comment_on_the_head_against_the_base,
     the_same_once_more_is_taken_from_the_results_branch,

@@ -1,12 +1,12 @@
-"""`scylla-gha alert`, the real command, against a local server that knows GitHub's API."""
+"""`scylla-gha regression-alert`, the real command, against a local server that knows GitHub's API."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from scylla_gha.render.alarm import alarm_marker
-from scylla_gha.store import write_record
+from scylla_gha.report.regression_issue import alarm_marker
+from scylla_gha.store.records import write_record
 from tests.support.comments import Made, report_of
 from tests.support.github_api import BOT, State, serving, sha
 from tests.support.jobs import Job
@@ -30,7 +30,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 def alert(job: Job, first: object, confirming: object = None) -> dict[str, str]:
     job.lay(PLAN, first)  # type: ignore[arg-type]
-    args = ["alert", "demo"]
+    args = ["regression-alert", "demo"]
     if confirming is not None:
         write_record(job.root / "again.json", confirming)  # type: ignore[arg-type]
         args += ["--confirmed", "again.json"]
@@ -93,5 +93,5 @@ def test_an_issue_that_somebody_wrote_over_is_not_closed(job: Job) -> None:
 
 def test_what_a_comparison_or_a_history_says_counts_too(job: Job) -> None:
     job.lay(PLAN, LOSS)
-    said = job.scylla("alert", "demo", "--from", "none.json")
+    said = job.scylla("regression-alert", "demo", "--from", "none.json")
     assert (said.code, "`scylla-gha compare --json`" in said.err) == (3, True)

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library
-from scylla_gha.judge import judge
+from scylla_gha.judge.judge_trial import judge_trial
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.prepare import lay_ground
-from scylla_gha.seeding.cache import cache_root
-from scylla_gha.seeding.ground import Ground
-from scylla_gha.store import CellFolder
+from scylla_gha.prepare.workspace import prepare_scenario
+from scylla_gha.store.run_folder import CellFolder
+from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.workspaces.prepared_scenario import PreparedScenario
 from tests.support import attack
 from tests.support.trials import leave_trial, make_bench
 
@@ -27,8 +27,8 @@ OWN_TESTS = {"031-ledger-rounding-bug": "existing-tests", "033-extract-duplicate
 
 
 @functools.cache
-def ground(scenario: str) -> Ground:
-    return lay_ground(LIBRARY.scenario(scenario), LIBRARY, cache_root())
+def ground(scenario: str) -> PreparedScenario:
+    return prepare_scenario(LIBRARY.scenario(scenario), LIBRARY, cache_root())
 
 
 def claims(scenario: str) -> str:
@@ -44,7 +44,7 @@ def attacked(scenario: str, kinds: str, folder: Path) -> Judgment:
     """The judgment of an agent that did nothing but this."""
     place = CellFolder(folder / kinds.replace(" ", "-"))
     do = shlex.join([sys.executable, str(attack.__file__), kinds, claims(scenario)])
-    return judge(leave_trial(ground(scenario), place, do), ground(scenario), place, make_bench())
+    return judge_trial(leave_trial(ground(scenario), place, do), ground(scenario), place, make_bench())
 
 
 @pytest.mark.parametrize("scenario", ["001-hello-world", *OWN_TESTS])

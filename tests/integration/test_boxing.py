@@ -7,23 +7,22 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents import AGENTS
-from scylla_gha.cli.boxing import Boxes, choose
-from scylla_gha.cli.journey import Journey
-from scylla_gha.cli.sources import Sources
-from scylla_gha.cli.travel import travel
-from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.library import ConfigSources, Library, toolkit_root
 from scylla_gha.errors import ToolError
-from scylla_gha.model.experiment import Limits
+from scylla_gha.images.sandbox_pool import SandboxPool, select_sandbox
+from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan import Known, plan
+from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.plan.cells import AgentInfo, plan_cells
 from tests.support.agents import ShellAgent
 from tests.support.command import NO_ENGINE
-from tests.support.journeys import Travelled, make_journey
+from tests.support.in_process_run import InProcessRun, make_run_context
 from tests.support.records import make_checkpoint, make_experiment
 from tests.support.repository import Repository, make_repository
 
 pytestmark = pytest.mark.usefixtures("running_engine")
-LITTLE = Limits(file_mb=1, processes=64, memory_mb=128, disk_mb=16, cpus=0.5)
+LITTLE = TrialLimits(file_mb=1, processes=64, memory_mb=128, disk_mb=16, cpus=0.5)
 SOLVE = "printf '#!/bin/sh\\necho hello\\n' >greet.sh"
 CHECKS = (
     make_checkpoint(id="greets", what="It says hello", run="sh greet.sh", stdout="hello\n"),
@@ -38,18 +37,18 @@ def repository(tmp_path: Path) -> Repository:
     return make_repository(tmp_path / "repo", checkpoints=CHECKS, beside={"checks/hidden.sh": "echo hidden\n"})
 
 
-def boxed(repository: Repository, runs: Path, script: str, **given: Any) -> Journey:
+def boxed(repository: Repository, runs: Path, script: str, **given: Any) -> RunContext:
     """A journey of one shell agent in containers."""
-    made = make_journey(repository, runs, {"shell": ShellAgent(script)}, sandbox="docker", **given)
+    made = make_run_context(repository, runs, {"shell": ShellAgent(script)}, sandbox="docker", **given)
     library = Library((repository.root, toolkit_root()))
-    known = {"shell": Known("1", uses_model=False)}
-    planned = plan(made.plan.experiment, library, known, boxing=Boxes("docker", library).boxing)
-    return replace(made, plan=planned, sources=Sources(library))
+    known = {"shell": AgentInfo("1", uses_model=False)}
+    planned = plan_cells(made.plan.experiment, library, known, boxing=SandboxPool("docker", library).boxing)
+    return replace(made, plan=planned, sources=ConfigSources(library))
 
 
-def travelled(journey: Journey) -> Travelled:
-    done = Travelled(journey)
-    travel(journey, journey.plan.cells, 1, lambda *told: done.told.append(told))
+def travelled(journey: RunContext) -> InProcessRun:
+    done = InProcessRun(journey)
+    run_cells(journey, journey.plan.cells, 1, lambda *told: done.told.append(told))
     return done
 
 
@@ -78,11 +77,11 @@ def test_what_is_stored_is_taken_as_it_is(repository: Repository, tmp_path: Path
     ("script", "outcome", "words"),
     [
         pytest.param("echo done >kept; for i in $(seq 100); do sleep 60 & done; exit 3", Outcome.AGENT_ERROR,
-                     "it started as many processes as its box allows (limits.processes is 64)", id="processes"),
+                     "it started as many processes as its sandbox allows (limits.processes is 64)", id="processes"),
         pytest.param("echo done >kept; python3 -c 'while True: x = [bytearray(1 << 20) for _ in range(900)]'",
-                     Outcome.AGENT_ERROR, "for want of memory: limits.memory_mb is 128", id="memory"),
+                     Outcome.AGENT_ERROR, "for lack of memory: limits.memory_mb is 128", id="memory"),
         pytest.param("echo done >kept; for i in $(seq 40); do head -c 900000 /dev/zero >~/$i || exit 3; done",
-                     Outcome.AGENT_ERROR, "the disk of its box (full: /home, where limits.disk_mb is 16)", id="disk"),
+                     Outcome.AGENT_ERROR, "its sandbox (full: /home, where limits.disk_mb is 16)", id="disk"),
         pytest.param("echo done >kept; head -c 3000000 /dev/zero; exit 3", Outcome.BUDGET_EXCEEDED,
                      "it wrote more to its output than one file may hold", id="output"),
     ],
@@ -114,15 +113,15 @@ def test_an_engine_that_is_gone_is_not_the_agents_fault_and_is_tried_again(
 def test_an_agent_with_a_model_is_in_containers_where_an_engine_answers() -> None:
     library = Library((toolkit_root(),))
     agents = [AGENTS["claude-code"]]
-    assert choose(make_experiment(), agents, library) == "docker"
-    assert choose(make_experiment(sandbox="host"), agents, library) == "host"
-    assert choose(make_experiment(), [AGENTS["oracle"]], library) == "host"
+    assert select_sandbox(make_experiment(), agents, library) == "docker"
+    assert select_sandbox(make_experiment(sandbox="host"), agents, library) == "host"
+    assert select_sandbox(make_experiment(), [AGENTS["oracle"]], library) == "host"
 
 
 def test_checks_are_not_run_in_another_image_than_the_planned_one(repository: Repository, tmp_path: Path) -> None:
     journey = boxed(repository, tmp_path / "runs", SOLVE)
     scenario = journey.plan.cells[0].scenario
-    assert journey.bench(scenario).place.digest == journey.plan.check_images[scenario]
+    assert journey.judging_context(scenario).place.digest == journey.plan.check_images[scenario]
     other = replace(journey, plan=journey.plan.model_copy(update={"check_images": {scenario: "sha256:0"}}))
-    with pytest.raises(ToolError, match=r"101-greet: the image of its checks is sha256:.*, and sha256:0 when it was"):
-        other.bench(scenario)
+    with pytest.raises(ToolError, match=r"101-greet: the image of its checks is sha256:.*, but sha256:0 was planned"):
+        other.judging_context(scenario)

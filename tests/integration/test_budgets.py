@@ -9,7 +9,7 @@ import pytest
 from tests.support.command import Said, scylla
 from tests.support.provider import Body, Provider, Say, serve
 from tests.support.repository import SCENARIO, make_repository
-from tests.support.standin import ARM, ask, claude_environment, tell, write_claude_experiment
+from tests.support.scripted_claude import ARM, ask, claude_environment, tell, write_claude_experiment
 
 HALF = 50_000  # output tokens of claude-sonnet-5 for half a dollar
 QUESTION = ask("Hello?")
@@ -140,7 +140,7 @@ def test_run_ends_for_a_budget_as_well_and_aggregate_knows_why(repo: Path) -> No
     with serve(half_a_dollar) as provider:
         said = evaluate(repo, provider, "--jobs", "1", command="run")
         assert (said.code, len(provider.requests)) == (9, 1), said.err
-        assert "1 of 2 cells were not started: a budget is spent" in said.err
+        assert "not started: 1 of 2 cells: a budget is spent" in said.err
         for step in ("judge", "collect", "aggregate"):
             assert scylla(step, "greet", cwd=repo).code == 0
     assert excluded(repo) == {"r02": "not_started"}

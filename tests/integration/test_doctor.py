@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.adoption.checkup import findings
-from scylla_gha.adoption.finding import Finding
-from scylla_gha.adoption.machine import caller_findings
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import Access
-from scylla_gha.github.patience import Patience
+from scylla_gha.github.access import GitHubAccess
+from scylla_gha.github.client import RetryPolicy
 from scylla_gha.github.setup import read_setup
+from scylla_gha.onboarding.checks.finding import Finding
+from scylla_gha.onboarding.checks.local import caller_findings
+from scylla_gha.onboarding.checks.repository import findings
 from tests.support.adopters import empty
 from tests.support.command import Said, scylla
 from tests.support.git import shell
@@ -66,7 +66,7 @@ def looked(served: Served, token: str | None = TOKEN) -> dict[str, Finding]:
     """What is found on GitHub, by the thing's name."""
     told: list[str] = []
     setup = read_setup(
-        Access(served.url, token, "GITHUB_TOKEN"), NAME, Patience(told.append), "scylla-eval", "scylla-results"
+        GitHubAccess(served.url, token, "GITHUB_TOKEN"), NAME, RetryPolicy(told.append), "scylla-eval", "scylla-results"
     )
     return {each.id: each for each in findings(setup, "scylla-eval", "scylla-results")}
 
@@ -131,9 +131,9 @@ GOOD: list[tuple[dict[str, Any], str, str]] = [
      "a secret of the organization"),
     ({"/environments/scylla-eval/secrets": NO_SECRETS, "/actions/variables": variables(FEDERATION[0]),
       "/environments/scylla-eval/variables": variables(*FEDERATION[1:])}, "model", "by federation"),
-    ({"": facts(private=True)}, "repository", "hosted runners cost minutes of your plan"),
-    ({"": facts(fork=True)}, "fork", "schedules are off until they are switched on"),
-    ({"/branches/scylla-results": 404}, "results branch", "is not there yet; the first report makes it"),
+    ({"": facts(private=True)}, "repository", "hosted runners use minutes of your plan"),
+    ({"": facts(fork=True)}, "fork", "schedules are disabled at first"),
+    ({"/branches/scylla-results": 404}, "results branch", "does not exist yet; the first report creates it"),
     ({"/actions/permissions": {"enabled": True, "allowed_actions": "selected"}, "/actions/permissions/selected-actions":
       {"github_owned_allowed": True, "patterns_allowed": ["astral-sh/*"]}}, "allowed-actions", "selected actions"),
 ]  # fmt: skip
@@ -185,10 +185,10 @@ def test_without_a_token_the_public_is_told(served: Served) -> None:
 
 def test_of_a_token_kind_scopes_and_end_are_told(served: Served) -> None:
     served.headers = {"github-authentication-token-expiration": "2027-01-01 00:00:00 UTC"}
-    assert "which has permissions and no scopes; it expires 2027-01-01" in looked(served)["token"].what
+    assert "a token with permissions instead of scopes; it expires 2027-01-01" in looked(served)["token"].what
     served.headers = {"x-oauth-scopes": "gist"}
     assert (looked(served)["token"].state, looked(served)["token"].mend) == ("problem", "gh auth refresh --scopes repo")
-    with pytest.raises(GitHubError, match="takes GITHUB_TOKEN for wrong or expired"):
+    with pytest.raises(GitHubError, match="GITHUB_TOKEN is invalid or expired"):
         looked(served, "ghp_other")
 
 
@@ -200,7 +200,7 @@ def test_a_new_fork_is_told_of_the_button(served: Served) -> None:
 def test_pins_matter_more_where_the_repository_wants_them(root: Path, served: Served) -> None:
     write(root / ".github/workflows/scylla.yml", MOVABLE)
     (said,) = caller_findings(root, pins_required=False)
-    mend = "name the commit: gh api repos/octo-org/scylla-gha/commits/main --jq .sha"
+    mend = "pin the commit: gh api repos/octo-org/scylla-gha/commits/main --jq .sha"
     assert (said.state, said.mend) == ("optional", mend)
     served.told["/actions/permissions"] = {"enabled": True, "allowed_actions": "all", "sha_pinning_required": True}
     assert doctor(root, served).code == 12

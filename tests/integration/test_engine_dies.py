@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.trial import Outcome
-from scylla_gha.sandboxes import engine
+from scylla_gha.sandboxes.docker import engine
 from tests.integration.test_boxing import CHECKS, SOLVE, boxed, travelled
 from tests.support.command import scylla
 from tests.support.engine import found_by

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.bench import RUBRIC
 from tests.support.command import Said, scylla
 from tests.support.git import shell
 from tests.support.provider import Fail, Say, serve
 from tests.support.repository import environment, make_repository, write_greet_experiment, write_tree
-from tests.support.standin import ask, claude_environment, say, write_claude_experiment
+from tests.support.scripted_claude import ask, claude_environment, say, write_claude_experiment
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 CLAUDE = {"agents": ("claude-code@2.1.197",), "variants": ("T0/00-empty",), "models": ("claude-sonnet-5",)}
@@ -73,7 +74,7 @@ def test_without_git_nothing_is_begun(repo: Path, tmp_path: Path) -> None:
         (here / program).symlink_to(str(shutil.which(program)))
     said = evaluate(repo, env=environment(repo.parent, PATH=str(here)))
     assert said.code == 5
-    assert said.err.startswith("scylla-gha: git: is not on PATH"), said.err
+    assert said.err.startswith("scylla-gha: git is not on PATH"), said.err
     assert not (repo / "runs").exists()
 
 
@@ -91,12 +92,32 @@ def test_a_rejected_key_or_a_closed_port_stops_the_run_after_one_trial(repo: Pat
     named = f"{url} rejects what ANTHROPIC_API_KEY gives ({status} " if status else f"{url} cannot be reached; "
     assert named in said.err
     assert "check ANTHROPIC_BASE_URL" in said.err or status
-    assert f"0 of 3 trials are kept in {repo}/runs/greet" in said.err
+    assert f"0 of 3 trials are stored in {repo}/runs/greet" in said.err
     report = json.loads((repo / "runs/greet/report.json").read_text())
     reasons = [one["reason"] for one in report["excluded"] if one["outcome"] == "not_started"]
     assert len(reasons) == 2
     assert all(reason.startswith("the run was stopped: http://127.0.0.1") for reason in reasons)
     assert len(list((repo / "runs/greet").rglob("attempt.json"))) == 1
+
+
+def test_a_key_that_is_rejected_while_judges_ask_stops_the_run_after_one_trial(repo: Path) -> None:
+    """Each judge asks once for the first trial; the agent needs no key, and no other trial is begun."""
+    judges = ("claude-opus-5", "claude-sonnet-5")
+    make_repository(repo, rubric=RUBRIC)
+    write_greet_experiment(repo, judges=judges, agents=("oracle",), baseline="oracle", repetitions=3)
+    with serve(lambda _: Fail(401)) as provider:
+        env = environment(repo.parent, ANTHROPIC_API_KEY="sk-rejected-0123456789", ANTHROPIC_BASE_URL=provider.url)
+        said = evaluate(repo, "--jobs", "1", env=env)
+        asked = [body["model"] for body in provider.requests]
+    assert said.code == 8, said.err
+    assert f"{provider.url} rejects what ANTHROPIC_API_KEY gives (401 " in said.err
+    assert sorted(asked) == sorted(judges)
+    report = json.loads((repo / "runs/greet/report.json").read_text())
+    begun = len(list((repo / "runs/greet").rglob("attempt.json")))
+    assert (begun, len([one for one in report["excluded"] if one["outcome"] == "not_started"])) == (1, 2)
+    assert "sk-rejected" not in said.err + "".join(
+        path.read_text(errors="replace") for path in (repo / "runs").rglob("*") if path.is_file()
+    )
 
 
 def test_a_key_that_was_good_once_stops_one_arm_alone(repo: Path) -> None:
@@ -110,7 +131,7 @@ def test_a_key_that_was_good_once_stops_one_arm_alone(repo: Path) -> None:
     assert said.code == 8
     assert "sonnet-5 was stopped: the provider failed a request for good (403 scripted_error)" in said.err
     assert "rejects what" not in said.err
-    assert f"1 of 3 trials are kept in {repo}/runs/greet" in said.err
+    assert f"1 of 3 trials are stored in {repo}/runs/greet" in said.err
 
 
 def test_a_patch_that_git_cannot_apply_says_how_one_is_made(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.client import Gateway
-from scylla_gha.gateway.journal import account
-from scylla_gha.gateway.settings import Lane, Settings
+from scylla_gha.gateway.client import GatewayProcess
+from scylla_gha.gateway.log import summarise_traffic
+from scylla_gha.gateway.settings import Session, SessionSettings
 from tests.support.gateway import EACH, FOR_TWO, KEY, ask, connect, hosted, question, send, until
 from tests.support.provider import Say, serve
 
@@ -100,13 +100,13 @@ def test_told_to_end_it_lets_what_is_in_flight_end(tmp_path: Path) -> None:
         assert b"message_stop" in answer.read()
         connection.close()
         until(lambda: not host.gateway.alive)
-    assert account(host.journal()).usage.usd == pytest.approx(EACH)
+    assert summarise_traffic(host.journal()).usage.usd == pytest.approx(EACH)
 
 
 def test_it_ends_when_the_harness_is_killed() -> None:
-    script = ("import sys, time\nfrom scylla_gha.gateway.client import Gateway\n"
-              "from scylla_gha.gateway.settings import Settings\n"
-              "print(Gateway.start(Settings()).pid, flush=True)\ntime.sleep(600)")  # fmt: skip
+    script = ("import sys, time\nfrom scylla_gha.gateway.client import GatewayProcess\n"
+              "from scylla_gha.gateway.settings import SessionSettings\n"
+              "print(GatewayProcess.start(SessionSettings()).pid, flush=True)\ntime.sleep(600)")  # fmt: skip
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as harness:
         assert harness.stdout is not None
         process = Path(f"/proc/{int(harness.stdout.readline())}")
@@ -127,7 +127,7 @@ def test_the_key_is_in_no_file_no_arguments_and_no_environment(tmp_path: Path) -
     assert len(files) == 2
     assert provider.keys == [KEY]
     assert not [content for content in [*seen, *(path.read_bytes() for path in files)] if KEY.encode() in content]
-    assert KEY not in repr(Settings(api_key=KEY))
+    assert KEY not in repr(SessionSettings(api_key=KEY))
 
 
 def test_closing_twice_counts_once(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_closing_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_a_gateway_stops_quickly_and_twice(tmp_path: Path) -> None:
-    with Gateway.start(Settings()) as gateway:
-        gateway.open(Lane(cell="cell", role="agent", journal=tmp_path / "traffic.jsonl"))
+    with GatewayProcess.start(SessionSettings()) as gateway:
+        gateway.open(Session(cell="cell", role="agent", journal=tmp_path / "traffic.jsonl"))
         began = time.monotonic()
         gateway.stop()
         assert time.monotonic() - began < 5

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.gateway.client import Door
-from scylla_gha.sandboxes.container import socket_folder
+from scylla_gha.gateway.client import SessionHandle
+from scylla_gha.sandboxes.base import socket_folder
 from tests.support.gateway import Host, OverSocket, ask, at_once, connect, hosted, question, send, until
-from tests.support.provider import Body, Say, serve
+from tests.support.provider import Body, Hangup, Say, serve
 
 MEGA = 1024 * 1024
 
@@ -39,7 +39,7 @@ def crowd(stack: contextlib.ExitStack, place: Path | int, count: int) -> list[so
     return made
 
 
-def over_socket(place: Path, door: Door) -> int:
+def over_socket(place: Path, door: SessionHandle) -> int:
     with contextlib.closing(OverSocket(place)) as connection:
         send(connection, door, question())
         return connection.getresponse().status
@@ -140,6 +140,42 @@ def test_what_is_slow_to_clean_and_long_names_cost_only_who_sends_them(tmp_path:
         host.gateway.close(greedy)
     assert named == [200, 400, 400]
     assert host.journal("greedy").stat().st_size < 10_000
+
+
+def test_many_requests_of_medium_length_that_are_slow_to_clean_hold_up_nobody_else(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        greedy, neighbour = host.lane("greedy"), host.lane("neighbour")
+        slow = [threading.Thread(target=ask, args=(greedy, question(".ghs_" * 20_000))) for _ in range(16)]
+        for each in slow:
+            each.start()
+        assert [ask(neighbour, question()).status for _ in range(3)] == [200] * 3
+        assert sum(each.is_alive() for each in slow) > len(slow) / 2, "what the neighbour did not wait for"
+        for each in slow:
+            each.join()
+
+
+def test_sessions_that_keep_the_gateway_reading_leave_room_for_another(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+        doors = [host.lane(f"greedy-{number}") for number in range(33)]
+        body = json.dumps(question(".ghs_" * 200_000)).encode()
+        with contextlib.ExitStack() as stack:
+            for door in doors:
+                send(stack.enter_context(contextlib.closing(connect(door))), door, body)
+            neighbour = host.lane("neighbour")
+            assert ask(neighbour, question("Hello? " * 1_000)).status == 200
+            assert len(provider.requests) == 1, "the others are still read"
+
+
+def test_a_request_with_a_long_head_is_not_passed_on_so_the_provider_cannot_fail_it(tmp_path: Path) -> None:
+    many = {f"x_stainless_{letter}": "v" * 8_000 for letter in "abcde"}
+    with serve(lambda _: Hangup()) as provider, hosted(tmp_path, provider.url) as host:
+        door = host.lane()
+        replies = [ask(door, question(), **many), ask(door, question(), x_stainless_a="v" * 8_000)]
+        made = host.gateway.close(door)
+        assert len(provider.requests) == 1, "the short one"
+    assert [reply.status for reply in replies] == [431, 502]
+    assert "headers are longer than 32 KB" in replies[0].error["message"]
+    assert made.requests == 1
 
 
 def test_a_full_journal_takes_no_further_request(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.gateway.federation import Federation
+from scylla_gha.providers.anthropic.federation_token import federation_in
+from scylla_gha.providers.federation import Federation
 from tests.support.gateway import ask, hosted, question
 from tests.support.provider import ASKING, MINTED, RULE, Provider, Say, serve
 
 
 def federation(provider: Provider, rule: str = RULE, token: str = ASKING) -> Federation:
-    found = Federation.of({
+    found = federation_in({
         "ANTHROPIC_FEDERATION_RULE_ID": rule, "ANTHROPIC_ORGANIZATION_ID": "11111111-2222-3333-4444-555555555555",
         "ACTIONS_ID_TOKEN_REQUEST_URL": f"{provider.url}/identity?v=1", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": token,
     })  # fmt: skip

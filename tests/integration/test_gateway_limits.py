@@ -93,6 +93,29 @@ def test_who_leaves_while_it_waits_for_a_rate_limit_of_others_costs_nothing_and_
     assert (made.usage.usd, made.evidence.fault, made.evidence.limited_seconds > 0) == (0.0, None, True)
 
 
+@pytest.mark.parametrize("user", ["the task", "a request of the shell"])
+def test_a_session_that_uses_up_a_limit_beside_its_main_conversation_waits_in_its_own_time(
+    tmp_path: Path, user: str
+) -> None:
+    def script(body: Body) -> Say:
+        reset = (now() + datetime.timedelta(seconds=50)).isoformat()
+        used_up = {"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": reset}
+        return Say("Hi.", headers=used_up if body["max_tokens"] == 30 else {})
+
+    with serve(script) as provider, hosted(tmp_path, provider.url, drain_seconds=0) as host:
+        door = host.lane()
+        assert [ask(door, each).status for each in (question("the task"), question(user, max_tokens=30))] == [200] * 2
+        waiting = connect(door)
+        send(waiting, door, question("the task", max_tokens=26))
+        waiting.sock.settimeout(1)
+        with pytest.raises(TimeoutError):
+            waiting.getresponse()
+        evidence = host.gateway.close(door).evidence
+        waiting.close()
+        assert len(provider.requests) == 2
+    assert (evidence.limited_seconds > 0) is (user == "the task")
+
+
 def test_what_one_session_is_refused_or_is_slow_at_holds_up_no_other(tmp_path: Path) -> None:
     def script(body: Body) -> Say | Fail | Hang:
         text = str(body["messages"])

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.client import Gateway
-from scylla_gha.gateway.settings import Settings
-from scylla_gha.model.pricing import LongRates, Model
+from scylla_gha.gateway.client import GatewayProcess
+from scylla_gha.gateway.settings import SessionSettings
+from scylla_gha.model.pricing import LongRates, ModelInfo
 from tests.support.gateway import KEY, PRICE, Host, ask, question
 from tests.support.provider import Say, serve
 
@@ -17,10 +17,10 @@ CACHED = {"input_tokens": 0, "cache_read_input_tokens": 1000}
 
 def answered(folder: Path, usage: dict[str, int], asks: int = 1, budget: float | None = None, **price: Any) -> Host:
     """A lane's traffic with a model of these prices, whose answers used so much."""
-    model = Model(id="m", provider="p", context_tokens=9, price=PRICE.model_copy(update=price))
+    model = ModelInfo(id="m", provider="p", context_tokens=9, price=PRICE.model_copy(update=price))
     with serve(lambda _: Say("Hi.", usage=usage)) as provider:
-        settings = Settings(upstream=provider.url, api_key=KEY, models=(model,))
-        with Gateway.start(settings) as gateway:
+        settings = SessionSettings(upstream=provider.url, api_key=KEY, models=(model,))
+        with GatewayProcess.start(settings) as gateway:
             host = Host(gateway, folder)
             door = host.lane(budget_usd=budget)
             for _ in range(asks):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.gateway.client import Door
+from scylla_gha.gateway.client import SessionHandle
 from tests.support.gateway import EACH, KEY, Reply, ask, hosted, question
 from tests.support.provider import Body, Fail, Say, Script, serve, tool_results
 
@@ -114,7 +114,7 @@ def test_each_recorded_answer_is_given_once_in_order(tmp_path: Path) -> None:
 
 
 def test_answers_in_one_piece_and_token_counts_are_recorded_too(tmp_path: Path) -> None:
-    def asked(door: Door) -> list[bytes]:
+    def asked(door: SessionHandle) -> list[bytes]:
         counted = ask(door, question(), "/v1/messages/count_tokens")
         return [ask(door, question(stream=False)).body, counted.body]
 

@@ -93,6 +93,26 @@ def test_an_answer_that_does_not_fit_beside_others_waits_for_them(tmp_path: Path
         assert provider.requests[1]["max_tokens"] < 50_000, "lowered to what is left beside the first"
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_a_wait_for_money_that_its_own_session_has_in_flight_is_no_silence_of_the_provider(
+    tmp_path: Path, own: bool
+) -> None:
+    with serve(lambda body: billed(body, pause=600 if "0: go on" in str(body) else 0)) as provider, \
+            hosted(tmp_path, provider.url, experiment_usd=0.02 + WORST, drain_seconds=0) as host:  # fmt: skip
+        main, other = host.lane("main"), host.lane("other")
+        assert ask(main, question("the task")).status == 200
+        with contextlib.closing(connect(main if own else other)) as large, contextlib.closing(connect(main)) as waiting:
+            send(large, main if own else other, long_question())
+            large.getresponse()
+            send(waiting, main, question("the task", max_tokens=8_192))
+            waiting.sock.settimeout(0.7)
+            with pytest.raises(TimeoutError):
+                waiting.getresponse()
+            silent = host.gateway.close(main).evidence.silent_since
+        provider.ended.set()
+    assert (silent is None) is own
+
+
 def test_a_request_that_waits_for_the_shared_budget_does_not_hold_up_other_trials(tmp_path: Path) -> None:
     models = tuple(model.model_copy(update={"context_tokens": 1_000_000}) for model in MODELS)
     with serve(lambda body: billed(body, pause=600 if "0: go on" in str(body) else 0)) as provider, \
@@ -134,7 +154,7 @@ def test_below_the_floor_nothing_goes_out(tmp_path: Path) -> None:
         refused = ask(host.lane(budget_usd=0.05), long_question())
         assert (refused.status, provider.requests) == (403, [])
         assert "may cost $0.08" in refused.error["message"]
-        assert "with an answer of 8192 tokens" in refused.error["message"]
+        assert "with an answer of 8,192 tokens" in refused.error["message"]
         assert ask(host.lane(cell="short", budget_usd=0.05), question(max_tokens=4_000)).status == 200
 
 

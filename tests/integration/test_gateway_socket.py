@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.sandboxes.container import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
+from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
 from tests.support.boxes import Desk
 from tests.support.gateway import EACH, KEY, OverSocket, hosted, question, until
 from tests.support.provider import Say, serve
@@ -59,7 +59,7 @@ def test_the_socket_is_there_again_after_a_crash(tmp_path: Path, place: Path) ->
 
 def test_a_socket_that_cannot_be_is_told_and_its_lane_is_not_open(tmp_path: Path) -> None:
     with hosted(tmp_path) as host:
-        with pytest.raises(ToolError, match=r"cell: the gateway does not open a lane .*no/x: there can be no socket"):
+        with pytest.raises(ToolError, match=r"cell: the gateway does not open a lane .*no/x: a socket cannot"):
             host.lane(socket=tmp_path / "no/x")
         assert not host.journal().exists()
 

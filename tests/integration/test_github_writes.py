@@ -5,18 +5,25 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import Access
-from scylla_gha.github.channel import Channel, Pace
-from scylla_gha.github.checks import Check, conclude
-from scylla_gha.github.comments import ACTIONS_BOT, edit, marked, own_login, post, react
-from scylla_gha.github.dispatch import dispatch, pin
-from scylla_gha.github.issues import find, open_issue, update
-from scylla_gha.github.patience import Patience
-from scylla_gha.github.pulls import last_push, may_write, pull
+from scylla_gha.github.access import GitHubAccess
+from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github.dispatch import dispatch_workflow, pin_commit
+from scylla_gha.github.issues import (
+    ACTIONS_BOT,
+    add_reaction,
+    create_comment,
+    edit_comment,
+    find_issue,
+    find_marked,
+    open_issue,
+    own_login,
+    update_issue,
+)
+from scylla_gha.github.pulls import CheckReport, can_write, last_push, post_conclusion, read_pull_request
 from tests.support.github_api import BOT, FORK, REPOSITORY, TOKEN, Broken, State, serving, sha
 
 MARKER = "<!-- scylla:v1 suite=demo -->"
-CHECK = Check("scylla / demo", sha("a"), "neutral", "Not enough data", "why", "https://github.com/x", "demo:1:1")
+CHECK = CheckReport("scylla / demo", sha("a"), "neutral", "Not enough data", "why", "https://github.com/x", "demo:1:1")
 USED_UP = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1"}
 TOO_FAST = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 
@@ -27,9 +34,11 @@ def state() -> Iterator[State]:
         yield served
 
 
-def channel(state: State, *, seconds: float = 5.0, most: int = 300, told: list[str] | None = None) -> Channel:
+def channel(state: State, *, seconds: float = 5.0, most: int = 300, told: list[str] | None = None) -> GitHubRepository:
     said = told if told is not None else []
-    return Channel(Access(state.url, TOKEN), REPOSITORY, Patience(said.append, seconds), Pace(0.0, 0.01, most))
+    return GitHubRepository(
+        GitHubAccess(state.url, TOKEN), REPOSITORY, RetryPolicy(said.append, seconds), RequestLimits(0.0, 0.01, most)
+    )
 
 
 def test_a_comment_is_found_by_marker_and_author_over_all_pages(state: State) -> None:
@@ -41,7 +50,7 @@ def test_a_comment_is_found_by_marker_and_author_over_all_pages(state: State) ->
     state.comment(7, f"> {MARKER}\nquoted")
     state.comment(8, f"{MARKER}\nof another pull request")
     made = channel(state)
-    assert [one.id for one in marked(made, 7, BOT, MARKER)] == [mine]
+    assert [one.id for one in find_marked(made, 7, BOT, MARKER)] == [mine]
     assert made.calls == 3
 
 
@@ -50,11 +59,11 @@ def test_what_was_made_before_its_answer_was_lost_is_not_made_twice(state: State
     state.refs["refs/tags/scylla/c"] = sha("c")
     state.labels = {"regression"}
     for make in (
-        lambda: post(channel(state), 7, f"{MARKER}\ntext", BOT).id,
-        lambda: conclude(channel(state), CHECK),
-        lambda: dispatch(channel(state), "dispatch.yml", "scylla/c", {"experiment": "demo"}).workflow_run_id,
+        lambda: create_comment(channel(state), 7, f"{MARKER}\ntext", BOT).id,
+        lambda: post_conclusion(channel(state), CHECK),
+        lambda: dispatch_workflow(channel(state), "dispatch.yml", "scylla/c", {"experiment": "demo"}).workflow_run_id,
         lambda: open_issue(channel(state), BOT, "Worse", f"{MARKER}\ntext", "regression").number,
-        lambda: pin(channel(state), "scylla/new", sha("d")),
+        lambda: pin_commit(channel(state), "scylla/new", sha("d")),
     ):
         state.broken = [broken]
         make()
@@ -64,25 +73,25 @@ def test_what_was_made_before_its_answer_was_lost_is_not_made_twice(state: State
 
 def test_a_server_that_tells_no_run_is_asked_for_it(state: State) -> None:
     state.details, state.refs = False, {"refs/tags/scylla/c": sha("c")}
-    made = dispatch(channel(state), "dispatch.yml", "scylla/c", {})
+    made = dispatch_workflow(channel(state), "dispatch.yml", "scylla/c", {})
     assert [made.workflow_run_id] == list(state.runs)
 
 
 def test_what_was_not_made_is_made_at_the_next_try(state: State) -> None:
     state.broken = [Broken(500, "POST"), Broken(503, "POST")]
-    post(channel(state), 7, f"{MARKER}\ntext", BOT)
+    create_comment(channel(state), 7, f"{MARKER}\ntext", BOT)
     assert state.bodies(7) == [f"{MARKER}\ntext"]
 
 
 def test_an_edit_is_tried_again(state: State) -> None:
     mine = state.comment(7, "old")
     state.broken = [Broken(502, "PATCH"), Broken(502, "PATCH", done=True)]
-    assert edit(channel(state), mine, "new") is not None
+    assert edit_comment(channel(state), mine, "new") is not None
     assert state.bodies(7) == ["new"]
 
 
 def test_a_comment_that_somebody_deleted_cannot_be_edited(state: State) -> None:
-    assert edit(channel(state), 1, "new") is None
+    assert edit_comment(channel(state), 1, "new") is None
 
 
 @pytest.mark.parametrize(
@@ -95,7 +104,7 @@ def test_a_comment_that_somebody_deleted_cannot_be_edited(state: State) -> None:
 )
 def test_a_limit_is_waited_for_as_github_asks(state: State, broken: Broken) -> None:
     state.broken = [broken]
-    post(channel(state), 7, "text", BOT)
+    create_comment(channel(state), 7, "text", BOT)
     assert state.asked == [f"POST /repos/{REPOSITORY}/issues/7/comments"] * 2, "nothing is searched: it was not made"
 
 
@@ -103,21 +112,21 @@ def test_a_limit_is_waited_for_as_github_asks(state: State, broken: Broken) -> N
 def test_a_limit_beyond_all_patience_ends_the_matter(state: State, headers: dict[str, str]) -> None:
     state.broken = [Broken(403, "POST", TOO_FAST, headers)]
     with pytest.raises(GitHubError, match="rate limit is reached; try again after"):
-        post(channel(state), 7, "text", BOT)
+        create_comment(channel(state), 7, "text", BOT)
     assert len(state.asked) == 1
 
 
 def test_a_server_that_stays_broken_is_given_up(state: State) -> None:
     state.broken = [Broken(502, "PATCH")] * 9
     with pytest.raises(GitHubError, match=r"cannot edit the comment 1 \(502: scripted\); try again later"):
-        edit(channel(state), 1, "new")
+        edit_comment(channel(state), 1, "new")
     assert len(state.asked) == 4
 
 
 def test_what_is_forbidden_says_which_permission_it_takes(state: State) -> None:
     state.broken = [Broken(403, "POST", "Resource not accessible by integration")]
-    with pytest.raises(GitHubError, match=r"forbids to comment on #7 .*needs the permission `pull-requests: write`"):
-        post(channel(state), 7, "text", BOT)
+    with pytest.raises(GitHubError, match=r"cannot comment on #7: .*needs the permission `pull-requests: write`"):
+        create_comment(channel(state), 7, "text", BOT)
 
 
 def test_requests_are_counted_and_bounded(state: State) -> None:
@@ -125,35 +134,35 @@ def test_requests_are_counted_and_bounded(state: State) -> None:
     for number in range(9):
         state.comment(7, str(number))
     made = channel(state, most=4)
-    with pytest.raises(GitHubError, match="stopped after 4 requests, when about to read the comments on #7"):
-        marked(made, 7, BOT, MARKER)
+    with pytest.raises(GitHubError, match="cannot read the comments on #7: stopped after 4 requests"):
+        find_marked(made, 7, BOT, MARKER)
     assert made.calls == 4 == len(state.asked)
 
 
 def test_writes_are_a_second_apart_unless_told_otherwise() -> None:
-    assert Pace().between_writes >= 1.0
+    assert RequestLimits().between_writes >= 1.0
 
 
 def test_who_writes_is_asked_or_is_the_bot_of_actions(state: State) -> None:
     assert own_login(channel(state)) == BOT
     state.login = None
     assert own_login(channel(state)) == ACTIONS_BOT
-    jobs = Channel(Access(state.url, "ghs_job"), REPOSITORY, Patience(print), Pace())
+    jobs = GitHubRepository(GitHubAccess(state.url, "ghs_job"), REPOSITORY, RetryPolicy(print), RequestLimits())
     assert (own_login(jobs), jobs.calls) == (ACTIONS_BOT, 0)
 
 
 def test_where_check_runs_are_refused_a_status_says_it(state: State) -> None:
-    assert conclude(channel(state), CHECK) == "check run"
+    assert post_conclusion(channel(state), CHECK) == "check run"
     state.broken = [Broken(403, "check-runs", "Resource not accessible by integration")]
-    assert conclude(channel(state), CHECK) == "commit status"
+    assert post_conclusion(channel(state), CHECK) == "commit status"
     assert [one["conclusion"] for one in state.checks] == ["neutral"]
     assert [(one["state"], one["context"]) for one in state.statuses] == [("success", "scylla / demo")]
 
 
 def test_another_refusal_of_a_check_run_is_told(state: State) -> None:
     state.broken = [Broken(422, "check-runs", "No commit found for SHA")]
-    with pytest.raises(GitHubError, match=r"cannot make a check run on aaaaaaa \(422: No commit found for SHA\)"):
-        conclude(channel(state), CHECK)
+    with pytest.raises(GitHubError, match=r"cannot create a check run on aaaaaaa \(422: No commit found for SHA\)"):
+        post_conclusion(channel(state), CHECK)
 
 
 @pytest.mark.parametrize(
@@ -162,54 +171,54 @@ def test_another_refusal_of_a_check_run_is_told(state: State) -> None:
 )
 def test_a_right_is_githubs_own_word(state: State, right: str, *, may: bool) -> None:
     state.rights["hubot"] = right
-    assert may_write(channel(state), "hubot") is may
+    assert can_write(channel(state), "hubot") is may
 
 
 def test_a_stranger_may_not_write(state: State) -> None:
-    assert may_write(channel(state), "who[bot]") is False
+    assert can_write(channel(state), "who[bot]") is False
 
 
 def test_a_push_is_dated_by_github(state: State) -> None:
     state.pull(7, sha("a"), repository=FORK, pushed="2026-02-03T04:05:06Z")
-    of = pull(channel(state), 7)
+    of = read_pull_request(channel(state), 7)
     pushed = last_push(channel(state), of)
     assert pushed is not None
     assert (pushed.after, f"{pushed.timestamp:%d.%m.%Y %H:%M}") == (sha("a"), "03.02.2026 04:05")
     state.pull(8, sha("a"), repository=None)
-    assert last_push(channel(state), pull(channel(state), 8)) is None
+    assert last_push(channel(state), read_pull_request(channel(state), 8)) is None
     state.pushes.clear()
     assert last_push(channel(state), of) is None
 
 
 def test_a_tag_stays_where_it_is(state: State) -> None:
-    assert pin(channel(state), "scylla/c", sha("a")) == sha("a")
-    assert pin(channel(state), "scylla/c", sha("b")) == sha("a")
+    assert pin_commit(channel(state), "scylla/c", sha("a")) == sha("a")
+    assert pin_commit(channel(state), "scylla/c", sha("b")) == sha("a")
 
 
 def test_a_tag_that_another_run_makes_meanwhile_is_taken(state: State) -> None:
     state.before["POST"] = lambda now: now.refs.update({"refs/tags/scylla/c": sha("c")})
-    assert pin(channel(state), "scylla/c", sha("a")) == sha("c")
+    assert pin_commit(channel(state), "scylla/c", sha("a")) == sha("c")
 
 
 def test_a_tag_that_is_no_plain_one_or_cannot_be_made_is_told(state: State) -> None:
     state.refs, state.annotated = {"refs/tags/scylla/c": sha("c")}, {"refs/tags/scylla/c"}
-    with pytest.raises(GitHubError, match="the tag scylla/c is an annotated one"):
-        pin(channel(state), "scylla/c", sha("c"))
+    with pytest.raises(GitHubError, match="the tag scylla/c is annotated"):
+        pin_commit(channel(state), "scylla/c", sha("c"))
     state.broken = [Broken(422, "POST", "Object does not exist")]
-    with pytest.raises(GitHubError, match=r"cannot make the tag scylla/d \(422: Object does not exist\)"):
-        pin(channel(state), "scylla/d", sha("d"))
+    with pytest.raises(GitHubError, match=r"cannot create the tag scylla/d \(422: Object does not exist\)"):
+        pin_commit(channel(state), "scylla/d", sha("d"))
 
 
 @pytest.mark.parametrize("call", ["GET /user", "permission", "activity", "git/ref", "labels"])
 def test_a_refusal_that_is_no_answer_is_told(state: State, call: str) -> None:
     state.pull(7, sha("a"))
-    of = pull(channel(state), 7)
+    of = read_pull_request(channel(state), 7)
     state.broken = [Broken(451, call)]
     asked: dict[str, Callable[[], object]] = {
         "GET /user": lambda: own_login(channel(state)),
-        "permission": lambda: may_write(channel(state), "x"),
+        "permission": lambda: can_write(channel(state), "x"),
         "activity": lambda: last_push(channel(state), of),
-        "git/ref": lambda: pin(channel(state), "scylla/c", sha("a")),
+        "git/ref": lambda: pin_commit(channel(state), "scylla/c", sha("a")),
         "labels": lambda: open_issue(channel(state), BOT, "Worse", MARKER, "regression"),
     }
     with pytest.raises(GitHubError, match=r"\(451: scripted\)"):
@@ -225,22 +234,22 @@ def test_an_issue_is_opened_found_closed_and_opened_again(state: State) -> None:
     made = open_issue(channel(state), BOT, "Worse", f"{MARKER}\none", "regression")
     open_issue(channel(state), BOT, "Other", "<!-- other -->", "regression")
     assert state.labels == {"regression"}
-    assert update(channel(state), made.number, f"{MARKER}\ntwo", "closed").state == "closed"
-    found = find(channel(state), BOT, MARKER, "regression")
+    assert update_issue(channel(state), made.number, f"{MARKER}\ntwo", "closed").state == "closed"
+    found = find_issue(channel(state), BOT, MARKER, "regression")
     assert found is not None
     assert (found.number, found.state, found.body) == (made.number, "closed", f"{MARKER}\ntwo")
-    assert find(channel(state), "mallory", MARKER, "regression") is None
-    assert find(channel(state), BOT, MARKER, "other") is None
+    assert find_issue(channel(state), "mallory", MARKER, "regression") is None
+    assert find_issue(channel(state), BOT, MARKER, "other") is None
 
 
 def test_a_reaction_may_be_given_twice(state: State) -> None:
     mine = state.comment(7, "/scylla evaluate demo")
     for _ in range(2):
-        react(channel(state), mine, "eyes")
+        add_reaction(channel(state), mine, "eyes")
     assert state.reactions == [(mine, "eyes")]
 
 
 def test_a_server_that_is_not_githubs_is_named(state: State) -> None:
     state.comments[1] = {"id": "x", "issue": 7, "updated_at": "2026"}
     with pytest.raises(GitHubError, match="does not answer as GitHub's API does"):
-        marked(channel(state), 7, BOT, MARKER)
+        find_marked(channel(state), 7, BOT, MARKER)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.seeding.start import Start
+from scylla_gha.workspaces.start_state import StartState
 from tests.support.git import shell
 from tests.support.repository import Files, make_start, write_tree
 from tests.support.workspaces import act
@@ -98,12 +98,12 @@ git add -A; git commit -q --amend -m 'never mind'; git reflog expire --expire=no
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Start:
+def start(tmp_path: Path) -> StartState:
     return make_start(tmp_path / "fixture", FILES)
 
 
 @pytest.mark.parametrize("planted", PLANTED_PROGRAMS.values(), ids=PLANTED_PROGRAMS)
-def test_no_planted_program_runs(start: Start, tmp_path: Path, planted: str) -> None:
+def test_no_planted_program_runs(start: StartState, tmp_path: Path, planted: str) -> None:
     canary = tmp_path / "canary"
     left = act(start, tmp_path / "w", f"{planted.replace('CANARY', str(canary))}\n{WORK}\nrm -f {canary}")
     assert not canary.exists()
@@ -113,7 +113,7 @@ def test_no_planted_program_runs(start: Start, tmp_path: Path, planted: str) -> 
 
 
 @pytest.mark.parametrize("hiding", HIDING.values(), ids=HIDING)
-def test_nothing_hides_a_change(start: Start, tmp_path: Path, hiding: str) -> None:
+def test_nothing_hides_a_change(start: StartState, tmp_path: Path, hiding: str) -> None:
     left = act(start, tmp_path / "w", f"{WORK}\n{hiding}")
     assert set(WORKED) <= set(left.diff.files)
     assert b"\n+print(2)\n" in left.patch, "text stays text"
@@ -121,11 +121,11 @@ def test_nothing_hides_a_change(start: Start, tmp_path: Path, hiding: str) -> No
 
 
 @pytest.mark.parametrize("git", GIT_DIRECTORY.values(), ids=GIT_DIRECTORY)
-def test_the_agents_own_git_directory_does_not_matter(start: Start, tmp_path: Path, git: str) -> None:
+def test_the_agents_own_git_directory_does_not_matter(start: StartState, tmp_path: Path, git: str) -> None:
     assert act(start, tmp_path / "w", f"{WORK}\n{git}").diff.files == WORKED
 
 
-def test_files_of_nested_repositories_are_files_like_others(start: Start, tmp_path: Path) -> None:
+def test_files_of_nested_repositories_are_files_like_others(start: StartState, tmp_path: Path) -> None:
     left = act(
         start,
         tmp_path / "w",
@@ -137,7 +137,7 @@ git add inner 2>/dev/null; git commit -qm 'with a repository as a submodule'
     assert left.diff.files == ("inner/x",)
 
 
-def test_a_submodule_is_its_files(start: Start, tmp_path: Path) -> None:
+def test_a_submodule_is_its_files(start: StartState, tmp_path: Path) -> None:
     left = act(
         start,
         tmp_path / "w",
@@ -150,17 +150,17 @@ git -c protocol.file.allow=always submodule --quiet add ../other sub; git commit
 
 
 @pytest.mark.parametrize("name", [".GIT", ".Git", "d/.gIT"])
-def test_what_git_takes_for_its_own_is_left_out_and_the_rest_kept(start: Start, tmp_path: Path, name: str) -> None:
+def test_what_git_takes_for_its_own_is_left_out_and_the_rest_kept(start: StartState, tmp_path: Path, name: str) -> None:
     left = act(start, tmp_path / "w", lambda repo: write_tree(repo, {f"{name}/config": "[", "new.py": ""}))
     assert left.diff.files == ("new.py",)
 
 
-def test_a_workspace_that_is_gone_is_a_change_of_everything(start: Start, tmp_path: Path) -> None:
+def test_a_workspace_that_is_gone_is_a_change_of_everything(start: StartState, tmp_path: Path) -> None:
     left = act(start, tmp_path / "w", 'rm -rf "$PWD"')
     assert left.diff.files == tuple(sorted(FILES))
     assert left.diff.skipped == ("./",)
 
 
-def test_a_workspace_that_became_a_file_is_a_change_of_everything(start: Start, tmp_path: Path) -> None:
+def test_a_workspace_that_became_a_file_is_a_change_of_everything(start: StartState, tmp_path: Path) -> None:
     left = act(start, tmp_path / "w", 'here=$PWD; cd ..; rm -rf "$here"; echo 1 >"$here"')
     assert left.diff.files == tuple(sorted(FILES))

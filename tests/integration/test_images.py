@@ -9,10 +9,11 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ToolError
-from scylla_gha.images import store
-from scylla_gha.sandboxes import engine
-from scylla_gha.sandboxes.container import GATEWAY_SOCKET, GATEWAY_URL, Size, socket_folder
-from scylla_gha.seeding.cache import cache_root
+from scylla_gha.images import engine_images
+from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
+from scylla_gha.sandboxes.docker import engine
+from scylla_gha.sandboxes.docker.container import ContainerSize
+from scylla_gha.workspaces.cache import cache_root
 from tests.support.boxes import MEGA, Desk
 from tests.support.command import scylla
 from tests.support.engine import found_by
@@ -22,14 +23,14 @@ from tests.support.provider import serve
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {"pytest": "9.2.0", "ruff": "0.17.6"}
-CLAUDE = store.Cli("@anthropic-ai/claude-code", "2.1.197", "claude")
+CLAUDE = engine_images.AgentCli("@anthropic-ai/claude-code", "2.1.197", "claude")
 
 
 @pytest.fixture(scope="module")
 def image(running_engine: None) -> str:  # noqa: ARG001
-    wanted = store.Wanted(Library.here(ROOT).image(), TOOLS, CLAUDE)
+    wanted = engine_images.ImageSpec(Library.here(ROOT).image(), TOOLS, CLAUDE)
     with contextlib.closing(engine.connect()) as api:
-        return store.ensure(api, store.draw(wanted, cache_root()), cache_root())
+        return engine_images.ensure_image(api, engine_images.load_image(wanted, cache_root()), cache_root())
 
 
 def test_the_pinned_tools_are_first_on_path_and_work(desk: Desk, image: str) -> None:
@@ -51,7 +52,7 @@ def test_nothing_of_it_is_compiled_anew_at_each_start(desk: Desk, image: str) ->
 
 def test_claude_code_works_in_the_box_through_the_socket_alone(desk: Desk, image: str) -> None:
     desk.image = image
-    desk.size = Size(memory_bytes=2048 * MEGA, disk_bytes=256 * MEGA)
+    desk.size = ContainerSize(memory_bytes=2048 * MEGA, disk_bytes=256 * MEGA)
     argv = ("claude", "--print", "--verbose", "--output-format", "stream-json", "--permission-mode",
             "bypassPermissions", "--model", "claude-sonnet-5")  # fmt: skip
     with socket_folder() as folder, serve(hello) as provider:
@@ -73,10 +74,10 @@ def test_claude_code_works_in_the_box_through_the_socket_alone(desk: Desk, image
 
 
 def test_an_image_is_made_once_and_found_again(base_image: str) -> None:
-    drawn = store.draw(store.Wanted(Library.here(ROOT).image(), {}), cache_root())
+    drawn = engine_images.load_image(engine_images.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
     with contextlib.closing(engine.connect()) as api:
-        assert store.ensure(api, drawn, cache_root()) == base_image
-        assert base_image in {found.id for found in store.listed(api)}
+        assert engine_images.ensure_image(api, drawn, cache_root()) == base_image
+        assert base_image in {found.id for found in engine_images.list_images(api)}
         inspected = api.inspect_image(base_image)  # type: ignore[no-untyped-call]
     assert inspected["RootFS"]["Layers"] == [f"sha256:{layer.sha256}" for layer in drawn.layers]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scylla_gha.adoption.task import new_file
+from scylla_gha.onboarding.task import new_file
 from tests.support.adopters import TOOLKIT, commit, empty, till, web, words
 from tests.support.command import Said, scylla
 from tests.support.git import shell
@@ -224,7 +224,7 @@ def test_workflows_belong_to_the_top_of_a_repository(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     outside = init(tmp_path / "plain")
     assert outside.code == 4
-    assert "is no git repository; make it one by `git init`" in outside.err
+    assert "is not a git repository; run `git init`" in outside.err
     root = till(tmp_path / "till")
     inside = init(root, "src")
     assert inside.code == 4

@@ -148,7 +148,7 @@ def test_to_pay_again_is_asked_first(room: Courtroom) -> None:
     said = room.scylla("judge", "greet", "--judge", "other")
     assert (said.code, room.asked()) == (6, [])
     assert "0 trials to run and 2 to judge with paid models, and 1 control of judges: spend likely $" in said.err
-    assert "Nobody is at a terminal to say so; give --yes" in said.err
+    assert "Standard input is not a terminal; give --yes" in said.err
 
 
 def test_what_was_recorded_is_judged_again_without_a_key(room: Courtroom) -> None:
@@ -199,5 +199,31 @@ def test_trials_of_an_experiment_without_judges_can_be_judged_by_some(tmp_path: 
         made = room.json("--judge", "opus", "--yes")
         assert [panel["judges"] for panel in made["panels"]] == [[], ["opus"]]
         assert room.asked() == ["opus"] * 4
-        assert "no judges to be asked again" in room.judge("--repeat", "2").err
+        assert "no judges to ask again" in room.judge("--repeat", "2").err
         assert room.report()["judge_usd"] == near(4 * EACH)
+
+
+def test_who_was_cut_off_by_the_provider_is_asked_again_by_the_next_run(tmp_path: Path) -> None:
+    cut = [True]
+    with courtroom(tmp_path, lambda body: Say("{", cut=True) if cut[0] else fair(body)) as room:
+        first = room.scylla("evaluate", "greet", "--yes")
+        judgment = room.record("judgment.json")
+        assert (first.code, judgment["unjudged"], judgment["result"]) == (8, None, None)
+        assert "the stream ended in the middle of the answer" in judgment["error"]
+        assert room.asked() == sorted(JUDGES * 3), "three times each, and no more with the diff alone"
+        cut[0] = False
+        second = room.scylla("evaluate", "greet", "--yes")
+        assert (second.code, room.asked()) == (0, sorted(JUDGES))
+        assert room.record("judgment.json")["result"]["passed"]
+
+
+def test_who_refused_twice_is_not_asked_again_by_the_next_run(tmp_path: Path) -> None:
+    with courtroom(tmp_path, lambda _: Say("", stop_reason="refusal")) as room:
+        room.scylla("evaluate", "greet", "--yes")
+        judgment = room.record("judgment.json")
+        assert (judgment["error"], judgment["result"]) == (None, None)
+        assert "the answer ended by refusal" in judgment["unjudged"]
+        assert room.asked() == sorted(JUDGES * 2), "once with all, and once with the diff alone"
+        room.scylla("evaluate", "greet", "--yes")
+        assert room.asked() == []
+        assert room.record("judgment.json") == judgment

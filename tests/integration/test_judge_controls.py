@@ -12,7 +12,7 @@ from tests.support.panel import asked_for, fault, raw, reply
 from tests.support.processes import wait_for
 from tests.support.provider import Body, Fail, Hang, Say
 from tests.support.repository import SCENARIO, environment
-from tests.support.standin import running
+from tests.support.scripted_claude import running
 
 OTHERS = ("--judge", "other", "--judge", "opus", "--yes")
 CONTROLLED = sorted(JUDGES * 3)  # the right answer, the wrong one, and that with its items in reverse
@@ -103,7 +103,7 @@ def test_what_is_not_in_the_recording_is_named_and_not_asked(room: Courtroom) ->
     room.judge("--no-controls", "--record", "config/recordings/greet")
     said = room.judge("--replay", key="")
     assert said.code == 0
-    assert f"3 controls are not in the recording, and are left out: opus on {SCENARIO}, ..." in said.err
+    assert f"left out: 3 controls not in the recording: opus on {SCENARIO}, ..." in said.err
     assert not (room.run / "controls").exists()
 
 

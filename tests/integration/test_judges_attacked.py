@@ -4,19 +4,20 @@
 `gullible` gives full marks wherever a word pleases it, so it does what no prompt can prevent.
 """
 
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
-from scylla_gha.judges.consensus import consensus
-from scylla_gha.judges.panel import Judge, Panel, ask_panel
-from scylla_gha.judges.score import score_categories, score_items, total
-from scylla_gha.judges.transport import sender
-from scylla_gha.model.judgment import CheckResult
-from scylla_gha.model.panel import JudgeAnswer
-from scylla_gha.model.rubric import Category, Rubric
+from scylla_gha.judge.blind import render_prompt
+from scylla_gha.judge.consensus import consensus
+from scylla_gha.judge.panel import Panel, ask_panel
+from scylla_gha.judge.panel_session import panel_transport
+from scylla_gha.judge.score import score_categories, score_items, total_score
+from scylla_gha.model.judgment import PROMPT_BYTES, CheckResult, Judge, JudgeAnswer
+from scylla_gha.model.scenario import Category, Rubric
 from tests.support.panel import TASK, WORDING, fault, make_blind, make_item, patch, raw, reply
 from tests.support.provider import Body, Say, serve, user_texts
 
@@ -86,12 +87,12 @@ def judged(diff: bytes, message: str | None = "Done.", tree: tuple[str, ...] = (
     """The score of an answer, computed as for any trial, and what the judges were sent."""
     checks = (CheckResult(id="runs", holds=False, value=0.0, evidence=output),)
     blind = make_blind(items=ITEMS, diff=diff, message=message, tree=tree, checks=checks)
-    with serve(play) as provider, sender(provider.url, "dummy", retries=0) as send:
+    with serve(play) as provider, panel_transport(provider.url, "dummy", retries=0) as send:
         answers = ask_panel(Panel(tuple(Judge(name) for name in JUDGES), WORDING, send), blind)
     agreed = consensus(ITEMS, answers)
     assert agreed.error is None
     items = score_items(RUBRIC, {one.id: one for one in checks}, changed=bool(diff), panel=agreed)
-    number = total(score_categories(RUBRIC, items))
+    number = total_score(score_categories(RUBRIC, items))
     assert number is not None
     assert len({str(body["messages"]) for body in provider.requests}) == 1
     body = provider.requests[0]
@@ -182,3 +183,28 @@ def test_a_small_file_with_damage_amid_large_ones_is_seen() -> None:
 @pytest.mark.parametrize("word", ["claude", "opus", "sonnet", "haiku", "variant", "tier", "T0", "usd", "tokens", "arm"])
 def test_nothing_tells_the_judges_who_worked(word: str) -> None:
     assert not re.search(rf"\b{word}\b", judged(HONEST).sent, re.IGNORECASE)
+
+
+WIDE = {
+    "letters of three bytes": ["\u4e2d" * 250_000],
+    "letters of four bytes": ["\U00020000" * 250_000],
+    "a run of backticks": ["`" * 190_000],
+    "quotes": ['"' * 250_000],
+    "hidden characters": ["\u200b" * 250_000],
+    "tokens of one byte": ["\u01c0\U0001f98a" * 125_000],
+}
+
+
+@pytest.mark.parametrize("wide", list(WIDE))
+@pytest.mark.parametrize("alone", [False, True])
+def test_no_text_makes_a_request_longer_than_the_money_that_is_kept_for_it(wide: str, alone: bool) -> None:
+    long_name = "\U00020000" * 60
+    blind = make_blind(
+        items=ITEMS, diff=patch("hello.py", WIDE[wide]), message="".join(WIDE[wide]), tree=[long_name] * 1_000
+    )
+    prompt = render_prompt(dataclasses.replace(blind, diff_alone=alone), WORDING)
+    with serve(lambda _: Say("none")) as provider, panel_transport(provider.url, "dummy", retries=0) as send:
+        send(Judge("careful"), prompt)
+    assert len(provider.raw[0]) <= (150_000 if alone else PROMPT_BYTES)
+    assert prompt.cut
+    assert len(prompt.user) > 20_000, "as much as there is room for"

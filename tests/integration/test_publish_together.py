@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from scylla_gha.history.index import entries
-from scylla_gha.history.read import Stored
+from scylla_gha.results_branch.index import index_entries
+from scylla_gha.results_branch.stored_run import StoredRun
 from tests.support.branch import BRANCH, bare, copy_of, paths, reported
 from tests.support.command import COMMAND, scylla
 from tests.support.git import shell
@@ -17,7 +17,7 @@ AT_ONCE = 16
 
 def test_sixteen_processes_publish_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
     server = bare(tmp_path)
-    argv = [COMMAND, "publish", "demo", "--branch", BRANCH, "--remote", str(server)]
+    argv = [COMMAND, "publish", "branch", "demo", "--branch", BRANCH, "--remote", str(server)]
     wrote: dict[str, bytes] = {}
     for run in range(AT_ONCE):
         rows = [make_result(cell, seconds=float(run)) for cell in CELLS]
@@ -29,7 +29,7 @@ def test_sixteen_processes_publish_at_once_and_nothing_is_lost(tmp_path: Path) -
     said = [process.communicate(timeout=300) for process in started]
     assert [process.returncode for process in started] == [0] * AT_ONCE, said
     copy = copy_of(tmp_path, server)
-    found = {str(entry.name): b"".join(Stored(copy, entry).rows()) for entry in entries(copy)}
+    found = {str(entry.name): b"".join(StoredRun(copy, entry).rows()) for entry in index_entries(copy)}
     assert found == wrote
     assert len(paths(server)) == AT_ONCE * 4
     assert shell(server, f"git rev-list --count {BRANCH}") == str(AT_ONCE)
@@ -41,10 +41,10 @@ def test_sixteen_processes_publish_at_once_and_nothing_is_lost(tmp_path: Path) -
 def test_four_processes_publish_the_same_run_and_it_is_there_once(tmp_path: Path) -> None:
     server = bare(tmp_path)
     reported(tmp_path / "runs" / "demo")
-    argv = [COMMAND, "publish", "demo", "--branch", BRANCH, "--remote", str(server), "--run", "7"]
+    argv = [COMMAND, "publish", "branch", "demo", "--branch", BRANCH, "--remote", str(server), "--run", "7"]
     started = [subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
     said = [process.communicate(timeout=300)[1].decode() for process in started]
-    assert sorted("was there already" in line for line in said) == [False, True, True, True], said
+    assert sorted("already published" in line for line in said) == [False, True, True, True], said
     assert shell(server, f"git rev-list --count {BRANCH}") == "1"
 
 
@@ -57,11 +57,13 @@ def test_the_token_logs_in_over_http_and_is_in_no_argument_file_or_message(tmp_p
     with serving(tmp_path) as (url, seen):
         env = {"GITHUB_SERVER_URL": url, "GITHUB_REPOSITORY": "server.git", "GITHUB_RUN_ID": "7",
                "TMPDIR": str(scratch), "GITHUB_TOKEN": TOKEN}  # fmt: skip
-        said = scylla("publish", "demo", "--branch", BRANCH, cwd=tmp_path, env=env)
+        said = scylla("publish", "branch", "demo", "--branch", BRANCH, cwd=tmp_path, env=env)
         assert said.code == 0, said.err
         listed = scylla("results", "list", "--json", cwd=tmp_path, env=env)
         assert '"demo/7-1"' in listed.out
-        refused = scylla("publish", "demo", "--branch", BRANCH, cwd=tmp_path, env={**env, "GITHUB_TOKEN": "ghs_wrong"})
+        refused = scylla(
+            "publish", "branch", "demo", "--branch", BRANCH, cwd=tmp_path, env={**env, "GITHUB_TOKEN": "ghs_wrong"}
+        )
         assert refused.code == 11
         assert "GITHUB_TOKEN where the repository is private" in refused.err
     told = said.out + said.err + listed.out + listed.err + refused.out + refused.err
@@ -79,7 +81,7 @@ def test_the_users_own_checkout_is_not_touched(tmp_path: Path) -> None:
                 "git commit -qm x; git push -q origin HEAD:main; echo changed > README; echo new > staged; "
                 "git add staged")  # fmt: skip
     before = shell(work, "git status --porcelain=v2 --branch; git for-each-ref; ls -A .git")
-    said = scylla("publish", "demo", "--branch", BRANCH, cwd=work)
+    said = scylla("publish", "branch", "demo", "--branch", BRANCH, cwd=work)
     assert said.code == 0, said.err
     assert shell(work, "git status --porcelain=v2 --branch; git for-each-ref; ls -A .git") == before
     assert shell(server, "git for-each-ref --format='%(refname:short)'").split() == ["main", BRANCH]

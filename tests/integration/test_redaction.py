@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.claude_code import ClaudeCode
-from scylla_gha.cli.access import reach
-from scylla_gha.cli.options import Tape
-from scylla_gha.cli.travel import travel
+from scylla_gha.agents.claude.agent import ClaudeCode
 from scylla_gha.model.trial import DiffStat, Outcome, Trial
-from scylla_gha.seeding.workspace import materialise
-from scylla_gha.store import AttemptFolder
+from scylla_gha.pipeline.gateway import gateway_for_run
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.workspaces.workspace import materialise_diff
 from tests.support.agents import ShellAgent
 from tests.support.ask import ASK
 from tests.support.gateway import ask, hosted, question
-from tests.support.journeys import Travelled, make_journey
+from tests.support.in_process_run import InProcessRun, make_run_context
 from tests.support.provider import Say, serve
 from tests.support.repository import Repository, make_repository
 
@@ -41,15 +41,9 @@ SECRETS = {"GITHUB_TOKEN": CANARY, "ANTHROPIC_API_KEY": "sk-ant-canary-012345678
 FILES_OF_BYE = {"greet.sh": "#!/bin/sh\necho bye\n", "notes/kept.txt": "kept\n"}
 
 
-def event(text: str) -> bytes:
-    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
-    return json.dumps({"type": "stream_event", "event": delta}).encode() + b"\n"
-
-
 def transcript() -> bytes:
-    told = b"".join(json.dumps({"said": form.decode()}).encode() + b"\n" for form in FORMS.values())
-    pieces = b"".join(event(f"{CANARY} {OTHER}"[at : at + 5]) for at in range(0, len(CANARY) + len(OTHER) + 1, 5))
-    return told + pieces + b'{"type":"stream_event","event":{"type":"message_stop"}}\n'
+    forms = [*FORMS.values(), f"{CANARY} {OTHER}".encode()]
+    return b"".join(json.dumps({"said": form.decode()}).encode() + b"\n" for form in forms)
 
 
 SCRIPT = f"""\
@@ -66,7 +60,7 @@ exit 3
 """
 
 
-def set_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str = SCRIPT, **scenario: Any) -> Travelled:
+def run_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str = SCRIPT, **scenario: Any) -> InProcessRun:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     forms = tmp_path / "forms"
@@ -78,28 +72,25 @@ def set_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str = SCRIP
     said = Say(f"Your key is {CANARY}.", pieces=9)
     with serve(lambda _: said) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
-        travelled = Travelled(
-            make_journey(repository, tmp_path / "runs", {"claude-code": agent}, retry={"attempts": 1})
+        travelled = InProcessRun(
+            make_run_context(repository, tmp_path / "runs", {"claude-code": agent}, retry={"attempts": 1})
         )
-        with reach(travelled.journey, Tape(record=tmp_path / "tapes")):
-            travel(travelled.journey, travelled.journey.plan.cells, 1, lambda *told: travelled.told.append(told))
+        with gateway_for_run(travelled.journey, RecordingOptions(record=tmp_path / "tapes")):
+            run_cells(travelled.journey, travelled.journey.plan.cells, 1, lambda *told: travelled.told.append(told))
     return travelled
 
 
 def stored(tmp_path: Path) -> bytes:
-    """All that is kept of the run, also as text put together from a stream's pieces."""
+    """Return all bytes that are kept of the run."""
     files = [path for root in ("runs", "tapes") for path in (tmp_path / root).rglob("*") if path.is_file()]
     assert {"diff.patch", "transcript.jsonl", "stderr.txt", "traffic.jsonl", "judgment.json", "trial.json"} <= {
         path.name for path in files
     }
-    whole = b"\0".join(path.read_bytes() for path in files)
-    lines = [json.loads(line) for line in whole.splitlines() if line.startswith(b'{"type":"stream_event"')]
-    lines += [json.loads(line) for line in whole.splitlines() if line.startswith(b'{"type": "stream_event"')]
-    return whole + "".join(line["event"].get("delta", {}).get("text", "") for line in lines).encode()
+    return b"\0".join(path.read_bytes() for path in files)
 
 
 def test_the_canary_is_in_no_stored_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    travelled = set_out(tmp_path, monkeypatch)
+    travelled = run_agents(tmp_path, monkeypatch)
     (trial,) = travelled.trials()
     whole = stored(tmp_path)
     for name, form in FORMS.items():
@@ -114,14 +105,14 @@ def test_the_canary_is_in_no_stored_file(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_stored_diff_is_whole_and_is_what_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    travelled = set_out(tmp_path, monkeypatch)
+    travelled = run_agents(tmp_path, monkeypatch)
     (trial,) = travelled.trials()
     diff = trial.last.diff
     assert isinstance(diff, DiffStat)
     patch = AttemptFolder(travelled.cell().root / "attempt-1").file("diff.patch").read_bytes()
     assert diff.sha256 == hashlib.sha256(patch).hexdigest()
-    ground = travelled.journey.ground(trial_scenario(travelled))
-    materialise(ground.start, patch, tmp_path / "judged")
+    ground = travelled.journey.prepared_scenario(trial_scenario(travelled))
+    materialise_diff(ground.start, patch, tmp_path / "judged")
     judged = tmp_path / "judged"
     assert (judged / "new/binary").read_bytes() == b"bin\0[redacted]"
     assert (judged / "new/link").readlink() == Path("[redacted]")
@@ -132,7 +123,7 @@ def test_the_stored_diff_is_whole_and_is_what_is_judged(tmp_path: Path, monkeypa
     assert travelled.told[0][2].error is None
 
 
-def trial_scenario(travelled: Travelled) -> str:
+def trial_scenario(travelled: InProcessRun) -> str:
     return travelled.journey.plan.cells[0].scenario
 
 
@@ -142,7 +133,7 @@ def test_what_the_task_itself_holds_stays_and_its_patch_applies(
     """A fixture's token looks like one; without it in its place no patch beside it would apply."""
     files = {"greet.sh": f"#!/bin/sh\n# {OTHER}\necho bye\n"}
     script = f"cat greet.sh; sed -i s/bye/hello/ greet.sh; cp greet.sh copy; echo 'x {OTHER[:-1]}Z' >new"
-    travelled = set_out(tmp_path, monkeypatch, script, files=files)
+    travelled = run_agents(tmp_path, monkeypatch, script, files=files)
     (trial,) = travelled.trials()
     attempt = AttemptFolder(travelled.cell().root / "attempt-1")
     patch = attempt.file("diff.patch").read_text()
@@ -171,7 +162,7 @@ def test_whatever_else_it_leaves_a_right_solution_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: str
 ) -> None:
     """No name and no content keeps a right solution from being judged, nor a wrong one from failing."""
-    travelled = set_out(tmp_path, monkeypatch, f"sed -i s/bye/hello/ greet.sh; ({hostile})", files=FILES_OF_BYE)
+    travelled = run_agents(tmp_path, monkeypatch, f"sed -i s/bye/hello/ greet.sh; ({hostile})", files=FILES_OF_BYE)
     ((_, trial, judgment),) = travelled.told
     assert isinstance(trial, Trial)
     assert (trial.outcome, judgment and judgment.error) == ("completed", None), trial.last.reason
@@ -183,14 +174,14 @@ def test_whatever_else_it_leaves_a_right_solution_passes(
 
 def test_a_killed_run_is_swept_when_it_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = tmp_path / "runs"
-    journey = make_journey(Repository(make_repository(tmp_path / "r").root), left, {"a": ShellAgent()})
+    journey = make_run_context(Repository(make_repository(tmp_path / "r").root), left, {"a": ShellAgent()})
     folder = journey.folder.cell(journey.plan.cells[0].id).attempt(1).root
     folder.mkdir(parents=True)
     (folder / "transcript.jsonl").write_bytes(transcript())
     monkeypatch.setenv("GITHUB_TOKEN", CANARY)
     told: list[Any] = []
-    with reach(journey, Tape()):
-        travel(journey, journey.plan.cells, 1, lambda *each: told.append(each[1]))
+    with gateway_for_run(journey, RecordingOptions()):
+        run_cells(journey, journey.plan.cells, 1, lambda *each: told.append(each[1]))
     assert RAW not in (folder / "transcript.jsonl").read_bytes()
     assert told[0].attempts[0].redactions > 0
 

@@ -22,7 +22,7 @@ from tests.support.repository import (
     make_repository,
     write_greet_experiment,
 )
-from tests.support.standin import ARM, ask, claude_environment, running, say, tell, write_claude_experiment
+from tests.support.scripted_claude import ARM, ask, claude_environment, running, say, tell, write_claude_experiment
 
 NOP, ORACLE = f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"
 CLAUDE = f"{SCENARIO}--{ARM}--r01"
@@ -65,7 +65,7 @@ def test_a_second_run_starts_nothing_and_reports_the_same(repo: Path) -> None:
     assert second.code == 0
     assert stamps(repo / "runs" / "greet") == before
     assert json.loads(second.out)["arms"] == json.loads(first.out)["arms"]
-    assert "2 of 2 trials are stored under their keys, and are taken as they are" in second.err
+    assert "reused under the same keys: 2 of 2 trials" in second.err
 
 
 def test_from_another_folder_of_start_states_the_same_is_taken(repo: Path, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_ctrl_c_exits_with_130_ends_the_agent_and_keeps_everything(repo: Path) -
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
     assert process.returncode == 130
-    assert "interrupted; what was done is kept, and the same command goes on from there" in err
+    assert "interrupted; finished work is stored, and the same command resumes it" in err
     assert "Traceback" not in err
     assert ends(agent)
     assert_whole(repo / "runs")
@@ -274,7 +274,7 @@ def test_a_trial_beyond_the_maximum_age_is_run_again_beside_the_others(repo: Pat
     assert [json.loads(line)["cell"] for line in results.read_text().splitlines()] == [ORACLE], "it counts as not there"
     again = evaluate(repo)
     assert again.code == 0
-    assert "1 of 2 trials are stored under their keys" in again.err
+    assert "reused under the same keys: 1 of 2 trials" in again.err
     assert not attempts(repo, NOP)[0]["started_at"].startswith("2020")
     (aside,) = (repo / "runs/greet/old").iterdir()
     assert aside.name.startswith(f"{NOP}--")
@@ -288,7 +288,7 @@ def test_a_gate_that_nothing_can_pass_is_refused_before_anything_runs(repo: Path
         said = scylla(command, "greet", cwd=repo, env=environment(repo.parent))
         assert said.code == 6
         assert "gate better: " in said.err
-        assert " can never pass it: with 1 scenarios and 1 comparison" in said.err
+        assert " can never pass it: with 1 scenario and 1 comparison" in said.err
     assert not (repo / "runs").exists()
     part = evaluate(repo, "--only", "*--nop--*")
     assert part.code == 0, "a part of an experiment is not held against its gate"

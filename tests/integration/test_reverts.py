@@ -1,6 +1,7 @@
 """`scylla-gha reverts` and its client, against a local server that answers as GitHub does."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,11 +10,10 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import Access
-from scylla_gha.github.client import Client
-from scylla_gha.github.patience import Patience
-from scylla_gha.github.reverts import Asked, Period, RevertRate
-from scylla_gha.github.survey import survey
+from scylla_gha.github.access import GitHubAccess
+from scylla_gha.github.api_errors import ApiOperation
+from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github.reverts import Period, RepositoryName, RevertQuery, RevertRate, read_revert_rate
 from scylla_gha.stats.proportion import wilson
 from tests.support.command import Said, scylla
 from tests.support.github import REPOSITORY, TOKEN, Closed, Fault, GitHub, on, serve, sha
@@ -77,13 +77,16 @@ def rate(said: Said) -> dict[str, Any]:
     return found
 
 
-def read(github: GitHub, *, token: str | None = TOKEN, seconds: float = 600, timeout: int = 20) -> RevertRate:
-    """The same in this process, of the agent's pull requests, with so much patience."""
-    client = Client(Access(github.url, token), REPOSITORY, Patience(print, seconds), timeout)
+def read(github: GitHub, *, token: str | None = TOKEN, seconds: float = 5, timeout: int = 20) -> RevertRate:
+    """The same in this process, of the agent's pull requests, with a bound on all pauses."""
+    limits = RequestLimits(backoff=0.01, timeout=timeout)
+    client = GitHubRepository(GitHubAccess(github.url, token), REPOSITORY, RetryPolicy(print, seconds), limits)
+    operation = ApiOperation("read the repository", "contents: read")
+    about = client.read(ApiRequest("GET", "", operation), RepositoryName)
     period = Period(since=on(0).date(), until=on(58).date())
-    asked = Asked(repository=client.name, base=client.base, period=period, as_of=on(200), window_days=30,
-                  labels=("agent",))  # fmt: skip
-    return survey(client, asked, lambda _: None)
+    query = RevertQuery(repository=about.full_name, base=about.default_branch, period=period, as_of=on(200),
+                        window_days=30, labels=("agent",))  # fmt: skip
+    return read_revert_rate(client, query, lambda _: None)
 
 
 def test_the_rate_of_an_agents_pull_requests(github: GitHub, tmp_path: Path) -> None:
@@ -105,7 +108,7 @@ def test_the_rate_of_an_agents_pull_requests(github: GitHub, tmp_path: Path) -> 
 
 def test_few_requests_are_made(github: GitHub) -> None:
     read(github)
-    origins = [path for path in github.asked if "/pulls?per_page=100" in path]
+    origins = [path for path in github.asked if re.search("/commits/[^/]+/pulls", path)]
     assert len(origins) == 6, "one for each commit that nothing else tells of"
     pages = [path for path in github.asked if "direction=desc" in path]
     assert len(pages) == len(set(pages)) == 4, "what was merged long ago is on a fifth page"
@@ -131,14 +134,14 @@ def test_of_nothing_merged_there_is_no_rate(github: GitHub, tmp_path: Path) -> N
     found = rate(reverts(github, "--author", "nobody", "--json", cwd=tmp_path))
     assert (found["merged"], found["rate"], found["low"], found["high"]) == (0, None, None, None)
     said = reverts(github, "--since", "2026-02-27", cwd=tmp_path)
-    assert said.out.splitlines()[1] == "no rate: no pull request of these was merged 30 days ago or earlier"
+    assert said.out.splitlines()[1] == "no rate: none of these pull requests was merged 30 days ago or earlier"
 
 
 @pytest.mark.parametrize(
     "fault",
     [
         Fault(403, "You have exceeded a secondary rate limit", {"Retry-After": "1"}, "/commits?"),
-        Fault(403, "API rate limit exceeded for installation", {"X-RateLimit-Reset": "1"}, "/pulls?"),
+        Fault(403, "API rate limit exceeded", {"X-RateLimit-Reset": "1", "X-RateLimit-Remaining": "0"}, "/pulls?"),
         Fault(429, "Too many", {"Retry-After": "1"}, "page=2"),
         Fault(502, "Bad gateway"),
         Fault(200, hang=True, at="page=3"),
@@ -157,7 +160,7 @@ def test_a_wait_is_told_of(github: GitHub, tmp_path: Path) -> None:
     github.faults.append(Fault(403, "slow down", {"Retry-After": "3"}))
     said = reverts(github, "--json", cwd=tmp_path)
     assert rate(said)["reverted"] == 5
-    assert set(said.err.splitlines()[:2]) == {"GitHub says 403; asking again in 3 s", "asking GitHub"}
+    assert said.err.splitlines()[0] == "GitHub answered 403; retrying in 3 s"
 
 
 @pytest.mark.parametrize(
@@ -165,18 +168,21 @@ def test_a_wait_is_told_of(github: GitHub, tmp_path: Path) -> None:
     [
         (
             Fault(401, "Bad credentials"),
-            ["takes GITHUB_TOKEN for wrong or expired (401", "set GITHUB_TOKEN to a token"],
+            ["GITHUB_TOKEN is invalid or expired (401", "GITHUB_TOKEN needs the permission `contents: read`"],
         ),
-        (Fault(403, "Resource not accessible\x1b[2J"), ["GitHub forbids it (403: Resource not accessible[2J)"]),
-        (Fault(404, "Not Found"), [f"{REPOSITORY}: GitHub knows no such repository, or the token may not see it"]),
+        (Fault(403, "Resource not accessible\x1b[2J"), ["GitHub denied it (403: Resource not accessible[2J)"]),
+        (
+            Fault(404, "Not Found"),
+            [f"{REPOSITORY}: cannot read the repository: not found, or GITHUB_TOKEN cannot see it"],
+        ),
         (Fault(403, "slow down", {"Retry-After": "3600"}), ["rate limit is reached; try again after", "in 60 min"]),
         (
             Fault(403, "API rate limit exceeded", {"X-RateLimit-Reset": "9999999999"}),
             ["GitHub's rate limit is reached"],
         ),
-        (Fault(429, "Too many"), ["GitHub's rate limit is reached; try again later"]),
-        (Fault(503, "Maintenance", {"Retry-After": "3600"}), ["GitHub is out of order (503); try again after"]),
-        (Fault(451, "Blocked"), ["GitHub answers 451: Blocked; try again later"]),
+        (Fault(429, "Too many"), ["GitHub's rate limit is reached; try again after"]),
+        (Fault(503, "Maintenance", {"Retry-After": "3600"}), ["GitHub is unavailable (503); try again after"]),
+        (Fault(451, "Blocked"), ["cannot read the repository (451: Blocked)"]),
         (Fault(200, body="<html>"), ["does not answer as GitHub's API does; check GITHUB_API_URL"]),
         (Fault(200, body="[1]"), ["does not answer as GitHub's API does"]),
         (Fault(200, body="{"), ["does not answer as GitHub's API does"]),
@@ -198,18 +204,18 @@ def test_what_does_not_pass_says_what_to_do(github: GitHub, fault: Fault, words:
 def test_a_wrong_token_is_refused(github: GitHub, tmp_path: Path) -> None:
     said = reverts(github, cwd=tmp_path, GITHUB_TOKEN="", GH_TOKEN="ghp_other")
     assert said.code == 11
-    assert "takes GH_TOKEN for wrong or expired (401: Bad credentials)" in said.err
+    assert "GH_TOKEN is invalid or expired (401: Bad credentials)" in said.err
     assert "ghp_other" not in said.err
 
 
 def test_without_a_token_public_things_are_read(github: GitHub) -> None:
     assert read(github, token=None).reverted == 4
     github.faults.append(Fault(403, "API rate limit exceeded", {"X-RateLimit-Reset": "9999999999"}))
-    with pytest.raises(GitHubError, match="or set GITHUB_TOKEN: with a token"):
+    with pytest.raises(GitHubError, match="or set GITHUB_TOKEN: the rate limit with a token"):
         read(github, token=None)
 
 
-def test_nobody_there_is_exit_code_10(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_exit_code_11(tmp_path: Path) -> None:
     with serve(GitHub()) as gone:
         pass
     said = reverts(gone, cwd=tmp_path)
@@ -219,22 +225,23 @@ def test_nobody_there_is_exit_code_10(tmp_path: Path) -> None:
 
 
 def test_who_never_answers_is_not_waited_for_for_ever(github: GitHub) -> None:
-    github.faults += [Fault(200, hang=True)] * 3
+    github.faults += [Fault(200, hang=True)] * 4
     with pytest.raises(GitHubError, match=r"cannot be reached \(.*timed out.*\); check the network"):
         read(github, timeout=1)
-    assert len(github.asked) == 3
+    assert len(github.asked) == 4
 
 
 def test_who_always_fails_is_not_asked_for_ever(github: GitHub) -> None:
-    github.faults += [Fault(502, headers={"Retry-After": "1"})] * 6
-    with pytest.raises(GitHubError, match=r"with an error at each of several tries; try again later \(too many 502"):
+    github.faults += [Fault(502, headers={"Retry-After": "1"})] * 4
+    with pytest.raises(GitHubError, match=r"cannot read the repository \(502: scripted\); try again later"):
         read(github)
     assert github.faults == []
 
 
-def test_who_cannot_prove_to_be_github_is_not_asked(github: GitHub) -> None:
+def test_a_server_without_a_trusted_certificate_is_not_asked(github: GitHub) -> None:
+    github.url = github.url.replace("http:", "https:")
     with pytest.raises(GitHubError, match=r"its certificate is not trusted here \(.*\); check GITHUB_API_URL"):
-        Client(Access(github.url.replace("http:", "https:"), TOKEN), REPOSITORY, Patience(print))
+        read(github)
     assert github.asked == []
 
 

@@ -1,5 +1,6 @@
 """What a program in a bubblewrap box tries and does not get; each attempt is made from inside."""
 
+import contextlib
 import json
 import os
 import secrets
@@ -7,15 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from scylla_gha.proc import Limits, Streams
-from scylla_gha.sandboxes.base import Box
-from scylla_gha.sandboxes.container import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
+from scylla_gha.process import ProcessLimits, ProcessStreams
+from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, SandboxMounts, socket_folder
 from scylla_gha.sandboxes.host import HostSandbox
 from tests.support.bubbles import PATH, TAMPER, Bubbles
 from tests.support.gateway import EACH, KEY, hosted, question, until
@@ -75,8 +76,11 @@ def test_no_process_of_the_harness_can_be_seen_or_signalled(bubbles: Bubbles, ca
 
 
 def test_on_the_host_itself_it_can_as_is_said_there(bubbles: Bubbles, canary: str) -> None:
-    box, streams = Box(bubbles.work, bubbles.home, PATH), Streams(bubbles.root / "out", bubbles.root / "err")
-    HostSandbox().run(("/bin/sh", "-c", "cat /proc/[0-9]*/environ 2>/dev/null"), box, streams, Limits(60))
+    box, streams = (
+        SandboxMounts(bubbles.work, bubbles.home, PATH),
+        ProcessStreams(bubbles.root / "out", bubbles.root / "err"),
+    )
+    HostSandbox().run(("/bin/sh", "-c", "cat /proc/[0-9]*/environ 2>/dev/null"), box, streams, ProcessLimits(60))
     assert canary in bubbles.out
     assert HostSandbox.isolation.keys == "exposed"
 
@@ -154,7 +158,7 @@ def test_neither_its_prompt_nor_its_transcript_is_a_file_in_its_reach(bubbles: B
 
 
 def test_the_scratch_folder_is_full_at_its_limit(bubbles: Bubbles) -> None:
-    bubbles.limits = Limits(60, file_bytes=1 << 30)
+    bubbles.limits = ProcessLimits(60, file_bytes=1 << 30)
     bubbles.sh("head -c 600M /dev/zero >/tmp/x; stat -c %s /tmp/x")
     assert int(bubbles.out) <= 512 << 20
     assert "No space left" in bubbles.err
@@ -255,7 +259,7 @@ def test_as_many_processes_as_it_starts_end_with_it_and_their_number_is_limited_
 ) -> None:
     uid = os.geteuid()
     own = sum(1 for path in Path("/proc").iterdir() if path.name.isdecimal() and path.stat().st_uid == uid)
-    bubbles.limits = Limits(3, processes=own + 100)
+    bubbles.limits = ProcessLimits(3, processes=own + 100)
     ended = bubbles.python(MANY)
     assert ended.timed_out
     started = int(bubbles.out)
@@ -269,3 +273,28 @@ def content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def test_a_box_that_a_signal_ends_counts_as_a_program_that_a_signal_ends(tmp_path: Path) -> None:
+    """As the kernel does where memory is short, which a program can bring about."""
+    bubbles = Bubbles(tmp_path / "trial")
+
+    def end_box() -> None:
+        assert wait_for((bubbles.work / "there").exists)
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            said = content(path).split(b"\0")
+            if said[0].endswith(b"bwrap") and os.fsencode(bubbles.work) in said:
+                with contextlib.suppress(ProcessLookupError):  # it is one of two, which end together
+                    os.kill(int(path.parent.name), signal.SIGKILL)
+
+    thread = threading.Thread(target=end_box)
+    thread.start()
+    ended = bubbles.sh("echo begun; touch there; sleep 600")
+    thread.join()
+    assert (ended.code, ended.timed_out, ended.hits, bubbles.out) == (-signal.SIGKILL, False, frozenset(), "begun\n")
+
+
+def test_where_memory_is_short_the_program_is_ended_before_its_box(bubbles: Bubbles) -> None:
+    bubbles.sh("cat /proc/self/oom_score_adj /proc/1/oom_score_adj")
+    program, box = map(int, bubbles.out.split())
+    assert program == 500 > box

@@ -8,16 +8,17 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.proc import Cancel, Hit
-from scylla_gha.sandboxes import engine
-from tests.support.boxes import MEGA, Desk
+from scylla_gha.process import Cancel, LimitHit
+from scylla_gha.sandboxes.docker import engine
+from scylla_gha.sandboxes.docker.engine import ContainerEvents
+from tests.support.boxes import MEGA, Desk, Seen
 from tests.support.gateway import until
 from tests.support.repository import write_tree
 
@@ -130,7 +131,7 @@ def test_a_program_that_is_not_there_is_no_fault_of_the_harness(desk: Desk) -> N
 
 def test_an_image_that_is_not_there_is_named(desk: Desk) -> None:
     desk.image = f"sha256:{'0' * 64}"
-    with pytest.raises(ToolError, match=r"the image sha256:0+ is not in the engine; build it by `scylla-gha image"):
+    with pytest.raises(ToolError, match=r"the image sha256:0+ is not in the engine; build it with `scylla-gha image"):
         desk.sh("true")
 
 
@@ -142,7 +143,7 @@ def test_an_image_of_somebody_else_is_named(desk: Desk) -> None:
         try:
             desk.image = "other:test"
             with pytest.raises(
-                ToolError, match=r"^other:test is no image of the toolkit's; `scylla-gha image list` shows"
+                ToolError, match=r"^other:test is not an image of the toolkit; `scylla-gha image list` shows"
             ):
                 desk.sh("true")
         finally:
@@ -162,8 +163,61 @@ def test_an_engine_that_dies_is_told_and_is_nobodys_failure(desk: Desk) -> None:
     thread.start()
     seen = desk.sh("sleep 600")
     thread.join()
-    assert Hit.LOST in seen.finished.hits
+    assert LimitHit.LOST in seen.finished.hits
     assert (desk.workspace / "a.txt").exists(), "what was there stays"
+
+
+def within(desk: Desk, act: Callable[[str], object], script: str = "echo begun; sleep 600") -> Seen:
+    """What is seen of a program in whose middle something is done to its container, by its id."""
+
+    def find_and_act() -> None:
+        time.sleep(2)
+        with contextlib.closing(engine.connect()) as api:
+            for found in api.containers(filters={"label": f"{engine.OWNER}={engine.owner()}"}):
+                act(found["Id"])
+
+    thread = threading.Thread(target=find_and_act)
+    thread.start()
+    seen = desk.sh(script)
+    thread.join()
+    return seen
+
+
+def first_process(container: str) -> int:
+    with contextlib.closing(engine.connect()) as api:
+        number: int = api.inspect_container(container)["State"]["Pid"]
+    return number
+
+
+def test_a_box_that_ends_by_a_signal_and_not_through_the_engine_is_not_lost(desk: Desk) -> None:
+    """As where the kernel ends its first process for want of memory."""
+    seen = within(desk, lambda box: os.kill(first_process(box), signal.SIGKILL))
+    assert (seen.finished.code, seen.finished.timed_out, seen.finished.hits) == (KILLED, False, frozenset())
+    assert seen.finished.note.startswith("the whole sandbox was ended from inside (exit code 137)")
+    assert seen.out == "begun\n"
+
+
+def test_the_engine_tells_that_a_box_ended_for_want_of_memory(desk: Desk) -> None:
+    hog = "held = []\nwhile True: held.append(bytearray(1 << 20))"
+    with contextlib.closing(engine.connect()) as api:
+        limits = api.create_host_config(mem_limit=32 * MEGA, memswap_limit=32 * MEGA, auto_remove=True)
+        name = f"hog-{os.getpid()}"
+        api.create_container(desk.image, ["python3", "-c", hog], name=name, host_config=limits)
+        api.start(name)
+        until(lambda: not api.containers(all=True, filters={"name": name}), 60)
+        hits, note = ContainerEvents(api, name).end() or (frozenset(), "it runs")
+    assert (hits, note) == ({LimitHit.MEMORY}, "the whole sandbox was ended for lack of memory, and its files are gone")
+
+
+def test_a_box_whose_keeper_is_silent_but_which_runs_is_not_lost(desk: Desk) -> None:
+    def silence(box: str) -> None:
+        children = Path(f"/proc/{first_process(box)}/task/{first_process(box)}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGSTOP)
+
+    seen = within(desk, silence, "echo kept >a.txt; sleep 4")
+    assert (seen.finished.code, seen.finished.hits) == (0, frozenset())
+    assert seen.finished.note == "the sandbox was too busy to report which limits were reached"
+    assert (desk.workspace / "a.txt").read_text() == "kept\n"
 
 
 KILLED_HARNESS = textwrap.dedent("""
@@ -187,7 +241,7 @@ def test_a_harness_that_is_killed_leaves_no_container_and_no_volume(desk: Desk) 
         (ours,) = its()
         label = ours["Labels"][engine.OWNER]
         assert not engine.is_gone(label)
-        engine.reap(api)
+        engine.remove_stale(api)
         assert api.containers(filters={"id": ours["Id"]}), "a living harness's container is left alone"
         harness.kill()
         harness.wait()
@@ -210,6 +264,6 @@ def test_what_a_killed_harness_could_not_even_start_is_reaped(desk: Desk) -> Non
     with contextlib.closing(engine.connect()) as api:
         made = api.create_container(desk.image, ["true"], labels=labels, name="scylla-left-over")
         volume = api.create_volume("scylla-left-over", labels=labels)
-        assert set(engine.reap(api)) >= {"scylla-left-over", volume["Name"]}
+        assert set(engine.remove_stale(api)) >= {"scylla-left-over", volume["Name"]}
         assert not api.containers(all=True, filters={"id": made["Id"]})
-        assert "scylla-left-over" not in engine.reap(api)
+        assert "scylla-left-over" not in engine.remove_stale(api)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.proc import Hit
-from scylla_gha.sandboxes import engine
+from scylla_gha.process import LimitHit
+from scylla_gha.sandboxes.docker import engine
 from tests.support.boxes import MEGA, Desk
 from tests.support.repository import write_tree
 
@@ -133,7 +133,7 @@ def test_the_harness_is_not_to_be_seen(desk: Desk, monkeypatch: pytest.MonkeyPat
 def test_a_fork_bomb_stays_in_its_box_and_is_told(desk: Desk) -> None:
     seen = desk.python("import os\nwhile True:\n try: os.fork()\n except OSError: pass\n", seconds=3)
     assert seen.finished.timed_out
-    assert Hit.PROCESSES in seen.finished.hits
+    assert LimitHit.PROCESSES in seen.finished.hits
     assert (desk.workspace / "a.txt").exists()
 
 
@@ -141,7 +141,7 @@ def test_a_fork_bomb_stays_in_its_box_and_is_told(desk: Desk) -> None:
 def test_a_full_disk_is_contained_and_told(desk: Desk, folder: str, size: int) -> None:
     seen = desk.python(FILL.format(folder=folder, size=size))
     assert (seen.finished.code, seen.out) == (0, "No space left on device\n")
-    assert seen.finished.hits == {Hit.DISK}
+    assert seen.finished.hits == {LimitHit.DISK}
     assert sum(path.stat().st_size for path in desk.workspace.iterdir()) <= 32 * MEGA
 
 
@@ -154,14 +154,14 @@ def test_a_file_with_a_hole_larger_than_any_disk_is_not_taken(desk: Desk) -> Non
 
 def test_a_memory_hog_is_ended_and_told(desk: Desk) -> None:
     seen = desk.python("held = []\nwhile True: held.append(bytearray(1 << 20))")
-    assert (seen.finished.code, seen.finished.hits) == (-9, {Hit.MEMORY})
-    assert "for want of memory" in seen.finished.note
+    assert (seen.finished.code, seen.finished.hits) == (-9, {LimitHit.MEMORY})
+    assert "for lack of memory" in seen.finished.note
     assert (desk.workspace / "a.txt").exists()
 
 
 def test_a_flood_of_output_is_cut_and_told(desk: Desk) -> None:
     seen = desk.sh("yes", most=MEGA)
-    assert seen.finished.hits == {Hit.OUTPUT}
+    assert seen.finished.hits == {LimitHit.OUTPUT}
     assert len(seen.out) == MEGA
     assert len(desk.sh("yes >&2", most=MEGA).err) == MEGA
 

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from scylla_gha.proc import Hit
-from scylla_gha.sandboxes import engine
-from scylla_gha.sandboxes.temporary import temporary
+from scylla_gha.process import LimitHit
+from scylla_gha.sandboxes.base import temporary
+from scylla_gha.sandboxes.docker import engine
 from tests.support.boxes import Desk
 from tests.support.engine import found_by
 from tests.support.faulty_engine import before
@@ -58,5 +58,5 @@ def test_a_box_that_cannot_be_frozen_at_all_is_lost(desk: Desk, monkeypatch: pyt
         seen = desk.sh(LEAVES_ONE_BEHIND)
         with contextlib.closing(engine.connect()) as api:
             assert not api.containers(all=True, filters={"label": f"{engine.OWNER}={engine.owner()}"})
-    assert (seen.finished.code, seen.finished.hits) == (-1, {Hit.LOST})
+    assert (seen.finished.code, seen.finished.hits) == (-9, {LimitHit.LOST})
     assert "unable to freeze" in seen.finished.note

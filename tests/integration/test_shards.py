@@ -12,8 +12,8 @@ from tests.support.command import scylla
 from tests.support.library import write
 from tests.support.provider import Say, serve
 from tests.support.repository import SCENARIO
+from tests.support.scripted_claude import ARM, claude_environment, running, say, stand_in, write_claude_experiment
 from tests.support.shards import Shop, make_shop, rows_in
-from tests.support.standin import ARM, claude_environment, running, say, stand_in, write_claude_experiment
 
 NOP, ORACLE = (f"{SCENARIO}--{arm}--r0" for arm in ("nop", "oracle"))
 ALL = {f"{arm}{repetition}" for arm in (NOP, ORACLE) for repetition in (1, 2)}
@@ -113,7 +113,7 @@ def test_time_that_is_over_leaves_cells_and_fails_nothing(shop: Shop) -> None:
     assert (said.code, given["count"], given["unstarted"]) == (0, "0", "4")
     assert shop.rows() == []
     assert set(shop.manifest().unstarted.values()) == {"the time in which its job starts cells was over"}
-    assert "::notice title=greet::shard 000: 4 of 4 cells have no row: the time in which" in said.err
+    assert "::notice title=greet::shard 000: no row of 4 of 4 cells: the time in which" in said.err
 
 
 def test_a_task_that_changed_since_the_plan_is_refused_by_name(shop: Shop) -> None:
@@ -122,9 +122,9 @@ def test_a_task_that_changed_since_the_plan_is_refused_by_name(shop: Shop) -> No
     said, _ = shop.cell(0)
     assert said.code == 6
     assert f"::error title=scylla-gha::task of {SCENARIO}: " in said.err
-    assert "the planned keys do not hold here" in said.err
+    assert "the planned keys are not valid here" in said.err
     assert shop.rows() == []
-    assert all("the planned keys do not hold here" in why for why in shop.manifest().unstarted.values())
+    assert all("the planned keys are not valid here" in why for why in shop.manifest().unstarted.values())
 
 
 def test_another_version_of_the_agent_is_refused_by_name(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_job_that_is_cancelled_keeps_the_rows_of_cells_that_were_done(tmp_path
         (("--wave", "2"), 6, "no row of the waves before is there, so it would pay for their cells again"),
         (("--dry-run",), 2, "--dry-run writes no plan"),
         (("--budget-usd", "0"), 2, "--budget-usd"),
-        (("--budget-usd", "nan"), 2, "nan is no sum"),
+        (("--budget-usd", "nan"), 2, "nan is not a finite amount of USD"),
     ],
 )
 def test_what_cannot_be_planned_fails(shop: Shop, args: tuple[str, ...], code: int, said: str) -> None:

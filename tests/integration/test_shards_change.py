@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.provider import Say, serve
 from tests.support.repository import write_tree
+from tests.support.scripted_claude import ARM, ask, claude_environment, tell, write_claude_experiment
 from tests.support.shards import Shop, make_shop
-from tests.support.standin import ARM, ask, claude_environment, tell, write_claude_experiment
 
 TIER = """\
 id: T0

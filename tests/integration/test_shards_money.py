@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.plan import Plan
-from scylla_gha.store import write_lines
+from scylla_gha.store.records import write_lines
 from tests.support.provider import Fail, Say, serve
 from tests.support.records import make_cell, make_result
 from tests.support.repository import SCENARIO
+from tests.support.scripted_claude import ARM, ask, claude_environment, tell, write_claude_experiment
 from tests.support.shards import Shop, make_shop
-from tests.support.standin import ARM, ask, claude_environment, tell, write_claude_experiment
 
 REQUEST = (100 * 2 + 25 * 10) / 1e6  # USD of one that the scripted provider answers
 
@@ -34,7 +34,7 @@ def test_a_job_stops_at_its_part_of_the_budget(shop: Shop, tmp_path: Path) -> No
         assert [shard.budget_usd for shard in shop.packing().shards] == [pytest.approx(3 * REQUEST)]
         said, given = shop.cell(0)
     assert said.code == 9, said.err
-    assert "::error title=scylla-gha::shard 000: 2 of 3 cells have no row: its part of a budget is spent" in said.err
+    assert "::error title=scylla-gha::shard 000: no row of 2 of 3 cells: its part of a budget is spent" in said.err
     assert (given["number"], len(shop.rows())) == ("000", 1)
     assert all("of the budget of" in why for why in shop.manifest().unstarted.values())
 

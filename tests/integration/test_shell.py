@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.cli.shell import furnish
-from scylla_gha.proc import Streams
-from scylla_gha.sandboxes import engine
+from scylla_gha.process import ProcessStreams
+from scylla_gha.sandboxes.docker import engine
 from tests.integration.test_boxing import boxed, travelled
 from tests.support.agents import ShellAgent
 from tests.support.command import Said, scylla
 from tests.support.engine import found_by
 from tests.support.gateway import until
-from tests.support.journeys import make_journey
+from tests.support.in_process_run import make_run_context
 from tests.support.repository import SCENARIO, make_repository, write_greet_experiment
-from tests.support.standin import running
+from tests.support.scripted_claude import running
 from tests.support.terminal import SIZE, Terminal
 
 ORACLE = f"{SCENARIO}--oracle--r01"
@@ -49,7 +49,7 @@ def test_the_box_is_the_one_that_the_agent_had(tmp_path: Path) -> None:
     cell = travelled(journey).told[0][0]
     seen = (journey.folder.cell(cell.id).attempt(1).file("transcript.jsonl")).read_text()
     opened = furnish(journey, cell, tmp_path / "again")
-    streams = Streams(tmp_path / "out", tmp_path / "err")
+    streams = ProcessStreams(tmp_path / "out", tmp_path / "err")
     assert opened.running(("/bin/sh", "-c", LOOK))(streams).code == 0
     assert streams.stdout.read_text() == seen
     lines = seen.splitlines()
@@ -64,12 +64,12 @@ def test_the_box_is_the_one_that_the_agent_had(tmp_path: Path) -> None:
 
 def test_so_it_is_in_bubblewrap(tmp_path: Path) -> None:
     look = "id; pwd; env | sort; ls -A / .; ls -A ~; grep -E 'Cap|NoNewPrivs' /proc/self/status; ls /proc/*/exe"
-    made = make_journey(make_repository(tmp_path / "repo"), tmp_path / "runs", {"shell": ShellAgent(look)})
+    made = make_run_context(make_repository(tmp_path / "repo"), tmp_path / "runs", {"shell": ShellAgent(look)})
     journey = replace(made, plan=made.plan.model_copy(update={"sandbox": "bubblewrap"}))
     cell = travelled(journey).told[0][0]
     seen = (journey.folder.cell(cell.id).attempt(1).file("transcript.jsonl")).read_text()
     opened = furnish(journey, cell, tmp_path / "again")
-    streams = Streams(tmp_path / "out", tmp_path / "err")
+    streams = ProcessStreams(tmp_path / "out", tmp_path / "err")
     opened.running(("/bin/sh", "-c", look))(streams)
     again = streams.stdout.read_text()
     first, second = (text.replace(str(Path(text.splitlines()[1]).parent), "/PLACE") for text in (seen, again))

@@ -34,13 +34,25 @@ class Stage:
             "issue": {"number": 7, "pull_request": {"url": "x"} if given.get("is_pull", True) else None},
             "repository": {"full_name": REPOSITORY, "default_branch": "main"},
         }  # fmt: skip
+        return self.take(event, *given.get("options", ()))
+
+    def push(self, **given: Any) -> Said:
+        """Run the command on the event of a push to the pull request, as it is then; `given` changes its head."""
+        told = json.loads(json.dumps(self.state.pulls[7]))
+        told["head"].update(given)
+        event = {"action": "synchronize", "number": 7, "pull_request": told,
+                 "repository": {"full_name": REPOSITORY, "default_branch": "main"}}  # fmt: skip
+        return self.take(event, "--compare", "demo", "--workflow", "scylla.yml")
+
+    def take(self, event: dict[str, Any], *options: str) -> Said:
+        """Run the command on an event."""
         (self.folder / "event.json").write_text(json.dumps(event))
         env = {
             "GITHUB_API_URL": self.state.url, "GITHUB_TOKEN": TOKEN, "GH_TOKEN": "", "NO_PROXY": "127.0.0.1",
             "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_EVENT_PATH": str(self.folder / "event.json"),
             "GITHUB_OUTPUT": str(self.folder / "outputs"),
         }  # fmt: skip
-        said = scylla("slash", *given.get("options", ()), cwd=self.folder, env=env, seconds=120)
+        said = scylla("slash", *options, cwd=self.folder, env=env, seconds=120)
         assert "Traceback" not in said.err
         assert TOKEN not in said.out + said.err
         self.outputs = read_outputs(self.folder / "outputs")
@@ -86,6 +98,29 @@ def test_a_comparison_is_with_where_the_pull_request_branched_off(stage: Stage) 
     assert made["inputs"] == {"experiment": "demo", "pull": "7", "head": HEAD, "base": sha("b")}
 
 
+def test_a_pull_request_orders_its_comparison_on_the_default_branch(stage: Stage) -> None:
+    said = stage.push()
+    assert (said.code, "4 API calls" in said.err) == (0, True), said.err
+    (made,) = stage.state.dispatches
+    given = {"experiment": "demo", "pull": "7", "head": HEAD, "base": sha("b")}
+    assert (made["workflow"], made["ref"], made["inputs"]) == ("scylla.yml", "main", given)
+    assert stage.outputs["accepted"] == "true"
+    assert stage.state.bodies(7) == []
+
+
+def test_a_pull_request_whose_head_is_no_longer_that_of_the_event_orders_nothing(stage: Stage) -> None:
+    said = stage.push(sha=MOVED)
+    assert (said.code, stage.state.dispatches, stage.outputs) == (0, [], {"accepted": "false"})
+    assert f"refused: the pull request is closed, or its head is now `{HEAD[:10]}`" in said.err
+
+
+def test_a_pull_request_of_a_fork_orders_nothing(stage: Stage) -> None:
+    stage.state.pull(7, HEAD, repository=FORK, ref="patch-1", pushed=BEFORE)
+    said = stage.push()
+    assert (said.code, stage.state.dispatches, stage.outputs) == (0, [], {"accepted": "false"})
+    assert "a maintainer can review it and comment `/scylla compare demo`" in said.err
+
+
 def test_a_commit_that_is_named_must_be_the_head(stage: Stage) -> None:
     stage.state.pushes.clear()
     assert stage.say(f"/scylla evaluate demo {HEAD[:7]}").code == 0
@@ -94,26 +129,26 @@ def test_a_commit_that_is_named_must_be_the_head(stage: Stage) -> None:
 
 def test_another_commit_than_the_head_is_refused(stage: Stage) -> None:
     stage.say(f"/scylla evaluate demo {MOVED[:9]}")
-    refused(stage, f"the head is `{HEAD[:10]}`, not `{MOVED[:9]}`; look at it, and comment `/scylla evaluate demo")
+    refused(stage, f"the head is `{HEAD[:10]}`, not `{MOVED[:9]}`; review it, and comment `/scylla evaluate demo")
 
 
 @pytest.mark.parametrize("pushed", [AT, AFTER])
 def test_a_push_after_the_comment_is_refused(stage: Stage, pushed: str) -> None:
     stage.state.pull(7, MOVED, pushed=pushed)
     stage.say("/scylla evaluate demo")
-    refused(stage, f"the head `{MOVED[:10]}` was pushed after your comment; look at it, and comment")
+    refused(stage, f"the head `{MOVED[:10]}` was pushed after your comment; review it, and comment")
 
 
 def test_a_head_whose_push_nobody_dates_must_be_named(stage: Stage) -> None:
     stage.state.pushes.clear()
     stage.say("/scylla evaluate demo")
-    refused(stage, f"GitHub does not tell when the head `{HEAD[:10]}` was pushed")
+    refused(stage, f"GitHub does not show when the head `{HEAD[:10]}` was pushed")
 
 
 def test_a_head_that_moves_while_it_is_looked_at_is_refused(stage: Stage) -> None:
     stage.state.before["reactions"] = lambda now: now.pulls[7]["head"].update(sha=MOVED)
     stage.say("/scylla evaluate demo")
-    refused(stage, f"the head moved to `{MOVED[:10]}` just now")
+    refused(stage, f"the head has just moved to `{MOVED[:10]}`")
 
 
 def test_a_fork_is_dated_by_its_own_pushes(stage: Stage) -> None:
@@ -125,7 +160,7 @@ def test_a_fork_is_dated_by_its_own_pushes(stage: Stage) -> None:
 @pytest.mark.parametrize("login", ["reader", "stranger"])
 def test_who_may_not_write_gets_nothing(stage: Stage, login: str) -> None:
     stage.say("/scylla evaluate demo", login)
-    refused(stage, "only those may start one who may write to this repository")
+    refused(stage, "only accounts that can write to this repository start one")
 
 
 @pytest.mark.parametrize("login", ["helper[bot]", "robot"])

@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.agents.base import Command, Ended, Package, Reading, Task
+from scylla_gha.agents import AGENTS
+from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.model.delivery import Declared, Observed
-from scylla_gha.model.experiment import Limits
+from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.proc import Cancel
-from scylla_gha.run import Runner
-from scylla_gha.sandboxes.base import Place
+from scylla_gha.process import Cancel
+from scylla_gha.run.attempt import AgentRunner
+from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.sandboxes.host import HostSandbox
 from tests.support.records import make_model_arm
 
@@ -25,26 +26,34 @@ class ShellAgent:
     script: str = "true"
     env: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
-    package: Package | None = None
+    package: AgentPackage | None = None
     declared: Declared | None = None
     seen: tuple[Observed, ...] = ()
+
+    @property
+    def uses_model(self) -> bool:
+        return self.package is not None
+
+    def path_aliases(self, workspace: str) -> dict[str, str]:
+        """The session folder as Claude Code names it."""
+        return dict(AGENTS["claude-code"].path_aliases(workspace))
 
     def version(self, program: str) -> str:
         return program or "1"
 
-    def command(self, task: Task, program: str) -> Command:
+    def command(self, task: AgentTask, program: str) -> AgentCommand:
         told = {"MODEL": str(task.model), "PROGRAM": program, "PATCH": str(task.patch), "TURNS": str(task.limits.turns)}
         if task.access:
             told |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
-        return Command(("/bin/sh", "-c", self.script), {**told, **self.env}, self.secrets)
+        return AgentCommand(("/bin/sh", "-c", self.script), {**told, **self.env}, self.secrets)
 
-    def declare(self, task: Task, workspace: Path) -> Declared | None:  # noqa: ARG002 the Protocol's signature
+    def declare(self, task: AgentTask, workspace: Path) -> Declared | None:  # noqa: ARG002 the Protocol's signature
         return self.declared
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:  # noqa: ARG002 the Protocol's signature
         return self.seen
 
-    def read(self, ended: Ended) -> Reading:
+    def read(self, ended: ProcessResult) -> TranscriptSummary:
         text = ended.transcript.read_text(errors="replace")
         calls = [line.split() for line in text.splitlines() if line.startswith("tool ")]
         made = tuple(ToolCall(id=name, name=name, arguments={}, failed=how == "failed") for _, name, how in calls)
@@ -56,12 +65,18 @@ class ShellAgent:
             outcome, reason = Outcome.AGENT_ERROR, ended.complaint()
         said = Step(source="agent", text=text, tool_calls=made)
         again = bool(ends) and "again" in ends[-1]
-        return Reading(outcome, reason, again, Trajectory(steps=(said,)), len(calls), "7.0")
+        return TranscriptSummary(outcome, reason, again, Trajectory(steps=(said,)), len(calls), "7.0")
 
 
-def make_runner(agent: Any, **given: Any) -> Runner:
+def make_runner(agent: Any, **given: Any) -> AgentRunner:
     """The agent on the host, without a gateway."""
     variant = Variant(id="T0/00-empty", treatment=Treatment(models=("dear", "new", "stubborn", "dearer")))
-    fields = {"arm": make_model_arm(variant=variant), "program": "", "gateway": None, "place": Place(HostSandbox()),
-              "limits": Limits(), "cancel": Cancel()}  # fmt: skip
-    return Runner(agent=agent, **{**fields, **given})
+    fields = {
+        "arm": make_model_arm(variant=variant),
+        "program": "",
+        "gateway": None,
+        "place": SandboxTarget(HostSandbox()),
+        "limits": TrialLimits(),
+        "cancel": Cancel(),
+    }
+    return AgentRunner(agent=agent, **{**fields, **given})

@@ -1,6 +1,9 @@
 """A repository whose one trial of the oracle is judged by a panel; the provider is scripted, all else is real."""
 
+import atexit
 import json
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -109,13 +112,27 @@ def courtroom(
     folder: Path, script: Script = fair, judges: tuple[str, ...] = JUDGES, **given: Any
 ) -> Iterator[Courtroom]:
     """The experiment `greet` is run and not yet judged; `given` are its other fields."""
-    root = make_repository(folder / "repo", rubric=RUBRIC).root
-    write_greet_experiment(root, judges=judges, **given)
-    for name in (*JUDGES, "other"):
-        write_model(root, make_model(id=name))
+    shutil.copytree(_run_once(folder, judges, tuple(given.items())), folder / "repo", symlinks=True)
     with serve(script) as provider:
-        room = Courtroom(root, provider)
-        for step in ("plan", "run"):
-            said = room.scylla(step, "greet")
-            assert said.code == 0, said.err
-        yield room
+        yield Courtroom(folder / "repo", provider)
+
+
+_RUN: dict[object, Path] = {}
+
+
+def _run_once(folder: Path, judges: tuple[str, ...], fields: tuple[tuple[str, Any], ...]) -> Path:
+    """Run the experiment once in this test process; the built-in agents ask no provider."""
+    key = (judges, repr(fields))
+    if key not in _RUN:
+        root = make_repository(folder / "first" / "repo", rubric=RUBRIC).root
+        write_greet_experiment(root, judges=judges, **dict(fields))
+        for name in (*JUDGES, "other"):
+            write_model(root, make_model(id=name))
+        with serve(fair) as provider:
+            for step in ("plan", "run"):
+                said = Courtroom(root, provider).scylla(step, "greet")
+                assert said.code == 0, said.err
+        _RUN[key] = Path(tempfile.mkdtemp(prefix="courtroom-")) / "repo"
+        atexit.register(shutil.rmtree, _RUN[key].parent, ignore_errors=True)
+        root.rename(_RUN[key])
+    return _RUN[key]

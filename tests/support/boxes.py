@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from scylla_gha.proc import Cancel, Finished, Limits, Streams
-from scylla_gha.sandboxes.base import Box
-from scylla_gha.sandboxes.container import Size
-from scylla_gha.sandboxes.docker import DockerSandbox
+from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
+from scylla_gha.sandboxes.base import SandboxMounts
+from scylla_gha.sandboxes.docker.container import ContainerSize
+from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
 from tests.support.repository import write_tree
 
 MEGA = 1 << 20
-SMALL = Size(memory_bytes=256 * MEGA, disk_bytes=32 * MEGA, scratch_bytes=16 * MEGA, files=2000, processes=64)
+SMALL = ContainerSize(memory_bytes=256 * MEGA, disk_bytes=32 * MEGA, scratch_bytes=16 * MEGA, files=2000, processes=64)
 
 
 @dataclass(frozen=True)
 class Seen:
-    finished: Finished
+    finished: FinishedProcess
     out: str
     err: str
 
@@ -26,7 +26,7 @@ class Desk:
 
     folder: Path
     image: str
-    size: Size = SMALL
+    size: ContainerSize = SMALL
     sockets: Path | None = None
     read_only: tuple[Path, ...] = ()
     keep: bool = True
@@ -59,7 +59,7 @@ class Desk:
         prompt = self.folder / "stdin" if stdin is not None else None
         if prompt is not None:
             prompt.write_text(stdin or "")
-        streams = Streams(self.folder / "stdout", self.folder / "stderr", prompt)
-        box = Box(self.workspace, self.home, "", extra, self.read_only, self.image, self.sockets, self.keep)
-        ended = DockerSandbox(self.size).run(argv, box, streams, Limits(seconds, most), cancel)
+        streams = ProcessStreams(self.folder / "stdout", self.folder / "stderr", prompt)
+        box = SandboxMounts(self.workspace, self.home, "", extra, self.read_only, self.image, self.sockets, self.keep)
+        ended = DockerSandbox(self.size).run(argv, box, streams, ProcessLimits(seconds, most), cancel)
         return Seen(ended, *(path.read_text(errors="replace") for path in (streams.stdout, streams.stderr)))

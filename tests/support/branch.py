@@ -3,14 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.aggregate import aggregate
-from scylla_gha.history.append import Run
-from scylla_gha.history.copy import Copy
-from scylla_gha.history.pack import pack
-from scylla_gha.history.remote import Remote
-from scylla_gha.model.published import Origin, RunName
+from scylla_gha.aggregate.build import aggregate
 from scylla_gha.model.result import Result
-from scylla_gha.store import RunFolder, read_lines, read_record, write_lines, write_record
+from scylla_gha.model.results_branch import Origin, RunName
+from scylla_gha.results_branch.clone import BranchClone
+from scylla_gha.results_branch.publish_run import RunToPublish
+from scylla_gha.results_branch.remote import GitRemote
+from scylla_gha.results_branch.stored_run import pack_run
+from scylla_gha.store.records import read_lines, read_record, write_lines, write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.git import shell
 from tests.support.records import make_plan, make_result
 from tests.support.sent import CELLS
@@ -27,10 +28,10 @@ def bare(root: Path) -> Path:
     return place
 
 
-def copy_of(root: Path, server: Path, branch: str = BRANCH) -> Copy:
+def copy_of(root: Path, server: Path, branch: str = BRANCH) -> BranchClone:
     """A copy in a new folder."""
     number = len(list(root.glob("copy-*")))
-    return Copy(root / f"copy-{number}", Remote(f"file://{server}"), branch)
+    return BranchClone(root / f"copy-{number}", GitRemote(f"file://{server}"), branch)
 
 
 def reported(root: Path, *rows: Result, **given: Any) -> RunFolder:
@@ -42,15 +43,15 @@ def reported(root: Path, *rows: Result, **given: Any) -> RunFolder:
     return folder
 
 
-def a_run(root: Path, *rows: Result, name: RunName = NAME, **origin: Any) -> Run:
+def a_run(root: Path, *rows: Result, name: RunName = NAME, **origin: Any) -> RunToPublish:
     """A run, ready to be appended."""
     from scylla_gha.model.report import Report
 
     folder = reported(root / "demo", *rows)
     report = read_record(folder.report("json"), Report)
     assert report is not None
-    packed = pack(folder.results, folder.report("json"))
-    return Run(name, Origin(**origin), make_plan(*CELLS), report, packed)
+    packed = pack_run(folder.results, folder.report("json"))
+    return RunToPublish(name, Origin(**origin), make_plan(*CELLS), report, packed)
 
 
 def paths(server: Path, branch: str = BRANCH) -> list[str]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.proc import Cancel, Finished, Limits, Streams
-from scylla_gha.sandboxes.base import Box
+from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
+from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -26,7 +26,7 @@ class Bubbles:
     """Boxes on the same folders, one after the other."""
 
     root: Path
-    limits: Limits = field(default_factory=lambda: Limits(60))
+    limits: ProcessLimits = field(default_factory=lambda: ProcessLimits(60))
     cancel: Cancel | None = None
 
     def __post_init__(self) -> None:
@@ -41,16 +41,16 @@ class Bubbles:
     def home(self) -> Path:
         return self.root / "home"
 
-    def run(self, *argv: str, stdin: Path | None = None, **box: Any) -> Finished:
+    def run(self, *argv: str, stdin: Path | None = None, **box: Any) -> FinishedProcess:
         """Run a program; what it says is in `out` and `err`."""
-        streams = Streams(self.root / "out", self.root / "err", stdin)
-        inside = Box(self.work, self.home, box.pop("path", PATH), **box)
+        streams = ProcessStreams(self.root / "out", self.root / "err", stdin)
+        inside = SandboxMounts(self.work, self.home, box.pop("path", PATH), **box)
         return BubblewrapSandbox().run(argv, inside, streams, self.limits, self.cancel)
 
-    def sh(self, script: str, **box: Any) -> Finished:
+    def sh(self, script: str, **box: Any) -> FinishedProcess:
         return self.run("/bin/sh", "-c", script, **box)
 
-    def python(self, script: str, *args: str, **box: Any) -> Finished:
+    def python(self, script: str, *args: str, **box: Any) -> FinishedProcess:
         return self.run(PYTHON, "-c", script, *args, **box)
 
     @property

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.agents import claude_session
-from scylla_gha.agents.base import Ended
-from scylla_gha.agents.claude_session import Session
-from scylla_gha.proc import Finished
+from scylla_gha.agents.base import ProcessResult
+from scylla_gha.agents.claude import stream_json
+from scylla_gha.agents.claude.stream_json import ClaudeSession
+from scylla_gha.process import FinishedProcess
 
 DATA = Path(__file__).parent.parent / "unit" / "data" / "claude"
 Event = dict[str, Any]
@@ -56,9 +56,9 @@ def write_transcript(path: Path, *events: Event | str) -> Path:
     return path
 
 
-def read_events(folder: Path, *events: Event | str) -> Session:
+def read_events(folder: Path, *events: Event | str) -> ClaudeSession:
     """The session that the events tell."""
-    return claude_session.read(write_transcript(folder / "transcript.jsonl", *events))
+    return stream_json.read_transcript(write_transcript(folder / "transcript.jsonl", *events))
 
 
 def ended_with(
@@ -68,7 +68,7 @@ def ended_with(
     limit: float = 60.0,
     *,
     timed_out: bool = False,
-) -> Ended:
+) -> ProcessResult:
     """A process that left the transcript."""
     stderr = transcript.with_suffix(".stderr")
-    return Ended(Finished(code, seconds, timed_out), limit, transcript, stderr)
+    return ProcessResult(FinishedProcess(code, seconds, timed_out), limit, transcript, stderr)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 NO_ENGINE = "unix:///nowhere/docker.sock"
 COMMAND = str(Path(sys.executable).with_name("scylla-gha"))
-NURSERY = Path(__file__).with_name("nursery.py")
-NURSERIES: list[subprocess.Popen[bytes]] = []  # they end with this process
+FORK_SERVER = Path(__file__).with_name("cli_fork_server.py")
+FORK_SERVERS: list[subprocess.Popen[bytes]] = []  # they end with this process
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Said:
 def scylla(*args: str, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 300) -> Said:
     """Run `scylla-gha` to its end with `env` added to the environment; an engine is only found where `env` tells it.
 
-    It is a process of its own; a fork of one that is loaded already, unless the interpreter itself is to be told
-    something, or a whole journey is tested.
+    It is a process of its own: a fork of one that is loaded already, unless `env` configures the interpreter itself or
+    the test asks for a real start.
     """
     whole = {**os.environ, "DOCKER_HOST": NO_ENGINE, **(env or {})}
-    if any(name.startswith("PYTHON") for name in env or ()) or "SCYLLA_TEST_JOURNEY" in os.environ:
+    if any(name.startswith("PYTHON") for name in env or ()) or "SCYLLA_TEST_REAL_START" in os.environ:
         done = subprocess.run(
             [COMMAND, *args], cwd=cwd, env=whole, capture_output=True, text=True, timeout=seconds, check=False
         )
@@ -44,7 +44,7 @@ def _forked(argv: list[str], cwd: Path, env: Mapping[str, str], seconds: float) 
     request = json.dumps({"argv": argv, "cwd": str(cwd), "env": dict(env)}).encode()
     near, far = socket.socketpair()
     with near, far, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        socket.send_fds(_nursery(), [request], [out.fileno(), err.fileno(), far.fileno()])
+        socket.send_fds(_fork_server(), [request], [out.fileno(), err.fileno(), far.fileno()])
         far.close()
         near.settimeout(seconds)
         with near.makefile("r") as told:
@@ -60,12 +60,12 @@ def _forked(argv: list[str], cwd: Path, env: Mapping[str, str], seconds: float) 
 
 
 @functools.cache
-def _nursery() -> socket.socket:
+def _fork_server() -> socket.socket:
     """The socket of this test process's own one, which ends with it."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     with far:
-        NURSERIES.append(
-            subprocess.Popen([sys.executable, str(NURSERY)], stdin=far.fileno(), stdout=subprocess.DEVNULL)
+        FORK_SERVERS.append(
+            subprocess.Popen([sys.executable, str(FORK_SERVER)], stdin=far.fileno(), stdout=subprocess.DEVNULL)
         )
     return near

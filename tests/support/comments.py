@@ -3,12 +3,12 @@
 import dataclasses
 from typing import Any
 
-from scylla_gha.aggregate import aggregate
-from scylla_gha.cli.analysing import analysis_of
+from scylla_gha.aggregate.build import aggregate
+from scylla_gha.model.comment import ArmEntry, CommentFacts, PastVerdict, RunPage
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.posting import Entrant, Facts, Past, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Outcome
+from scylla_gha.pipeline.report import analysis_of
 from tests.support.records import WHEN, make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
 ORIGIN = RunPage(repository="octo-org/app", run=123456789)
@@ -59,16 +59,16 @@ def report_of(made: Made) -> Report:
     return aggregate(plan, rows, analyse=analysis_of(plan))
 
 
-def facts(**given: Any) -> Facts:
+def facts(**given: Any) -> CommentFacts:
     defaults = {
         "suite": "demo", "experiment": "demo", "origin": ORIGIN, "head": HEAD, "base": BASE, "base_name": "main",
         "pull": 7, "at": WHEN, "minutes": 14.0, "branch": "scylla-results", "digest": "0123456789abcdef",
-        "margin": 0.05, "entrants": (Entrant(arm="base.cli.m", agent="cli", version="2.1.197", model="m"),
-                                     Entrant(arm="head.cli.m", agent="cli", version="2.1.197", model="m")),
+        "margin": 0.05, "entrants": (ArmEntry(arm="base.cli.m", agent="cli", version="2.1.197", model="m"),
+                                     ArmEntry(arm="head.cli.m", agent="cli", version="2.1.197", model="m")),
     }  # fmt: skip
-    return Facts.model_validate({**defaults, **given})
+    return CommentFacts.model_validate({**defaults, **given})
 
 
-def past(verdict: str = "worse", run: int = 123456788, **given: Any) -> Past:
+def past(verdict: str = "worse", run: int = 123456788, **given: Any) -> PastVerdict:
     said = f"head against base: {verdict}"
-    return Past.model_validate({"verdict": verdict, "said": said, "head": BASE, "run": run, "at": WHEN, **given})
+    return PastVerdict.model_validate({"verdict": verdict, "said": said, "head": BASE, "run": run, "at": WHEN, **given})

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.agents import claude_delivery
+from scylla_gha.agents.claude import delivery
 from scylla_gha.model.delivery import Declared, Inventory, Observed
 from scylla_gha.variants.delivery import line_hash
 
@@ -90,7 +90,7 @@ def observe(folder: Path, start: Body | bytes | None, body: Body | bytes | None)
     transcript.write_bytes(b"" if start is None else _bytes(start) + b"\n")
     if body is not None:
         asked.write_bytes(_bytes(body))
-    return {one.source: one for one in claude_delivery.observe(transcript, asked)}
+    return {one.source: one for one in delivery.observed_delivery(transcript, asked)}
 
 
 def _bytes(content: Body | bytes) -> bytes:

@@ -5,12 +5,11 @@ from typing import Any
 
 from rich.console import Console
 
-from scylla_gha.model.judgment import CategoryScore, ItemScore
-from scylla_gha.model.panel import Deduction
-from scylla_gha.model.traffic import Answered, Asked, Component, Role, Tokens
+from scylla_gha.model.judgment import CategoryScore, Deduction, ItemScore
+from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, Role, Tokens
 from scylla_gha.model.trial import DiffStat, Outcome, Step, ToolCall, Trajectory, Usage
-from scylla_gha.render.dossier import Dossier, Work
-from scylla_gha.render.trial import View, story
+from scylla_gha.report.trial import TrialViewOptions, trial_text
+from scylla_gha.report.trial_parts import AttemptRecord, CellRecord
 from tests.support.panel import answer, patch, score
 from tests.support.records import (
     WHEN,
@@ -27,45 +26,53 @@ CELL = make_plan().cells[0]
 PAID = Usage(input_tokens=1200, output_tokens=50, cache_read_tokens=0, cache_write_tokens=10, usd=0.0123)
 
 
-def shown(dossier: Dossier, view: View | None = None, **console: Any) -> str:
+def shown(dossier: CellRecord, view: TrialViewOptions | None = None, **console: Any) -> str:
     """What is printed, by default to a file."""
     file = io.StringIO()
     out = Console(**{"file": file, "highlight": False, **console})
-    for part in story(dossier, view or View()):
+    for part in trial_text(dossier, view or TrialViewOptions()):
         out.print(part, soft_wrap=not out.is_terminal)
     return file.getvalue()
 
 
-def make_dossier(*works: Work, **given: Any) -> Dossier:
+def make_dossier(*works: AttemptRecord, **given: Any) -> CellRecord:
     """A cell without anything, unless it is given."""
-    return Dossier.model_validate({"experiment": "demo", "id": CELL.id, "cell": CELL, "works": works, **given})
+    return CellRecord.model_validate({"experiment": "demo", "id": CELL.id, "cell": CELL, "works": works, **given})
 
 
-def asked(number: int, role: Role = "agent", **characters: int) -> Asked:
+def asked(number: int, role: Role = "agent", **characters: int) -> RequestRecord:
     parts: dict[Component, int] = {**characters}  # type: ignore[dict-item]
-    return Asked(number=number, at=WHEN, role=role, model="m", digest="d", characters=parts)
+    return RequestRecord(number=number, at=WHEN, role=role, model="m", digest="d", characters=parts)
 
 
-def answered(number: int, **given: Any) -> Answered:
+def answered(number: int, **given: Any) -> ResponseRecord:
     fields = {"number": number, "source": "live", "status": 200, "complete": True, "tokens": Tokens(), "usd": 0.01,
               "seconds": 1.0, **given}  # fmt: skip
-    return Answered.model_validate(fields)
+    return ResponseRecord.model_validate(fields)
 
 
-def make_whole() -> Dossier:
+def make_whole() -> CellRecord:
     """A failed trial with two attempts, a conversation, a diff, checks, a panel and traffic."""
     failed = make_attempt(outcome=Outcome.PROVIDER_ERROR, reason="529 overloaded", retryable=True, seconds=0.5)
     stat = DiffStat(files=("hello.py", "notes/a b.txt"), added=2, deleted=1, sha256="0" * 64, skipped=("pipe",))
     last = make_attempt(number=2, usage=PAID, diff=stat, agent_version="2.1.197", turns=2, tool_calls={"Bash": 2},
                         failed_tool_calls=1, first_byte_seconds=0.25, generation_seconds=1.5)  # fmt: skip
     trial = make_trial(CELL, failed, last)
-    first = Work(number=1, attempt=failed, traffic=(asked(1), answered(1, status=529, error="overloaded_error")))
-    second = Work(number=2, attempt=last, trajectory=conversation(), patch=patch("hello.py", ["new"], ["old"]).decode(),
-                  traffic=traffic(), judge_traffic=(asked(1, "judge", system_prompt=5), answered(1)))  # fmt: skip
+    first = AttemptRecord(
+        number=1, attempt=failed, traffic=(asked(1), answered(1, status=529, error="overloaded_error"))
+    )
+    second = AttemptRecord(
+        number=2,
+        attempt=last,
+        trajectory=conversation(),
+        patch=patch("hello.py", ["new"], ["old"]).decode(),
+        traffic=traffic(),
+        judge_traffic=(asked(1, "judge", system_prompt=5), answered(1)),
+    )
     return make_dossier(first, second, arm=make_model_arm(), trial=trial, judgment=judgment())
 
 
-def traffic() -> tuple[Asked | Answered, ...]:
+def traffic() -> tuple[RequestRecord | ResponseRecord, ...]:
     late = answered(2, retries=1, waited_seconds=2.5)
     return (asked(1, tool_schemas=75, conversation=25), asked(2), late, asked(3),
             answered(3, source="refused", status=403, error="budget_exceeded:trial", usd=0.0))  # fmt: skip

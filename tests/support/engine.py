@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from scylla_gha.sandboxes import engine
+from scylla_gha.sandboxes.docker import engine
 
 # Ends the engine when nobody holds the lock any more, so also when all test processes were killed.
 GUARD = """\

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.cli.access import reach
-from scylla_gha.cli.options import Tape
-from scylla_gha.cli.sources import Sources
-from scylla_gha.cli.travel import travel
-from scylla_gha.collect import collect
-from scylla_gha.config.library import Library
+from scylla_gha.collect.rows import collect
+from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.pipeline.gateway import gateway_for_run
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.pipeline.stored_run import RecordingOptions
 from tests.support.agents import ShellAgent
 from tests.support.command import Said, scylla
-from tests.support.journeys import make_journey
+from tests.support.in_process_run import make_run_context
 from tests.support.panel import asked_for, raw, reply
 from tests.support.provider import Body, Fail, Hang, Hangup, Provider, Say, Script, tool_results
 from tests.support.records import make_category, make_checkpoint, make_item, make_rubric
@@ -85,10 +84,10 @@ def judge(folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv(name, value)
     agents = {"worker": ShellAgent("printf '#!/bin/sh\\necho hello\\n' >greet.sh")}
     repository = make_repository(folder, rubric=RUBRIC)
-    journey = make_journey(repository, folder / "runs/greet", agents, judges=JUDGES, limits=PATIENCE)
-    journey.sources = Sources(Library((folder, ROOT)))
-    with reach(journey, Tape()):
-        travel(journey, journey.plan.cells, 1, lambda *_: None)
+    journey = make_run_context(repository, folder / "runs/greet", agents, judges=JUDGES, limits=PATIENCE)
+    journey.sources = ConfigSources(Library((folder, ROOT)))
+    with gateway_for_run(journey, RecordingOptions()):
+        run_cells(journey, journey.plan.cells, 1, lambda *_: None)
     collect(journey.plan, journey.folder, journey.library)
     return left(folder)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scylla_gha.analysis.frame import Frame, read
+from scylla_gha.analysis.frame import Frame, build_frame
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from tests.support.records import make_cell, make_result
@@ -40,4 +40,4 @@ def fault(arm: str, scenario: str, repetition: int) -> Result:
 
 def frame(rows: list[Result], *arms: str) -> Frame:
     """The rows as columns."""
-    return read(rows, arms)
+    return build_frame(rows, arms)

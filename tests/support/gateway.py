@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scylla_gha.gateway.client import Door, Gateway
-from scylla_gha.gateway.journal import read
-from scylla_gha.gateway.settings import Lane, Settings
-from scylla_gha.model.pricing import Model, Price
-from scylla_gha.model.traffic import Answered, Asked, Role
+from scylla_gha.gateway.client import GatewayProcess, SessionHandle
+from scylla_gha.gateway.log import read_traffic
+from scylla_gha.gateway.settings import Session, SessionSettings
+from scylla_gha.model.pricing import ModelInfo, ModelPrice
+from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Role
 from tests.support.provider import Body
 
 T = TypeVar("T")
 KEY = "sk-ant-api03-real-0123456789-canary"
-PRICE = Price(input=2.0, output=10.0, cache_read=0.2, cache_write_5m=2.5, cache_write_1h=4.0,
+PRICE = ModelPrice(input=2.0, output=10.0, cache_read=0.2, cache_write_5m=2.5, cache_write_1h=4.0,
               date=datetime.date(2026, 11, 21), source="a test")  # fmt: skip
 MODELS = (
-    Model(id="dear", provider="p", context_tokens=1000, price=PRICE),
-    Model(id="stubborn", provider="p", context_tokens=1000, price=PRICE, accepts=("max_tokens",)),
+    ModelInfo(id="dear", provider="p", context_tokens=1000, price=PRICE),
+    ModelInfo(id="stubborn", provider="p", context_tokens=1000, price=PRICE, accepts=("max_tokens",)),
 )
 EACH = (100 * 2 + 25 * 10) / 1e6  # USD of one scripted answer of `dear`
 FOR_TWO = 2.5 * EACH  # a budget that pays for two `question`s: a third fits with its worst case no more
@@ -51,29 +51,29 @@ class Reply:
 class Host:
     """A running gateway and the folder of its journals."""
 
-    gateway: Gateway
+    gateway: GatewayProcess
     folder: Path
-    doors: list[Door] = field(default_factory=list)
+    doors: list[SessionHandle] = field(default_factory=list)
 
-    def lane(self, cell: str = "cell", role: Role = "agent", **more: Any) -> Door:
-        lane = Lane(cell=cell, role=role, journal=self.journal(cell, role), **more)
+    def lane(self, cell: str = "cell", role: Role = "agent", **more: Any) -> SessionHandle:
+        lane = Session(cell=cell, role=role, journal=self.journal(cell, role), **more)
         self.doors.append(self.gateway.open(lane))
         return self.doors[-1]
 
     def journal(self, cell: str = "cell", role: Role = "agent") -> Path:
         return self.folder / cell / role / "traffic.jsonl"
 
-    def asked(self, cell: str = "cell", role: Role = "agent") -> list[Asked]:
-        return [each for each in read(self.journal(cell, role)) if isinstance(each, Asked)]
+    def asked(self, cell: str = "cell", role: Role = "agent") -> list[RequestRecord]:
+        return [each for each in read_traffic(self.journal(cell, role)) if isinstance(each, RequestRecord)]
 
-    def answered(self, cell: str = "cell", role: Role = "agent") -> list[Answered]:
-        return [each for each in read(self.journal(cell, role)) if isinstance(each, Answered)]
+    def answered(self, cell: str = "cell", role: Role = "agent") -> list[ResponseRecord]:
+        return [each for each in read_traffic(self.journal(cell, role)) if isinstance(each, ResponseRecord)]
 
 
 @contextmanager
 def hosted(folder: Path, upstream: str = "http://127.0.0.1:9", **more: Any) -> Iterator[Host]:
-    settings = Settings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
-    with Gateway.start(settings) as gateway:
+    settings = SessionSettings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
+    with GatewayProcess.start(settings) as gateway:
         yield Host(gateway, folder)
 
 
@@ -93,7 +93,7 @@ def question(text: str = "Hello?", model: str = "dear", **more: Any) -> Body:
     return {"model": model, "max_tokens": 25, "stream": True, "messages": [{"role": "user", "content": text}], **more}
 
 
-def ask(door: Door, body: Body | bytes, path: str = "/v1/messages?beta=true", **headers: str) -> Reply:
+def ask(door: SessionHandle, body: Body | bytes, path: str = "/v1/messages?beta=true", **headers: str) -> Reply:
     connection = connect(door)
     try:
         send(connection, door, body, path, **headers)
@@ -107,11 +107,11 @@ def ask(door: Door, body: Body | bytes, path: str = "/v1/messages?beta=true", **
         connection.close()
 
 
-def connect(door: Door) -> http.client.HTTPConnection:
+def connect(door: SessionHandle) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(door.url.removeprefix("http://"), timeout=60)
 
 
-def send(connection: http.client.HTTPConnection, door: Door, body: Body | bytes,
+def send(connection: http.client.HTTPConnection, door: SessionHandle, body: Body | bytes,
          path: str = "/v1/messages", **headers: str) -> None:  # fmt: skip
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -6,7 +6,7 @@ import select
 from collections.abc import Iterator
 from pathlib import Path
 
-from scylla_gha.sandboxes import engine
+from scylla_gha.sandboxes.docker import engine
 from tests.support.processes import wait_for
 
 

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import yaml
 
-from scylla_gha.config.library import ScenarioFolder
+from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.pricing import Model
+from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.record import Record
-from scylla_gha.model.rubric import Rubric
-from scylla_gha.model.scenario import Scenario
+from scylla_gha.model.scenario import Rubric, Scenario
 from scylla_gha.model.variant import SubTest, Tier, Treatment
 from tests.support.records import make_rubric, make_scenario
 
@@ -64,7 +63,7 @@ def write_tier(root: Path, **treatments: Treatment) -> Path:
     return write_yaml(root / "config" / "tiers" / "T0.yaml", tier)
 
 
-def write_model(root: Path, model: Model) -> Path:
+def write_model(root: Path, model: ModelInfo) -> Path:
     """A model under its id."""
     return write_yaml(root / "config" / "models" / f"{model.id}.yaml", model)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from scylla_gha.gateway.client import Door
-from scylla_gha.proxy.permit import environment
+from scylla_gha.egress_proxy.policy import proxy_environment
+from scylla_gha.gateway.client import SessionHandle
 from tests.support.gateway import Reply
 
 
@@ -105,9 +105,9 @@ def make_certificate(folder: Path, name: str) -> Path:
     return both
 
 
-def credentials(door: Door) -> dict[str, str]:
+def credentials(door: SessionHandle) -> dict[str, str]:
     """The header that a client makes of the proxy's URL."""
-    parts = urlsplit(environment(door.url, door.token)["HTTP_PROXY"])
+    parts = urlsplit(proxy_environment(door.url, door.token)["HTTP_PROXY"])
     return http_basic(f"{parts.username}:{parts.password}")
 
 
@@ -115,7 +115,7 @@ def http_basic(text: str) -> dict[str, str]:
     return {"Proxy-Authorization": f"Basic {base64.b64encode(text.encode()).decode()}"}
 
 
-def fetch(door: Door, url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
+def fetch(door: SessionHandle, url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
     """A request by http through the proxy; any text may stand in place of the URL."""
     connection = http.client.HTTPConnection(door.url.removeprefix("http://"), timeout=60)
     try:
@@ -136,7 +136,7 @@ def fetch(door: Door, url: str, method: str = "GET", body: bytes | None = None, 
         connection.close()
 
 
-def knock(door: Door, raw: bytes) -> bytes:
+def knock(door: SessionHandle, raw: bytes) -> bytes:
     """What comes back to these very bytes, up to the end of the head or of the connection."""
     with dialled(door) as connection:
         connection.sendall(raw)
@@ -144,7 +144,7 @@ def knock(door: Door, raw: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def dialled(door: Door) -> Iterator[socket.socket]:
+def dialled(door: SessionHandle) -> Iterator[socket.socket]:
     host, _, port = door.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         yield connection
@@ -157,21 +157,21 @@ def head(connection: socket.socket) -> bytes:
     return said
 
 
-def connect_bytes(door: Door, authority: str, early: bytes = b"") -> bytes:
+def connect_bytes(door: SessionHandle, authority: str, early: bytes = b"") -> bytes:
     """A CONNECT request."""
     name, value = next(iter(credentials(door).items()))
     return f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{name}: {value}\r\n\r\n".encode("latin-1") + early
 
 
 @contextlib.contextmanager
-def tunnel(door: Door, authority: str, early: bytes = b"") -> Iterator[tuple[socket.socket, bytes]]:
+def tunnel(door: SessionHandle, authority: str, early: bytes = b"") -> Iterator[tuple[socket.socket, bytes]]:
     """A tunnel, and the head of the proxy's answer to the wish for it."""
     with dialled(door) as connection:
         connection.sendall(connect_bytes(door, authority, early))
         yield connection, head(connection)
 
 
-def get_by_tls(door: Door, authority: str, path: str, trusted: Path) -> Reply:
+def get_by_tls(door: SessionHandle, authority: str, path: str, trusted: Path) -> Reply:
     """A request by https through a tunnel."""
     host = authority.rpartition(":")[0]
     with tunnel(door, authority) as (plain, said):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from scylla_gha.sandboxes import engine
+from scylla_gha.sandboxes.docker import engine
 from tests.support.engine import at
 from tests.support.killing import pids_below
 from tests.support.processes import wait_for

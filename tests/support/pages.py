@@ -11,16 +11,22 @@ import yaml
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 _FENCE = re.compile(
-    r"^(?P<margin> *)(?P<mark><!-- github -->\n *)?```(?P<kind>\w+)\n(?P<body>.*?)^ *```$", re.DOTALL | re.MULTILINE
+    r"^(?P<margin> *)(?P<mark><!-- (?:github|run: [^\n]+) -->\n *)?```(?P<kind>\w+)\n(?P<body>.*?)^ *```$",
+    re.DOTALL | re.MULTILINE,
 )
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def _blocks(page: Path, kind: str, *, on_github: bool = False) -> Iterator[str]:
-    """Fenced blocks of a language; those that need GitHub itself stand behind `<!-- github -->`."""
-    for found in _FENCE.finditer(page.read_text(encoding="utf-8")):
-        if found["kind"] == kind and bool(found["mark"]) == on_github:
-            yield found["body"]
+    """Yield fenced blocks of a language.
+
+    The marker `<!-- github -->` stands before blocks that need GitHub itself, `<!-- run: NAME -->` before those that
+    tests/e2e/test_readme.py runs.
+    """
+    marker = "<!-- github -->" if on_github else ""
+    for block in _FENCE.finditer(page.read_text(encoding="utf-8")):
+        if block["kind"] == kind and (block["mark"] or "").strip() == marker:
+            yield block["body"]
 
 
 def commands(page: Path, *, on_github: bool = False) -> list[list[str]]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.judges.blind import BlindInput, Evidence, read_wording
-from scylla_gha.model.judgment import CheckResult
-from scylla_gha.model.panel import JudgeAnswer, JudgeScore
-from scylla_gha.model.rubric import Item
+from scylla_gha.config.judge_prompts import read_prompt_texts
+from scylla_gha.judge.blind import BlindInput, JudgeEvidence
+from scylla_gha.model.judgment import CheckResult, JudgeAnswer, JudgeScore
+from scylla_gha.model.scenario import Item
 from tests.support.provider import Body
 
-WORDING = read_wording([Path(__file__).parents[2]])
+WORDING = read_prompt_texts([Path(__file__).parents[2]])
 TASK = "Create hello.py that prints Hello, World!"
 
 
@@ -29,7 +29,7 @@ def make_blind(
     steps: Sequence[str] = (),
 ) -> BlindInput:
     conditions = tuple((check.id, f"what {check.id} means") for check in checks)
-    evidence = Evidence(diff, tuple(tree), tuple(checks), message)
+    evidence = JudgeEvidence(diff, tuple(tree), tuple(checks), message)
     return BlindInput(TASK, tuple(items), tuple(steps), conditions, evidence)
 
 

@@ -1,18 +1,20 @@
-"""The README taken apart, so that tests can do what it says."""
+"""The README, and the pages that grew out of it, taken apart for tests that do what they say."""
 
 import re
 from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
+_PAGES = (README, *(README.parent / "docs" / name for name in ("scenarios.md", "variants.md")))
 
 
-def blocks(mark: str) -> dict[str, str]:
-    """Fenced blocks after a comment `<!-- mark: name -->`, by name."""
-    pattern = rf"<!-- {mark}: (.+?) -->\n```\w*\n(.*?)```"
-    return dict(re.findall(pattern, README.read_text(encoding="utf-8"), re.DOTALL))
+def blocks(marker: str) -> dict[str, str]:
+    """Return the fenced blocks after a comment `<!-- marker: name -->`, by name."""
+    pattern = rf"<!-- {marker}: (.+?) -->\n```\w*\n(.*?)```"
+    text = "\n".join(page.read_text(encoding="utf-8") for page in _PAGES)
+    return dict(re.findall(pattern, text, re.DOTALL))
 
 
 def shell_lines() -> list[str]:
-    """All lines of all sh blocks, without their comments."""
-    found = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    return [line.partition("  #")[0].strip() for block in found for line in block.splitlines() if line.strip()]
+    """Return all lines of the README's sh blocks, without their comments."""
+    bodies = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    return [line.partition("  #")[0].strip() for body in bodies for line in body.splitlines() if line.strip()]

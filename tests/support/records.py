@@ -5,19 +5,28 @@ from typing import Any
 
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.judgment import CheckResult, Judgment, Score
-from scylla_gha.model.plan import Arm, Cell, Estimate, Plan, Range, Share
-from scylla_gha.model.pricing import Model, Price
+from scylla_gha.model.plan import Arm, Cell, CostRange, Estimate, EstimateShare, Plan
+from scylla_gha.model.pricing import ModelInfo, ModelPrice
 from scylla_gha.model.report import ArmSummary, Counts, Report
 from scylla_gha.model.result import Result
-from scylla_gha.model.rubric import Category, Item, Rubric
-from scylla_gha.model.scenario import Checkpoint, ProgressStep, Scenario, Source, Task, Validation
+from scylla_gha.model.scenario import (
+    Category,
+    Checkpoint,
+    FixtureSource,
+    Item,
+    ProgressStep,
+    Rubric,
+    Scenario,
+    ScenarioTask,
+    Validation,
+)
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial
 from scylla_gha.model.variant import Treatment, Variant
 
 WHEN = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 DAY = datetime.date(2026, 1, 2)
-NOTHING = Share(usd=Range(low=0.0, likely=0.0, high=0.0), minutes=Range(low=0.0, likely=0.0, high=0.0))
-FREE = Estimate(agents=NOTHING.model_copy(update={"minutes": Range(low=1.0, likely=2.0, high=3.0)}), judges=NOTHING,
+NOTHING = EstimateShare(usd=CostRange(low=0.0, likely=0.0, high=0.0), minutes=CostRange(low=0.0, likely=0.0, high=0.0))
+FREE = Estimate(agents=NOTHING.model_copy(update={"minutes": CostRange(low=1.0, likely=2.0, high=3.0)}), judges=NOTHING,
                 basis="none")  # fmt: skip
 COUNTS = Counts(planned=2, ran=2, judged=2, scored=2)
 
@@ -36,8 +45,8 @@ def make_scenario(**given: Any) -> Scenario:
         "category": "new_features",
         "size": "small",
         "difficulty": "trivial",
-        "source": Source(fixture="one", hash="0" * 40),
-        "task": Task(prompt_file="prompt.md", timeout_seconds=600),
+        "source": FixtureSource(fixture="one", hash="0" * 40),
+        "task": ScenarioTask(prompt_file="prompt.md", timeout_seconds=600),
         "validation": Validation(rubric_file="rubric.yaml", timeout_seconds=20),
         "checkpoints": (make_checkpoint(),),
         "progress": (ProgressStep(step="Done", checkpoint="done"),),
@@ -182,8 +191,8 @@ def make_report(**given: Any) -> Report:
     return Report.model_validate({**defaults, **given})
 
 
-def make_model(**given: Any) -> Model:
+def make_model(**given: Any) -> ModelInfo:
     """A model whose five prices, in USD per million tokens, are 1, 10, 0.1, 2 and 4."""
-    price = Price(input=1.0, output=10.0, cache_read=0.1, cache_write_5m=2.0, cache_write_1h=4.0, date=DAY,
+    price = ModelPrice(input=1.0, output=10.0, cache_read=0.1, cache_write_5m=2.0, cache_write_1h=4.0, date=DAY,
                   source="a price list")  # fmt: skip
-    return Model.model_validate({"id": "m", "provider": "p", "context_tokens": 1000, "price": price, **given})
+    return ModelInfo.model_validate({"id": "m", "provider": "p", "context_tokens": 1000, "price": price, **given})

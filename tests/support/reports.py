@@ -4,13 +4,13 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from scylla_gha.aggregate import aggregate
-from scylla_gha.cli.analysing import analysis_of
+from scylla_gha.aggregate.build import aggregate
 from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import Treatment, Variant
+from scylla_gha.pipeline.report import analysis_of
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
 VARIANTS = ("T0/00-empty", "T0/01-vanilla", "T1/01-skill")

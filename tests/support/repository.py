@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.config.library import Library, ScenarioFolder
-from scylla_gha.model.rubric import Rubric
-from scylla_gha.model.scenario import Scenario, Source
-from scylla_gha.prepare import lay_ground
-from scylla_gha.seeding.ground import Ground
-from scylla_gha.seeding.start import Start, commit_of, start_of
+from scylla_gha.config.library import Library
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.model.scenario import FixtureSource, Rubric, Scenario
+from scylla_gha.prepare.workspace import prepare_scenario
+from scylla_gha.workspaces.prepared_scenario import PreparedScenario
+from scylla_gha.workspaces.start_state import StartState, commit_of, start_state
 from tests.support.library import write, write_experiment, write_scenario
 from tests.support.records import (
     make_category,
@@ -71,8 +71,8 @@ class Repository:
     def folder(self) -> ScenarioFolder:
         return Library((self.root,)).scenario(SCENARIO)
 
-    def ground(self) -> Ground:
-        return lay_ground(self.folder(), Library((self.root,)), cache())
+    def ground(self) -> PreparedScenario:
+        return prepare_scenario(self.folder(), Library((self.root,)), cache())
 
 
 def write_tree(folder: Path, files: Files) -> Path:
@@ -82,10 +82,10 @@ def write_tree(folder: Path, files: Files) -> Path:
     return folder
 
 
-def make_start(folder: Path, files: Files = FILES) -> Start:
+def make_start(folder: Path, files: Files = FILES) -> StartState:
     """A start state from a fixture with these files."""
     fixture = write_tree(folder, files)
-    return start_of(Source(fixture="any", hash=commit_of(fixture)), fixture, cache())
+    return start_state(FixtureSource(fixture="any", hash=commit_of(fixture)), fixture, cache())
 
 
 def patch_of(line: str) -> str:
@@ -115,7 +115,7 @@ def make_repository(
     """Write it: fixture `files`, the scenario with its fields and the files `beside` it, the experiment `greet`."""
     repository = Repository(root)
     write_tree(repository.fixture, files)
-    source = Source(fixture=FIXTURE, hash=commit_of(repository.fixture))
+    source = FixtureSource(fixture=FIXTURE, hash=commit_of(repository.fixture))
     one: Scenario = make_scenario(**{"id": SCENARIO, "source": source, "checkpoints": CHECKPOINTS,
                                      "progress": ({"step": "It says hello", "checkpoint": "greets"},),
                                      **scenario})  # fmt: skip

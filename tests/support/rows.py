@@ -1,12 +1,14 @@
 """A run's records, and the rows that are collected from them."""
 
-from scylla_gha.collect import collect
+from scylla_gha.collect.rows import collect
+from scylla_gha.config.keys import judgment_key
 from scylla_gha.config.library import Library
-from scylla_gha.model.judgment import Judgment, judgment_key
+from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Trial
-from scylla_gha.store import RunFolder, read_lines, write_record
+from scylla_gha.store.records import read_lines, write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_cell, make_plan
 
 CELL = make_cell()

@@ -9,21 +9,22 @@ from typing import Any
 
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.record import Record
-from scylla_gha.model.shards import Manifest, Packing, Shard
-from scylla_gha.store import RunFolder, write_record
+from scylla_gha.model.shards import Shard, ShardManifest, WavePacking
+from scylla_gha.store.records import write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import WHEN, make_cell, make_plan, make_result
 
 CELLS = tuple(make_cell(arm, repetition) for repetition in (1, 2) for arm in ("oracle", "nop"))
 SHARDS = ((CELLS[0].id, CELLS[1].id), (CELLS[2].id, CELLS[3].id))
 
 
-def make_packing(shards: Sequence[Sequence[str]] = SHARDS, plan: str = "0" * 64, **given: Any) -> Packing:
+def make_packing(shards: Sequence[Sequence[str]] = SHARDS, plan: str = "0" * 64, **given: Any) -> WavePacking:
     """A wave of shards, by the ids of their cells."""
     defaults = {
         "experiment": "demo", "plan": plan, "campaign": "c", "lanes": 1, "minutes": 300.0,
         "shards": tuple(Shard(number=at, cells=tuple(cells), minutes=1.0) for at, cells in enumerate(shards)),
     }  # fmt: skip
-    return Packing.model_validate({**defaults, **given})
+    return WavePacking.model_validate({**defaults, **given})
 
 
 def make_run(root: Path, plan: Plan | None = None, shards: Sequence[Sequence[str]] = SHARDS, **given: Any) -> RunFolder:
@@ -47,7 +48,7 @@ def send(
 ) -> Path:
     """An artifact; `said` replaces what its manifest says."""
     content = rows or b""
-    told = Manifest(experiment="demo", shard=shard, attempt=attempt, plan="0" * 64, count=content.count(b"\n"),
+    told = ShardManifest(experiment="demo", shard=shard, attempt=attempt, plan="0" * 64, count=content.count(b"\n"),
                     sha256=hashlib.sha256(content).hexdigest(), written_at=WHEN)  # fmt: skip
     place = into / f"scylla-rows-demo-{shard:03d}-{attempt}"
     place.mkdir(parents=True)

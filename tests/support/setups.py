@@ -4,38 +4,38 @@ from dataclasses import replace
 from typing import Any
 
 from scylla_gha.github.setup import (
-    Branch,
     DefaultRights,
     Environment,
-    Facts,
-    Missing,
+    MissingResource,
     Owner,
     Pages,
     Policy,
-    Rule,
-    Setup,
-    Token,
+    ProtectionRule,
+    RepositoryFacts,
+    RepositorySetup,
+    ResultsBranchInfo,
+    TokenInfo,
     Workflow,
 )
 
-FACTS = Facts(id=456, owner=Owner(id=123), full_name="octo-org/app", html_url="https://github.com/octo-org/app",
+FACTS = RepositoryFacts(id=456, owner=Owner(id=123), full_name="octo-org/app", html_url="https://github.com/octo-org/app",
               private=False, fork=False,
               default_branch="main")  # fmt: skip
-RIGHT = Setup(
-    token=Token("GH_TOKEN", ("repo",)),
+RIGHT = RepositorySetup(
+    token=TokenInfo("GH_TOKEN", ("repo",)),
     facts=FACTS,
     policy=Policy(enabled=True),
-    selected=Missing(),
+    selected=MissingResource(),
     rights=DefaultRights(default_workflow_permissions="read"),
     workflows=(Workflow(path=".github/workflows/scylla.yml", state="active"),),
-    environment=Environment(protection_rules=(Rule(type="required_reviewers"),)),
+    environment=Environment(protection_rules=(ProtectionRule(type="required_reviewers"),)),
     secrets={"environment": frozenset({"ANTHROPIC_API_KEY"}), "repository": frozenset()},
     variables={"environment": frozenset(), "repository": frozenset()},
     pages=Pages(build_type="workflow"),
-    results=Branch(protected=True),
+    results=ResultsBranchInfo(protected=True),
 )
 
 
-def make_setup(**given: Any) -> Setup:
+def make_setup(**given: Any) -> RepositorySetup:
     """Where all is right, but for what is given."""
     return replace(RIGHT, **given)

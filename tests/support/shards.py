@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.model.shards import Manifest, Packing
+from scylla_gha.model.shards import ShardManifest, WavePacking
 from tests.support.actions import Step, step_in
 from tests.support.command import Said, scylla
 from tests.support.repository import environment, make_repository, write_greet_experiment
@@ -44,11 +44,11 @@ class Shop:
         said, step = self.step("cell", "greet", "--github", "--shard", str(shard), *args, attempt=attempt)
         return said, step.given()
 
-    def packing(self) -> Packing:
-        return Packing.model_validate_json((self.run / "shards.json").read_text())
+    def packing(self) -> WavePacking:
+        return WavePacking.model_validate_json((self.run / "shards.json").read_text())
 
-    def manifest(self, shard: int = 0) -> Manifest:
-        return Manifest.model_validate_json((self.run / "shards" / f"{shard:03d}" / "manifest.json").read_text())
+    def manifest(self, shard: int = 0) -> ShardManifest:
+        return ShardManifest.model_validate_json((self.run / "shards" / f"{shard:03d}" / "manifest.json").read_text())
 
     def rows(self, shard: int = 0) -> list[dict[str, Any]]:
         return rows_in(self.run / "shards" / f"{shard:03d}" / "results.jsonl")

@@ -4,16 +4,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.judge import Bench
-from scylla_gha.judges.court import Court
-from scylla_gha.model.experiment import Limits
+from scylla_gha.judge.judge_trial import JudgingContext
+from scylla_gha.judge.panel_session import PanelSession
+from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Trial
-from scylla_gha.proc import Cancel
-from scylla_gha.sandboxes.base import Place
+from scylla_gha.process import Cancel
+from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.sandboxes.host import HostSandbox
-from scylla_gha.seeding.ground import Ground
-from scylla_gha.seeding.workspace import open_workspace, snapshot
-from scylla_gha.store import CellFolder, write_bytes
+from scylla_gha.store.records import write_bytes
+from scylla_gha.store.run_folder import CellFolder
+from scylla_gha.workspaces.prepared_scenario import PreparedScenario
+from scylla_gha.workspaces.workspace import open_workspace, snapshot
 from tests.support.git import shell
 from tests.support.records import make_attempt, make_cell, make_trial
 
@@ -21,12 +22,16 @@ CELL = make_cell(scenario="101-greet")
 SOLVE = "printf '#!/bin/sh\\necho hello\\n' >greet.sh"
 
 
-def make_bench(cancel: Cancel | None = None, court: Court | None = None, digest: str = "", **limits: Any) -> Bench:
+def make_bench(
+    cancel: Cancel | None = None, court: PanelSession | None = None, digest: str = "", **limits: Any
+) -> JudgingContext:
     """The host, with an experiment's limits, and perhaps a court of that digest."""
-    return Bench(Place(HostSandbox()), Limits.model_validate(limits), cancel or Cancel(), court, digest)
+    return JudgingContext(
+        SandboxTarget(HostSandbox()), TrialLimits.model_validate(limits), cancel or Cancel(), court, digest
+    )
 
 
-def leave_trial(ground: Ground, folder: CellFolder, do: str = SOLVE, **attempt: Any) -> Trial:
+def leave_trial(ground: PreparedScenario, folder: CellFolder, do: str = SOLVE, **attempt: Any) -> Trial:
     """The trial of an agent that did what the shell script does; its diff lies in the cell's folder."""
     with tempfile.TemporaryDirectory() as root:
         workspace = open_workspace(ground.start, Path(root) / "w")

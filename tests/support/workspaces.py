@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scylla_gha.model.trial import DiffStat
-from scylla_gha.seeding.manifest import scan
-from scylla_gha.seeding.start import Start
-from scylla_gha.seeding.workspace import Workspace, materialise, open_workspace, snapshot
+from scylla_gha.workspaces.start_state import StartState
+from scylla_gha.workspaces.tree_manifest import scan_tree
+from scylla_gha.workspaces.workspace import Workspace, materialise_diff, open_workspace, snapshot
 from tests.support.git import shell
 
 MOST_BYTES = 10_000_000
@@ -24,7 +24,7 @@ class Left:
     judged: Path
 
 
-def act(start: Start, root: Path, do: str | Act) -> Left:
+def act(start: StartState, root: Path, do: str | Act) -> Left:
     """Let an agent do something (a shell script, or a function of the folder) in a fresh workspace in `root`.
 
     What is judged must be what was left, whatever the agent did.
@@ -35,8 +35,8 @@ def act(start: Start, root: Path, do: str | Act) -> Left:
         shell(workspace.repo, do)
     else:
         do(workspace.repo)
-    left = scan(workspace.repo, start.ignored)
+    left = scan_tree(workspace.repo, start.ignored)
     diff, patch = snapshot(start, workspace, MOST_BYTES)
-    materialise(start, patch, root / "judged")
-    assert scan(root / "judged").tree == left.tree, "base plus patch is not what the agent left"
+    materialise_diff(start, patch, root / "judged")
+    assert scan_tree(root / "judged").tree == left.tree, "base plus patch is not what the agent left"
     return Left(workspace, diff, patch, root / "judged")

@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.agents import AGENTS
-from scylla_gha.agents.base import Agent, Ended, Task
+from scylla_gha.agents.base import Agent, AgentTask, ProcessResult
 from scylla_gha.agents.builtin import Oracle
-from scylla_gha.model.experiment import Limits
+from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
-from scylla_gha.proc import Finished
+from scylla_gha.process import FinishedProcess
 
-WELL = Finished(0, 1.0)
+WELL = FinishedProcess(0, 1.0)
 
 
 @pytest.fixture(params=["oracle", "nop"])
@@ -17,10 +17,10 @@ def agent(request: pytest.FixtureRequest) -> Agent:
     return AGENTS[request.param]
 
 
-def ended(folder: Path, stderr: str = "", stdout: str = "", how: Finished = WELL) -> Ended:
+def ended(folder: Path, stderr: str = "", stdout: str = "", how: FinishedProcess = WELL) -> ProcessResult:
     (folder / "out").write_text(stdout)
     (folder / "err").write_text(stderr)
-    return Ended(how, 5.0, folder / "out", folder / "err")
+    return ProcessResult(how, 5.0, folder / "out", folder / "err")
 
 
 def test_a_built_in_agent_needs_nothing_and_costs_nothing(agent: Agent, tmp_path: Path) -> None:
@@ -32,13 +32,13 @@ def test_a_built_in_agent_needs_nothing_and_costs_nothing(agent: Agent, tmp_path
 @pytest.mark.parametrize(
     ("how", "said", "outcome", "reason"),
     [
-        (Finished(1, 1.0), "patch does not apply\n", "fixture_error", "exit code 1: patch does not apply"),
-        (Finished(127, 1.0), "", "fixture_error", "exit code 127: it said nothing"),
-        (Finished(-15, 1.0, timed_out=True), "", "timeout", "ended at the limit of 5 s"),
+        (FinishedProcess(1, 1.0), "patch does not apply\n", "fixture_error", "exit code 1: patch does not apply"),
+        (FinishedProcess(127, 1.0), "", "fixture_error", "exit code 127: it said nothing"),
+        (FinishedProcess(-15, 1.0, timed_out=True), "", "timeout", "ended at the limit of 5 s"),
     ],
 )
 def test_where_a_built_in_agent_fails_the_scenario_is_at_fault(
-    agent: Agent, tmp_path: Path, how: Finished, said: str, outcome: str, reason: str
+    agent: Agent, tmp_path: Path, how: FinishedProcess, said: str, outcome: str, reason: str
 ) -> None:
     reading = agent.read(ended(tmp_path, said, how=how))
     told, _, hint = reading.reason.partition("; git cannot apply the patch; to make one, ")
@@ -47,7 +47,7 @@ def test_where_a_built_in_agent_fails_the_scenario_is_at_fault(
 
 
 def test_oracle_applies_the_patch_and_nop_does_nothing(tmp_path: Path) -> None:
-    task = Task(prompt="Do it.", home=tmp_path, patch=tmp_path / "a b.patch", limits=Limits())
+    task = AgentTask(prompt="Do it.", home=tmp_path, patch=tmp_path / "a b.patch", limits=TrialLimits())
     oracle = AGENTS["oracle"].command(task, "")
     assert oracle.argv == ("git", "apply", "--binary", "--whitespace=nowarn", f"{tmp_path}/a b.patch")
     assert AGENTS["nop"].command(task, "").argv == ("true",)

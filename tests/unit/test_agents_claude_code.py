@@ -4,23 +4,22 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import Access, Command, Task
-from scylla_gha.agents.claude_code import ClaudeCode
+from scylla_gha.agents.base import AgentCommand, AgentTask, ModelAccess
+from scylla_gha.agents.claude.agent import ClaudeCode
 from scylla_gha.config.materials import materials
 from scylla_gha.errors import ToolError
-from scylla_gha.model.experiment import Limits
-from scylla_gha.model.outfit import McpServer, Outfit
+from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
-from scylla_gha.model.variant import SystemPrompt, Treatment, Variant
-from scylla_gha.variants.outfit import outfit
+from scylla_gha.model.variant import AgentResources, McpServer, SystemPrompt, Treatment, Variant
+from scylla_gha.variants.resources import agent_resources
 from tests.support.claude import DATA, ended_with
 from tests.support.materials import ALL, FILES
 from tests.support.repository import write_tree
 
-ACCESS = Access(url="http://127.0.0.1:1", token="sk-scylla-of-this-trial")
+ACCESS = ModelAccess(url="http://127.0.0.1:1", token="sk-scylla-of-this-trial")
 OF_THE_HARNESS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL",
                   "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SCYLLA_CANARY")  # fmt: skip
-ALWAYS = ["--print", "--verbose", "--output-format", "stream-json", "--include-partial-messages",
+ALWAYS = ["--print", "--verbose", "--output-format", "stream-json",
           "--permission-mode", "bypassPermissions", "--strict-mcp-config"]  # fmt: skip
 
 
@@ -28,13 +27,21 @@ def command(
     home: Path,
     treatment: Treatment = Treatment(),
     model: str | None = None,
-    access: Access | None = None,
-    outfit: Outfit = Outfit(),
+    access: ModelAccess | None = None,
+    outfit: AgentResources = AgentResources(),
     **limits: Any,
-) -> Command:
-    given = Limits.model_validate({"safety_net": False, **limits})
-    task = Task(prompt="Do it.", home=home, patch=home, limits=given, access=access, model=model, treatment=treatment,
-                outfit=outfit)  # fmt: skip
+) -> AgentCommand:
+    given = TrialLimits.model_validate({"safety_net": False, **limits})
+    task = AgentTask(
+        prompt="Do it.",
+        home=home,
+        patch=home,
+        limits=given,
+        access=access,
+        model=model,
+        treatment=treatment,
+        outfit=outfit,
+    )
     return ClaudeCode().command(task, "/bin/claude")
 
 
@@ -74,7 +81,7 @@ def test_an_outfit_is_laid_into_home_and_named_by_flags(tmp_path: Path) -> None:
     write_tree(root, {"config/skills/greeting/__pycache__/x.pyc": b""})
     home.mkdir()
     variant = Variant(id="T1/00", treatment=ALL, materials=materials(ALL, (root,)))
-    argv = command(home, outfit=outfit(variant, (root,))).argv[len(ALWAYS) + 1 :]
+    argv = command(home, outfit=agent_resources(variant, (root,))).argv[len(ALWAYS) + 1 :]
     assert argv[:5] == ("--plugin-dir", f"{home}/team", "--mcp-config", f"{home}/mcp.json", "--agents")
     assert json.loads(argv[5]) == {"reader": {"description": "Reads", "prompt": "You read."}}
     servers = json.loads((home / "mcp.json").read_text())
@@ -95,14 +102,14 @@ def test_what_is_not_named_is_not_laid_out(tmp_path: Path, named: set[str], flag
     home.mkdir()
     treatment = Treatment.model_validate(ALL.model_dump(include=named))
     variant = Variant(id="T1/00", treatment=treatment, materials=materials(treatment, (root,)))
-    argv = command(home, outfit=outfit(variant, (root,))).argv[len(ALWAYS) + 1 :]
+    argv = command(home, outfit=agent_resources(variant, (root,))).argv[len(ALWAYS) + 1 :]
     assert [arg for arg in argv if arg.startswith("--")] == flags
     assert (home / "mcp.json").exists() is ("mcp_servers" in named)
 
 
 def test_a_server_finds_its_folder_in_each_argument_and_its_command(tmp_path: Path) -> None:
     server = McpServer(description="x", command="{folder}/run", args=("--at={folder}", "x"), env={"A": "{folder}"})
-    command(tmp_path, outfit=Outfit(mcp_servers={"clock": server}))
+    command(tmp_path, outfit=AgentResources(mcp_servers={"clock": server}))
     folder = f"{tmp_path}/team/mcp/clock"
     assert json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["clock"] == {
         "command": f"{folder}/run", "args": [f"--at={folder}", "x"], "env": {"A": "{folder}"}}  # fmt: skip
@@ -110,8 +117,14 @@ def test_a_server_finds_its_folder_in_each_argument_and_its_command(tmp_path: Pa
 
 def test_a_server_is_told_what_its_folder_is_called_where_the_agent_works(tmp_path: Path) -> None:
     server = McpServer(description="x", command="{folder}/run", args=("--at={folder}",))
-    task = Task(prompt="", home=tmp_path, patch=tmp_path, limits=Limits(), outfit=Outfit(mcp_servers={"clock": server}),
-                names={tmp_path: "/home/dev"})  # fmt: skip
+    task = AgentTask(
+        prompt="",
+        home=tmp_path,
+        patch=tmp_path,
+        limits=TrialLimits(),
+        outfit=AgentResources(mcp_servers={"clock": server}),
+        names={tmp_path: "/home/dev"},
+    )
     ClaudeCode().command(task, "claude")
     made = json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["clock"]
     assert (made["command"], made["args"]) == ("/home/dev/team/mcp/clock/run", ["--at=/home/dev/team/mcp/clock"])
@@ -143,7 +156,7 @@ def test_without_access_it_is_given_no_way_to_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("access", [ACCESS, None], ids=["with access", "without"])
 @pytest.mark.parametrize("name", OF_THE_HARNESS)
 def test_nothing_of_the_harnesss_environment_reaches_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, access: Access | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, access: ModelAccess | None
 ) -> None:
     before = command(tmp_path, access=access)
     monkeypatch.setenv(name, "http://canary.example")

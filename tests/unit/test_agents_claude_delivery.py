@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents import claude_delivery
-from scylla_gha.agents.base import Task
+from scylla_gha.agents.base import AgentTask
+from scylla_gha.agents.claude import delivery
 from scylla_gha.model.delivery import Declared, Observed
-from scylla_gha.model.experiment import Limits
+from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.variants.delivery import prove
+from scylla_gha.variants.delivery import prove_delivery
 from tests.support.delivery import (
     AGENTS,
     BILLING,
@@ -44,9 +44,16 @@ CLOCK = {"mcp_servers": ("clock",), "skills": ("greeting",), "agents": ("proofre
 
 def declare(place: Path, **treatment: Any) -> Declared:
     """What is declared for a workspace and a HOME under this folder."""
-    task = Task(prompt="", home=place / "h", patch=place, limits=Limits(), model="m", treatment=Treatment(**treatment),
-                managed=place / "managed")  # fmt: skip
-    return claude_delivery.declare(task, place / "w")
+    task = AgentTask(
+        prompt="",
+        home=place / "h",
+        patch=place,
+        limits=TrialLimits(),
+        model="m",
+        treatment=Treatment(**treatment),
+        managed=place / "managed",
+    )
+    return delivery.declared_delivery(task, place / "w")
 
 
 def seen(folder: Path, body: dict[str, Any]) -> Observed:
@@ -160,7 +167,7 @@ def test_a_request_in_the_clis_form(tmp_path: Path) -> None:
 
 def test_what_is_declared_is_found_in_both(tmp_path: Path) -> None:
     found = observe(tmp_path, start_event(), request())
-    made = prove(declare(tmp_path, **CLOCK), list(found.values()), None)
+    made = prove_delivery(declare(tmp_path, **CLOCK), list(found.values()), None)
     assert (made.proved, made.missing, made.tools) == (True, (), 7)
 
 
@@ -198,7 +205,9 @@ def test_a_server_works_where_it_offers_tools(
 def test_a_server_that_failed_is_missing_with_its_status(tmp_path: Path) -> None:
     event = start_event(mcp_servers=[{"name": "clock", "status": "failed"}], tools=["Task", *TOOLS[1:]])
     body = request(tools=[{"name": name} for name in TOOLS])
-    made = prove(declare(tmp_path, mcp_servers=("clock",)), list(observe(tmp_path, event, body).values()), None)
+    made = prove_delivery(
+        declare(tmp_path, mcp_servers=("clock",)), list(observe(tmp_path, event, body).values()), None
+    )
     both = "MCP server clock (start event: its status is failed)", "MCP server clock (first request)"
     assert made.missing == both
 
@@ -266,5 +275,5 @@ def test_instruction_files_are_read_from_reminders(tmp_path: Path, line: str, pa
 
 def test_a_parent_folders_instructions_are_not_declared(tmp_path: Path) -> None:
     body = request(f"{tmp_path}/CLAUDE.md (project instructions)", f"{tmp_path}/w/CLAUDE.md (project instructions)")
-    made = prove(declare(tmp_path), [seen(tmp_path, body)], None)
+    made = prove_delivery(declare(tmp_path), [seen(tmp_path, body)], None)
     assert made.undeclared == ("MCP server clock", f"instructions of {tmp_path}/CLAUDE.md")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.model.delivery import Observed
-from scylla_gha.variants.delivery import prove
+from scylla_gha.variants.delivery import prove_delivery
 from tests.support.delivery import make_declared, make_inventory, observe, request, start_event
 
 DECLARED = make_declared(mcp_servers=("clock",), skills=("team:greeting",), agents=("proofreader",), plugins=("team",))
@@ -36,7 +36,7 @@ def test_what_is_no_event_and_no_request_is_left_out(tmp_path: Path, text: bytes
 def test_nothing_in_either_source_may_raise(tmp_path: Path, field: str, value: Any) -> None:
     found = observe(tmp_path, start_event(**{field: value}), request(**{field: value}))
     assert len(found) == 2
-    made = prove(DECLARED, list(found.values()), make_inventory())
+    made = prove_delivery(DECLARED, list(found.values()), make_inventory())
     assert len(made.model_dump_json()) < 100_000
 
 
@@ -49,5 +49,5 @@ def test_values_nested_as_deep_as_json_may_be_are_no_names(tmp_path: Path) -> No
 def test_a_source_without_a_list_says_nothing_of_it(tmp_path: Path) -> None:
     found = observe(tmp_path, {"type": "system", "subtype": "init"}, {"model": "m"})
     assert found["start event"] == Observed(source="start event")
-    made = prove(make_declared(), list(found.values()), None)
+    made = prove_delivery(make_declared(), list(found.values()), None)
     assert "tool Bash (first request)" in made.missing

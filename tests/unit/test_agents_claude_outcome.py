@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents import claude_session
-from scylla_gha.agents.base import Ended
-from scylla_gha.agents.claude_outcome import decide
+from scylla_gha.agents.base import ProcessResult
+from scylla_gha.agents.claude import stream_json
+from scylla_gha.agents.claude.session_outcome import classify_session
 from scylla_gha.model.trial import Outcome
 from tests.support.claude import (
     DATA,
@@ -20,15 +20,15 @@ from tests.support.claude import (
 )
 
 
-def decide_recorded(name: str, ended: Ended | None = None) -> tuple[Outcome, str, bool]:
+def decide_recorded(name: str, ended: ProcessResult | None = None) -> tuple[Outcome, str, bool]:
     transcript = DATA / f"{name}.jsonl"
-    return decide(claude_session.read(transcript), ended or ended_with(transcript))
+    return classify_session(stream_json.read_transcript(transcript), ended or ended_with(transcript))
 
 
 def decide_events(folder: Path, *events: Event | str, stderr: str = "", **ended: Any) -> tuple[Outcome, str, bool]:
     session = read_events(folder, *events)
     (folder / "transcript.stderr").write_text(stderr)
-    return decide(session, ended_with(folder / "transcript.jsonl", **ended))
+    return classify_session(session, ended_with(folder / "transcript.jsonl", **ended))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents import claude_session
-from scylla_gha.agents.claude_outcome import decide
-from scylla_gha.agents.claude_session import Session
+from scylla_gha.agents.claude import stream_json
+from scylla_gha.agents.claude.session_outcome import classify_session
+from scylla_gha.agents.claude.stream_json import ClaudeSession
 from scylla_gha.model.trial import Step, ToolCall, Trajectory
 from tests.support.claude import (
     DATA,
@@ -24,8 +24,8 @@ from tests.support.claude import (
 )
 
 
-def recorded(name: str) -> Session:
-    return claude_session.read(DATA / f"{name}.jsonl")
+def recorded(name: str) -> ClaudeSession:
+    return stream_json.read_transcript(DATA / f"{name}.jsonl")
 
 
 def test_a_recorded_session_is_its_conversation() -> None:
@@ -125,7 +125,7 @@ def test_lines_that_are_no_events_are_counted_and_the_others_read(tmp_path: Path
 def test_empty_lines_and_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
     path = write_transcript(tmp_path / "t", INIT)
     path.write_bytes(b"\n \r\n" + path.read_bytes() + b'\xff\xfe\n{"type":"system","subtype":"in')
-    session = claude_session.read(path)
+    session = stream_json.read_transcript(path)
     assert (session.version, session.unreadable) == ("2.1.197", 2)
 
 
@@ -169,16 +169,16 @@ def test_events_of_unknown_form_are_passed_over(tmp_path: Path, event: Event) ->
 
 
 def test_many_messages_are_read_in_one_pass() -> None:
-    class Counted(dict[str, claude_session.Message]):
+    class Counted(dict[str, stream_json.ModelMessage]):
         walks = 0
 
         def __reversed__(self) -> Any:
             Counted.walks += 1
             return super().__reversed__()
 
-    session = Session(messages=Counted())
+    session = ClaudeSession(messages=Counted())
     for number in range(3):
-        claude_session._assistant(session, said(f"m{number}", text("x")))
+        stream_json._assistant(session, said(f"m{number}", text("x")))
     assert (session.turns, Counted.walks) == (3, 0)
 
 
@@ -202,7 +202,7 @@ def test_an_event_is_never_too_deep_to_be_kept(tmp_path: Path, levels: int, open
     assert Trajectory.model_validate_json(session.trajectory.model_dump_json()) == session.trajectory
     assert session.unreadable == (0 if levels < 95 else 3)
     (tmp_path / "transcript.stderr").touch()
-    assert len(decide(session, ended_with(tmp_path / "transcript.jsonl"))[1]) <= 400
+    assert len(classify_session(session, ended_with(tmp_path / "transcript.jsonl"))[1]) <= 400
 
 
 def test_a_year_that_no_clock_has_is_no_time(tmp_path: Path) -> None:
@@ -212,5 +212,5 @@ def test_a_year_that_no_clock_has_is_no_time(tmp_path: Path) -> None:
 
 def test_a_flood_of_lines_is_not_read_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "flood").write_bytes(b'{"a": 1}\n' * 1_000_001 + json.dumps(result()).encode() + b"\n")
-    session = claude_session.read(tmp_path / "flood")
+    session = stream_json.read_transcript(tmp_path / "flood")
     assert (session.result, session.unreadable) == (None, 1)

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 import scylla_gha
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate.build import aggregate
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.report import ArmSummary, Counts, Report
 from scylla_gha.model.result import Result
@@ -20,7 +20,7 @@ MIXED, BETWEEN = (
 IN_BUBBLEWRAP = "bubblewrap (network: gateway, keys: hidden, files: own)"
 OWN = {"network": "gateway", "keys": "hidden", "files": "own"}
 EXPOSED = {"network": "open", "keys": "exposed", "files": "open"}
-KEYS = "keys: exposed. In 1 of 1 trials the agent could have read the keys that processes and files of this user hold."
+KEYS = "keys: exposed. In 1 of 1 trial the agent could have read the keys that processes and files of this user hold."
 NO_PANEL = (
     "No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
     "scaled up to 1."
@@ -92,8 +92,8 @@ def test_no_rows_are_a_report_of_what_is_missing_without_a_number() -> None:
     assert [one.outcome for one in report.excluded] == ["missing"] * 3
     assert report.scenarios == ()
     assert report.warnings == (
-        "nop: 1 of 1 planned cells are not in its rates.",
-        "oracle: 2 of 2 planned cells are not in its rates.",
+        "nop: its rates leave out 1 of 1 cell.",
+        "oracle: its rates leave out 2 of 2 cells.",
     )
 
 
@@ -170,8 +170,8 @@ def test_rows_of_another_plan_are_left_out_and_warned_of(stranger: Result) -> No
     assert report.counts == Counts(planned=2, ran=1, judged=1, scored=1)
     assert [arm.arm for arm in report.arms] == ["oracle"]
     assert report.arms[0].passed == 0
-    assert warned(report, "rows") == [
-        "1 rows belong to no planned cell (another plan, other keys, or given twice) and are left out."
+    assert warned(report, "no planned cell") == [
+        "Left out: 1 row of no planned cell (another plan, other keys, or given twice)."
     ]
 
 
@@ -216,17 +216,17 @@ def test_nine_trials_are_few() -> None:
     assert report.warnings == ("oracle: only 9 judged trials; the interval is wide for that reason.",)
 
 
-@pytest.mark.parametrize(("faulty", "expected"), [(1, []), (2, ["oracle: 2 of 20 trials are excluded"])])
+@pytest.mark.parametrize(("faulty", "expected"), [(1, []), (2, ["oracle: 2 of 20 trials excluded"])])
 def test_more_than_a_twentieth_excluded_is_warned_of(faulty: int, expected: list[str]) -> None:
     planned = cells(20)
     rows = [make_excluded_result(cell, Outcome.PROVIDER_ERROR) for cell in planned[:faulty]]
     report = aggregate(plan_of(*planned), [*rows, *(make_result(cell) for cell in planned[faulty:])])
-    assert [said.partition(";")[0] for said in warned(report, "trials are excluded")] == expected
+    assert [said.partition(";")[0] for said in warned(report, "trials excluded")] == expected
 
 
 def test_cells_that_are_not_in_the_rates_are_warned_of() -> None:
     report = aggregate(plan_of(*cells(12)), rows_of(11))
-    assert report.warnings == ("oracle: 1 of 12 planned cells are not in its rates.",)
+    assert report.warnings == ("oracle: its rates leave out 1 of 12 cells.",)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate.build import aggregate
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.report import Report
 from tests.support.records import make_cell, make_experiment, make_plan, make_result
@@ -44,7 +44,7 @@ def test_hosts_that_were_sought_in_vain_are_told_per_arm_where_a_proxy_saw_it() 
     rows = [make_result(cell, network_refused=refused)
             for cell, refused in zip(planned, [2, 1, 0, None, *[0] * 6, *[None] * 10], strict=True)]  # fmt: skip
     assert list(aggregate(plan_of(*planned), rows).warnings) == [
-        "oracle: 3 attempts to reach hosts that its tasks may not reach were refused, in 2 of 10 trials."
+        "oracle: refused 3 attempts to reach hosts that its tasks may not reach, in 2 of 10 trials."
     ]
 
 

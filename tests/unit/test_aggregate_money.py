@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.aggregate import aggregate
-from scylla_gha.model.panel import Control
-from scylla_gha.model.plan import Cell, Plan, Unstarted
-from scylla_gha.model.probe import Probe
+from scylla_gha.aggregate.build import aggregate
+from scylla_gha.model.judgment import ControlResult, JudgeControl
+from scylla_gha.model.plan import Cell, Plan, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Usage
@@ -33,7 +32,7 @@ def warned(report: Report, about: str) -> list[str]:
 
 def test_a_cell_that_was_not_started_is_named_with_its_reason() -> None:
     first, second, third = planned = cells(3)
-    unstarted = Unstarted(cells={first.id: "stale", second.id: "$1.00 of the budget of $1 is spent"})
+    unstarted = UnstartedCells(cells={first.id: "stale", second.id: "$1.00 of the budget of $1 is spent"})
     report = aggregate(plan_of(*planned), [make_result(first)], unstarted=unstarted)
     assert [(one.cell, one.outcome) for one in report.excluded] == [(second.id, "not_started"), (third.id, "missing")]
     assert report.excluded[0].reason == "$1.00 of the budget of $1 is spent"
@@ -45,10 +44,10 @@ def test_a_setting_that_did_not_reach_the_model_is_warned_of() -> None:
                                                                          judge_unadjusted="temperature")]  # fmt: skip
     found = warned(aggregate(plan_of(*cells(1), make_cell("nop")), rows), "went without")
     assert [each.partition(", which")[0] for each in found] == [
-        "nop: in 1 trials, requests of the agent went without the configured temperature",
-        "oracle: in 1 trials, requests of the agent went without the configured max_tokens",
-        "oracle: in 1 trials, requests of the agent went without the configured temperature",
-        "nop: in 1 trials, requests of the panel went without the configured temperature",
+        "nop: in 1 trial, requests of the agent went without the configured temperature",
+        "oracle: in 1 trial, requests of the agent went without the configured max_tokens",
+        "oracle: in 1 trial, requests of the agent went without the configured temperature",
+        "nop: in 1 trial, requests of the panel went without the configured temperature",
     ]
     assert warned(aggregate(plan_of(*cells(1)), rows_of(1)), "went without") == []
 
@@ -62,14 +61,14 @@ def test_usd_that_nobody_is_charged_are_warned_of(subscription: bool) -> None:
 
 @pytest.mark.parametrize(("usd", "total"), [(0.5, 0.75), (None, None), (0.0, 0.25)])
 def test_what_controls_cost_is_what_judges_cost(usd: float | None, total: float | None) -> None:
-    probe = Probe(key="k", judge="opus", scenario="001-one", stands=False, usage=Usage(usd=usd))
+    probe = JudgeControl(key="k", judge="opus", scenario="001-one", stands=False, usage=Usage(usd=usd))
     report = aggregate(plan_of(*cells(1)), rows_of(1, judge_usd=0.25), [probe])
     assert report.judge_usd == total
 
 
 def test_a_judge_that_failed_its_control_is_warned_of() -> None:
-    control = Control(kind="canary", judge="opus", holds=False, why="known-bad 1.00")
-    probes = [Probe(key="k", judge="opus", scenario="001-one", controls=(control,))]
+    control = ControlResult(kind="canary", judge="opus", holds=False, why="known-bad 1.00")
+    probes = [JudgeControl(key="k", judge="opus", scenario="001-one", controls=(control,))]
     expected = ["judge opus failed the canary of 001-one: known-bad 1.00."]
     assert warned(aggregate(plan_of(*cells(1)), rows_of(1), probes), "canary") == expected
     assert warned(aggregate(plan_of(*cells(1)), rows_of(1)), "canary") == []

@@ -5,12 +5,12 @@ from typing import Any
 
 from rich.console import Console
 
-from scylla_gha.aggregate import aggregate
+from scylla_gha.aggregate.build import aggregate
+from scylla_gha.aggregate.row_counts import RowCounts
 from scylla_gha.model.trial import Outcome
-from scylla_gha.render.comment import comment
-from scylla_gha.render.markdown import markdown
-from scylla_gha.render.terminal import show
-from scylla_gha.tally import Tally
+from scylla_gha.report.comment import comment
+from scylla_gha.report.markdown import markdown
+from scylla_gha.report.terminal import terminal_report
 from tests.support.comments import facts
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
@@ -31,14 +31,14 @@ def test_what_is_unjudged_is_between_two_bounds_wherever_the_rate_is_shown() -> 
     said = "Its pass rate would be 60 % if all of them had failed, and 80 % if all had passed; tables show both."
     assert f"oracle: judging came to no verdict on 2 of 10 trials. {said}" in report.warnings
     console = Console(file=io.StringIO(), width=200, color_system=None)
-    show(report, console)
+    terminal_report(report, console)
     assert isinstance(console.file, io.StringIO)
     for shown in (markdown(report), comment(report, facts()), console.file.getvalue()):
         assert "75 % (60 to 80)" in shown
 
 
 def test_bounds_are_of_the_mean_over_scenarios_where_that_is_the_rate() -> None:
-    tally = Tally()
+    tally = RowCounts()
     for cell, given in ((make_cell("a", 1), {}), (make_cell("a", 2), UNJUDGED), (make_cell("a", 1, "002-two"), FAILED)):
         tally.add(make_result(cell, **given))
     assert tally.bounds("a", by_scenario=False) == (1 / 3, 2 / 3)

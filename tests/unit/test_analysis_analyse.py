@@ -55,7 +55,7 @@ def test_few_scenarios_gaps_and_unequal_repetitions_are_warned_of() -> None:
     assert [warning.split(":")[0] for warning in warnings] == [
         "2 scenarios are few",
         "Repetitions differ between groups (1 to 2)",
-        "1 of 4 groups have no judged trial",
+        "No judged trial in 1 of 4 groups",
     ]
 
 

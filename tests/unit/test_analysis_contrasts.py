@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scylla_gha.analysis.contrasts import Pairing, compare, screen
-from scylla_gha.analysis.families import BASELINE, TIERS, adjacent, against, models
+from scylla_gha.analysis.contrasts import compare, screen
+from scylla_gha.analysis.design import USUAL_SPLIT, hardest_effect
+from scylla_gha.analysis.paired import likely_effect, pair_sides, paired_contrast
+from scylla_gha.analysis.pairings import BASELINE, TIERS, Pairing, baseline_pairings, model_pairings, tier_pairings
+from scylla_gha.analysis.simulated import Layout
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.result import Result
-from scylla_gha.stats.resampling import Resampling
+from scylla_gha.stats.bootstrap import Resampling
 from tests.support.frames import frame, row, table
 
 HOW = Resampling()
@@ -24,7 +27,7 @@ def rates(arm: str) -> list[float]:
 
 def passes() -> Contrast:
     made = frame(table(ARMS))
-    (one,) = compare(made, against(made, "base"), BASELINE, HOW)
+    (one,) = compare(made, baseline_pairings(made, "base"), BASELINE, HOW)
     return one
 
 
@@ -74,7 +77,7 @@ def test_effects_are_of_trials_and_of_scenario_means() -> None:
 
 def test_a_family_is_adjusted_after_holm() -> None:
     made = frame(table({**ARMS, "third": ["FFFF"] * 7}))
-    found = compare(made, against(made, "base"), BASELINE, HOW)
+    found = compare(made, baseline_pairings(made, "base"), BASELINE, HOW)
     raw = sorted(one.p for one in found if one.p is not None)
     adjusted = sorted(one.p_adjusted for one in found if one.p_adjusted is not None)
     assert adjusted == [pytest.approx(2 * raw[0]), pytest.approx(max(raw[1], 2 * raw[0]))]
@@ -85,7 +88,7 @@ def test_what_is_paid_is_compared_as_a_ratio_of_geometric_means() -> None:
     paid = {"base": (1.0, 2.0, 5.0, 9.0), "more": (2.0, 4.4, 10.0, 18.0)}
     rows = [row(arm, f"{at:03d}-s", 1, usd=usd) for arm, all_of in paid.items() for at, usd in enumerate(all_of)]
     made = frame(rows)
-    usd = {one.metric: one for one in screen(made, against(made, "base"), HOW)}["usd"]
+    usd = {one.metric: one for one in screen(made, baseline_pairings(made, "base"), HOW)}["usd"]
     assert usd.scale == "ratio"
     assert usd.value == pytest.approx(math.exp((3 * math.log(2) + math.log(2.2)) / 4))
     assert usd.low is not None
@@ -95,7 +98,7 @@ def test_what_is_paid_is_compared_as_a_ratio_of_geometric_means() -> None:
 
 def test_where_an_arm_is_free_there_is_no_ratio() -> None:
     made = frame(table(ARMS))
-    found = {one.metric: one for one in screen(made, against(made, "base"), HOW)}
+    found = {one.metric: one for one in screen(made, baseline_pairings(made, "base"), HOW)}
     assert found["usd"].scale == "difference"
     assert (found["usd"].value, found["usd"].low) == (0.0, None)
     assert found["usd"].note == "all differences are alike, and show no spread"
@@ -106,17 +109,39 @@ def test_tiers_are_compared_with_the_one_before_their_sub_tests_weighing_the_sam
         return [one.model_copy(update={"variant": variant}) for one in table({variant.lower(): passed})]
 
     made = frame(of("T0/a", ["FF"] * 6) + of("T1/a", ["PP"] * 6) + of("T1/b", ["PF"] * 6) + of("T2/a", ["PP"] * 6))
-    found = compare(made, adjacent(made), TIERS, HOW)
+    found = compare(made, tier_pairings(made), TIERS, HOW)
     assert [(one.arm, one.baseline, one.value) for one in found] == [("T1", "T0", 0.75), ("T2", "T1", 0.25)]
 
 
 def test_models_are_compared_over_the_variants_that_both_have() -> None:
     made = frame(table({"a.m1": ["PP"] * 3, "a.m2": ["PF"] * 3}))
-    assert models(made, {"a.m1": "m1", "a.m2": "m2"}) == [Pairing("m1", "m2", (0,), (1,))]
-    assert models(made, {"a.m1": "m1", "a.m2": None}) == []
+    assert model_pairings(made, {"a.m1": "m1", "a.m2": "m2"}) == [Pairing("m1", "m2", (0,), (1,))]
+    assert model_pairings(made, {"a.m1": "m1", "a.m2": None}) == []
 
 
 def test_a_baseline_without_a_row_is_compared_with_nobody() -> None:
     made = frame(table({"a": ["P"]}))
-    assert against(made, "base") == []
+    assert baseline_pairings(made, "base") == []
     assert compare(made, [], BASELINE, HOW) == ()
+
+
+@pytest.mark.parametrize(("scenarios", "repetitions", "family"), [(8, 3, 1), (20, 1, 1), (20, 3, 1), (12, 3, 5)])
+def test_a_report_and_power_name_about_the_same_smallest_effect(scenarios: int, repetitions: int, family: int) -> None:
+    """Where the effect does not change the spread: the same level, and the sign-flip test counts in both."""
+    layout = Layout(scenarios, repetitions, repetitions)
+    promised = hardest_effect([USUAL_SPLIT], layout, family) or 0.0
+    spread = math.sqrt(USUAL_SPLIT.of_difference(repetitions, repetitions))
+    assert spread * (likely_effect(scenarios, family) or 0.0) == pytest.approx(promised, rel=0.12)
+
+
+def test_no_effect_is_named_where_no_verdict_can_find_one() -> None:
+    ups = [0.3, 0.1, 0.2, 0.4, 0.1]
+    few = paired_contrast(pair_sides(np.array([ups]), np.zeros((1, 5)), "difference", bounded=True)[0], "pass_rate")
+    more = paired_contrast(
+        pair_sides(np.array([[*ups, 0.2]]), np.zeros((1, 6)), "difference", bounded=True)[0], "pass_rate"
+    )
+    assert (few.smallest_effect, more.smallest_effect is None) == (None, False)
+    strict = paired_contrast(
+        pair_sides(np.array([[*ups, 0.2]]), np.zeros((1, 6)), "difference", bounded=True)[0], "pass_rate", 2
+    )
+    assert strict.smallest_effect is None

@@ -1,34 +1,34 @@
 import numpy as np
 import pytest
 
+from scylla_gha.analysis.aa_test import AATestOptions, verdicts_on
 from scylla_gha.analysis.design import (
     USUAL_BASIS,
     USUAL_SPLIT,
-    Price,
-    Wanted,
-    can_show,
-    experiment_at_hand,
+    PowerQuestion,
+    RepetitionCost,
     hardest_effect,
-    lacking,
+    own_scenarios,
     pair_variances,
     power,
-    price_of,
+    repetition_cost,
+    why_no_p,
 )
-from scylla_gha.analysis.equal_arms import Trying, verdicts_on
 from scylla_gha.analysis.simulated import Layout, differs, not_worse, rate_differences
-from scylla_gha.model.design import Power
+from scylla_gha.analysis.verdicts import can_show
+from scylla_gha.model.comparison import Power
 from scylla_gha.stats.power import Split
 from tests.support.frames import fault, frame, row, table
 
-MADE = power(Wanted("demo", 2, 47, 5, 0.1), (), Price(), USUAL_BASIS)
+MADE = power(PowerQuestion("demo", 2, 47, 5, 0.1), (), RepetitionCost(), USUAL_BASIS)
 
 
 def at_hand(effect: float, scenarios: int) -> str:
-    return experiment_at_hand(Wanted("demo", 2, scenarios, 1, effect), [USUAL_SPLIT])
+    return own_scenarios(PowerQuestion("demo", 2, scenarios, 1, effect), [USUAL_SPLIT])
 
 
-def made(effect: float = 0.1, arms: int = 2, scenarios: int = 47, price: Price | None = None) -> Power:
-    return power(Wanted("demo", arms, scenarios, 5, effect), (), price or Price(), USUAL_BASIS)
+def made(effect: float = 0.1, arms: int = 2, scenarios: int = 47, price: RepetitionCost | None = None) -> Power:
+    return power(PowerQuestion("demo", arms, scenarios, 5, effect), (), price or RepetitionCost(), USUAL_BASIS)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def made(effect: float = 0.1, arms: int = 2, scenarios: int = 47, price: Price |
 def test_a_verdict_takes_a_little_more_than_the_t_test_of_the_literature(
     scenarios: int, repetitions: int, points: float
 ) -> None:
-    """Scenarios that tie tell nothing, and p is of signs: the fewer trials, the more is lacking."""
+    """Scenarios that tie tell nothing, and p is of signs: the fewer trials, the more is why_no_p."""
     (one,) = [each for each in MADE.designs if (each.scenarios, each.repetitions) == (scenarios, repetitions)]
     assert one.smallest_effect is not None
     assert 0.98 < one.smallest_effect / (points / 100) < 1.12
@@ -70,7 +70,7 @@ def test_what_is_simulated_is_what_verdicts_say() -> None:
     rates = rng.beta(1, 1, 9)
     shape = 60, 9
     one, other = rng.binomial(3, np.minimum(rates + 0.35, 1), shape) / 3, rng.binomial(3, rates, shape) / 3
-    ruled = list(verdicts_on(one, other, Trying(family=2, margin=0.3)))
+    ruled = list(verdicts_on(one, other, AATestOptions(family=2, margin=0.3)))
     assert [each.verdict in {"better", "worse"} for each in ruled] == list(differs(one - other, 2))
     passed = [(each.contrast.inner_low or -1) > -0.3 for each in ruled]
     assert passed == list(not_worse(one - other, 0.3))
@@ -89,13 +89,13 @@ def test_five_scenarios_see_nothing_whatever_a_t_test_would_say() -> None:
     assert {one.smallest_effect for one in MADE.designs if one.scenarios == 5} == {None}
     assert not can_show(5, 1)
     assert can_show(6, 1)
-    assert "it takes 6 scenarios" in lacking(5, 1)
+    assert "it takes 6 scenarios" in why_no_p(5, 1)
 
 
 def test_more_comparisons_than_draws_can_tell() -> None:
     assert can_show(47, 113)
     assert not can_show(47, 501)
-    assert "compare fewer arms" in lacking(47, 501)
+    assert "compare fewer arms" in why_no_p(47, 501)
 
 
 def test_without_room_for_an_effect_there_is_none_to_be_seen() -> None:
@@ -104,7 +104,7 @@ def test_without_room_for_an_effect_there_is_none_to_be_seen() -> None:
 
 
 def test_the_cheapest_design_that_sees_it_is_marked() -> None:
-    found = made(effect=0.2, price=Price(usd=2.0, minutes=0.5))
+    found = made(effect=0.2, price=RepetitionCost(usd=2.0, minutes=0.5))
     assert found.cheapest is not None
     assert found.cheapest.usd == min(one.usd or 0 for one in found.designs if one.sees)
     assert (found.cheapest.smallest_effect or 1) <= 0.2
@@ -122,7 +122,7 @@ def test_without_a_price_there_are_no_dollars() -> None:
     [
         (5, 0.1, "the 5 scenarios at hand can show no effect: with 5 scenarios"),
         (20, 0.1, "the 20 scenarios at hand cannot show 10 points, not with 100 repetitions"),
-        (100, 0.1, "the 100 scenarios at hand show 10 points with 5 repetitions"),
+        (100, 0.1, "the 100 scenarios at hand can show 10 points with 5 repetitions"),
     ],
 )
 def test_it_says_what_the_scenarios_at_hand_can_do(scenarios: int, effect: float, said: str) -> None:
@@ -152,9 +152,9 @@ def test_costs_are_of_a_repetition_by_all_arms_and_unknown_is_unknown() -> None:
         row("b", "001-a", 1, usd=4.0, judge_usd=0.0, seconds=30.0),
         fault("b", "001-a", 2),
     ]
-    found = price_of(frame(rows), ("a", "b"))
+    found = repetition_cost(frame(rows), ("a", "b"))
     assert (found.usd, found.minutes) == (pytest.approx(2.0 + 4.0), pytest.approx(1.5 + 0.5))
-    unknown = price_of(frame([*rows, row("b", "002-b", 1, usd=None)]), ("a", "b"))
+    unknown = repetition_cost(frame([*rows, row("b", "002-b", 1, usd=None)]), ("a", "b"))
     assert unknown.usd is None
     assert unknown.minutes is not None
-    assert price_of(frame(rows), ("a", "c")) == Price()
+    assert repetition_cost(frame(rows), ("a", "c")) == RepetitionCost()

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from scylla_gha.analysis.design import USUAL_BASIS, USUAL_SPLIT
-from scylla_gha.analysis.gates import futile, notes, shapes
+from scylla_gha.analysis.gates import notes, planned_comparisons, why_gate_impossible
 from scylla_gha.analysis.simulated import Layout, not_worse, power_not_worse, rate_differences
-from scylla_gha.model.design import PairVariance
+from scylla_gha.model.comparison import PairVariance
 from scylla_gha.model.plan import Plan
 from scylla_gha.stats.power import Split
 from tests.support.records import make_cell, make_experiment, make_plan
@@ -74,19 +74,19 @@ def test_one_arm_is_compared_with_nobody() -> None:
 def test_repetitions_and_scenarios_are_those_of_both() -> None:
     cells = [make_cell("base", 1, "001-a"), make_cell("base", 2, "001-a"), make_cell("a0", 1, "001-a"),
              make_cell("a0", 1, "002-b")]  # fmt: skip
-    (one,) = shapes(make_plan(*cells, experiment=make_experiment(baseline="base")), ())
+    (one,) = planned_comparisons(make_plan(*cells, experiment=make_experiment(baseline="base")), ())
     assert (one.scenarios, one.inverse, one.inverse_baseline) == (1, 1.0, 0.5)
 
 
-def test_without_a_gate_nothing_is_futile() -> None:
-    assert futile(planned(1, 1), (), USUAL_BASIS) is None
+def test_without_a_gate_nothing_is_why_gate_impossible() -> None:
+    assert why_gate_impossible(planned(1, 1), (), USUAL_BASIS) is None
 
 
 @pytest.mark.parametrize(
     ("scenarios", "arms", "need"), [(5, 1, 6), (6, 2, 7), (7, 6, 8), (12, 113, 13), (6, 1, None), (8, 6, None)]
 )
 def test_better_takes_scenarios_by_the_least_p_of_the_family(scenarios: int, arms: int, need: int | None) -> None:
-    why = futile(planned(scenarios, 1, arms, gate="better"), (), USUAL_BASIS)
+    why = why_gate_impossible(planned(scenarios, 1, arms, gate="better"), (), USUAL_BASIS)
     if need is None:
         assert why is None
     else:
@@ -96,32 +96,32 @@ def test_better_takes_scenarios_by_the_least_p_of_the_family(scenarios: int, arm
 
 
 def test_not_worse_takes_a_spread() -> None:
-    why = futile(planned(1, gate="not_worse"), CALM, "rows")
+    why = why_gate_impossible(planned(1, gate="not_worse"), CALM, "rows")
     assert why is not None
-    assert why.startswith("gate not_worse: a0 can never pass it: 1 scenarios")
-    assert "scenarios with as many repetitions give it a chance of 80 %" in why
+    assert why.startswith("gate not_worse: a0 can never pass it: a spread takes more scenarios than the 1 ")
+    assert "scenarios would make that 80 %" in why
 
 
 def test_not_worse_that_even_an_equal_arm_hardly_passes_is_refused_with_what_it_takes() -> None:
     wild = (CALM[0].model_copy(update={"between": 0.2, "within": 0.25, "within_baseline": 0.25, "rate_baseline": 0.5}),)
-    why = futile(planned(60, 1, gate="not_worse"), wild, "the rows")
+    why = why_gate_impossible(planned(60, 1, gate="not_worse"), wild, "the rows")
     assert why is not None
     assert re.search(r"with a chance of \d % \(margin 5 points, 60 scenarios; by the rows\)", why)
-    assert "scenarios with as many repetitions give it a chance of 80 %" in why
+    assert "scenarios would make that 80 %" in why
 
 
 def test_not_worse_that_is_unlikely_is_a_note() -> None:
     plan = planned(65, 5, gate="not_worse")
-    assert futile(plan, (), USUAL_BASIS) is None
+    assert why_gate_impossible(plan, (), USUAL_BASIS) is None
     (_, note) = told(plan)
     assert note.startswith("gate not_worse: an arm as good as the baseline passes it with a chance of ")
     assert told(planned(200, 2, gate="not_worse"), CALM)[1:] == [], "likely, nothing is said"
 
 
 @pytest.mark.parametrize("gate", ["better", "not_worse"])
-def test_a_gate_without_another_arm_is_futile(gate: str) -> None:
+def test_a_gate_without_another_arm_is_why_gate_impossible(gate: str) -> None:
     plan = make_plan(make_cell("base"), experiment=make_experiment(baseline="base", gate=gate))
-    assert "no arm is planned beside the baseline base" in (futile(plan, (), USUAL_BASIS) or "")
+    assert "no arm is planned beside the baseline base" in (why_gate_impossible(plan, (), USUAL_BASIS) or "")
 
 
 def test_the_chance_of_an_equal_arm_rises_with_scenarios() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from scylla_gha.analysis.history import Pin, ResultSet, history
-from scylla_gha.model.history import Series
+from scylla_gha.model.comparison import Series
 from tests.support.frames import row, table
 
 
@@ -65,7 +65,7 @@ def test_sets_without_the_arm_are_counted() -> None:
     other = ResultSet("r9", "r9", "", other.rows)
     (found,) = history([*mine, other], ["arm"], Pin("r0", 0.05)).series
     assert (found.points[2].trials, found.points[2].rate, found.points[2].verdict) == (0, None, None)
-    assert "1 of 3 result sets have no judged trial of this arm" in found.notes
+    assert "no judged trial of this arm in 1 of 3 result sets" in found.notes
 
 
 def test_a_cost_that_is_not_known_whole_is_none() -> None:

@@ -100,7 +100,7 @@ def test_what_some_trials_do_not_know_is_told() -> None:
     rows = [*group("arm", "001-a", "PF", progress=0.5), *group("arm", "002-b", "P", progress=None)]
     found = of(rows, "progress_rate")
     assert found.n == 2
-    assert found.note.startswith("1 trials do not know it, and are left out")
+    assert found.note.startswith("1 trial without it left out")
 
 
 def test_an_arm_without_a_judged_trial_has_every_metric_and_no_value() -> None:

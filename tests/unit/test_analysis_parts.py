@@ -2,13 +2,12 @@
 
 import pytest
 
-from scylla_gha.analysis.frontier import frontier
-from scylla_gha.analysis.judging import agreement
-from scylla_gha.analysis.odd import odd_trials
-from scylla_gha.analysis.selection import best_subtests
-from scylla_gha.analysis.slices import slices
+from scylla_gha.analysis.costs import frontier
+from scylla_gha.analysis.judge_agreement import agreement
+from scylla_gha.analysis.outliers import outliers
+from scylla_gha.analysis.slices import best_subtests, slices
 from scylla_gha.model.result import Result
-from scylla_gha.stats.resampling import Resampling
+from scylla_gha.stats.bootstrap import Resampling
 from tests.support.frames import frame, group, row, table
 
 HOW = Resampling()
@@ -136,7 +135,7 @@ def test_one_repetition_has_no_half_to_tell_the_best_by() -> None:
 def test_trials_far_above_their_group_and_idle_passes_are_named() -> None:
     rows = [row("arm", "001-a", at, seconds=10.0 + at, usd=1.0) for at in range(1, 9)]
     rows += [row("arm", "001-a", 9, seconds=400.0, usd=1.0), row("arm", "001-a", 10, files_changed=0, usd=1.0)]
-    found = odd_trials(frame(rows))
+    found = outliers(frame(rows))
     assert [(one.cell, one.what) for one in found] == [
         ("001-a--arm--r09", "seconds: 400 s, where the median of its group is 14.5"),
         ("001-a--arm--r10", "passed, and changed nothing"),
@@ -144,4 +143,4 @@ def test_trials_far_above_their_group_and_idle_passes_are_named() -> None:
 
 
 def test_in_a_small_group_nothing_is_out_of_the_ordinary() -> None:
-    assert odd_trials(frame([row("arm", "001-a", at, seconds=10.0**at) for at in range(1, 5)])) == ()
+    assert outliers(frame([row("arm", "001-a", at, seconds=10.0**at) for at in range(1, 5)])) == ()

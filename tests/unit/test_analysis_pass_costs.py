@@ -2,9 +2,8 @@
 
 import pytest
 
-from scylla_gha.analysis.contrasts import Pairing
-from scylla_gha.analysis.families import adjacent, against
-from scylla_gha.analysis.pass_costs import pass_costs
+from scylla_gha.analysis.costs import pass_cost_contrasts
+from scylla_gha.analysis.pairings import Pairing, baseline_pairings, tier_pairings
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.result import Result
 from tests.support.frames import frame, group
@@ -17,7 +16,7 @@ def rows(arm: str, **scenarios: tuple[float | None, str]) -> list[Result]:
 
 def only(*found: list[Result]) -> Contrast:
     made = frame([each for part in found for each in part])
-    (one,) = pass_costs(made, against(made, "base"))
+    (one,) = pass_cost_contrasts(made, baseline_pairings(made, "base"))
     return one
 
 
@@ -54,7 +53,7 @@ def test_what_has_no_ratio_or_no_limits_says_why(more: list[Result], note: str) 
 
 def test_where_nothing_is_paid_and_for_sides_of_several_arms_there_is_none() -> None:
     free = frame([*rows("base", a=(0.0, "PP")), *rows("more", a=(0.0, "PF"))])
-    assert pass_costs(free, against(free, "base")) == ()
+    assert pass_cost_contrasts(free, baseline_pairings(free, "base")) == ()
     paid = frame(BASE)
-    assert pass_costs(paid, [Pairing("x", "y", (0, 0), (0,))]) == ()
-    assert pass_costs(paid, adjacent(paid)) == ()
+    assert pass_cost_contrasts(paid, [Pairing("x", "y", (0, 0), (0,))]) == ()
+    assert pass_cost_contrasts(paid, tier_pairings(paid)) == ()

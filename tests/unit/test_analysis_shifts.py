@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from scylla_gha.analysis.groups import Groups
-from scylla_gha.analysis.shifts import SHORT, Track, changes, drift, residuals, shared_scenarios
+from scylla_gha.analysis.frame import Groups
+from scylla_gha.analysis.history import SHORT, Track, changes, drift, residuals, shared_scenarios
 
 
 def track(means: list[list[float]], repetitions: int = 10) -> Track:

@@ -3,17 +3,17 @@
 import pytest
 
 from scylla_gha.analysis.contrasts import compare
-from scylla_gha.analysis.families import BASELINE, against
+from scylla_gha.analysis.pairings import BASELINE, baseline_pairings
 from scylla_gha.analysis.verdicts import rulings, scenarios_for_equivalence, scenarios_needed
 from scylla_gha.model.analysis import Ruling
-from scylla_gha.stats.resampling import Resampling
-from scylla_gha.stats.shown import shown_p
+from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.interval import format_p
 from tests.support.frames import frame, table
 
 
 def ruled(margin: float = 0.05, /, **arms: list[str]) -> dict[str, Ruling]:
     made = frame(table(arms))
-    contrasts = compare(made, against(made, "base"), BASELINE, Resampling())
+    contrasts = compare(made, baseline_pairings(made, "base"), BASELINE, Resampling())
     return {one.arm: one for one in rulings(contrasts, margin)}
 
 
@@ -115,4 +115,4 @@ def test_how_many_scenarios_a_family_takes(family: int, needed: int) -> None:
     ("p", "shown"), [(None, "unknown"), (1.0, "1"), (0.0500001, "0.050"), (0.0078125, "0.0078"), (1e-300, "< 0.0001")]
 )
 def test_p_is_never_shown_as_zero(p: float | None, shown: str) -> None:
-    assert shown_p(p) == shown
+    assert format_p(p) == shown

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.store import write_lines, write_record
+from scylla_gha.store.records import write_lines, write_record
 from tests.support.command import Said, scylla
 from tests.support.frames import table
 from tests.support.records import make_cell, make_experiment, make_plan
@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def aa(folder: Path, *args: str) -> Said:
-    said = scylla("aa", *args, cwd=folder)
+    said = scylla("aa-test", *args, cwd=folder)
     assert "Traceback" not in said.err
     return said
 

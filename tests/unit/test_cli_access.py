@@ -3,26 +3,26 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import Package
-from scylla_gha.cli.access import reach, require_access
-from scylla_gha.cli.journey import Journey
-from scylla_gha.cli.options import Tape
-from scylla_gha.cli.planning import Installed
-from scylla_gha.cli.sources import Sources
-from scylla_gha.cli.travel import travel
+from scylla_gha.agents.base import AgentPackage
+from scylla_gha.config.library import ConfigSources
 from scylla_gha.errors import ToolError
-from scylla_gha.gateway.client import Gateway
-from scylla_gha.gateway.settings import Lane
+from scylla_gha.gateway.client import GatewayProcess
+from scylla_gha.gateway.settings import Session
+from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.gateway import gateway_for_run, require_credentials
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.plan.build import InstalledAgent
 from tests.support.agents import ShellAgent
 from tests.support.ask import ASK
 from tests.support.gateway import Reply, ask, question
-from tests.support.journeys import make_journey, set_out
+from tests.support.in_process_run import make_run_context, run_agents
 from tests.support.library import write_model
 from tests.support.provider import Fail, Provider, Say, serve
 from tests.support.records import make_model
 from tests.support.repository import Repository, cache, make_repository
 
-PACKAGE = Package(npm="@example/shell", program="sh", oldest=(1,))
+PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 BUILT_IN, CLI = ShellAgent(), ShellAgent(f"{ASK} dear x", package=PACKAGE)
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 EACH = (100 * 1 + 25 * 10) / 1e6  # USD of one scripted answer at the prices of `make_model`
@@ -43,7 +43,7 @@ def no_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def journey_of(tmp_path: Path) -> Any:
     """Makes a journey of one agent in a repository that knows the price of `dear`."""
     repository = repository_in(tmp_path)
-    return lambda agent, **given: make_journey(repository, tmp_path / "runs", {"shell": agent}, **given)
+    return lambda agent, **given: make_run_context(repository, tmp_path / "runs", {"shell": agent}, **given)
 
 
 def repository_in(tmp_path: Path) -> Repository:
@@ -57,53 +57,65 @@ def point_to(provider: Provider, monkeypatch: pytest.MonkeyPatch, key: str = "AN
     monkeypatch.setenv(key, "sk-canary-0123456789")
 
 
-def installed(**agents: ShellAgent) -> dict[str, Installed]:
-    return {name: Installed(agent, "", "1") for name, agent in agents.items()}
+def installed(**agents: ShellAgent) -> dict[str, InstalledAgent]:
+    return {name: InstalledAgent(agent, "", "1") for name, agent in agents.items()}
 
 
 @pytest.mark.parametrize(
     ("agents", "judges", "tape", "missing"),
     [
-        pytest.param({"nop": BUILT_IN}, (), Tape(), None, id="nobody uses a model"),
-        pytest.param({"cli": CLI, "nop": BUILT_IN}, (), Tape(), "cli", id="an agent does"),
-        pytest.param({"cli": CLI, "other": CLI}, JUDGES, Tape(), "cli, other, the judge panel", id="several do"),
-        pytest.param({"nop": BUILT_IN}, JUDGES, Tape(), "the judge panel", id="only judges do"),
-        pytest.param({"cli": CLI}, JUDGES, Tape(replay=Path("tapes")), None, id="a recording answers"),
-        pytest.param({"cli": CLI}, (), Tape(record=Path("tapes")), "cli", id="to record, it must be asked"),
+        pytest.param({"nop": BUILT_IN}, (), RecordingOptions(), None, id="nobody uses a model"),
+        pytest.param({"cli": CLI, "nop": BUILT_IN}, (), RecordingOptions(), "cli needs", id="an agent does"),
+        pytest.param(
+            {"cli": CLI, "other": CLI},
+            JUDGES,
+            RecordingOptions(),
+            "cli, other and the judge panel need",
+            id="several do",
+        ),
+        pytest.param({"nop": BUILT_IN}, JUDGES, RecordingOptions(), "the judge panel needs", id="only judges do"),
+        pytest.param({"cli": CLI}, JUDGES, RecordingOptions(replay=Path("tapes")), None, id="a recording answers"),
+        pytest.param(
+            {"cli": CLI}, (), RecordingOptions(record=Path("tapes")), "cli needs", id="to record, it must be asked"
+        ),
     ],
 )
 def test_a_key_is_asked_for_where_it_is_needed(
-    monkeypatch: pytest.MonkeyPatch, agents: dict[str, ShellAgent], judges: tuple[str, ...], tape: Tape, missing: str
+    monkeypatch: pytest.MonkeyPatch,
+    agents: dict[str, ShellAgent],
+    judges: tuple[str, ...],
+    tape: RecordingOptions,
+    missing: str,
 ) -> None:
     if missing:
-        with pytest.raises(ToolError, match=rf"^{missing} needs a key to reach a model; set ANTHROPIC_API_KEY, or"):
-            require_access(installed(**agents), judges, tape)
+        with pytest.raises(ToolError, match=rf"^{missing} a key to reach a model; set ANTHROPIC_API_KEY, or"):
+            require_credentials(installed(**agents), judges, tape)
     for key in KEYS:
         monkeypatch.setenv(key, "")
     if not missing:
-        require_access(installed(**agents), judges, tape)
+        require_credentials(installed(**agents), judges, tape)
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_any_key_is_access_unless_it_is_empty(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv(key, "")
     with pytest.raises(ToolError, match="needs a key"):
-        require_access(installed(cli=CLI), (), Tape())
+        require_credentials(installed(cli=CLI), (), RecordingOptions())
     monkeypatch.setenv(key, "sk-1")
-    require_access(installed(cli=CLI), (), Tape())
+    require_credentials(installed(cli=CLI), (), RecordingOptions())
 
 
-def ask_through(journey: Journey, folder: Path, **body: Any) -> Reply:
+def ask_through(journey: RunContext, folder: Path, **body: Any) -> Reply:
     """What a lane of the journey's gateway answers."""
     assert journey.gateway is not None
-    door = journey.gateway.open(Lane(cell="cell", role="agent", journal=folder / "probe.jsonl"))
+    door = journey.gateway.open(Session(cell="cell", role="agent", journal=folder / "probe.jsonl"))
     return ask(door, question(**body))
 
 
 def test_nobody_who_needs_it_no_gateway(journey_of: Any) -> None:
     journey = journey_of(BUILT_IN)
-    with reach(journey, Tape()):
-        assert (journey.gateway, journey.court) == (None, None)
+    with gateway_for_run(journey, RecordingOptions()):
+        assert (journey.gateway, journey.panel) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -111,19 +123,21 @@ def test_nobody_who_needs_it_no_gateway(journey_of: Any) -> None:
 )
 def test_the_gateway_runs_as_long_as_it_is_needed(journey_of: Any, agent: ShellAgent, judges: tuple[str, ...]) -> None:
     journey = journey_of(agent, judges=judges)
-    journey.sources = Sources(journey.library.here(journey.library.roots[0]))  # the judges' wording is the toolkit's
-    with reach(journey, Tape()):
+    journey.sources = ConfigSources(
+        journey.library.here(journey.library.roots[0])
+    )  # the judges' wording is the toolkit's
+    with gateway_for_run(journey, RecordingOptions()):
         assert journey.gateway.alive
-        assert bool(journey.court) == bool(judges)
+        assert bool(journey.panel) == bool(judges)
     assert not journey.gateway.alive
 
 
 def test_the_gateway_ends_with_a_run_that_fails(journey_of: Any) -> None:
     journey = journey_of(CLI)
-    running: list[Gateway] = []
+    running: list[GatewayProcess] = []
 
     def fail() -> None:
-        with reach(journey, Tape()):
+        with gateway_for_run(journey, RecordingOptions()):
             running.append(journey.gateway)
             raise KeyboardInterrupt
 
@@ -146,7 +160,7 @@ def test_the_environments_address_and_key_are_the_gateways(
     journey = journey_of(CLI)
     with serve(lambda _: Say("Hi.")) as provider:
         point_to(provider, monkeypatch, key)
-        with reach(journey, Tape()):
+        with gateway_for_run(journey, RecordingOptions()):
             assert ask_through(journey, tmp_path).status == 200
     assert [headers.get(header) for headers in provider.headers] == [value]
 
@@ -158,8 +172,8 @@ def test_agents_of_a_journey_are_paid_for_at_the_librarys_prices(
     told: list[float | None] = []
     with serve(lambda _: Say("Hi.")) as provider:
         point_to(provider, monkeypatch)
-        with reach(journey, Tape()):
-            travel(journey, journey.plan.cells, 1, lambda _, trial, __: told.append(trial.usage.usd))
+        with gateway_for_run(journey, RecordingOptions()):
+            run_cells(journey, journey.plan.cells, 1, lambda _, trial, __: told.append(trial.usage.usd))
     assert told == [pytest.approx(EACH)]
 
 
@@ -179,12 +193,12 @@ def test_what_earlier_attempts_cost_is_spent_of_the_experiments_budget(
     journal = {"agent": "traffic.jsonl", "judge": "judge-traffic.jsonl"}[role]
     with serve(lambda _: Say("Hi.")) as provider:
         point_to(provider, monkeypatch)
-        with reach(before, Tape()):
+        with gateway_for_run(before, RecordingOptions()):
             place = before.folder.cell(before.plan.cells[0].id).attempt(1).file(journal)
-            door = before.gateway.open(Lane(cell="cell", role=role, journal=place))  # type: ignore[arg-type]
+            door = before.gateway.open(Session(cell="cell", role=role, journal=place))  # type: ignore[arg-type]
             ask(door, question())
         journey = journey_of(CLI, budget_usd=None if budget is None else budget * EACH)
-        with reach(journey, Tape()):
+        with gateway_for_run(journey, RecordingOptions()):
             reply = ask_through(journey, tmp_path)
     assert reply.status == status
     assert (b"of this account is reached" in reply.body) == (status == 403)
@@ -196,7 +210,7 @@ def test_the_experiments_patience_with_rate_limits_is_the_gateways(
     journey = journey_of(CLI, limits={"rate_limit_seconds": 7.0})
     with serve(lambda _: Fail(429, {"retry-after": "3600"})) as provider:
         point_to(provider, monkeypatch)
-        with reach(journey, Tape()):
+        with gateway_for_run(journey, RecordingOptions()):
             replies = [ask_through(journey, tmp_path / name) for name in "ab"]
     assert [reply.status for reply in replies] == [429, 429]
     assert len(provider.requests) == 2, "neither waits for an hour"
@@ -209,10 +223,10 @@ def test_what_is_recorded_is_answered_again_without_key_or_provider(
     with serve(lambda _: Say("Hi.")) as provider, monkeypatch.context() as patch:
         point_to(provider, patch)
         journey = journey_of(CLI)
-        with reach(journey, Tape(record=tapes)):
+        with gateway_for_run(journey, RecordingOptions(record=tapes)):
             first = ask_through(journey, tmp_path / "a")
     journey = journey_of(CLI)
-    with reach(journey, Tape(replay=tapes)):
+    with gateway_for_run(journey, RecordingOptions(replay=tapes)):
         again, other = ask_through(journey, tmp_path / "b"), ask_through(journey, tmp_path / "c", text="Else?")
     assert (again.status, again.body) == (first.status, first.body)
     assert (other.status, other.error["type"]) == (404, "unmatched_request")
@@ -221,7 +235,7 @@ def test_what_is_recorded_is_answered_again_without_key_or_provider(
 def test_without_a_gateway_an_agent_gets_no_way_to_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
     agent = ShellAgent("env | grep -i anthropic; true", package=PACKAGE)
-    done = set_out(repository_in(tmp_path), tmp_path / "runs", {"shell": agent})
+    done = run_agents(repository_in(tmp_path), tmp_path / "runs", {"shell": agent})
     assert done.cell().attempt(1).file("transcript.jsonl").read_text() == ""
 
 
@@ -231,8 +245,8 @@ def test_the_harnesss_own_secrets_are_looked_for_and_what_cannot_be_is_told(
     monkeypatch.setenv("GITHUB_TOKEN", "s3cret-0123456789")
     monkeypatch.setenv("SOME_TOKEN", "abc")
     journey = journey_of(BUILT_IN)
-    with reach(journey, Tape()):
+    with gateway_for_run(journey, RecordingOptions()):
         assert journey.redactor.redact_bytes(b"a s3cret-0123456789") == (b"a [redacted]", 1)
     said = capsys.readouterr().err
-    assert "SOME_TOKEN is not looked for in what is stored: it is shorter than 8 characters\n" in said
+    assert "SOME_TOKEN is not redacted in stored files, because it is shorter than 8 characters\n" in said
     assert "abc" not in said

@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import Package
-from scylla_gha.cli.access import reach, spent_usd
-from scylla_gha.cli.journey import Journey
-from scylla_gha.cli.options import Tape
-from scylla_gha.cli.travel import travel
+from scylla_gha.agents.base import AgentPackage
 from scylla_gha.model.trial import Attempt
-from scylla_gha.store import RunFolder
+from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.gateway import gateway_for_run, spent_usd
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
 from tests.support.ask import ASK
-from tests.support.journeys import make_journey
+from tests.support.in_process_run import make_run_context
 from tests.support.library import write_model, write_prices
 from tests.support.provider import Provider, Say, serve
 from tests.support.records import make_model
 from tests.support.repository import Repository, cache, make_repository
 
-CLI = ShellAgent(f"{ASK} dear x", package=Package(npm="@example/shell", program="sh", oldest=(1,)))
+CLI = ShellAgent(f"{ASK} dear x", package=AgentPackage(npm="@example/shell", program="sh", oldest=(1,)))
 EACH = (100 * 1 + 25 * 10) / 1e6  # USD of one scripted answer at the prices of `make_model`
 FOR_TWO = 1.9 * EACH
 TOKEN = "sk-ant-oat01-canary"  # as subscriptions have them
@@ -42,17 +42,19 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def go(repository: Repository, runs: Path, monkeypatch: pytest.MonkeyPatch, **given: Any) -> tuple[Journey, Provider]:
+def go(
+    repository: Repository, runs: Path, monkeypatch: pytest.MonkeyPatch, **given: Any
+) -> tuple[RunContext, Provider]:
     """The journey of the agent that asks once, against a provider that answers."""
-    journey = make_journey(repository, runs, {"shell": CLI}, **given)
+    journey = make_run_context(repository, runs, {"shell": CLI}, **given)
     with serve(lambda _: Say("Hi.")) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
-        with reach(journey, Tape()):
-            travel(journey, journey.plan.cells, 1, lambda *_: None)
+        with gateway_for_run(journey, RecordingOptions()):
+            run_cells(journey, journey.plan.cells, 1, lambda *_: None)
     return journey, provider
 
 
-def attempt(journey: Journey) -> Attempt:
+def attempt(journey: RunContext) -> Attempt:
     place = journey.folder.cell(journey.plan.cells[0].id).attempt(1)
     return Attempt.model_validate_json(place.file("attempt.json").read_bytes())
 

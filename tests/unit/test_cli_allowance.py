@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.cli.allowance import Allowance, Need
-from scylla_gha.gateway.client import Gateway
-from scylla_gha.gateway.settings import Settings
-from scylla_gha.proc import Cancel
+from scylla_gha.gateway.client import GatewayProcess
+from scylla_gha.gateway.settings import SessionSettings
+from scylla_gha.pipeline.cell_budget import CellBudget, CellNeed
+from scylla_gha.process import Cancel
 from tests.support.gateway import ask, hosted, question
 from tests.support.provider import Say, serve
 from tests.support.records import make_experiment
 
 
-def allowance(spent: dict[str, float] | None = None, **experiment: Any) -> Allowance:
+def allowance(spent: dict[str, float] | None = None, **experiment: Any) -> CellBudget:
     """Of a gateway that was never started, and has that much behind it."""
-    settings = Settings.model_validate({"spent_usd": spent or {}})
-    return Allowance(make_experiment(**experiment), Gateway(settings))
+    settings = SessionSettings.model_validate({"spent_usd": spent or {}})
+    return CellBudget(make_experiment(**experiment), GatewayProcess(settings))
 
 
-def refusal(given: Allowance, usd: float) -> str | None:
-    with given.cell("cell", Need(usd, 0.0), Cancel()) as why:
+def refusal(given: CellBudget, usd: float) -> str | None:
+    with given.cell("cell", CellNeed(usd, 0.0), Cancel()) as why:
         return why
 
 
@@ -58,12 +58,12 @@ def test_what_starts(spent: dict[str, float], experiment: dict[str, Any], usd: f
 
 
 @contextmanager
-def second(given: Allowance, usd: float, cancel: Cancel) -> Iterator[list[str | None]]:
+def second(given: CellBudget, usd: float, cancel: Cancel) -> Iterator[list[str | None]]:
     """Another lane that wants to start a cell."""
     found: list[str | None] = []
 
     def lane() -> None:
-        with given.cell("cell", Need(usd, 0.0), cancel) as why:
+        with given.cell("cell", CellNeed(usd, 0.0), cancel) as why:
             found.append(why)
 
     thread = threading.Thread(target=lane)
@@ -75,10 +75,10 @@ def second(given: Allowance, usd: float, cancel: Cancel) -> Iterator[list[str | 
 
 def test_what_judges_may_need_is_set_aside_with_the_cell() -> None:
     for budgets in ({"budget_usd": 2.9}, {"role_budget_usd": {"judge": 1.9}}):
-        with allowance(**budgets).cell("cell", Need(1.0, 1.92), Cancel()) as why:
+        with allowance(**budgets).cell("cell", CellNeed(1.0, 1.92), Cancel()) as why:
             assert why is not None
             assert "$1.92 for its judges" in why
-    with allowance(budget_usd=2.92).cell("cell", Need(1.0, 0.0), Cancel()) as why:
+    with allowance(budget_usd=2.92).cell("cell", CellNeed(1.0, 0.0), Cancel()) as why:
         assert why is None
 
 
@@ -91,8 +91,8 @@ def test_together_cells_are_promised_no_more_than_is_left_and_the_next_waits() -
 
 
 @contextmanager
-def second_after_first(given: Allowance, cancel: Cancel) -> Iterator[list[str | None]]:
-    first = given.cell("cell", Need(0.6, 0.0), cancel)
+def second_after_first(given: CellBudget, cancel: Cancel) -> Iterator[list[str | None]]:
+    first = given.cell("cell", CellNeed(0.6, 0.0), cancel)
     assert first.__enter__() is None
     with second(given, 0.6, cancel) as found:
         yield found
@@ -109,7 +109,7 @@ def test_an_interruption_ends_the_waiting_and_is_no_spent_budget() -> None:
 
 def test_a_cell_that_fails_gives_back_what_it_was_promised() -> None:
     given = allowance(budget_usd=1.0)
-    with pytest.raises(OSError, match="disk"), given.cell("cell", Need(1.0, 0.0), Cancel()):
+    with pytest.raises(OSError, match="disk"), given.cell("cell", CellNeed(1.0, 0.0), Cancel()):
         raise OSError("disk")
     assert refusal(given, 1.0) is None
 
@@ -117,7 +117,7 @@ def test_a_cell_that_fails_gives_back_what_it_was_promised() -> None:
 def test_once_the_gateway_refuses_for_a_budget_no_cell_starts(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, \
             hosted(tmp_path, provider.url, experiment_usd=1.0, spent_usd={"agent": 1.0}) as host:  # fmt: skip
-        given = Allowance(make_experiment(), host.gateway)
+        given = CellBudget(make_experiment(), host.gateway)
         assert refusal(given, 0.0) is None
         door = host.lane()
         assert ask(door, question()).status == 403
@@ -127,8 +127,21 @@ def test_once_the_gateway_refuses_for_a_budget_no_cell_starts(tmp_path: Path) ->
 
 def test_a_trials_own_budget_stops_no_other_cell(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
-        given = Allowance(make_experiment(), host.gateway)
+        given = CellBudget(make_experiment(), host.gateway)
         door = host.lane(budget_usd=0.0)
         assert ask(door, question()).status == 403
         host.gateway.close(door)
         assert (refusal(given, 0.0), given.is_spent) == (None, False)
+
+
+def test_what_judges_of_a_stored_trial_may_need_is_kept_until_it_is_judged(tmp_path: Path) -> None:
+    with serve(lambda _: Say("Hi.")) as provider, \
+            hosted(tmp_path, provider.url, experiment_usd=1.0) as host:  # fmt: skip
+        given = CellBudget(make_experiment(budget_usd=1.0), host.gateway)
+        with given.judging("stored", 1.0):
+            door = host.lane()
+            assert ask(door, question()).status == 403, "no agent spends it"
+            host.gateway.close(door)
+        door = host.lane()
+        assert ask(door, question()).status == 200
+        host.gateway.close(door)

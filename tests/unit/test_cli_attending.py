@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.attending import aside, ending_in_order, raw
-from scylla_gha.proc import Cancel, Finished, Streams
+from scylla_gha.process import Cancel, FinishedProcess, ProcessStreams
+from scylla_gha.sandboxes.attach import attach_pipes, exit_on_signals, raw
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_who_is_asked_to_end_leaves_in_order_and_later_as_before(number: signal.
     left = []
 
     def attend() -> None:
-        with ending_in_order():
+        with exit_on_signals():
             try:
                 os.kill(os.getpid(), number)
             finally:
@@ -54,25 +54,25 @@ def test_who_is_asked_to_end_leaves_in_order_and_later_as_before(number: signal.
 def test_what_it_says_is_passed_on_while_it_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[str] = []
 
-    def run(streams: Streams) -> Finished:
+    def run(streams: ProcessStreams) -> FinishedProcess:
         assert streams.stdin is not None
         assert streams.stdin.read_bytes() == b""
         streams.stdout.write_bytes(b"out \xff\n")
         streams.stderr.write_text("err\n")
         while not seen:
             seen.extend(part for part in [capfd.readouterr().err] if part)
-        return Finished(7, 0.0)
+        return FinishedProcess(7, 0.0)
 
-    assert aside(run, tmp_path, Cancel(), script=False).code == 7
+    assert attach_pipes(run, tmp_path, Cancel(), script=False).code == 7
     assert seen == ["err\n"]
 
 
 def test_where_its_reader_is_gone_it_is_ended(tmp_path: Path) -> None:
     cancel = Cancel()
 
-    def run(_: Streams) -> Finished:
+    def run(_: ProcessStreams) -> FinishedProcess:
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        aside(run, tmp_path, cancel, script=False)
+        attach_pipes(run, tmp_path, cancel, script=False)
     assert cancel.is_set

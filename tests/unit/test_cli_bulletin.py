@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.cli.bulletin import outputs, publish_on_run
-from scylla_gha.gha.facts import facts_of
+from scylla_gha.github.actions import job_facts
 from scylla_gha.model.analysis import Analysis, Contrast, Ruling
 from scylla_gha.model.report import Comparison, Counts, Excluded, Report
+from scylla_gha.publish.actions_output import outputs, publish_on_run
 from tests.support.actions import step_in
 from tests.support.records import make_report, make_summary
 from tests.support.reports import full_report
@@ -79,7 +79,7 @@ def test_what_is_missing_is_annotated_and_can_command_nothing(
     step = step_in(tmp_path)
     evil = "gone\n::set-output name=verdict::better" + "x" * 500
     excluded = tuple(Excluded(cell=f"c{number}", outcome="missing", reason=evil) for number in range(12))
-    publish_on_run(facts_of(step.environment()), make_report(excluded=excluded), "# page\n")
+    publish_on_run(job_facts(step.environment()), make_report(excluded=excluded), "# page\n")
     assert step.summary.read_text() == "# page\n"
     assert step.given()["verdict"] == "no_baseline"
     lines = capsys.readouterr().err.splitlines()

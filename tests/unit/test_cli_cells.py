@@ -2,10 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.cells import find_cell
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Cell
-from scylla_gha.store import RunFolder, write_record
+from scylla_gha.store.find_cell import find_cell
+from scylla_gha.store.records import write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_cell, make_plan
 
 ONE, TEN, OTHER = make_cell("oracle", 1), make_cell("oracle", 10), make_cell("nop", 1, "002-two")

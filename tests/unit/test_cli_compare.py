@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError, GateError
-from scylla_gha.model.comparing import Compared
-from scylla_gha.store import RunFolder, write_lines, write_record
+from scylla_gha.model.comparison import ResultComparison
+from scylla_gha.store.records import write_lines, write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.foreign import asked, csv_file, strict_json
 from tests.support.records import make_cell, make_plan, make_report, make_result
 from tests.unit.test_cli_importing import BAD, HEADER, rows
@@ -16,12 +17,12 @@ BETTER = HEADER + "".join(f"s{s:02d},arm0,{r},1,,0.2,2\n" for s in range(8) for 
 WORSE = BETTER.replace(",1,,", ",0,,").replace("s00,arm0,1,0", "s00,arm0,1,1")
 
 
-def compared(a: Path | str, b: Path | str, *more: str, runs: Path | None = None) -> Compared:
+def compared(a: Path | str, b: Path | str, *more: str, runs: Path | None = None) -> ResultComparison:
     done = asked("compare", str(a), str(b), "--json", "--runs", str(runs or "nowhere"), *more)
     if done.exception:
         raise done.exception
     strict_json(done.stdout)
-    return Compared.model_validate_json(done.stdout)
+    return ResultComparison.model_validate_json(done.stdout)
 
 
 def stored(runs: Path, name: str, *, toolkit: str = "0.1.0", **given: Any) -> RunFolder:
@@ -71,13 +72,13 @@ def test_rows_of_another_plan_and_second_ones_are_left_out_and_warned_of(tmp_pat
     )
     made = compared("base", "base", runs=tmp_path)
     assert made.pairs[0].before == (1, 1)
-    assert "A (base): 3 rows belong to no planned cell or are there twice, and are left out." in made.warnings
-    assert "A (base): 2 planned cells have no judged trial, and are not in its rates." in made.warnings
+    assert "A (base): Left out: 3 rows of no planned cell, or there twice." in made.warnings
+    assert "A (base): No judged trial in 2 planned cells, left out of its rates." in made.warnings
 
 
 def test_what_is_neither_file_nor_run_is_said_with_the_runs_there_are(tmp_path: Path) -> None:
     stored(tmp_path, "base")
-    with pytest.raises(ConfigError, match=r"head: is no file, no folder and no run of .*; the runs are: base"):
+    with pytest.raises(ConfigError, match=r"head: no file, directory or run of that name in .*; the runs are: base"):
         compared("base", "head", runs=tmp_path)
 
 
@@ -86,7 +87,7 @@ def test_arms_are_matched_by_name_or_as_told(tmp_path: Path) -> None:
     b = csv_file(tmp_path / "b.csv", rows(3).replace("arm1", "other"))
     made = compared(a, b)
     assert [(pair.a_arm, pair.b_arm) for pair in made.pairs] == [("arm0", "arm0")]
-    assert "2 arms are in A alone, and are not compared: arm1, arm2." in made.warnings
+    assert "Not compared: 2 arms in A alone: arm1, arm2." in made.warnings
     told = compared(a, b, "--arms", "arm1=other", "--arm", "arm0")
     assert [(pair.a_arm, pair.b_arm) for pair in told.pairs] == [("arm0", "arm0"), ("arm1", "other")]
     with pytest.raises(ConfigError, match="has no arm 'arm1'"):

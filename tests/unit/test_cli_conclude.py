@@ -2,14 +2,14 @@ import gc
 
 import pytest
 
-from scylla_gha.cli.conclude import uncollected
+from scylla_gha.pipeline.stored_run import without_garbage_collection
 
 
 def test_garbage_is_collected_again_afterwards_also_after_an_error() -> None:
-    with uncollected():
+    with without_garbage_collection():
         assert not gc.isenabled()
     assert gc.isenabled()
-    with pytest.raises(ValueError, match="broken"), uncollected():
+    with pytest.raises(ValueError, match="broken"), without_garbage_collection():
         raise ValueError("broken")
     assert gc.isenabled()
 
@@ -17,7 +17,7 @@ def test_garbage_is_collected_again_afterwards_also_after_an_error() -> None:
 def test_who_collects_by_hand_is_left_to_it() -> None:
     gc.disable()
     try:
-        with uncollected():
+        with without_garbage_collection():
             pass
         assert not gc.isenabled()
     finally:

@@ -12,7 +12,7 @@ from tests.support.command import COMMAND, NO_ENGINE, Said, scylla
 from tests.support.library import write
 from tests.support.provider import Provider, Say, serve
 from tests.support.repository import environment, make_repository, write_greet_experiment
-from tests.support.standin import ask, claude_environment, tell, write_claude_experiment
+from tests.support.scripted_claude import ask, claude_environment, tell, write_claude_experiment
 
 SONNET = "claude-sonnet-5"
 
@@ -48,7 +48,7 @@ def test_without_a_terminal_and_without_yes_it_is_refused(repo: Path, command: s
         assert provider.requests == []
     assert said.code == 6
     assert "1 trial to run and 0 to judge with paid models: spend up to $2.00 (likely $0.13)?" in said.err
-    assert "Nobody is at a terminal to say so; give --yes" in said.err
+    assert "Standard input is not a terminal; give --yes" in said.err
     assert not (repo / "runs").exists()
 
 

@@ -5,15 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.assignment import assignment
-from scylla_gha.cli.duty import Duty, Left, Terms, budgets_left, perform
-from scylla_gha.cli.gathering import Gathering
-from scylla_gha.cli.sources import Sources
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.experiment import RoleBudgets
-from scylla_gha.shelves import Shelves
-from scylla_gha.store import RunFolder
+from scylla_gha.pipeline.shard_worker import ShardJob, ShardOptions, ShardOutcome, budgets_left, load_shard, run_shard
+from scylla_gha.pipeline.shard_writer import ShardWriter
+from scylla_gha.store.run_folder import RunFolder, WavePaths
 from tests.support.records import make_experiment, make_result
 from tests.support.shards import make_shop
 
@@ -39,10 +36,10 @@ def test_where_every_row_is_there_nothing_is_opened(tmp_path: Path) -> None:
     shop = make_shop(tmp_path)
     shop.plan("--most-shards", "1")
     folder = RunFolder(shop.run)
-    given = assignment(folder, 0)
-    taken = {cell.id: make_result(cell) for cell in given.plan.cells}
-    gathering = Gathering(given.packing, given.shard, 2, Shelves(shop.run).shard(0), taken)
+    shard_cells = load_shard(folder, 0)
+    taken = {cell.id: make_result(cell) for cell in shard_cells.plan.cells}
+    writer = ShardWriter(shard_cells.packing, shard_cells.shard, 2, WavePaths(shop.run).shard(0), taken)
     library = Library((Path("/nowhere"),))
-    terms = Terms(1, time.monotonic() + 60, yes=False, exposed=False)
-    assert perform(Duty(given, folder, Sources(library), gathering), taken, terms) == Left({})
+    options = ShardOptions(1, time.monotonic() + 60, yes=False, exposed=False)
+    assert run_shard(ShardJob(shard_cells, folder, ConfigSources(library), writer), taken, options) == ShardOutcome({})
     assert (shop.manifest().count, shop.manifest().carried) == (4, 4)

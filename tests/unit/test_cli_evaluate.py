@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.scenario import Source
+from scylla_gha.model.scenario import FixtureSource
 from tests.support.command import Said, scylla
 from tests.support.provider import Fail, Say, serve
 from tests.support.repository import SCENARIO, environment, make_repository, write_greet_experiment, write_tree
 from tests.support.rows import TIMES
-from tests.support.standin import ARM, CANARY, ask, claude_environment, say, tell, write_claude_experiment
+from tests.support.scripted_claude import ARM, CANARY, ask, claude_environment, say, tell, write_claude_experiment
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 NOP, ORACLE = f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"
@@ -124,13 +124,13 @@ def test_the_toolkits_own_are_there_for_a_folder_without_any(tmp_path: Path) -> 
 
 
 def test_a_fixture_fault_is_excluded_counted_and_exit_code_8(tmp_path: Path) -> None:
-    repo = make_repository(tmp_path / "repo", source=Source(repo=f"file://{tmp_path}/gone", hash="1" * 40)).root
+    repo = make_repository(tmp_path / "repo", source=FixtureSource(repo=f"file://{tmp_path}/gone", hash="1" * 40)).root
     said = evaluate(repo, "greet", "--json")
     report = json.loads(said.out)
     assert said.code == 8
     assert report["counts"] == {"planned": 2, "ran": 2, "judged": 0, "scored": 0}
     assert {one["outcome"] for one in report["excluded"]} == {"fixture_error"}
-    assert "2 of 2 cells have no judged trial" in said.err
+    assert "no judged trial in 2 of 2 cells" in said.err
     assert {row["passed"] for row in rows(repo).values()} == {None}
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.seeding.start import commit_of
+from scylla_gha.workspaces.start_state import commit_of
 from tests.support.command import scylla
 from tests.support.processes import wait_for
 from tests.support.repository import FIXTURE, SCENARIO, environment, make_repository, write_greet_experiment
-from tests.support.standin import claude_environment, running, say, write_claude_experiment
+from tests.support.scripted_claude import claude_environment, running, say, write_claude_experiment
 from tests.unit.test_cli_evaluate import evaluate, rows
 
 NOP, ORACLE = f"{SCENARIO}--nop--r01", f"{SCENARIO}--oracle--r01"
@@ -55,7 +55,7 @@ def test_a_part_that_is_run_later_leaves_the_whole_report(repo: Path) -> None:
     assert evaluate(repo, "greet").code == 0
     said = evaluate(repo, "greet", "--only", "*--nop--*", "--fresh")
     assert said.code == 0, said.err
-    assert "note: 1 further cells of the earlier plan stay in the report" in said.err
+    assert "note: the report keeps 1 further cell of the earlier plan" in said.err
     report = json.loads((repo / "runs/greet/report.json").read_text())
     assert report["counts"] == {"planned": 2, "ran": 2, "judged": 2, "scored": 2}
     assert set(rows(repo)) == {ORACLE, NOP}

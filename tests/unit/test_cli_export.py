@@ -6,7 +6,8 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.trial import Step, Trajectory
-from scylla_gha.store import RunFolder, write_lines, write_record
+from scylla_gha.store.records import write_lines, write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.foreign import asked
 from tests.support.records import make_arm, make_cell, make_plan, make_result, make_trial
 
@@ -50,7 +51,7 @@ def test_each_format_is_written_into_the_runs_folder(folder: RunFolder, form: st
 
 
 def test_trials_without_a_trajectory_are_counted(folder: RunFolder) -> None:
-    assert "1 of 2 trials have no trajectory, and no file" in exported(folder, "atif")
+    assert "no trajectory, so no file, of 1 of 2 trials" in exported(folder, "atif")
 
 
 def test_a_run_without_any_trajectory_has_nothing_for_atif(folder: RunFolder) -> None:

@@ -7,32 +7,32 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.agents.base import Package
-from scylla_gha.cli.credentials import NAMES, environment, withheld
-from scylla_gha.cli.exposure import guard_checks, guard_keys, has_real_key
-from scylla_gha.cli.journey import Journey
-from scylla_gha.cli.options import Tape
+from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import RefusedError
+from scylla_gha.gateway.credentials import NAMES, hide_credentials, provider_environment
+from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.key_guard import guard_checks, has_real_key, require_safe_sandbox
+from scylla_gha.pipeline.stored_run import RecordingOptions
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
-from tests.support.journeys import make_journey
+from tests.support.in_process_run import make_run_context
 from tests.support.repository import environment as environment_of_command
 from tests.support.repository import make_repository
-from tests.support.standin import write_claude_experiment
+from tests.support.scripted_claude import write_claude_experiment
 
 FEDERATED = {"ANTHROPIC_FEDERATION_RULE_ID": "fdrl_1", "ANTHROPIC_ORGANIZATION_ID": "org",
              "ACTIONS_ID_TOKEN_REQUEST_URL": "https://h", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "t"}  # fmt: skip
 KEY, PROVIDER = "sk-canary-0123456789", "https://api.anthropic.com"
-CLI = ShellAgent(package=Package(npm="@example/shell", program="sh", oldest=(1,)))
+CLI = ShellAgent(package=AgentPackage(npm="@example/shell", program="sh", oldest=(1,)))
 
 
 @pytest.fixture
-def journey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journey:
+def journey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunContext:
     for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    return make_journey(make_repository(tmp_path / "repo"), tmp_path / "runs", {"shell": CLI})
+    return make_run_context(make_repository(tmp_path / "repo"), tmp_path / "runs", {"shell": CLI})
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def journey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journey:
     ],
 )
 def test_a_key_is_real_where_requests_leave_this_machine(given: dict[str, str], real: bool) -> None:
-    assert has_real_key(Tape(), given) == real
-    assert not has_real_key(Tape(replay=Path("tapes")), given)
-    assert has_real_key(Tape(record=Path("tapes")), given) == real
+    assert has_real_key(RecordingOptions(), given) == real
+    assert not has_real_key(RecordingOptions(replay=Path("tapes")), given)
+    assert has_real_key(RecordingOptions(record=Path("tapes")), given) == real
 
 
-def test_a_real_key_beside_an_agent_on_the_host_is_refused(journey: Journey) -> None:
+def test_a_real_key_beside_an_agent_on_the_host_is_refused(journey: RunContext) -> None:
     with pytest.raises(RefusedError) as caught:
-        guard_keys(journey, Tape(), SANDBOXES["host"], allowed=False)
+        require_safe_sandbox(journey, RecordingOptions(), SANDBOXES["host"], allowed=False)
     said = str(caught.value)
     assert said.startswith("shell: in the sandbox host, an agent could read the provider's key")
     assert "keys: exposed" in said
@@ -75,70 +75,74 @@ def test_a_real_key_beside_an_agent_on_the_host_is_refused(journey: Journey) -> 
     assert caught.value.exit_code == 6
 
 
-def test_it_names_what_bubblewrap_lacks(journey: Journey, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_names_what_bubblewrap_lacks(journey: RunContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nothing")
     with pytest.raises(RefusedError, match=r"bubblewrap \(bubblewrap is not installed; .*apt-get install bubblewrap"):
-        guard_keys(journey, Tape(), SANDBOXES["host"], allowed=False)
+        require_safe_sandbox(journey, RecordingOptions(), SANDBOXES["host"], allowed=False)
 
 
-def test_who_allows_it_is_told(journey: Journey, capsys: pytest.CaptureFixture[str]) -> None:
-    guard_keys(journey, Tape(), SANDBOXES["host"], allowed=True)
+def test_who_allows_it_is_told(journey: RunContext, capsys: pytest.CaptureFixture[str]) -> None:
+    require_safe_sandbox(journey, RecordingOptions(), SANDBOXES["host"], allowed=True)
     assert "shell: keys are exposed in the sandbox host" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "docker"])
-def test_where_keys_are_hidden_nothing_is_said(journey: Journey, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    guard_keys(journey, Tape(), SANDBOXES[name], allowed=False)
+def test_where_keys_are_hidden_nothing_is_said(
+    journey: RunContext, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    require_safe_sandbox(journey, RecordingOptions(), SANDBOXES[name], allowed=False)
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("name", "refused"), [("host", True), ("bubblewrap", True), ("docker", False)])
 def test_in_actions_agents_with_a_real_key_work_in_docker_only(
-    journey: Journey, monkeypatch: pytest.MonkeyPatch, name: str, refused: bool
+    journey: RunContext, monkeypatch: pytest.MonkeyPatch, name: str, refused: bool
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     if not refused:
-        guard_keys(journey, Tape(), SANDBOXES[name], allowed=False)
+        require_safe_sandbox(journey, RecordingOptions(), SANDBOXES[name], allowed=False)
         return
     with pytest.raises(RefusedError, match=f"in GitHub Actions, .* in Docker only, and the sandbox is {name}"):
-        guard_keys(journey, Tape(), SANDBOXES[name], allowed=True)
+        require_safe_sandbox(journey, RecordingOptions(), SANDBOXES[name], allowed=True)
 
 
 @pytest.mark.parametrize("change", ["built-in", "replay", "loopback", "no key"])
 def test_without_real_key_or_agent_nothing_is_refused(
-    journey: Journey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+    journey: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    tape = Tape(replay=tmp_path) if change == "replay" else Tape()
+    tape = RecordingOptions(replay=tmp_path) if change == "replay" else RecordingOptions()
     if change == "built-in":
-        journey = make_journey(make_repository(tmp_path / "other"), tmp_path / "runs", {"shell": ShellAgent()})
+        journey = make_run_context(make_repository(tmp_path / "other"), tmp_path / "runs", {"shell": ShellAgent()})
     if change == "loopback":
         monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     if change == "no key":
         monkeypatch.delenv("ANTHROPIC_API_KEY")
-    guard_keys(journey, tape, SANDBOXES["host"], allowed=False)
+    require_safe_sandbox(journey, tape, SANDBOXES["host"], allowed=False)
 
 
 def test_built_in_agents_alone_stay_on_the_host_in_actions_beside_a_key(
-    journey: Journey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    journey: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    own = make_journey(make_repository(tmp_path / "other"), tmp_path / "runs", {"shell": ShellAgent()}, sandbox="host")
+    own = make_run_context(
+        make_repository(tmp_path / "other"), tmp_path / "runs", {"shell": ShellAgent()}, sandbox="host"
+    )
     assert own.plan.sandbox == "host"
-    guard_keys(own, Tape(), SANDBOXES["host"], allowed=False)
-    guard_checks(own.plan, Tape(), SANDBOXES["host"], allowed=False)
+    require_safe_sandbox(own, RecordingOptions(), SANDBOXES["host"], allowed=False)
+    guard_checks(own.plan, RecordingOptions(), SANDBOXES["host"], allowed=False)
     both = replace(own, agents={**own.agents, **journey.agents})
     with pytest.raises(RefusedError, match="in Docker only"):
-        guard_keys(both, Tape(), SANDBOXES["host"], allowed=True)
+        require_safe_sandbox(both, RecordingOptions(), SANDBOXES["host"], allowed=True)
 
 
 def test_credentials_are_withheld_from_what_is_started_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.setenv(name, KEY)
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN")
-    with withheld():
+    with hide_credentials():
         assert KEY not in subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
-        assert [name for name in NAMES if environment().get(name) != KEY] == ["ANTHROPIC_AUTH_TOKEN"]
+        assert [name for name in NAMES if provider_environment().get(name) != KEY] == ["ANTHROPIC_AUTH_TOKEN"]
     assert os.environ["ANTHROPIC_API_KEY"] == KEY
     assert "ANTHROPIC_AUTH_TOKEN" not in os.environ
 
@@ -172,9 +176,9 @@ def test_no_program_that_a_command_starts_inherits_them(tmp_path: Path) -> None:
 
 CLOSED = """
 import ctypes
-from scylla_gha.cli.credentials import withheld
+from scylla_gha.gateway.credentials import hide_credentials
 PR_GET_DUMPABLE = 3
-with withheld():
+with hide_credentials():
     print(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE))
 """
 

@@ -4,20 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.footing import footing, refuse_other_footing
-from scylla_gha.cli.planning import Installed
-from scylla_gha.cli.sources import Sources
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import RefusedError
+from scylla_gha.images.sandbox_pool import SandboxImages
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.scenario import Tools
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import Boxing, Choice, Known, plan
+from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.plan.cells import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan.fingerprint import environment_fingerprint, require_same_environment
 from tests.support.agents import ShellAgent
 from tests.support.library import write, write_scenario, write_tier
 from tests.support.records import make_experiment, make_scenario
 
-AGENTS = {"cli@2.0": Installed(ShellAgent(), "", "2.0")}
+AGENTS = {"cli@2.0": InstalledAgent(ShellAgent(), "", "2.0")}
 
 
 @pytest.fixture
@@ -31,27 +31,31 @@ def drawn(name: str) -> Callable[[Tools, Arm | None], str]:
     return lambda _, arm: f"{name}-{arm.agent if arm else 'checks'}"
 
 
-def planned(library: Library, boxing: Boxing) -> Plan:
+def planned(library: Library, boxing: SandboxImages) -> Plan:
     experiment = make_experiment(agents=("cli@2.0",), variants=("T0/*",), models=("m",), baseline="t0-00-bare.cli.m")
-    return plan(experiment, library, {"cli@2.0": Known("2.0", uses_model=True)}, Choice(), boxing=boxing)
+    return plan_cells(
+        experiment, library, {"cli@2.0": AgentInfo("2.0", uses_model=True)}, CellSelection(), boxing=boxing
+    )
 
 
-def check(made: Plan, before: dict[str, str], library: Library, boxing: Boxing, version: str = "2.0") -> None:
-    agents = {"cli@2.0": Installed(ShellAgent(), "", version)}
-    refuse_other_footing(made, before, footing(made, Sources(library), boxing, agents), library, boxing)
+def check(made: Plan, before: dict[str, str], library: Library, boxing: SandboxImages, version: str = "2.0") -> None:
+    agents = {"cli@2.0": InstalledAgent(ShellAgent(), "", version)}
+    require_same_environment(
+        made, before, environment_fingerprint(made, ConfigSources(library), boxing, agents), library, boxing
+    )
 
 
 def test_on_the_same_footing_the_keys_hold(library: Library) -> None:
-    boxing = Boxing("docker", drawn("image"))
+    boxing = SandboxImages("docker", drawn("image"))
     made = planned(library, boxing)
-    before = footing(made, Sources(library), boxing, AGENTS)
+    before = environment_fingerprint(made, ConfigSources(library), boxing, AGENTS)
     assert before["image of cli for 001-one"] == "image-cli"
     assert before["image of the checks of 001-one"] == "image-checks"
     check(made, before, library, boxing)
 
 
 def test_without_images_none_is_named(library: Library) -> None:
-    found = footing(planned(library, Boxing()), Sources(library), Boxing(), AGENTS)
+    found = environment_fingerprint(planned(library, SandboxImages()), ConfigSources(library), SandboxImages(), AGENTS)
     assert sorted(found) == [
         "agent cli", "checks and rubric of 001-one", "judges", "key version", "python", "sandbox",
         "solution of 001-one", "task of 001-one", "tools of 001-one", "variant T0/00-bare",
@@ -68,40 +72,40 @@ def test_without_images_none_is_named(library: Library) -> None:
     ],
 )
 def test_what_changed_since_is_named(library: Library, file: str, text: str, said: str) -> None:
-    made = planned(library, Boxing())
-    before = footing(made, Sources(library), Boxing(), AGENTS)
+    made = planned(library, SandboxImages())
+    before = environment_fingerprint(made, ConfigSources(library), SandboxImages(), AGENTS)
     fresh = library.roots[0].with_name(f"{library.roots[0].name}-now")  # a scenario is read once a process
     shutil.copytree(library.roots[0], fresh)
     write(fresh / file, text or (fresh / file).read_text().replace(" tools: []", " tools: [Read]"))
     with pytest.raises(RefusedError, match=said) as caught:
-        check(made, before, Library((fresh,)), Boxing())
-    assert "the planned keys do not hold here" in str(caught.value)
+        check(made, before, Library((fresh,)), SandboxImages())
+    assert "the planned keys are not valid here" in str(caught.value)
 
 
 def test_another_agent_image_or_sandbox_is_named(library: Library) -> None:
-    boxing = Boxing("docker", drawn("image"))
+    boxing = SandboxImages("docker", drawn("image"))
     made = planned(library, boxing)
-    before = footing(made, Sources(library), boxing, AGENTS)
+    before = environment_fingerprint(made, ConfigSources(library), boxing, AGENTS)
     with pytest.raises(RefusedError, match=r"^agent cli: 2\.0 when it was planned, 3\.1 here: the planned keys"):
         check(made, before, library, boxing, version="3.1")
     other = (
         "image of the checks of 001-one: image-checks when it was planned, new-checks here; image of cli for 001-one"
     )
     with pytest.raises(RefusedError, match=other):
-        check(made, before, library, Boxing("docker", drawn("new")))
+        check(made, before, library, SandboxImages("docker", drawn("new")))
     with pytest.raises(RefusedError, match="sandbox: docker when it was planned, host here"):
-        check(made, before, library, Boxing())
+        check(made, before, library, SandboxImages())
 
 
 def test_many_differences_are_counted(library: Library) -> None:
-    made = planned(library, Boxing())
+    made = planned(library, SandboxImages())
     with pytest.raises(RefusedError, match=r"not known when it was planned.*; and 5 more: the planned keys"):
-        check(made, {}, library, Boxing())
+        check(made, {}, library, SandboxImages())
 
 
 def test_a_key_that_differs_without_a_known_reason_is_refused_too(library: Library) -> None:
-    made = planned(library, Boxing())
-    before = footing(made, Sources(library), Boxing(), AGENTS)
+    made = planned(library, SandboxImages())
+    before = environment_fingerprint(made, ConfigSources(library), SandboxImages(), AGENTS)
     cells = tuple(cell.model_copy(update={"key": "other"}) for cell in made.cells)
     with pytest.raises(RefusedError, match=r"001-one--t0-00-bare\.cli\.m--r01: has another key here"):
-        check(made.model_copy(update={"cells": cells}), before, library, Boxing())
+        check(made.model_copy(update={"cells": cells}), before, library, SandboxImages())

@@ -3,14 +3,15 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.analysis.contrasts import compare
-from scylla_gha.analysis.families import BASELINE, against
+from scylla_gha.analysis.pairings import BASELINE, baseline_pairings
 from scylla_gha.analysis.verdicts import rulings
-from scylla_gha.cli.gate import hold_gate
 from scylla_gha.errors import GateError
-from scylla_gha.model.analysis import Analysis
+from scylla_gha.model.analysis import Analysis, Verdict
 from scylla_gha.model.report import Comparison, Report
-from scylla_gha.stats.resampling import Resampling
-from scylla_gha.store import RunFolder, write_record
+from scylla_gha.report.gate import hold_gate
+from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.store.records import write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.command import scylla
 from tests.support.frames import frame, table
 from tests.support.records import make_experiment, make_plan, make_report, make_summary
@@ -18,7 +19,7 @@ from tests.support.records import make_experiment, make_plan, make_report, make_
 
 def reported(margin: float = 0.05, /, **arms: list[str]) -> Report:
     made = frame(table(arms))
-    ruled = rulings(compare(made, against(made, "base"), BASELINE, Resampling()), margin)
+    ruled = rulings(compare(made, baseline_pairings(made, "base"), BASELINE, Resampling()), margin)
     comparisons = tuple(Comparison(arm=one.arm, baseline="base", verdict=one.verdict, why=one.why) for one in ruled)
     analysis = Analysis(measures=(), slices=(), rulings=ruled, contrasts=())
     return make_report(comparisons=comparisons, analysis=analysis)
@@ -65,6 +66,13 @@ def test_the_message_names_arm_verdict_and_why() -> None:
 def test_many_arms_are_counted() -> None:
     arms = {f"bad{at}": ["FF"] * 8 for at in range(7)}
     assert "; and 2 more arms; " in (held("better", reported(base=["PP"] * 8, **arms)) or "")
+
+
+@pytest.mark.parametrize(("verdict", "holds"), [("better", True), ("worse", False), ("not_enough_data", False)])
+@pytest.mark.parametrize("gate", ["better", "not_worse"])
+def test_without_statistics_the_plain_verdict_better_alone_passes(gate: str, verdict: Verdict, holds: bool) -> None:
+    bare = make_report(comparisons=(Comparison(arm="a", baseline="base", verdict=verdict, why="plain"),))
+    assert (held(gate, bare) is None) == holds
 
 
 def test_without_statistics_or_another_arm_it_does_not_hold() -> None:

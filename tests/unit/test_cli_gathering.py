@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.gathering import Gathering
 from scylla_gha.config.library import Library
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import Manifest, Packing, Shard
-from scylla_gha.shelves import ShardShelf
-from scylla_gha.store import RunFolder, read_record, write_record
+from scylla_gha.model.shards import Shard, ShardManifest, WavePacking
+from scylla_gha.pipeline.shard_writer import ShardWriter
+from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.run_folder import RunFolder, ShardPaths
 from tests.support.library import write_scenario
 from tests.support.records import make_cell, make_plan, make_result, make_scenario, make_trial
 
 CELLS = tuple(make_cell("nop", repetition) for repetition in range(1, 41))
 PLAN = make_plan(*CELLS)
 SHARD = Shard(number=3, cells=tuple(cell.id for cell in CELLS), minutes=1.0)
-PACKING = Packing(experiment="demo", plan="0" * 64, campaign="c", lanes=1, minutes=1.0, shards=(SHARD,),
+PACKING = WavePacking(experiment="demo", plan="0" * 64, campaign="c", lanes=1, minutes=1.0, shards=(SHARD,),
                   footing={"agent nop": "1", "python": "3"})  # fmt: skip
 
 
@@ -27,13 +27,13 @@ def library(tmp_path: Path) -> Library:
     return Library((tmp_path,))
 
 
-def gathering(root: Path, *taken: Result) -> tuple[Gathering, ShardShelf]:
-    shelf = ShardShelf(root / "shards" / "003")
-    return Gathering(PACKING, SHARD, 2, shelf, {row.cell: row for row in taken}), shelf
+def gathering(root: Path, *taken: Result) -> tuple[ShardWriter, ShardPaths]:
+    shelf = ShardPaths(root / "shards" / "003")
+    return ShardWriter(PACKING, SHARD, 2, shelf, {row.cell: row for row in taken}), shelf
 
 
-def manifest(shelf: ShardShelf) -> Manifest:
-    found = read_record(shelf.manifest, Manifest)
+def manifest(shelf: ShardPaths) -> ShardManifest:
+    found = read_record(shelf.manifest, ShardManifest)
     assert found is not None
     assert found.sha256 == hashlib.sha256(shelf.rows.read_bytes()).hexdigest()
     assert found.count == len(shelf.rows.read_text().splitlines())

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.store import write_lines, write_record
+from scylla_gha.store.records import write_lines, write_record
 from tests.support.command import Said, scylla
 from tests.support.frames import table
 from tests.support.records import WHEN, make_experiment, make_plan

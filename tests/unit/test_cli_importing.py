@@ -8,7 +8,8 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.store import RunFolder, read_lines, read_record
+from scylla_gha.store.records import read_lines, read_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.foreign import asked, csv_file, jsonl_file, strict_json
 
 HEADER = "scenario,arm,repetition,passed,score,usd,seconds\n"
@@ -72,14 +73,14 @@ def test_bad_rows_make_a_report_with_nulls_and_never_a_made_up_number(tmp_path: 
 
 def test_no_rows_are_said_to_be_none(tmp_path: Path) -> None:
     made = imported(csv_file(tmp_path / "a.csv", HEADER))
-    assert ("There is no row." in made.warnings, made.arms) == (True, ())
+    assert ("The table has no rows." in made.warnings, made.arms) == (True, ())
 
 
 def test_a_thousand_arms_are_reported_and_their_models_not_set_against_each_other(tmp_path: Path) -> None:
     lines = [f"s{s},arm{a:04d},{(a + s) % 2},m{a}" for a in range(1000) for s in range(2)]
     made = imported(csv_file(tmp_path / "a.csv", "scenario,arm,passed,model\n" + "\n".join(lines)))
     assert (len(made.arms), len(made.comparisons)) == (1000, 999)
-    assert any(warning.startswith("1000 models are too many") for warning in made.warnings)
+    assert any(warning.startswith("1000 are too many models") for warning in made.warnings)
 
 
 def test_duplicate_rows_are_refused_with_both_lines_and_nothing_is_written(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from scylla_gha.cli.main import cli
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.store import RunFolder, read_lines, read_record
+from scylla_gha.store.records import read_lines, read_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.foreign import asked, csv_file
 from tests.support.pages import ROOT
 
@@ -57,10 +58,10 @@ def test_the_same_in_a_map_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--unit", "ms=cent"), "--unit 'cent': is no unit of seconds; there are: ns, us, ms, s, min, h"),
+        (("--unit", "ms=cent"), "--unit 'cent': not a unit of seconds; there are: ns, us, ms, s, min, h"),
         (("--unit", "nothing=ms"), "--unit nothing: no field is taken from that column"),
         (("--set", "seconds=1"), "--map takes seconds from column 'ms'; give one of the two"),
-        (("--set", "colour=red"), "--set 'colour': is no field of a row"),
+        (("--set", "colour=red"), "--set 'colour': not a field of a row"),
         (("--map", "arm=model+promt"), "'promt': there is no such column; did you mean prompt?"),
     ],
 )
@@ -91,12 +92,12 @@ def test_scores_of_judges_come_from_a_second_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scores", "more", "said"),
     [
-        ("run,judge,score\n3,j1,0.9\n", (), "1 judged rows are not in x.csv; the first: run=3"),
+        ("run,judge,score\n3,j1,0.9\n", (), "1 judged row is not in x.csv; the first: run=3"),
         ("run,judge,score\n1,j1,0.9\n1,j1,0.8\n", (), "judge 'j1' scored this row already"),
         ("id,judge,score\n1,j1,0.9\n", (), "no column is in both files"),
         ("run,judge,score\n1,j1,0.9\n", ("--join", "id"), "--join 'id': there is no such column"),
         ("run,rater,score\n1,j1,0.9\n", (), "--judge-scores 'judge': there is no such column"),
-        ("run,judge,score\n1,j1,high\n", (), "'high' is no number"),
+        ("run,judge,score\n1,j1,high\n", (), "'high' not a number"),
         ("run,judge,score\n1,j1,90\n", (), "judge_scores"),
     ],
 )

@@ -9,7 +9,7 @@ from tests.support.command import Said, scylla
 from tests.support.library import write_model
 from tests.support.records import make_model
 from tests.support.repository import make_repository
-from tests.support.standin import claude_environment, tell
+from tests.support.scripted_claude import claude_environment, tell
 
 FOUND = "config/inventories/claude-code-2.1.197.yaml"
 
@@ -18,7 +18,7 @@ def inventory(folder: Path, script: str, *args: str) -> Said:
     """The command, on the host, with a `claude` that does what the shell script does."""
     folder.mkdir(exist_ok=True)
     named = args or ("claude-code",)
-    said = scylla("inventory", *named, "--sandbox", "host", cwd=folder, env=claude_environment(folder, script))
+    said = scylla("agent-baseline", *named, "--sandbox", "host", cwd=folder, env=claude_environment(folder, script))
     assert "Traceback" not in said.err
     return said
 

@@ -6,10 +6,11 @@ import pytest
 
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
-from scylla_gha.store import CellFolder, read_record, write_record
+from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.run_folder import CellFolder
 from tests.support.agents import ShellAgent
 from tests.support.command import Said, scylla
-from tests.support.journeys import set_out
+from tests.support.in_process_run import run_agents
 from tests.support.repository import environment, make_repository
 
 KEY = "sk-canary-0123456789"
@@ -19,7 +20,7 @@ SOLVE = "printf '#!/bin/sh\\necho hello\\n' >greet.sh"
 @pytest.fixture
 def cell(tmp_path: Path) -> CellFolder:
     """A trial, not judged, of an agent with a model."""
-    made = set_out(make_repository(tmp_path / "repo"), tmp_path / "repo/runs/greet", {"shell": ShellAgent(SOLVE)},
+    made = run_agents(make_repository(tmp_path / "repo"), tmp_path / "repo/runs/greet", {"shell": ShellAgent(SOLVE)},
                    judging=False)  # fmt: skip
     write_record(made.journey.folder.plan, with_model(made.journey.plan))
     return made.cell()

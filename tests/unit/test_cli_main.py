@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import subprocess
@@ -6,14 +7,18 @@ from pathlib import Path
 import pytest
 
 import scylla_gha
-from scylla_gha.model.scenario import Source
+from scylla_gha.model.scenario import FixtureSource
 from tests.support.command import COMMAND, Said, scylla
 from tests.support.repository import SCENARIO, environment, make_repository, patch_of
-from tests.support.standin import write_claude_experiment
+from tests.support.scripted_claude import write_claude_experiment
 
-COMMANDS = ["evaluate", "plan", "prepare", "run", "judge", "cell", "collect", "aggregate", "report", "publish",
-            "results", "aa", "power", "history", "show", "shell", "compare", "import", "export", "init", "doctor",
-            "validate", "inventory", "image", "slash", "next", "alert", "reverts", "schemas"]  # fmt: skip
+GROUPS = {
+    "Everyday": ["evaluate", "show", "report", "compare", "validate", "init", "doctor"],
+    "Analysis": ["power", "history", "aa-test", "judge", "shell", "results", "import", "export", "reverts"],
+    "Building blocks for Actions": ["plan", "prepare", "run", "cell", "collect", "aggregate", "publish", "next-wave",
+                                    "regression-alert", "slash", "agent-baseline", "image", "schemas"],
+}  # fmt: skip
+COMMANDS = [name for names in GROUPS.values() for name in names]
 
 
 @pytest.fixture
@@ -29,11 +34,16 @@ def call(repo: Path, *args: str, **env: str) -> Said:
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
-def test_help_names_all_commands_in_the_order_of_the_journey(tmp_path: Path, option: str) -> None:
+def test_help_lists_the_commands_in_groups(tmp_path: Path, option: str) -> None:
     said = call(tmp_path, option)
-    lines = said.out.partition("Commands:")[2].splitlines()
     assert said.code == 0
-    assert [line.split()[0] for line in lines if line[2:3].strip()] == COMMANDS
+    groups: dict[str, list[str]] = {}
+    for line in said.out[said.out.index("Everyday:") :].splitlines():
+        if line and not line.startswith(" "):
+            groups[line.removesuffix(":")] = []
+        elif line[2:3].strip():
+            groups[list(groups)[-1]].append(line.split()[0])
+    assert groups == GROUPS
     assert "scylla-gha evaluate hello-claude" in said.out
 
 
@@ -54,6 +64,21 @@ def test_each_command_has_help_with_an_example(tmp_path: Path, command: str) -> 
     assert said.out.startswith(f"Usage: scylla-gha {command} ")
     assert f"  scylla-gha {command}" in said.out or f"$(scylla-gha {command}" in said.out
     assert list(tmp_path.iterdir()) == [], "help writes nothing"
+
+
+def test_options_override_the_experiment_and_work_from_a_subdirectory(repo: Path) -> None:
+    (repo / ".git").mkdir()
+    options = ("--agent", "nop", "--scenario", "101-*", "--repetitions", "2", "--budget-usd", "3", "--json")
+    said = call(repo / "scenarios" / "core", "plan", "greet", *options)
+    assert said.code == 0, said.err
+    plan = json.loads(said.out)
+    assert [cell["id"] for cell in plan["cells"]] == ["101-greet--nop--r01", "101-greet--nop--r02"]
+    assert (plan["experiment"]["baseline"], plan["experiment"]["budget_usd"]) == ("nop", 3)
+    assert (repo / "runs" / "greet" / "plan.json").is_file()
+    wrong = call(repo, "evaluate", "greet", "--agent", "nobody")
+    assert (wrong.code, "there is no agent 'nobody'" in wrong.err) == (3, True)
+    endless = call(repo, "evaluate", "greet", "--budget-usd", "inf")
+    assert (endless.code, "inf is not a finite amount of USD" in endless.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +130,7 @@ def test_a_wrong_file_or_name_is_exit_code_3(repo: Path, args: list[str], messag
 
 
 def test_a_start_state_that_cannot_be_made_is_exit_code_4(tmp_path: Path) -> None:
-    source = Source(fixture="greeting", hash="1" * 40)
+    source = FixtureSource(fixture="greeting", hash="1" * 40)
     said = call(make_repository(tmp_path / "repo", source=source).root, "prepare", SCENARIO)
     assert said.code == 4
     assert f"but the scenario pins {'1' * 40}" in said.err
@@ -115,7 +140,7 @@ def test_a_work_root_inside_a_repository_is_exit_code_4(repo: Path) -> None:
     (repo / ".git").mkdir()
     said = call(repo, "evaluate", "greet", SCYLLA_WORK=str(repo / "work"))
     assert said.code == 4
-    assert "set SCYLLA_WORK to a folder elsewhere" in said.err
+    assert "set SCYLLA_WORK to another folder" in said.err
 
 
 def test_a_missing_tool_is_exit_code_5(repo: Path) -> None:
@@ -125,7 +150,7 @@ def test_a_missing_tool_is_exit_code_5(repo: Path) -> None:
     (programs / "git").symlink_to(str(shutil.which("git")))
     said = call(repo, "evaluate", "greet", PATH=str(programs), ANTHROPIC_API_KEY="sk-ant-canary-0123456789")
     assert said.code == 5
-    assert "'claude' is not on PATH; install it by" in said.err
+    assert "'claude' is not on PATH; install it with" in said.err
 
 
 def test_a_budget_that_the_estimate_exceeds_is_exit_code_6_before_anything_is_written(repo: Path) -> None:
@@ -145,10 +170,10 @@ def test_a_scenario_that_does_not_hold_is_exit_code_7(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_not_whole_is_exit_code_8(tmp_path: Path) -> None:
-    source = Source(repo=f"file://{tmp_path}/gone", hash="1" * 40)
+    source = FixtureSource(repo=f"file://{tmp_path}/gone", hash="1" * 40)
     said = call(make_repository(tmp_path / "repo", source=source).root, "evaluate", "greet")
     assert said.code == 8
-    assert "2 of 2 cells have no judged trial" in said.err
+    assert "no judged trial in 2 of 2 cells" in said.err
 
 
 def test_a_file_that_cannot_be_written_is_told_as_it_is(repo: Path) -> None:

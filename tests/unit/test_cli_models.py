@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.cli.models import model_notes
+from scylla_gha.config.installed_packages import sdk_models
 from scylla_gha.config.library import Library
-from scylla_gha.config.sdk import sdk_models
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Plan
+from scylla_gha.plan.notes import model_notes
 from tests.support.library import write_model, write_prices
 from tests.support.records import make_cell, make_experiment, make_model, make_model_arm, make_plan
 

@@ -1,17 +1,19 @@
 import contextlib
 import gc
 import re
+from pathlib import Path
 
 import click
 import pytest
 
 from scylla_gha.cli.main import cli
-from scylla_gha.cli.options import many_records
+from scylla_gha.cli.options import project_root
+from scylla_gha.pipeline.stored_run import without_garbage_collection
 
 
 def test_the_search_for_cycles_is_off_while_many_records_are_made_and_on_again_after_a_fault() -> None:
     assert gc.isenabled()
-    with contextlib.suppress(KeyError), many_records():
+    with contextlib.suppress(KeyError), without_garbage_collection():
         assert not gc.isenabled()
         raise KeyError
     assert gc.isenabled()
@@ -20,7 +22,7 @@ def test_the_search_for_cycles_is_off_while_many_records_are_made_and_on_again_a
 def test_who_had_it_off_keeps_it_off() -> None:
     gc.disable()
     try:
-        with many_records():
+        with without_garbage_collection():
             pass
         assert not gc.isenabled()
     finally:
@@ -56,3 +58,25 @@ def test_a_shared_option_says_what_it_is_in_each_command(name: str) -> None:
                 r"\b(else|instead|empty|all|default|none)\b", said, re.IGNORECASE
             )
             assert is_told, f"{name} --{option.name}: what holds where it is not given? {said}"
+
+
+def test_configuration_is_found_from_a_subdirectory_of_its_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "config" / "experiments").mkdir(parents=True)
+    below = tmp_path / "src" / "app"
+    below.mkdir(parents=True)
+    assert project_root(below) == project_root(tmp_path) == tmp_path
+    (tmp_path / "src" / "scenarios" / "core" / "001-x").mkdir(parents=True)
+    (tmp_path / "src" / "scenarios" / "core" / "001-x" / "scenario.yaml").touch()
+    assert project_root(below) == tmp_path / "src", "the nearest one"
+
+
+def test_configuration_above_a_repository_or_outside_of_one_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "config" / "experiments").mkdir(parents=True)
+    below = tmp_path / "repository" / "src"
+    below.mkdir(parents=True)
+    assert project_root(below) == below, "there is no repository, so no parent folder is trusted"
+    (tmp_path / "repository" / ".git").touch()  # as in a worktree
+    assert project_root(below) == below
+    (tmp_path / "repository" / "config").mkdir()
+    assert project_root(below) == below, "a config/ of something else"

@@ -3,20 +3,21 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.planning import Installed, find_agents, history_of, make_plan, tell
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.plan import Cell, Estimate, Plan, Range, Share
+from scylla_gha.model.plan import Cell, CostRange, Estimate, EstimateShare, Plan
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan import Choice, Known
-from scylla_gha.reuse import Judging
-from scylla_gha.store import RunFolder, write_lines
+from scylla_gha.plan.build import InstalledAgent, find_agents, history_of, make_plan, print_plan
+from scylla_gha.plan.cells import AgentInfo, CellSelection
+from scylla_gha.plan.reuse_results import JudgingDigests
+from scylla_gha.store.records import write_lines
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
 from tests.support.records import NOTHING, make_arm, make_cell, make_excluded_result, make_experiment, make_result
 from tests.support.records import make_plan as make_plan_record
 from tests.support.repository import SCENARIO, make_repository, write_greet_experiment
-from tests.support.standin import stand_in
+from tests.support.scripted_claude import stand_in
 
 
 def experiment_of(*agents: str) -> Experiment:
@@ -27,8 +28,8 @@ def experiment_of(*agents: str) -> Experiment:
 def test_built_in_agents_are_always_there(install: bool) -> None:
     found = find_agents(experiment_of("oracle", "nop"), install=install)
     assert {name: (one.program, one.known) for name, one in found.items()} == {
-        "oracle": ("", Known("1", uses_model=False)),
-        "nop": ("", Known("1", uses_model=False)),
+        "oracle": ("", AgentInfo("1", uses_model=False)),
+        "nop": ("", AgentInfo("1", uses_model=False)),
     }
 
 
@@ -59,7 +60,7 @@ def test_an_agent_cli_on_path_is_asked_for_its_version(tmp_path: Path, monkeypat
     bin_folder = stand_in(tmp_path, "exit 9")
     monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
     found = find_agents(experiment_of("claude-code"), install=True)["claude-code"]
-    assert (found.program, found.known) == (f"{bin_folder}/claude", Known("2.1.197", uses_model=True))
+    assert (found.program, found.known) == (f"{bin_folder}/claude", AgentInfo("2.1.197", uses_model=True))
 
 
 @pytest.mark.parametrize(("named", "version"), [("claude-code", None), ("claude-code@2.1.197", "2.1.197")])
@@ -68,7 +69,7 @@ def test_without_installing_nothing_is_started(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     found = find_agents(experiment_of(named), install=False)[named]
-    assert (found.program, found.known) == ("", Known(version, uses_model=True))
+    assert (found.program, found.known) == ("", AgentInfo(version, uses_model=True))
 
 
 @pytest.fixture
@@ -78,8 +79,8 @@ def library(tmp_path: Path) -> Library:
 
 
 def planned(library: Library, folder: RunFolder) -> Plan:
-    installed = {name: Installed(ShellAgent(), "", "1") for name in ("oracle", "nop")}
-    return make_plan("greet", library, installed, Choice(), folder)
+    installed = {name: InstalledAgent(ShellAgent(), "", "1") for name in ("oracle", "nop")}
+    return make_plan("greet", library, installed, CellSelection(), folder)
 
 
 def test_a_plan_is_of_the_experiment_that_is_named(library: Library, tmp_path: Path) -> None:
@@ -104,14 +105,16 @@ def plan_of(*cells: Cell, estimate: Estimate) -> Plan:
 
 
 def told(made: Plan, jobs: int, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    tell(made, jobs)
+    print_plan(made, jobs)
     said = capsys.readouterr()
     assert said.out == "", "standard output is for data"
     return said.err.splitlines()
 
 
 def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    agents = Share(usd=Range(low=1.0, likely=2.5, high=10.0), minutes=Range(low=4.0, likely=8.0, high=40.0))
+    agents = EstimateShare(
+        usd=CostRange(low=1.0, likely=2.5, high=10.0), minutes=CostRange(low=4.0, likely=8.0, high=40.0)
+    )
     estimate = Estimate(agents=agents, judges=NOTHING, basis="a guess")
     made = plan_of(make_cell("nop"), make_cell("oracle"), estimate=estimate)
     assert told(made, 4, capsys) == [
@@ -124,19 +127,21 @@ def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("usd", "expected"),
     [
-        pytest.param(Range(low=0.0, likely=0.0, high=0.0), "estimate: $0.00; ", id="one number where all are equal"),
-        pytest.param(Range(low=None, likely=None, high=None), "estimate: $unknown; ", id="unknown is not 0"),
+        pytest.param(
+            CostRange(low=0.0, likely=0.0, high=0.0), "estimate: $0.00; ", id="one number where all are equal"
+        ),
+        pytest.param(CostRange(low=None, likely=None, high=None), "estimate: $unknown; ", id="unknown is not 0"),
     ],
 )
-def test_the_cost_is_told_as_it_is_known(capsys: pytest.CaptureFixture[str], usd: Range, expected: str) -> None:
-    agents = Share(usd=usd, minutes=Range(low=None, likely=None, high=None))
+def test_the_cost_is_told_as_it_is_known(capsys: pytest.CaptureFixture[str], usd: CostRange, expected: str) -> None:
+    agents = EstimateShare(usd=usd, minutes=CostRange(low=None, likely=None, high=None))
     estimate = Estimate(agents=agents, judges=NOTHING, basis="none")
     line = told(plan_of(make_cell(), estimate=estimate), 1, capsys)[-1]
     assert line == f"{expected}unknown minutes with 1 at once (none)"
 
 
 def test_agents_and_judges_are_told_apart_and_the_models_notes_come_last(capsys: pytest.CaptureFixture[str]) -> None:
-    share = [Share(usd=Range(low=usd, likely=usd, high=usd), minutes=NOTHING.minutes) for usd in (1.0, 2.0)]
+    share = [EstimateShare(usd=CostRange(low=usd, likely=usd, high=usd), minutes=NOTHING.minutes) for usd in (1.0, 2.0)]
     made = plan_of(make_cell(), estimate=Estimate(agents=share[0], judges=share[1], basis="a guess"))
     made = made.model_copy(update={"experiment": make_experiment(judges=("m", "n")), "notes": ("m: retires",)})
     assert told(made, 1, capsys)[2:] == [
@@ -165,8 +170,8 @@ def test_rows_of_another_version_are_no_help_and_no_hindrance(
 
 def test_what_a_plan_can_see_is_among_its_notes(library: Library, tmp_path: Path) -> None:
     made = planned(library, RunFolder(tmp_path / "runs"))
-    assert made.judging == {SCENARIO: Judging(made, library).of(SCENARIO)}
-    assert made.notes[-1].startswith("no difference of pass rates can be shown, however large: with 1 scenarios")
+    assert made.judging == {SCENARIO: JudgingDigests(made, library).of(SCENARIO)}
+    assert made.notes[-1].startswith("no difference of pass rates can be shown, however large: with 1 scenario")
 
 
 @pytest.mark.parametrize(("days", "has_limit"), [(None, False), (30.0, True), (1e9, False), (1e300, False)])

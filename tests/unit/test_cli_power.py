@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.store import write_lines, write_record
+from scylla_gha.store.records import write_lines, write_record
 from tests.support.command import Said, scylla
 from tests.support.frames import table
 from tests.support.records import make_cell, make_experiment, make_plan
@@ -27,7 +27,7 @@ def test_without_a_pilot_it_goes_by_the_usual_variances_and_knows_no_cost(repo: 
     assert (told["arms"], told["comparisons"], told["variances"]) == (2, 1, [])
     assert told["basis"].startswith("the usual variances")
     assert {(one["usd"], one["minutes"]) for one in told["designs"]} == {(None, None)}
-    assert told["at_hand"].startswith("the 1 scenarios at hand can show no effect")
+    assert told["at_hand"].startswith("the 1 scenario at hand can show no effect")
     assert not (repo / "runs").exists(), "nothing is written"
 
 

@@ -7,19 +7,26 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.cli.access import reach
-from scylla_gha.cli.docket import Docket
-from scylla_gha.cli.journey import Journey
-from scylla_gha.cli.options import Tape
-from scylla_gha.cli.probing import Subject, Tried, control, due, stored, subjects
-from scylla_gha.cli.sources import Sources
-from scylla_gha.cli.travel import travel
-from scylla_gha.config.library import Library
-from scylla_gha.model.probe import Probe
-from scylla_gha.store import traffic_of, write_record
+from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.judge.overrides import JudgeOverrides
+from scylla_gha.model.judgment import JudgeControl
+from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.gateway import gateway_for_run
+from scylla_gha.pipeline.judge_controls import (
+    ControlTarget,
+    JudgedTrial,
+    control_targets,
+    pending_controls,
+    run_controls,
+    stored_controls,
+)
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.store.records import write_record
+from scylla_gha.store.run_folder import traffic_of
 from tests.support.agents import ShellAgent
 from tests.support.bench import RUBRIC, Script, fair, sees
-from tests.support.journeys import make_journey
+from tests.support.in_process_run import make_run_context
 from tests.support.library import write_model
 from tests.support.panel import asked_for
 from tests.support.provider import Fail, Provider, serve
@@ -44,28 +51,30 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 @contextmanager
 def tried(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, script: Script = fair, alone: str = "", **given: Any
-) -> Iterator[tuple[Journey, list[Tried], Provider]]:
+) -> Iterator[tuple[RunContext, list[JudgedTrial], Provider]]:
     """A journey whose one trial is judged, within its gateway; what the provider was asked so far is forgotten."""
-    docket = Docket(judges=(alone,) if alone else ())
+    docket = JudgeOverrides(judges=(alone,) if alone else ())
     fields = {"judges": JUDGES, **given}
     with serve(script) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         runs = repository.root.parent / "runs"
-        journey = make_journey(repository, runs, {"shell": ShellAgent(SOLVE)}, **fields)
-        journey.docket = docket
-        journey.sources = Sources(Library.here(repository.root))  # the judges' wording is the toolkit's
-        told: list[Tried] = []
-        with reach(journey, Tape()):
-            travel(journey, journey.plan.cells, 1, lambda *one: told.append(one))
+        journey = make_run_context(repository, runs, {"shell": ShellAgent(SOLVE)}, **fields)
+        journey.overrides = docket
+        journey.sources = ConfigSources(Library.here(repository.root))  # the judges' wording is the toolkit's
+        told: list[JudgedTrial] = []
+        with gateway_for_run(journey, RecordingOptions()):
+            run_cells(journey, journey.plan.cells, 1, lambda *one: told.append(one))
             provider.requests.clear()
             yield journey, told, provider
 
 
-def wanted(journey: Journey, told: list[Tried], times: int | None = None, *, known: bool = True) -> list[Subject]:
-    return due(journey, subjects(journey, told, times, known=known), None)
+def wanted(
+    journey: RunContext, told: list[JudgedTrial], times: int | None = None, *, with_known_answers: bool = True
+) -> list[ControlTarget]:
+    return pending_controls(journey, control_targets(journey, told, times, with_known_answers=with_known_answers), None)
 
 
-def names(found: list[Subject]) -> list[tuple[str, str]]:
+def names(found: list[ControlTarget]) -> list[tuple[str, str]]:
     return [(probe.subject, probe.judge) for subject in found for probe in subject.probes]
 
 
@@ -75,9 +84,9 @@ def test_what_is_controlled_is_each_judge_on_each_scenario_and_on_each_trial(
     with tried(repository, monkeypatch) as (journey, told, _):
         cell = told[0][0].id
         assert names(wanted(journey, told)) == [(SCENARIO, judge) for judge in JUDGES]
-        assert names(wanted(journey, told, 2, known=False)) == [(cell, judge) for judge in JUDGES]
+        assert names(wanted(journey, told, 2, with_known_answers=False)) == [(cell, judge) for judge in JUDGES]
         assert names(wanted(journey, [*told, *told])) == [(SCENARIO, judge) for judge in JUDGES]
-        assert wanted(journey, [(told[0][0], told[0][1], None)], 2, known=False) == []
+        assert wanted(journey, [(told[0][0], told[0][1], None)], 2, with_known_answers=False) == []
 
 
 def test_without_judges_there_is_nothing_to_control(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,8 +97,8 @@ def test_without_judges_there_is_nothing_to_control(repository: Repository, monk
 def test_three_questions_decide_two_controls(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     with tried(repository, monkeypatch) as (journey, told, provider):
         found = wanted(journey, told)
-        control(journey, found, 2)
-        probes = stored(journey, found)
+        run_controls(journey, found, 2)
+        probes = stored_controls(journey, found)
         asked = [(sees(body), asked_for(body)) for body in provider.requests if body["model"] == "opus"]
         assert asked == [(True, ["Q1", "Q2"]), (False, ["Q1", "Q2"]), (False, ["Q2", "Q1"])]
         assert [(one.kind, one.holds) for one in probes[0].controls] == [("canary", True), ("order_swap", True)]
@@ -100,9 +109,9 @@ def test_the_judgments_own_answer_is_the_first_of_those_that_are_compared(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tried(repository, monkeypatch) as (journey, told, provider):
-        found = wanted(journey, told, 3, known=False)
-        control(journey, found, 1)
-        (first, _) = stored(journey, found)
+        found = wanted(journey, told, 3, with_known_answers=False)
+        run_controls(journey, found, 1)
+        (first, _) = stored_controls(journey, found)
         assert [body["model"] for body in provider.requests].count("opus") == 2
         assert (first.times, first.controls[0].holds, first.controls[0].compared) == (3, True, 4)
 
@@ -110,16 +119,16 @@ def test_the_judgments_own_answer_is_the_first_of_those_that_are_compared(
 def test_a_control_that_is_killed_is_on_record_before_anybody_is_asked(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Probe] = []
+    seen: list[JudgeControl] = []
     runs = repository.root.parent / "runs"
 
     def script(body: Any) -> Any:
         paths = runs.glob("controls/*/*.json")
-        seen.extend(Probe.model_validate_json(path.read_text()) for path in paths)
+        seen.extend(JudgeControl.model_validate_json(path.read_text()) for path in paths)
         return fair(body)
 
     with tried(repository, monkeypatch, script, alone="opus") as (journey, told, _):
-        control(journey, wanted(journey, told), 1)
+        run_controls(journey, wanted(journey, told), 1)
     assert {probe.error for probe in seen} == {"the harness was killed in the middle of it"}
 
 
@@ -127,13 +136,13 @@ def test_what_was_decided_stands_where_it_cannot_be_decided_again(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tried(repository, monkeypatch, lambda _: Fail(400), alone="opus") as (journey, told, _):
-        (subject,) = due(journey, subjects(journey, told, None, known=True), None)
+        (subject,) = pending_controls(journey, control_targets(journey, told, None, with_known_answers=True), None)
         (probe,) = subject.probes
         decided = {"kind": "canary", "judge": "opus", "holds": True, "why": "before"}
-        earlier = Probe.model_validate({**probe.model_dump(), "controls": (decided,), "error": "half of it"})
+        earlier = JudgeControl.model_validate({**probe.model_dump(), "controls": (decided,), "error": "half of it"})
         write_record(journey.folder.probe(SCENARIO, "opus", probe.key), earlier)
-        control(journey, [subject], 1)
-        (found,) = stored(journey, [subject])
+        run_controls(journey, [subject], 1)
+        (found,) = stored_controls(journey, [subject])
     assert [(one.kind, one.holds) for one in found.controls] == [("canary", True), ("order_swap", None)]
     assert found.error is not None
     assert "the provider answered 400" in found.error
@@ -145,8 +154,8 @@ def test_a_wrong_answer_that_does_not_apply_leaves_the_controls_undecided(
     with tried(repository, monkeypatch, alone="opus") as (journey, told, provider):
         journey.scenario(SCENARIO).wrong[0].write_text("no patch at all\n")
         found = wanted(journey, told)
-        control(journey, found, 1)
-        (probe,) = stored(journey, found)
+        run_controls(journey, found, 1)
+        (probe,) = stored_controls(journey, found)
         assert provider.requests == []
     assert probe.error is not None
     assert "git apply" in probe.error
@@ -157,8 +166,8 @@ def test_a_run_that_is_stopped_asks_nobody(repository: Repository, monkeypatch: 
     with tried(repository, monkeypatch) as (journey, told, provider):
         journey.cancel.set()
         found = wanted(journey, told)
-        control(journey, found, 1)
-        assert (provider.requests, stored(journey, found)) == ([], ())
+        run_controls(journey, found, 1)
+        assert (provider.requests, stored_controls(journey, found)) == ([], ())
 
 
 def test_what_controls_cost_is_spent_of_the_experiments_budget(
@@ -166,8 +175,8 @@ def test_what_controls_cost_is_spent_of_the_experiments_budget(
 ) -> None:
     with tried(repository, monkeypatch) as (journey, told, _):
         found = wanted(journey, told)
-        control(journey, found, 1)
-        probes = stored(journey, found)
+        run_controls(journey, found, 1)
+        probes = stored_controls(journey, found)
         journals = [traffic_of(path) for path in journey.folder.probes()]
     assert all(journal.is_file() for journal in journals)
     spent = sum(probe.usage.usd or 0 for probe in probes)
@@ -176,7 +185,9 @@ def test_what_controls_cost_is_spent_of_the_experiments_budget(
     )
     with serve(fair) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
-        again = Journey(journey.plan, journey.folder, journey.sources, {}, journey.cancel)
-        with reach(again, Tape()):
-            control(again, due(again, subjects(again, told, 2, known=False), None), 1)
+        again = RunContext(journey.plan, journey.folder, journey.sources, {}, journey.cancel)
+        with gateway_for_run(again, RecordingOptions()):
+            run_controls(
+                again, pending_controls(again, control_targets(again, told, 2, with_known_answers=False), None), 1
+            )
         assert provider.requests == []

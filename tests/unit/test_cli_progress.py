@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from scylla_gha.cli.progress import Progress, Pulse
+from scylla_gha.pipeline.progress import Progress, ProgressPulse
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -47,7 +47,7 @@ def test_a_step_that_takes_long_is_told_of_until_it_ends() -> None:
         if len(said) > 1:
             again.set()
 
-    with Pulse(tell, 0.01) as pulse:
+    with ProgressPulse(tell, 0.01) as pulse:
         pulse.say("proving")
         assert again.wait(60)
     assert said[0] == "proving"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.cli.proof import Proof, prove
 from scylla_gha.config.library import Library
 from scylla_gha.errors import FixtureError, ToolError
-from scylla_gha.model.scenario import Source
+from scylla_gha.model.scenario import FixtureSource
+from scylla_gha.pipeline.validate_scenario import ScenarioProof, validate_scenario
 from tests.support.records import make_category, make_checkpoint, make_item, make_rubric
 from tests.support.repository import CHECKPOINTS, FILES, SCENARIO, Files, make_repository, patch_of
 
@@ -20,10 +20,10 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCYLLA_CACHE", str(tmp_path / "cache"))
 
 
-def prove_one(tmp_path: Path, beside: Files | None = None, **given: Any) -> Proof:
+def prove_one(tmp_path: Path, beside: Files | None = None, **given: Any) -> ScenarioProof:
     """The proof of the scenario, made with these differences."""
     repository = make_repository(tmp_path / "repo", beside=beside, **given)
-    return prove(repository.folder(), Library((repository.root,)))
+    return validate_scenario(repository.folder(), Library((repository.root,)))
 
 
 def test_a_good_scenario_is_proved(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_solutions_are_tried_at_the_same_time_where_there_are_lanes(tmp_path: Pa
     meets = f"touch {tmp_path}/$$; i=0; until [ $(ls {tmp_path} | grep -c '^[0-9]*$') -ge 2 ]; do sleep 0.05; done"
     repository = make_repository(tmp_path / "repo", checkpoints=(*CHECKPOINTS, make_checkpoint(id="met", run=meets)))
     with ThreadPoolExecutor(2) as lanes:
-        proof = prove(repository.folder(), Library((repository.root,)), None, lanes)
+        proof = validate_scenario(repository.folder(), Library((repository.root,)), None, lanes)
     assert [name for name, _, _ in proof.tried] == ["nop", "solution", "wrong/loud", "wrong/silent"]
     assert proof.faults == [], "the first two did not meet"
 
@@ -157,25 +157,27 @@ def test_a_guard_that_is_broken_on_the_base_is_found_with_its_evidence(tmp_path:
     assert faults[1].startswith(f"{SCENARIO}: solution: does not pass whole: guard (exit code 1")
 
 
-@pytest.mark.parametrize(("left", "fault"), [(1, "only 1 wrong solutions are kept"), (0, "only 0 wrong solutions")])
+@pytest.mark.parametrize(
+    ("left", "fault"), [(1, "1 of at least 2 wrong solutions kept"), (0, "0 of at least 2 wrong solutions")]
+)
 def test_too_few_wrong_solutions_are_found(tmp_path: Path, left: int, fault: str) -> None:
     repository = make_repository(tmp_path / "repo")
     for path in sorted((repository.scenario / "wrong").iterdir())[left:]:
         path.unlink()
-    proof = prove(repository.folder(), Library((repository.root,)))
+    proof = validate_scenario(repository.folder(), Library((repository.root,)))
     assert [found.removeprefix(f"{SCENARIO}: wrong: ")[: len(fault)] for found in proof.faults] == [fault]
 
 
 def test_a_missing_solution_is_found(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "repo")
     (repository.scenario / "solution" / "solution.patch").unlink()
-    (found,) = prove(repository.folder(), Library((repository.root,))).faults
+    (found,) = validate_scenario(repository.folder(), Library((repository.root,))).faults
     assert "solution: fixture_error: exit code 128: error: can't open patch" in found
 
 
 def test_a_hash_that_is_not_the_fixtures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FixtureError, match="but the scenario pins 1111"):
-        prove_one(tmp_path, source=Source(fixture="greeting", hash="1" * 40))
+        prove_one(tmp_path, source=FixtureSource(fixture="greeting", hash="1" * 40))
 
 
 def test_a_tool_that_is_not_there_is_refused(tmp_path: Path) -> None:

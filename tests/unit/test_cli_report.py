@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from scylla_gha.store import RunFolder, write_record
+from scylla_gha.store.records import write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.actions import step_in
 from tests.support.command import scylla
 from tests.support.records import make_cell, make_experiment, make_plan

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.history.append import append
-from scylla_gha.model.published import RunName
+from scylla_gha.model.results_branch import RunName
+from scylla_gha.results_branch.publish_run import publish_run
 from tests.support.branch import a_run, bare, copy_of
 from tests.support.command import Said, scylla
 from tests.support.records import make_result
@@ -21,7 +21,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for run, head, branch in (("1", A, "main"), ("2", B, "main"), ("3", B, "top|ic\x1b")):
         rows = [make_result(cell, seconds=float(run), passed=run == "1") for cell in CELLS[: 4 if run != "2" else 3]]
         made = a_run(root, *rows, name=RunName(experiment="demo", run=run), head=head, branch=branch)
-        append(copy_of(root, server), made)
+        publish_run(copy_of(root, server), made)
     return root
 
 

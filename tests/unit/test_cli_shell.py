@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.store import CellFolder
+from scylla_gha.store.run_folder import CellFolder
 from tests.support.command import COMMAND, Said, scylla
 from tests.support.library import write
 from tests.support.materials import FILES
 from tests.support.repository import SCENARIO, environment, make_repository, write_greet_experiment, write_tree
-from tests.support.standin import ARM, claude_environment, tell, write_claude_experiment
+from tests.support.scripted_claude import ARM, claude_environment, tell, write_claude_experiment
 from tests.support.terminal import SIZE, Terminal
 
 ORACLE = f"{SCENARIO}--oracle--r01"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.cells import Found
 from scylla_gha.cli.show import gather
-from scylla_gha.store import write_record
+from scylla_gha.store.find_cell import CellRef
+from scylla_gha.store.records import write_record
 from tests.support.agents import ShellAgent
 from tests.support.command import COMMAND, Said, scylla
-from tests.support.journeys import Travelled, set_out
+from tests.support.in_process_run import InProcessRun, run_agents
 from tests.support.records import make_cell
 from tests.support.repository import SCENARIO, environment, make_repository
 
@@ -23,15 +23,15 @@ TALKER, LIAR = f"{SCENARIO}--talker--r01", f"{SCENARIO}--liar--r01"
 
 
 @pytest.fixture(scope="module")
-def travelled(tmp_path_factory: pytest.TempPathFactory) -> Travelled:
+def travelled(tmp_path_factory: pytest.TempPathFactory) -> InProcessRun:
     """Three cells of one run, in `runs/greet` of a folder."""
     root = tmp_path_factory.mktemp("show")
-    made = set_out(make_repository(root / "repo"), root / "runs" / "greet", AGENTS)
+    made = run_agents(make_repository(root / "repo"), root / "runs" / "greet", AGENTS)
     write_record(made.journey.folder.plan, made.journey.plan)
     return made
 
 
-def show(travelled: Travelled, *args: str, **env: str) -> Said:
+def show(travelled: InProcessRun, *args: str, **env: str) -> Said:
     """The command in the folder of the runs; whatever happens, nobody is shown a traceback."""
     folder = travelled.journey.folder.root.parent.parent
     said = scylla("show", *args, cwd=folder, env=environment(folder, **env))
@@ -43,7 +43,7 @@ def steering(text: str) -> list[str]:
     return [character for character in text if not character.isprintable() and character != "\n"]
 
 
-def test_it_says_why_and_what_happened(travelled: Travelled) -> None:
+def test_it_says_why_and_what_happened(travelled: InProcessRun) -> None:
     said = show(travelled, TALKER, "--diff")
     assert said.code == 0
     lines = said.out.splitlines()
@@ -51,20 +51,20 @@ def test_it_says_why_and_what_happened(travelled: Travelled) -> None:
     assert lines[1].startswith("  verdict   passed: score 1")
     assert "    > Bash" in lines
     assert "  holds greets" in said.out
-    assert "Diff: 1 files, 1 lines added, 1 deleted\n  greet.sh\n" in said.out
+    assert "Diff: 1 file, 1 line added, 1 deleted\n  greet.sh\n" in said.out
     assert "  +echo hello # \\u001b[2J" in lines
     assert said.err == f"records: runs/greet/{TALKER}\n"
 
 
 @pytest.mark.parametrize("options", [["--full", "--diff"], ["--json"]], ids=["text", "json"])
-def test_an_agents_words_steer_no_terminal(travelled: Travelled, options: list[str]) -> None:
+def test_an_agents_words_steer_no_terminal(travelled: InProcessRun, options: list[str]) -> None:
     said = show(travelled, TALKER, *options)
     assert steering(said.out) == []
     assert "\\u001b[2J" in said.out
     assert "\nVerdict: passed" not in said.out
 
 
-def test_json_is_all_that_is_stored(travelled: Travelled) -> None:
+def test_json_is_all_that_is_stored(travelled: InProcessRun) -> None:
     told = json.loads(show(travelled, TALKER, "--json").out)
     folder = travelled.journey.folder.cell(TALKER)
     for name, path in (("cell", folder.cell), ("trial", folder.trial), ("judgment", folder.judgment)):
@@ -76,7 +76,7 @@ def test_json_is_all_that_is_stored(travelled: Travelled) -> None:
     assert (told["experiment"], told["arm"]["agent"]) == ("greet", "talker")
 
 
-def test_colours_are_for_a_terminal_that_wants_them(travelled: Travelled) -> None:
+def test_colours_are_for_a_terminal_that_wants_them(travelled: InProcessRun) -> None:
     assert "\x1b[" not in show(travelled, TALKER).out
     forced = show(travelled, TALKER, FORCE_COLOR="1", TERM="xterm").out
     assert "\x1b[1;32mpassed" in forced
@@ -87,12 +87,12 @@ def test_colours_are_for_a_terminal_that_wants_them(travelled: Travelled) -> Non
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_any_encoding_of_the_output_will_do(travelled: Travelled, encoding: str) -> None:
+def test_any_encoding_of_the_output_will_do(travelled: InProcessRun, encoding: str) -> None:
     said = show(travelled, TALKER, "--full", PYTHONIOENCODING=encoding)
     assert said.code == 0
 
 
-def test_a_reader_that_goes_away_is_no_error(travelled: Travelled) -> None:
+def test_a_reader_that_goes_away_is_no_error(travelled: InProcessRun) -> None:
     folder = travelled.journey.folder.root.parent.parent
     script = f"{{ {COMMAND} show {TALKER} --full; echo $? >&2; }} | true"
     whole = {**os.environ, **environment(folder)}
@@ -101,7 +101,7 @@ def test_a_reader_that_goes_away_is_no_error(travelled: Travelled) -> None:
     assert "Error" not in done.stderr
 
 
-def test_a_trial_that_does_not_measure_the_agent_has_no_verdict(travelled: Travelled) -> None:
+def test_a_trial_that_does_not_measure_the_agent_has_no_verdict(travelled: InProcessRun) -> None:
     said = show(travelled, "*liar*")
     assert "  verdict   none: provider_error does not measure the agent" in said.out
 
@@ -119,14 +119,14 @@ def test_a_trial_that_does_not_measure_the_agent_has_no_verdict(travelled: Trave
         ([], 2, "Missing argument 'CELL'"),
     ],
 )
-def test_what_is_not_there_is_named(travelled: Travelled, args: list[str], code: int, message: str) -> None:
+def test_what_is_not_there_is_named(travelled: InProcessRun, args: list[str], code: int, message: str) -> None:
     said = show(travelled, *args)
     assert (said.code, said.out) == (code, "")
     assert message in said.err
 
 
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:
-    made = set_out(make_repository(tmp_path / "repo"), tmp_path / "runs" / "greet", {"oracle": ShellAgent("true")})
+    made = run_agents(make_repository(tmp_path / "repo"), tmp_path / "runs" / "greet", {"oracle": ShellAgent("true")})
     for name in ("traffic.jsonl", "trajectory.json", "attempt.json"):
         path = made.cell().attempt(1).file(name)
         path.write_text("[]\n")
@@ -137,7 +137,7 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
 
 
 def test_a_killed_attempt_and_a_cell_without_any_are_shown(tmp_path: Path) -> None:
-    made = set_out(make_repository(tmp_path / "repo"), tmp_path / "runs" / "greet", {"oracle": ShellAgent("true")})
+    made = run_agents(make_repository(tmp_path / "repo"), tmp_path / "runs" / "greet", {"oracle": ShellAgent("true")})
     folder = made.cell()
     folder.trial.unlink()
     folder.judgment.unlink()
@@ -149,9 +149,9 @@ def test_a_killed_attempt_and_a_cell_without_any_are_shown(tmp_path: Path) -> No
     assert "  trial     none yet" in show(made, "109").out
 
 
-def test_a_killed_attempt_that_was_repeated_is_told_by_its_trial(travelled: Travelled) -> None:
+def test_a_killed_attempt_that_was_repeated_is_told_by_its_trial(travelled: InProcessRun) -> None:
     folder = travelled.journey.folder.cell(LIAR)
     folder.attempt(1).file("attempt.json").unlink()
-    (work,) = gather(Found(travelled.journey.folder, LIAR)).works
+    (work,) = gather(CellRef(travelled.journey.folder, LIAR)).works
     assert work.attempt is not None
     assert work.attempt.outcome == "provider_error"

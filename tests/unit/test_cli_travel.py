@@ -2,16 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.journey import stored_trial
 from scylla_gha.errors import ConfigError, IncompleteError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
-from scylla_gha.model.scenario import Source
+from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
-from scylla_gha.proc import Cancel
-from scylla_gha.store import read_record, write_record
+from scylla_gha.pipeline.context import stored_trial
+from scylla_gha.process import Cancel
+from scylla_gha.store.records import read_record, write_record
 from tests.support.agents import ShellAgent
-from tests.support.journeys import set_out
+from tests.support.in_process_run import run_agents
 from tests.support.processes import cancelled_once_there
 from tests.support.records import make_attempt, make_trial
 from tests.support.repository import SCENARIO, Repository, cache, make_repository
@@ -40,7 +40,7 @@ def starts(folder: Path) -> int:
 
 
 def test_a_cell_goes_from_workspace_to_judgment(repository: Repository, tmp_path: Path, work: Path) -> None:
-    done = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)})
+    done = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)})
     ((cell, trial, judgment),) = done.told
     assert cell.id == f"{SCENARIO}--shell--r01"
     assert (trial.outcome, trial.key, len(trial.attempts)) == (Outcome.COMPLETED, cell.key, 1)
@@ -58,18 +58,18 @@ def test_a_cell_goes_from_workspace_to_judgment(repository: Repository, tmp_path
 
 def test_what_is_stored_under_its_key_is_taken_as_it_is(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE)}
-    first = set_out(repository, tmp_path / "runs", agents, repetitions=2)
-    second = set_out(repository, tmp_path / "runs", agents, repetitions=2)
+    first = run_agents(repository, tmp_path / "runs", agents, repetitions=2)
+    second = run_agents(repository, tmp_path / "runs", agents, repetitions=2)
     assert starts(tmp_path) == 2
     assert second.told == first.told
 
 
 def test_another_repetition_or_epoch_is_another_trial(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE)}
-    set_out(repository, tmp_path / "runs", agents, repetitions=1)
-    set_out(repository, tmp_path / "runs", agents, repetitions=2)
+    run_agents(repository, tmp_path / "runs", agents, repetitions=1)
+    run_agents(repository, tmp_path / "runs", agents, repetitions=2)
     assert starts(tmp_path) == 2
-    set_out(repository, tmp_path / "runs", agents, repetitions=2, epoch="later")
+    run_agents(repository, tmp_path / "runs", agents, repetitions=2, epoch="later")
     assert starts(tmp_path) == 4
 
 
@@ -78,8 +78,8 @@ def test_a_failure_of_the_agent_stands_and_is_not_tried_again(
     repository: Repository, tmp_path: Path, outcome: str
 ) -> None:
     agents = {"shell": counting(tmp_path, f"echo end {outcome}")}
-    done = set_out(repository, tmp_path / "runs", agents)
-    set_out(repository, tmp_path / "runs", agents)
+    done = run_agents(repository, tmp_path / "runs", agents)
+    run_agents(repository, tmp_path / "runs", agents)
     assert starts(tmp_path) == 1
     ((_, trial, judgment),) = done.told
     assert trial.outcome.value == outcome
@@ -101,7 +101,7 @@ def test_a_failure_of_the_agent_stands_and_is_not_tried_again(
 def test_faults_that_are_not_the_agents_are_tried_again_and_all_attempts_kept(
     repository: Repository, tmp_path: Path, script: str, attempts: list[str]
 ) -> None:
-    done = set_out(repository, tmp_path / "runs", {"shell": counting(tmp_path, f"{SOLVE}; {script}")})
+    done = run_agents(repository, tmp_path / "runs", {"shell": counting(tmp_path, f"{SOLVE}; {script}")})
     ((_, trial, judgment),) = done.told
     assert [attempt.outcome.value for attempt in trial.attempts] == attempts
     assert [attempt.number for attempt in trial.attempts] == list(range(1, len(attempts) + 1))
@@ -113,23 +113,23 @@ def test_what_does_not_measure_the_agent_is_run_again_next_time_and_kept(
     repository: Repository, tmp_path: Path
 ) -> None:
     agents = {"shell": counting(tmp_path, f"{SOLVE}; [ $n -gt 3 ] || echo end provider_error again")}
-    set_out(repository, tmp_path / "runs", agents)
-    done = set_out(repository, tmp_path / "runs", agents)
+    run_agents(repository, tmp_path / "runs", agents)
+    done = run_agents(repository, tmp_path / "runs", agents)
     ((_, trial, _),) = done.told
     assert [attempt.outcome.value for attempt in trial.attempts] == ["provider_error"] * 3 + ["completed"]
 
 
 def test_a_provider_that_refuses_stops_its_arm_and_no_other(repository: Repository, tmp_path: Path) -> None:
     refused = counting(tmp_path, "echo end provider_error")
-    done = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE), "other": refused}, repetitions=5)
+    done = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE), "other": refused}, repetitions=5)
     assert starts(tmp_path) == 1
     assert done.journey.stopped == {"other": "as it said"}
     assert [trial.outcome for trial in done.trials()].count(Outcome.COMPLETED) == 5
 
 
 def test_a_cell_without_ground_is_a_fixture_error_with_its_reason(tmp_path: Path) -> None:
-    repository = make_repository(tmp_path / "repo", source=Source(fixture="greeting", hash="1" * 40))
-    done = set_out(repository, tmp_path / "runs", {"shell": counting(tmp_path, SOLVE)}, repetitions=2)
+    repository = make_repository(tmp_path / "repo", source=FixtureSource(fixture="greeting", hash="1" * 40))
+    done = run_agents(repository, tmp_path / "runs", {"shell": counting(tmp_path, SOLVE)}, repetitions=2)
     for trial in done.trials():
         assert (trial.outcome, trial.last.usage, trial.last.retryable) == (Outcome.FIXTURE_ERROR, NO_USAGE, False)
         assert "undo the change to the fixture" in trial.last.reason
@@ -138,8 +138,8 @@ def test_a_cell_without_ground_is_a_fixture_error_with_its_reason(tmp_path: Path
 
 def test_records_under_another_key_are_put_aside(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE)}
-    first = set_out(repository, tmp_path / "runs", agents, epoch="a")
-    set_out(repository, tmp_path / "runs", agents, epoch="b")
+    first = run_agents(repository, tmp_path / "runs", agents, epoch="a")
+    run_agents(repository, tmp_path / "runs", agents, epoch="b")
     old = tmp_path / "runs" / "old" / f"{SCENARIO}--shell--r01--{first.told[0][0].key[:8]}"
     assert read_record(old / "trial.json", Trial) == first.trials()[0]
     assert (old / "attempt-1" / "transcript.jsonl").exists()
@@ -148,7 +148,7 @@ def test_records_under_another_key_are_put_aside(repository: Repository, tmp_pat
 
 def test_fresh_runs_again_and_puts_the_paid_records_aside_each_time(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE)}
-    done = [set_out(repository, tmp_path / "runs", agents, fresh=True) for _ in range(3)]
+    done = [run_agents(repository, tmp_path / "runs", agents, fresh=True) for _ in range(3)]
     assert starts(tmp_path) == 3
     key = done[0].told[0][0].key[:8]
     names = sorted(path.name for path in (tmp_path / "runs" / "old").iterdir())
@@ -157,10 +157,10 @@ def test_fresh_runs_again_and_puts_the_paid_records_aside_each_time(repository: 
 
 def test_an_attempt_without_a_record_was_killed_and_its_cost_is_unknown(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": ShellAgent(SOLVE)}
-    done = set_out(repository, tmp_path / "runs", agents)
+    done = run_agents(repository, tmp_path / "runs", agents)
     done.cell().trial.unlink()
     done.cell().attempt(1).file("attempt.json").unlink()
-    ((_, trial, _),) = set_out(repository, tmp_path / "runs", agents).told
+    ((_, trial, _),) = run_agents(repository, tmp_path / "runs", agents).told
     killed, second = trial.attempts
     assert (killed.outcome, killed.reason) == (Outcome.CANCELLED, "the harness was killed in the middle of it")
     assert (killed.usage, second.outcome) == (Usage(), Outcome.COMPLETED)
@@ -168,9 +168,9 @@ def test_an_attempt_without_a_record_was_killed_and_its_cost_is_unknown(reposito
 
 def test_an_attempt_whose_trial_was_not_written_is_taken_as_it_is(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE)}
-    done = set_out(repository, tmp_path / "runs", agents)
+    done = run_agents(repository, tmp_path / "runs", agents)
     done.cell().trial.unlink()
-    assert set_out(repository, tmp_path / "runs", agents).trials() == done.trials()
+    assert run_agents(repository, tmp_path / "runs", agents).trials() == done.trials()
     assert starts(tmp_path) == 1
 
 
@@ -178,8 +178,8 @@ def test_a_judgment_is_made_anew_where_what_judges_changed_and_no_agent_is_start
     agents = {"shell": counting(tmp_path, SOLVE)}
     before = make_repository(tmp_path / "a", beside={"checks/x": "1"})
     after = make_repository(tmp_path / "b", beside={"checks/x": "2"})
-    first = set_out(before, tmp_path / "runs", agents).told[0][2]
-    second = set_out(after, tmp_path / "runs", agents).told[0][2]
+    first = run_agents(before, tmp_path / "runs", agents).told[0][2]
+    second = run_agents(after, tmp_path / "runs", agents).told[0][2]
     assert starts(tmp_path) == 1
     assert first is not None
     assert second is not None
@@ -188,34 +188,34 @@ def test_a_judgment_is_made_anew_where_what_judges_changed_and_no_agent_is_start
 
 def test_a_judgment_that_is_gone_or_failed_is_made_again(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE)}
-    done = set_out(repository, tmp_path / "runs", agents)
+    done = run_agents(repository, tmp_path / "runs", agents)
     first = done.told[0][2]
     assert first is not None
     done.cell().judgment.unlink()
-    second = set_out(repository, tmp_path / "runs", agents).told[0][2]
+    second = run_agents(repository, tmp_path / "runs", agents).told[0][2]
     failed = Judgment(cell=first.cell, key=first.key, trial_key=first.trial_key, error="disk full")
     write_record(done.cell().judgment, failed)
-    third = set_out(repository, tmp_path / "runs", agents).told[0][2]
+    third = run_agents(repository, tmp_path / "runs", agents).told[0][2]
     assert [made.result if made else None for made in (second, third)] == [first.result, first.result]
     assert starts(tmp_path) == 1
 
 
 def test_without_judging_nothing_is_judged(repository: Repository, tmp_path: Path) -> None:
-    done = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}, judging=False)
+    done = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}, judging=False)
     assert done.told[0][2] is None
     assert not done.cell().judgment.exists()
 
 
 def test_several_lanes_do_every_cell_once(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE), "other": ShellAgent("true")}
-    done = set_out(repository, tmp_path / "runs", agents, jobs=4, repetitions=6)
+    done = run_agents(repository, tmp_path / "runs", agents, jobs=4, repetitions=6)
     assert sorted(cell.id for cell, _, _ in done.told) == sorted(cell.id for cell in done.journey.plan.cells)
     assert starts(tmp_path) == 6
 
 
 def test_one_lane_goes_in_the_order_of_the_plan(repository: Repository, tmp_path: Path) -> None:
     agents = {name: ShellAgent("true") for name in ("a", "b", "c")}
-    done = set_out(repository, tmp_path / "runs", agents, repetitions=3)
+    done = run_agents(repository, tmp_path / "runs", agents, repetitions=3)
     assert [cell for cell, _, _ in done.told] == list(done.journey.plan.cells)
 
 
@@ -224,10 +224,10 @@ def test_after_an_interruption_nothing_more_is_started_and_the_attempt_is_kept(
 ) -> None:
     slow = counting(tmp_path, f"{SOLVE}; echo $$ >{tmp_path}/pid; exec sleep 600")
     with cancelled_once_there(tmp_path / "pid") as cancel:
-        done = set_out(repository, tmp_path / "runs", {"shell": slow}, cancel=cancel, repetitions=3)
+        done = run_agents(repository, tmp_path / "runs", {"shell": slow}, cancel=cancel, repetitions=3)
     assert starts(tmp_path) == 1
     assert [trial.outcome for trial in done.trials()] == [Outcome.CANCELLED]
-    again = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}, repetitions=3)
+    again = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}, repetitions=3)
     first = next(trial for cell, trial, _ in again.told if cell.id == done.told[0][0].id)
     assert [attempt.outcome.value for attempt in first.attempts] == ["cancelled", "completed"]
 
@@ -236,23 +236,23 @@ def test_an_interruption_ends_the_pause_before_another_attempt(repository: Repos
     agent = counting(tmp_path, f"echo end provider_error again; echo $$ >{tmp_path}/pid")
     pause = {"attempts": 3, "backoff_seconds": 600.0}
     with cancelled_once_there(tmp_path / "pid") as cancel:
-        set_out(repository, tmp_path / "runs", {"shell": agent}, cancel=cancel, retry=pause)
+        run_agents(repository, tmp_path / "runs", {"shell": agent}, cancel=cancel, retry=pause)
     assert starts(tmp_path) == 1
 
 
 def test_a_cancel_before_the_start_starts_nothing(repository: Repository, tmp_path: Path) -> None:
     cancel = Cancel()
     cancel.set()
-    assert set_out(repository, tmp_path / "runs", {"shell": counting(tmp_path, SOLVE)}, cancel=cancel).told == []
+    assert run_agents(repository, tmp_path / "runs", {"shell": counting(tmp_path, SOLVE)}, cancel=cancel).told == []
     assert not (tmp_path / "starts").exists()
 
 
 def test_a_disk_that_cannot_be_written_stops_the_run_and_says_so(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": ShellAgent(SOLVE)}
-    set_out(repository, tmp_path / "runs", agents, epoch="a")
+    run_agents(repository, tmp_path / "runs", agents, epoch="a")
     (tmp_path / "runs" / "old").touch()  # a file where the folder of old records must be
     with pytest.raises(IncompleteError, match=rf"^{SCENARIO}--shell--r01: .*the same command goes on when"):
-        set_out(repository, tmp_path / "runs", agents, epoch="b")
+        run_agents(repository, tmp_path / "runs", agents, epoch="b")
 
 
 def test_where_an_agents_work_cannot_be_told_its_cost_is_unknown_and_not_0(
@@ -260,16 +260,16 @@ def test_where_an_agents_work_cannot_be_told_its_cost_is_unknown_and_not_0(
 ) -> None:
     monkeypatch.setenv("SCYLLA_CACHE", str(tmp_path / "cache"))
     spoil = f"{SOLVE}; rm -r {tmp_path}/cache/starts/*/git"
-    ((_, trial, _),) = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(spoil)}).told
+    ((_, trial, _),) = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(spoil)}).told
     assert (trial.outcome, trial.last.usage) == (Outcome.FIXTURE_ERROR, Usage())
 
 
 def test_a_broken_record_is_named_and_never_overwritten(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": counting(tmp_path, SOLVE)}
-    done = set_out(repository, tmp_path / "runs", agents)
+    done = run_agents(repository, tmp_path / "runs", agents)
     done.cell().trial.write_text('{"schema_version": 1, "cell"')
     with pytest.raises(ConfigError, match=r"trial\.json: not a Trial of this version: .*move the file away to go on"):
-        set_out(repository, tmp_path / "runs", agents)
+        run_agents(repository, tmp_path / "runs", agents)
     assert starts(tmp_path) == 1
     assert done.cell().trial.read_text() == '{"schema_version": 1, "cell"'
 
@@ -281,7 +281,7 @@ def test_a_broken_record_is_named_and_never_overwritten(repository: Repository, 
 def test_a_stored_trial_counts_under_its_key_and_where_it_measures_the_agent(
     repository: Repository, tmp_path: Path, outcome: str, key: str | None, stored: bool
 ) -> None:
-    done = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)})
+    done = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)})
     cell, place = done.told[0][0], done.cell()
     made = make_trial(cell, make_attempt(outcome=Outcome(outcome)), key=key or cell.key)
     write_record(place.trial, made)

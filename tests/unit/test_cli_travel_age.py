@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.model.trial import Trial
-from scylla_gha.store import CellFolder, read_record, write_record
+from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.run_folder import CellFolder
 from tests.support.agents import ShellAgent
-from tests.support.journeys import set_out
+from tests.support.in_process_run import run_agents
 from tests.support.records import WHEN
 from tests.support.repository import Repository, cache, make_repository
 from tests.support.trials import SOLVE
@@ -21,16 +22,16 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 def test_a_trial_beyond_the_maximum_age_is_put_aside_and_run_again(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": ShellAgent(SOLVE)}
-    done = set_out(repository, tmp_path / "runs", agents)
+    done = run_agents(repository, tmp_path / "runs", agents)
     (trial,) = done.trials()
     limit = WHEN + datetime.timedelta(days=1)
     old = trial.model_copy(update={"attempts": (trial.last.model_copy(update={"started_at": WHEN}),)})
     write_record(done.cell().trial, old)
-    assert set_out(repository, tmp_path / "runs", agents, not_before=WHEN).trials() == [old]
-    again = set_out(repository, tmp_path / "runs", agents, not_before=limit)
+    assert run_agents(repository, tmp_path / "runs", agents, not_before=WHEN).trials() == [old]
+    again = run_agents(repository, tmp_path / "runs", agents, not_before=limit)
     assert again.trials() != [old]
     (aside,) = (tmp_path / "runs" / "old").iterdir()
     assert read_record(CellFolder(aside).trial, Trial) == old
     assert [attempt.number for attempt in again.trials()[0].attempts] == [1]
-    third = set_out(repository, tmp_path / "runs", agents, not_before=limit)
+    third = run_agents(repository, tmp_path / "runs", agents, not_before=limit)
     assert third.trials() == again.trials()

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.travel import isolation_of
 from scylla_gha.model.variant import Treatment, Variant
+from scylla_gha.pipeline.run_cells import isolation_of
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
-from tests.support.journeys import set_out
+from tests.support.in_process_run import run_agents
 from tests.support.records import make_model_arm
 from tests.support.repository import Repository, cache, environment, make_repository, write_greet_experiment
 from tests.support.trials import SOLVE
@@ -31,16 +31,16 @@ def repository(tmp_path: Path) -> Repository:
 
 def test_below_the_disks_floor_nothing_new_starts(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": ShellAgent(f"echo 1 >>{tmp_path}/starts")}
-    done = set_out(repository, tmp_path / "runs", agents, repetitions=2, limits={"free_disk_mb": NEVER})
+    done = run_agents(repository, tmp_path / "runs", agents, repetitions=2, limits={"free_disk_mb": NEVER})
     assert (done.told, (tmp_path / "starts").exists()) == ([], False)
     assert [why.partition(" has ")[0] for why in done.journey.unstarted.values()] == [f"the disk of {tmp_path}"] * 2
-    assert done.journey.full in done.journey.unstarted.values()
+    assert done.journey.full_disk in done.journey.unstarted.values()
 
 
 def test_what_is_stored_is_taken_whatever_the_disk_says(repository: Repository, tmp_path: Path) -> None:
     agents = {"shell": ShellAgent(SOLVE)}
-    first = set_out(repository, tmp_path / "runs", agents)
-    again = set_out(repository, tmp_path / "runs", agents, limits={"free_disk_mb": NEVER})
+    first = run_agents(repository, tmp_path / "runs", agents)
+    again = run_agents(repository, tmp_path / "runs", agents, limits={"free_disk_mb": NEVER})
     assert again.told == first.told, "the floor is in no key"
 
 
@@ -69,7 +69,7 @@ def test_a_full_disk_is_an_early_end_that_the_command_line_tells(
 def test_workspaces_are_kept_as_asked(
     repository: Repository, tmp_path: Path, work: Path, keep: str, script: str, kept: bool
 ) -> None:
-    done = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(script)}, keep=keep)
+    done = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(script)}, keep=keep)
     workspace = done.cell().attempt(1).file("workspace")
     assert workspace.exists() == kept
     assert not kept or any(path.read_text() == "left\n" for path in workspace.glob("new*"))
@@ -77,7 +77,7 @@ def test_workspaces_are_kept_as_asked(
 
 
 def test_a_trial_says_what_its_sandbox_gave(repository: Repository, tmp_path: Path) -> None:
-    (trial,) = set_out(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}).trials()
+    (trial,) = run_agents(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}).trials()
     assert (trial.sandbox, trial.isolation) == ("host", SANDBOXES["host"].isolation)
 
 
@@ -93,7 +93,7 @@ def test_tools_of_the_provider_leave_the_network_not_closed(sandbox: str, tools:
 
 
 def test_a_real_key_is_refused_before_anything_is_written(repository: Repository, tmp_path: Path) -> None:
-    from tests.support.standin import claude_environment, write_claude_experiment
+    from tests.support.scripted_claude import claude_environment, write_claude_experiment
 
     write_claude_experiment(repository.root)
     env = {**claude_environment(tmp_path, "exit 1"), "ANTHROPIC_BASE_URL": "http://192.0.2.1", "GITHUB_ACTIONS": ""}

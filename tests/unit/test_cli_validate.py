@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.model.scenario import Source
+from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.variant import Treatment
-from scylla_gha.seeding.start import commit_of
+from scylla_gha.workspaces.start_state import commit_of
 from tests.support.command import Said, scylla
 from tests.support.library import write_prices, write_tier
 from tests.support.materials import AGENT_AT, FILES, SKILL_AT
@@ -21,7 +21,7 @@ from tests.support.repository import (
     write_greet_experiment,
     write_tree,
 )
-from tests.support.standin import running
+from tests.support.scripted_claude import running
 
 PLACE = f"scenarios/core/{SCENARIO}"
 LARGE = f"{patch_of('echo hello')}@@ -2,0 +3,100 @@\n" + "+:\n" * 100
@@ -53,7 +53,7 @@ def test_executed_it_says_what_was_tried(repo: Path) -> None:
 
 
 def test_a_wrong_hash_is_told_with_the_right_one(tmp_path: Path) -> None:
-    repository = make_repository(tmp_path / "repo", source=Source(fixture=FIXTURE, hash="1" * 40))
+    repository = make_repository(tmp_path / "repo", source=FixtureSource(fixture=FIXTURE, hash="1" * 40))
     said = validate(repository.root, PLACE)
     right = commit_of(repository.fixture)
     assert (said.code, said.out) == (3, "")
@@ -79,7 +79,7 @@ def test_a_missing_solution_is_told(repo: Path) -> None:
 
 
 def test_all_faults_of_all_scenarios_are_told_at_once(tmp_path: Path) -> None:
-    source = Source(fixture=FIXTURE, hash="1" * 40)
+    source = FixtureSource(fixture=FIXTURE, hash="1" * 40)
     repository = make_repository(tmp_path / "repo", source=source, beside={"solution/solution.patch": LARGE})
     other = repository.root / "scenarios" / "core" / "102-broken"
     other.mkdir()
@@ -92,7 +92,7 @@ def test_all_faults_of_all_scenarios_are_told_at_once(tmp_path: Path) -> None:
 
 
 def test_what_is_not_valid_is_not_executed(tmp_path: Path) -> None:
-    source = Source(fixture=FIXTURE, hash="1" * 40)
+    source = FixtureSource(fixture=FIXTURE, hash="1" * 40)
     said = validate(make_repository(tmp_path / "repo", source=source).root, PLACE, "--execute")
     assert (said.code, said.out) == (3, "")
 
@@ -166,7 +166,7 @@ def test_a_sandbox_is_for_what_is_executed(repo: Path) -> None:
 def test_without_an_engine_the_box_is_bubblewraps_and_that_is_said(repo: Path) -> None:
     said = validate(repo, PLACE, "--execute", "--sandbox", "auto")
     assert said.code == 0, said.err
-    assert "sandbox: bubblewrap, since no container engine answers; --sandbox docker refuses that" in said.err
+    assert "sandbox: bubblewrap, since no container engine answers; --sandbox docker fails instead" in said.err
     assert f"ok: {SCENARIO}: nop fails, solution passes" in said.out
 
 
@@ -174,7 +174,7 @@ def test_price_lists_are_checked_with_the_configuration(repo: Path) -> None:
     write_prices(repo, "then", "claude-none")
     said = validate(repo)
     assert said.code == 3
-    assert "config/prices/then.yaml: prices: 'claude-none' is no model of config/models/" in said.err
+    assert "config/prices/then.yaml: prices: 'claude-none' is not in config/models/" in said.err
 
 
 def test_a_panel_of_one_is_refused_at_its_line(repo: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_panel_of_one_is_refused_at_its_line(repo: Path) -> None:
     line = 1 + path.read_text().splitlines().index("judges: [claude-opus-5]")
     said = validate(repo, "config/experiments/greet.yaml")
     assert said.code == 3
-    assert f"greet.yaml:{line}: judges: one judge is no panel; name two models at least (better three)" in said.err
+    assert f"greet.yaml:{line}: judges: a panel needs at least two judges (better three)" in said.err
 
 
 def test_all_that_the_variants_name_is_checked_and_told_with_file_and_remedy(repo: Path) -> None:

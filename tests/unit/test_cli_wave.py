@@ -5,28 +5,28 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.cli.planning import Installed, history_of
-from scylla_gha.cli.sources import Sources
-from scylla_gha.cli.wave import Basis, Wave, Wish, make_wave
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.model.experiment import Limits, RoleBudgets
+from scylla_gha.model.experiment import RoleBudgets, TrialLimits
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment
-from scylla_gha.packing import Room
-from scylla_gha.plan import Choice, Known, plan
-from scylla_gha.reuse import Judging
-from scylla_gha.store import RunFolder, write_lines, write_record
+from scylla_gha.plan.build import InstalledAgent, history_of
+from scylla_gha.plan.cells import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan.reuse_results import JudgingDigests
+from scylla_gha.plan.shards import WaveLimits
+from scylla_gha.plan.wave import Wave, WaveInputs, WaveOptions, make_wave
+from scylla_gha.store.records import write_lines, write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_experiment, make_model, make_result, make_scenario
 
 ARMS = ("t0-00-bare.cli.m", "t0-01-vanilla.cli.m")
-AGENTS = {"cli": Installed(ShellAgent(), "", "2.0")}
+AGENTS = {"cli": InstalledAgent(ShellAgent(), "", "2.0")}
 
 
-def basis_of(root: Path, **given: Any) -> Basis:
+def basis_of(root: Path, **given: Any) -> WaveInputs:
     """Two scenarios of 10 minutes at most, two arms of a priced model, three repetitions."""
     for name in ("001-one", "002-two"):
         write_scenario(root, make_scenario(id=name), files={"prompt.md": f"Do {name}.\n"})
@@ -35,14 +35,14 @@ def basis_of(root: Path, **given: Any) -> Basis:
     fields = {"agents": ("cli",), "variants": ("T0/*",), "models": ("m",), "baseline": ARMS[0], "repetitions": 3,
               "sandbox": "host", **given}  # fmt: skip
     library = Library((root,))
-    made = plan(make_experiment(**fields), library, {"cli": Known("2.0", uses_model=True)}, Choice())
+    made = plan_cells(make_experiment(**fields), library, {"cli": AgentInfo("2.0", uses_model=True)}, CellSelection())
     folder = RunFolder(root / "runs" / "demo")
     write_record(folder.plan, made)
-    return Basis(made, folder, Sources(library), AGENTS, {})
+    return WaveInputs(made, folder, ConfigSources(library), AGENTS, {})
 
 
-def rows_of(basis: Basis, file: Path, count: int, **given: Any) -> tuple[Path, list[Result]]:
-    judging = Judging(basis.plan, basis.sources.here)
+def rows_of(basis: WaveInputs, file: Path, count: int, **given: Any) -> tuple[Path, list[Result]]:
+    judging = JudgingDigests(basis.plan, basis.sources.here)
     rows = [_row(cell, judging=judging.of(cell.scenario), **given) for cell in basis.plan.cells[:count]]
     write_lines(file, rows)
     return file, rows
@@ -60,7 +60,7 @@ def ids(wave: Wave) -> list[str]:
 
 def test_a_wave_packs_all_cells_of_the_plan(tmp_path: Path) -> None:
     basis = basis_of(tmp_path)
-    wave = make_wave(basis, Wish(Room(shards=4, lanes=1), "mine", 1))
+    wave = make_wave(basis, WaveOptions(WaveLimits(shards=4, lanes=1), "mine", 1))
     made = wave.packing
     assert sorted(ids(wave)) == sorted(cell.id for cell in basis.plan.cells)
     assert [len(shard.cells) for shard in made.shards] == [3, 3, 3, 3]
@@ -78,7 +78,7 @@ def test_what_took_long_before_is_longer_now(tmp_path: Path) -> None:
             for cell in basis.plan.cells]  # fmt: skip
     write_lines(tmp_path / "earlier.jsonl", slow)
     history = history_of(basis.folder.results, [tmp_path / "earlier.jsonl"])
-    wave = make_wave(dataclasses.replace(basis, history=history), Wish(Room(shards=2, lanes=1)))
+    wave = make_wave(dataclasses.replace(basis, history=history), WaveOptions(WaveLimits(shards=2, lanes=1)))
     assert wave.packing.makespan == pytest.approx((6 * 1.0 + 6 * 0.1) / 2)
     assert wave.taken == ()
 
@@ -86,7 +86,7 @@ def test_what_took_long_before_is_longer_now(tmp_path: Path) -> None:
 def test_rows_are_taken_over_and_their_cells_are_not_run(tmp_path: Path) -> None:
     basis = basis_of(tmp_path)
     file, rows = rows_of(basis, tmp_path / "done" / "results.jsonl", 5)
-    wave = make_wave(basis, Wish(done=(file.parent,)))
+    wave = make_wave(basis, WaveOptions(done=(file.parent,)))
     assert {row.cell for row in wave.taken} == set(wave.packing.reused) == {row.cell for row in rows}
     assert {row.experiment for row in wave.taken} == {"demo"}
     assert len(ids(wave)) == 7
@@ -97,13 +97,13 @@ def test_rows_are_taken_over_and_their_cells_are_not_run(tmp_path: Path) -> None
 def test_a_row_that_tells_nothing_of_the_cell_is_not_taken(tmp_path: Path, given: dict[str, Any]) -> None:
     basis = basis_of(tmp_path)
     file, _ = rows_of(basis, tmp_path / "done.jsonl", 5, **given)
-    assert make_wave(basis, Wish(done=(file,))).taken == ()
+    assert make_wave(basis, WaveOptions(done=(file,))).taken == ()
 
 
 def test_where_all_is_taken_over_there_is_no_shard(tmp_path: Path) -> None:
     basis = basis_of(tmp_path)
     file, _ = rows_of(basis, tmp_path / "done.jsonl", 12)
-    wave = make_wave(basis, Wish(done=(file,)))
+    wave = make_wave(basis, WaveOptions(done=(file,)))
     assert (wave.packing.shards, len(wave.packing.reused), wave.usd, wave.packing.makespan) == ((), 12, 0.0, 0.0)
 
 
@@ -111,41 +111,41 @@ def test_too_many_shards_are_refused_even_where_nothing_is_left_to_do(tmp_path: 
     basis = basis_of(tmp_path)
     file, _ = rows_of(basis, tmp_path / "done.jsonl", 12)
     with pytest.raises(ConfigError, match="--most-shards 251"):
-        make_wave(basis, Wish(Room(shards=251), done=(file,)))
+        make_wave(basis, WaveOptions(WaveLimits(shards=251), done=(file,)))
 
 
 def test_what_does_not_fit_is_left_in_the_plans_order(tmp_path: Path) -> None:
     basis = basis_of(tmp_path)
-    made = make_wave(basis, Wish(Room(shards=2, lanes=2, minutes=20))).packing
+    made = make_wave(basis, WaveOptions(WaveLimits(shards=2, lanes=2, minutes=20))).packing
     assert made.left == tuple(cell.id for cell in basis.plan.cells[8:])
 
 
 def test_each_shard_has_its_part_of_the_budgets(tmp_path: Path) -> None:
     basis = basis_of(
-        tmp_path, budget_usd=8.0, limits=Limits(usd=1.0), role_budget_usd=RoleBudgets(agent=4.0, judge=2.0)
+        tmp_path, budget_usd=8.0, limits=TrialLimits(usd=1.0), role_budget_usd=RoleBudgets(agent=4.0, judge=2.0)
     )
-    first, second = make_wave(basis, Wish(Room(shards=2, lanes=1))).packing.shards
+    first, second = make_wave(basis, WaveOptions(WaveLimits(shards=2, lanes=1))).packing.shards
     assert (first.budget_usd, second.budget_usd) == (pytest.approx(4.0), pytest.approx(4.0))
     assert first.role_budget_usd == RoleBudgets(agent=2.0, judge=1.0)
 
 
 def test_jobs_that_could_start_nothing_are_refused(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path, budget_usd=8.0, limits=Limits(usd=1.0))
+    basis = basis_of(tmp_path, budget_usd=8.0, limits=TrialLimits(usd=1.0))
     with pytest.raises(RefusedError, match=r"\$8.00 are for 12 jobs, each of which may need limits.usd"):
-        make_wave(basis, Wish())
+        make_wave(basis, WaveOptions())
 
 
 @pytest.mark.parametrize("wave", [1, 2])
 def test_what_is_taken_over_is_not_paid_again_since_the_budget_is_what_was_left_over(tmp_path: Path, wave: int) -> None:
     basis = basis_of(tmp_path, budget_usd=8.0)
     file, _ = rows_of(basis, tmp_path / "done.jsonl", 4)
-    made = make_wave(basis, Wish(Room(shards=1), wave=wave, done=(file,))).packing
+    made = make_wave(basis, WaveOptions(WaveLimits(shards=1), wave=wave, done=(file,))).packing
     assert [shard.budget_usd for shard in made.shards] == [8.0]
 
 
 def test_only_what_is_to_be_done_is_held_against_the_budget(tmp_path: Path) -> None:
     basis = basis_of(tmp_path, budget_usd=1.0)
     with pytest.raises(RefusedError, match="is above the budget"):
-        make_wave(basis, Wish())
+        make_wave(basis, WaveOptions())
     file, _ = rows_of(basis, tmp_path / "done.jsonl", 9, usd=0.05)
-    assert len(ids(make_wave(basis, Wish(done=(file,))))) == 3
+    assert len(ids(make_wave(basis, WaveOptions(done=(file,))))) == 3

@@ -3,13 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.aggregate import aggregate
-from scylla_gha.collect import collect_from
+from scylla_gha.aggregate.build import aggregate
+from scylla_gha.collect.read_artifacts import collect_from
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.intake import Intake
-from scylla_gha.model.plan import Unstarted
+from scylla_gha.model.plan import UnstartedCells
 from scylla_gha.model.result import Result
-from scylla_gha.store import RunFolder, read_lines, read_record
+from scylla_gha.model.shards import CollectReport
+from scylla_gha.store.records import read_lines, read_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.command import scylla
 from tests.support.records import make_plan
 from tests.support.sent import CELLS, SHARDS, good, make_run, plan_digest, send
@@ -30,7 +31,7 @@ def test_rows_are_stored_in_the_order_of_the_plan(folder: RunFolder) -> None:
     sent(folder, good(CELLS[3], CELLS[2]), 1)
     made = collect_from(PLAN, folder, sent(folder, good(CELLS[1], CELLS[0])))
     assert [row.cell for row in read_lines(folder.results, Result)] == [cell.id for cell in CELLS]
-    assert made == Intake(artifacts=2, rows=4) == read_record(folder.refused, Intake)
+    assert made == CollectReport(artifacts=2, rows=4) == read_record(folder.refused, CollectReport)
     assert not folder.unstarted.exists()
 
 
@@ -39,8 +40,10 @@ def test_reused_rows_fill_in_and_cells_of_later_waves_are_not_missing(tmp_path: 
     stranger = good(CELLS[3], key="of another plan")
     (folder.root / "reused.jsonl").write_bytes(good(CELLS[2]) + stranger)
     made = collect_from(PLAN, folder, sent(folder, good()))
-    assert made == Intake(artifacts=1, rows=2, reused=1)
-    assert read_record(folder.unstarted, Unstarted) == Unstarted(cells={CELLS[3].id: "left for the next wave of c"})
+    assert made == CollectReport(artifacts=1, rows=2, reused=1)
+    assert read_record(folder.unstarted, UnstartedCells) == UnstartedCells(
+        cells={CELLS[3].id: "left for the next wave of c"}
+    )
     assert folder.results.read_bytes() == good(*CELLS[:3])
 
 
@@ -48,8 +51,8 @@ def test_the_report_says_what_was_refused_and_what_is_missing(folder: RunFolder)
     sent(folder, good(*CELLS[2:]), 1)
     made = collect_from(PLAN, folder, sent(folder, b"{}\n"))
     report = aggregate(PLAN, read_lines(folder.results, Result), intake=made)
-    assert report.warnings[0] == ("Rows of 1 artifacts were refused, none of them is counted: scylla-rows-demo-000-1: "
-                                  "line 1 is no row: 'experiment': Field required.")  # fmt: skip
+    assert report.warnings[0] == ("Rows of 1 artifact were refused, none of them is counted: scylla-rows-demo-000-1: "
+                                  "line 1 is not a row: 'experiment': Field required.")  # fmt: skip
     assert [(one.cell, one.outcome, one.reason[:31]) for one in report.excluded] == [
         (cell, "missing", "the rows of shard 000 were refu") for cell in SHARDS[0]
     ]
@@ -82,7 +85,7 @@ def test_the_command_line_takes_them_in(folder: RunFolder, tmp_path: Path) -> No
     assert said.out.strip() == str(folder.results)
     assert said.err.splitlines() == ["2 rows of 1 artifact, 0 reused",
                                      "refused: scylla-rows-demo-000-2: it is of attempt 2, and this is attempt 1",
-                                     "2 cells are missing"]  # fmt: skip
+                                     "missing: 2 cells"]  # fmt: skip
     assert scylla(*args, "--attempt", "2", cwd=tmp_path).err == "4 rows of 2 artifacts, 0 reused\n"
     sent(folder, b"", attempt=3)
     assert scylla("aggregate", "demo", "--runs", str(folder.root.parent), cwd=tmp_path).code == 0

@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.collect import collect
+from scylla_gha.collect.rows import collect
+from scylla_gha.config.judge_prompts import read_prompt_texts
+from scylla_gha.config.keys import canary_key, judgment_key, panel_digest, repeat_key
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError
-from scylla_gha.judges.blind import read_wording
-from scylla_gha.judges.court import court_digest
-from scylla_gha.judges.panel import Judge
-from scylla_gha.judges.probes import again_key, known_key
-from scylla_gha.model.judgment import Judgment, judgment_key
-from scylla_gha.model.probe import Probe
+from scylla_gha.model.judgment import Judge, JudgeControl, Judgment
 from scylla_gha.model.trial import NO_USAGE, DiffStat, Trial, Usage
-from scylla_gha.store import RunFolder, read_lines, traffic_of, write_record
+from scylla_gha.store.records import read_lines, write_record
+from scylla_gha.store.run_folder import RunFolder, traffic_of
 from tests.support.library import write, write_scenario, write_yaml
 from tests.support.records import (
     make_attempt,
@@ -68,7 +66,7 @@ def judged_by(judges: Sequence[str], library: Library, **given: Any) -> tuple[Tr
     """A trial and its judgment by the checks of today and these judges, in the wording of now."""
     trial = make_trial(CELL)
     of_today = library.scenario(CELL.scenario).judging_digest
-    key = judgment_key(trial, of_today, court_digest(judges, library.roots))
+    key = judgment_key(trial, of_today, panel_digest(judges, library.roots))
     return trial, make_judgment(CELL, key=key, **given)
 
 
@@ -148,23 +146,23 @@ def test_the_judgment_of_today_counts_wherever_it_lies(folder: RunFolder, librar
     trial = make_trial(CELL)
     key = judgment_key(trial, library.scenario(CELL.scenario).judging_digest, "")
     store(folder, trial, make_judgment(CELL, key="another"))
-    write_record(folder.cell(CELL.id).judgment_aside(key), make_judgment(CELL, key=key, result=make_score(score=0.25)))
+    write_record(folder.cell(CELL.id).other_judgment(key), make_judgment(CELL, key=key, result=make_score(score=0.25)))
     (row,) = collected(folder, library)
     assert row.score == 0.25
 
 
-PROBE = Probe(key="k", judge=JUDGES[0], scenario=CELL.scenario)
+PROBE = JudgeControl(key="k", judge=JUDGES[0], scenario=CELL.scenario)
 
 
-def keep_probe(folder: RunFolder, probe: Probe, *costs: float | None) -> None:
+def keep_probe(folder: RunFolder, probe: JudgeControl, *costs: float | None) -> None:
     path = folder.probe(probe.subject, probe.judge, probe.key)
     write_record(path, probe)
     write_traffic(traffic_of(path), *costs)
 
 
-def probes_of(folder: RunFolder, library: Library, *judges: str) -> list[Probe]:
+def probes_of(folder: RunFolder, library: Library, *judges: str) -> list[JudgeControl]:
     collect(make_plan(CELL, experiment=make_experiment(judges=judges)), folder, library)
-    return list(read_lines(folder.controls, Probe))
+    return list(read_lines(folder.controls, JudgeControl))
 
 
 def test_where_nobody_was_controlled_there_is_no_file_of_it(folder: RunFolder, library: Library) -> None:
@@ -197,7 +195,7 @@ def test_controls_stand_for_the_judges_words_and_scenarios_of_today(
     write(scenario.path / "wrong" / "a.patch", "wrong")
     write_yaml(scenario.path / "rubric.yaml", FOR_JUDGES)
     scenario = dataclasses.replace(scenario, rubric=FOR_JUDGES)
-    key = known_key(Judge(JUDGES[0]), read_wording(library.roots), scenario)
+    key = canary_key(Judge(JUDGES[0]), read_prompt_texts(library.roots), scenario)
     fresh = Library((library.roots[0].rename(library.roots[0].with_name("moved")),))  # scenarios are read once
     keep_probe(folder, PROBE.model_copy(update={"key": key, **change}))
     (found,) = probes_of(folder, fresh, *judges)
@@ -212,7 +210,7 @@ def test_what_was_asked_again_stands_for_the_trial_it_was_asked_about(
 ) -> None:
     wording()
     before = make_trial(CELL)
-    key = again_key(Judge(JUDGES[0]), read_wording(library.roots), library.scenario(CELL.scenario), before, 3)
+    key = repeat_key(Judge(JUDGES[0]), read_prompt_texts(library.roots), library.scenario(CELL.scenario), before, 3)
     store(folder, before if trial == "the same" else make_trial(CELL, make_attempt(diff=DIFF)))
     keep_probe(folder, PROBE.model_copy(update={"key": key, "cell": CELL.id, "times": times}))
     (found,) = probes_of(folder, library, *JUDGES)

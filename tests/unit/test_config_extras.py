@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.config.extras import installation_from, need, packages_of
+from scylla_gha.config.installed_packages import installation_from, packages_of, require_extra
 from scylla_gha.errors import ToolError
 
 ROOT = Path(__file__).parents[2]
@@ -31,4 +31,4 @@ def test_elsewhere_the_packages_themselves_are_installed() -> None:
 @pytest.mark.parametrize("package", ["numpy_x", "pyarrow_x"])
 def test_what_is_not_installed_is_named_with_the_command(package: str) -> None:
     with pytest.raises(ToolError, match=rf"^this command needs {package}, which the extra `report` has: /.* -m uv "):
-        need(package, what="this command")
+        require_extra(package, what="this command")

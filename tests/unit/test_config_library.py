@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.config.library import Library, ScenarioFolder, toolkit_root
+from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.scenario import Source, Tools
+from scylla_gha.model.scenario import FixtureSource, Tools
 from scylla_gha.model.variant import SystemPrompt, Treatment
 from tests.support.delivery import make_inventory
 from tests.support.library import (
@@ -200,7 +201,7 @@ def test_a_scenario_folder_knows_its_files(tmp_path: Path) -> None:
     [
         scenario_folder(prompt="Do another thing.\n"),
         scenario_folder(prompt="Do one thing."),
-        scenario_folder(scenario=scenario(source=Source(fixture="one", hash="1" * 40))),
+        scenario_folder(scenario=scenario(source=FixtureSource(fixture="one", hash="1" * 40))),
         scenario_folder(scenario=scenario(tools=Tools(python={"ruff": "1"}))),
         scenario_folder(scenario=scenario(tools=Tools(system=("git",)))),
         scenario_folder(scenario=scenario(container="python:3.12")),

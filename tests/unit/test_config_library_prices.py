@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.config.installed_packages import sdk_models
 from scylla_gha.config.library import Library, toolkit_root
-from scylla_gha.config.sdk import sdk_models
 from scylla_gha.errors import ConfigError
 from tests.support.library import write_model, write_prices
 from tests.support.records import make_model
@@ -32,7 +32,7 @@ def test_a_price_list_takes_the_place_of_the_models_own_prices(tmp_path: Path) -
     ("given", "message"),
     [
         (("now", "m", "then"), "name: is 'now', but the file is named 'then'; make them equal"),
-        (("then", "mm", "then"), "prices: 'mm' is no model of config/models/; did you mean \"m\"?; add it there"),
+        (("then", "mm", "then"), "prices: 'mm' is not in config/models/; did you mean \"m\"?; add a file for it there"),
         (("them", "m", "them"), "price list 'then': not found in config/prices/"),
     ],
 )

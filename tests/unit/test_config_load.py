@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.config.load import did_you_mean, load
+from scylla_gha.config.load import did_you_mean, load_yaml
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.pricing import Model
+from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.scenario import Scenario
 from tests.support.library import write, write_yaml
 from tests.support.records import make_experiment, make_model, make_scenario
@@ -17,28 +17,28 @@ def fault(folder: Path, text: str | bytes) -> str:
     """What is said of a file, without its folder."""
     file = write(folder / "x.yaml", text)
     with pytest.raises(ConfigError) as caught:
-        load(file, Experiment)
+        load_yaml(file, Experiment)
     return str(caught.value).replace(f"{folder}/", "")
 
 
 def test_a_file_becomes_its_record(tmp_path: Path) -> None:
     scenario = make_scenario()
-    assert load(write_yaml(tmp_path / "scenario.yaml", scenario), Scenario) == scenario
+    assert load_yaml(write_yaml(tmp_path / "scenario.yaml", scenario), Scenario) == scenario
 
 
 def test_lists_become_tuples_and_a_whole_number_may_be_a_float(tmp_path: Path) -> None:
-    loaded = load(write(tmp_path / "x.yaml", GOOD + "budget_usd: 5\n"), Experiment)
+    loaded = load_yaml(write(tmp_path / "x.yaml", GOOD + "budget_usd: 5\n"), Experiment)
     assert (loaded.agents, loaded.budget_usd) == (("nop",), 5.0)
 
 
 def test_a_date_is_read_as_a_date(tmp_path: Path) -> None:
     model = make_model()
-    assert load(write_yaml(tmp_path / "m.yaml", model), Model) == model
+    assert load_yaml(write_yaml(tmp_path / "m.yaml", model), ModelInfo) == model
 
 
 def test_anchors_and_merges_are_not_keys_given_twice(tmp_path: Path) -> None:
     text = GOOD + "limits: {turns: 1, <<: {usd: 3.0, turns: 5}}\n"
-    limits = load(write(tmp_path / "x.yaml", text), Experiment).limits
+    limits = load_yaml(write(tmp_path / "x.yaml", text), Experiment).limits
     assert (limits.turns, limits.usd) == (1, 3.0)
 
 
@@ -80,21 +80,21 @@ def test_a_missing_key_is_told_at_the_mapping_that_should_hold_it(tmp_path: Path
     text = scenario.read_text().replace("  timeout_seconds: 600\n", "")
     line = text.splitlines().index("task:") + 1
     with pytest.raises(ConfigError) as caught:
-        load(write(scenario, text), Scenario)
+        load_yaml(write(scenario, text), Scenario)
     assert str(caught.value) == f"{scenario}:{line}: task.timeout_seconds: missing; add it"
 
 
 def test_a_wrong_choice_lists_the_choices_and_the_nearest(tmp_path: Path) -> None:
     file = write_yaml(tmp_path / "scenario.yaml", make_scenario())
     with pytest.raises(ConfigError) as caught:
-        load(write(file, file.read_text().replace("size: small", "size: smal")), Scenario)
+        load_yaml(write(file, file.read_text().replace("size: small", "size: smal")), Scenario)
     assert "size: must be one of 'small', 'medium' or 'large', not 'smal'; did you mean \"small\"?" in str(caught.value)
 
 
 def test_a_rule_between_keys_is_told_in_its_own_words(tmp_path: Path) -> None:
     file = write_yaml(tmp_path / "scenario.yaml", make_scenario())
     with pytest.raises(ConfigError, match=r"source: give exactly one of fixture and repo$"):
-        load(write(file, file.read_text().replace("  fixture: one\n", "")), Scenario)
+        load_yaml(write(file, file.read_text().replace("  fixture: one\n", "")), Scenario)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_what_is_no_mapping_of_plain_yaml_is_refused(tmp_path: Path, text: str |
 
 def test_a_file_that_is_not_there_is_said_to_be_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"gone.yaml: there is no such file$"):
-        load(tmp_path / "gone.yaml", Experiment)
+        load_yaml(tmp_path / "gone.yaml", Experiment)
 
 
 def test_a_folder_in_place_of_a_file_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        load(tmp_path, Experiment)
+        load_yaml(tmp_path, Experiment)
 
 
 @pytest.mark.parametrize(
@@ -149,4 +149,4 @@ def test_the_nearest_option_is_suggested_if_one_is_near(given: str, options: lis
 
 def test_what_is_written_is_what_is_loaded(tmp_path: Path) -> None:
     experiment = make_experiment(seed=7, budget_usd=1.5)
-    assert load(write_yaml(tmp_path / "demo.yaml", experiment), Experiment) == experiment
+    assert load_yaml(write_yaml(tmp_path / "demo.yaml", experiment), Experiment) == experiment

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.config.materials import materials, place, read_agent
+from scylla_gha.config.materials import material_path, materials, read_agent
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.variant import Treatment
 from tests.support.materials import AGENT, AGENT_AT, ALL, FILES, SERVER_AT, SKILL, SKILL_AT
@@ -78,8 +78,8 @@ def test_a_pipe_beside_the_files_is_not_read(tmp_path: Path) -> None:
 def test_the_users_go_before_the_toolkits(tmp_path: Path) -> None:
     user, toolkit = tmp_path / "user", write_tree(tmp_path / "toolkit", FILES)
     write_tree(user, {AGENT_AT: AGENT})
-    assert place((user, toolkit), "agents", "reader") == user / AGENT_AT
-    assert place((user, toolkit), "skills", "greeting") == toolkit / "config/skills/greeting"
+    assert material_path((user, toolkit), "agents", "reader") == user / AGENT_AT
+    assert material_path((user, toolkit), "skills", "greeting") == toolkit / "config/skills/greeting"
 
 
 @pytest.mark.parametrize(

@@ -4,3 +4,9 @@ from scylla_gha.counting import counted
 def test_a_number_has_its_noun() -> None:
     assert [counted(each, "trial") for each in (0, 1, 2, 1000)] == ["0 trials", "1 trial", "2 trials", "1,000 trials"]
     assert counted(2, "copy", "copies") == "2 copies"
+
+
+def test_the_noun_follows_the_number_as_it_is_shown() -> None:
+    assert counted(100 * 0.01, "point", form="g") == "1 point"
+    assert counted(-1.04, "point", form="+.0f") == "-1 point"
+    assert counted(1.04, "point", form="+.1f") == "+1.0 points"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.config.library import ScenarioFolder
-from scylla_gha.estimate import Group, Spent, estimate
-from scylla_gha.model.experiment import Limits
-from scylla_gha.model.plan import Arm, Estimate, Range
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.plan import Arm, CostRange, Estimate
+from scylla_gha.plan.estimate import CellGroup, PastCost, estimate
 from tests.support.library import scenario_folder
 from tests.support.records import (
     make_arm,
@@ -28,27 +28,29 @@ def sized(size: str) -> ScenarioFolder:
     return scenario_folder(Path("001-one"), make_scenario(size=size))
 
 
-def guess(*groups: tuple[ScenarioFolder, Arm, int], **given: Any) -> tuple[Range, Range, str]:
-    found = whole(*(Group(folder, arm, count, count) for folder, arm, count in groups), **given)
+def guess(*groups: tuple[ScenarioFolder, Arm, int], **given: Any) -> tuple[CostRange, CostRange, str]:
+    found = whole(*(CellGroup(folder, arm, count, count) for folder, arm, count in groups), **given)
     return found.usd, found.minutes, found.basis
 
 
-def whole(*groups: Group, limits: Limits | None = None, judges: tuple[str, ...] = (), **given: Any) -> Estimate:
+def whole(
+    *groups: CellGroup, limits: TrialLimits | None = None, judges: tuple[str, ...] = (), **given: Any
+) -> Estimate:
     defaults: dict[str, Any] = {"models": MODELS, "history": {}}
-    return estimate(groups, make_experiment(limits=limits or Limits(), judges=judges), **{**defaults, **given})
+    return estimate(groups, make_experiment(limits=limits or TrialLimits(), judges=judges), **{**defaults, **given})
 
 
 def near(low: float, likely: float, high: float) -> object:
     return pytest.approx([low, likely, high])
 
 
-def values(found: Range) -> list[float | None]:
+def values(found: CostRange) -> list[float | None]:
     return [found.low, found.likely, found.high]
 
 
 @pytest.mark.parametrize(("size", "turns"), [("small", (3, 10, 30)), ("medium", (8, 25, 80)), ("large", (20, 60, 200))])
 def test_without_history_turns_by_size_are_priced(size: str, turns: tuple[int, int, int]) -> None:
-    usd, minutes, basis = guess((sized(size), make_model_arm(), 2), limits=Limits(timeout_seconds=24 * 3600))
+    usd, minutes, basis = guess((sized(size), make_model_arm(), 2), limits=TrialLimits(timeout_seconds=24 * 3600))
     assert values(usd) == near(*(2 * count * TURN for count in turns))
     assert values(minutes) == near(*(2 * count * 0.2 for count in turns))
     assert basis == "history for 0 of 2 cells, priors by size for the others"
@@ -57,13 +59,13 @@ def test_without_history_turns_by_size_are_priced(size: str, turns: tuple[int, i
 def test_no_trial_is_guessed_to_last_longer_than_it_may() -> None:
     _, minutes, _ = guess((sized("large"), make_model_arm(), 1))  # the scenario's own limit: 10 minutes
     assert values(minutes) == near(4, 10, 10)
-    _, minutes, _ = guess((sized("large"), make_model_arm(), 1), limits=Limits(timeout_seconds=60))
+    _, minutes, _ = guess((sized("large"), make_model_arm(), 1), limits=TrialLimits(timeout_seconds=60))
     assert values(minutes) == near(1, 1, 1)
 
 
 def test_history_of_the_same_scenario_and_arm_comes_first() -> None:
     arm = make_model_arm()
-    history = {("001-one", arm.id): (Spent(0.5, 60.0), Spent(1.5, 180.0), Spent(None, 120.0))}
+    history = {("001-one", arm.id): (PastCost(0.5, 60.0), PastCost(1.5, 180.0), PastCost(None, 120.0))}
     usd, minutes, basis = guess((sized("small"), arm, 3), history=history)
     assert values(usd) == near(1.5, 3.0, 4.5)
     assert values(minutes) == near(3, 6, 9)
@@ -72,13 +74,13 @@ def test_history_of_the_same_scenario_and_arm_comes_first() -> None:
 
 def test_history_of_unknown_cost_leaves_the_prior_of_the_cost() -> None:
     arm = make_model_arm()
-    usd, minutes, _ = guess((sized("small"), arm, 1), history={("001-one", arm.id): (Spent(None, 60.0),)})
+    usd, minutes, _ = guess((sized("small"), arm, 1), history={("001-one", arm.id): (PastCost(None, 60.0),)})
     assert usd.likely == pytest.approx(10 * TURN)
     assert values(minutes) == near(1, 1, 1)
 
 
 def test_history_of_another_arm_says_nothing() -> None:
-    usd, _, basis = guess((sized("small"), make_model_arm(), 1), history={("001-one", "nop"): (Spent(9.0, 9.0),)})
+    usd, _, basis = guess((sized("small"), make_model_arm(), 1), history={("001-one", "nop"): (PastCost(9.0, 9.0),)})
     assert usd.likely == pytest.approx(10 * TURN)
     assert basis.startswith("history for 0 of 1")
 
@@ -116,7 +118,7 @@ def judged_folder(size: str = "small") -> ScenarioFolder:
     [("small", (3_000, 6_000, 20_000)), ("medium", (5_000, 12_000, 50_000)), ("large", (8_000, 25_000, 80_000))],
 )
 def test_judges_are_estimated_apart_by_prompt_and_answer(size: str, prompts: tuple[int, int, int]) -> None:
-    made = whole(Group(judged_folder(size), make_arm(), 3, 2), judges=PANEL, models=DEAR)
+    made = whole(CellGroup(judged_folder(size), make_arm(), 3, 2), judges=PANEL, models=DEAR)
     ends = zip(prompts, (1_000, 3_000, 12_000), strict=True)
     assert values(made.judges.usd) == near(*(2 * 2 * (prompt * 1 + answer * 10) / 1e6 for prompt, answer in ends))
     assert values(made.judges.minutes) == near(2 * 0.2, 2 * 0.7, 2 * 3.0)
@@ -131,19 +133,19 @@ def test_judges_are_estimated_apart_by_prompt_and_answer(size: str, prompts: tup
     ids=["no panel", "code decides all of it"],
 )
 def test_where_nobody_is_asked_judging_is_free(judges: tuple[str, ...], folder: ScenarioFolder) -> None:
-    made = whole(Group(folder, make_arm(), 1, 1), judges=judges, models={})
+    made = whole(CellGroup(folder, make_arm(), 1, 1), judges=judges, models={})
     assert values(made.judges.usd) == values(made.judges.minutes) == [0.0, 0.0, 0.0]
 
 
 def test_a_judge_without_a_price_makes_the_judges_unknown_and_not_the_agents() -> None:
-    made = whole(Group(judged_folder(), make_model_arm(), 1, 1), judges=PANEL)
+    made = whole(CellGroup(judged_folder(), make_model_arm(), 1, 1), judges=PANEL)
     assert values(made.judges.usd) == values(made.usd) == [None, None, None]
     assert made.agents.usd.likely == pytest.approx(10 * TURN)
 
 
 def test_what_panels_cost_before_comes_first() -> None:
     arm = make_arm()
-    past = {("001-one", arm.id): (Spent(0.0, 1.0, 0.25), Spent(0.0, 1.0, 0.75), Spent(0.0, 1.0))}
-    made = whole(Group(judged_folder(), arm, 0, 2), judges=PANEL, history=past)
+    past = {("001-one", arm.id): (PastCost(0.0, 1.0, 0.25), PastCost(0.0, 1.0, 0.75), PastCost(0.0, 1.0))}
+    made = whole(CellGroup(judged_folder(), arm, 0, 2), judges=PANEL, history=past)
     assert values(made.judges.usd) == near(0.5, 1.0, 1.5)
     assert values(made.agents.minutes) == [0.0, 0.0, 0.0], "nothing is left to run"

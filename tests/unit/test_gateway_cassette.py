@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.cassette import Recorder, Take, Tape, events, is_stream, neutral
-from scylla_gha.gateway.paths import Names
+from scylla_gha.gateway.path_aliases import PathAliases
+from scylla_gha.gateway.recording import RecordedResponse, Recorder, Recording, is_stream, neutral_text
+from scylla_gha.providers import PROVIDERS
+from scylla_gha.providers.base import split_events
 from scylla_gha.redaction.redactor import Redactor
 
+ANTHROPIC = PROVIDERS["anthropic"]
 FOLDER = "/tmp/scratch/repo"
-NAMES = Names({FOLDER: "/N", f"{FOLDER}/home": "/H"})
+NAMES = PathAliases({FOLDER: "/N", f"{FOLDER}/home": "/H"})
 
 
 def stream(pieces: list[str], field: str, index: int = 0) -> bytes:
@@ -30,12 +33,12 @@ def pieces_of(text: str, field: str) -> list[str]:
 def test_a_folder_split_over_events_is_found(field: str, size: int) -> None:
     text = f'{{"a": "ls {FOLDER}/src {FOLDER}/home/x {FOLDER}{FOLDER}", "b": "{FOLDER}"}}'
     body = stream([text[at : at + size] for at in range(0, len(text), size)], field)
-    recorded = neutral(body, NAMES, streamed=True)
+    recorded = neutral_text(body, NAMES, ANTHROPIC, streamed=True)
     assert FOLDER not in recorded
     assert "".join(pieces_of(recorded, field)) == text.replace(f"{FOLDER}/home", "/H").replace(FOLDER, "/N")
     shown = NAMES.show(recorded.encode())
     assert "".join(pieces_of(shown.decode(), field)) == text
-    assert len(events(shown)) == len(events(body))
+    assert len(split_events(shown)) == len(split_events(body))
 
 
 @pytest.mark.parametrize("size", [1, 4, 16, 17, 200])
@@ -43,30 +46,30 @@ def test_a_secret_split_over_events_is_taken_out(size: int) -> None:
     secret = "s3cret-0123456789"
     text = f"in {FOLDER} it is {secret}, {secret}"
     body = stream([text[at : at + size] for at in range(0, len(text), size)], "text")
-    recorded = neutral(body, Names({FOLDER: "/N"}, Redactor([secret])), streamed=True)
+    recorded = neutral_text(body, PathAliases({FOLDER: "/N"}, Redactor([secret])), ANTHROPIC, streamed=True)
     assert "".join(pieces_of(recorded, "text")) == "in /N it is [redacted], [redacted]"
 
 
 def test_what_is_not_split_keeps_every_byte() -> None:
     body = stream([f"in {FOLDER}, ", "é", "", "more"], "text")
-    assert NAMES.show(neutral(body, NAMES, streamed=True).encode()) == body
-    assert neutral(b'{"x":   "/tmp/scratch/repo"}', NAMES, streamed=False) == '{"x":   "/N"}'
+    assert NAMES.show(neutral_text(body, NAMES, ANTHROPIC, streamed=True).encode()) == body
+    assert neutral_text(b'{"x":   "/tmp/scratch/repo"}', NAMES, ANTHROPIC, streamed=False) == '{"x":   "/N"}'
 
 
 def test_blocks_are_not_mixed() -> None:
     """The end of one block and the start of the next are no folder together."""
     body = stream(["ends in /tmp/scratch"], "text", 0) + stream(["/repo begins"], "text", 1)
-    assert neutral(body, NAMES, streamed=True).encode() == body
+    assert neutral_text(body, NAMES, ANTHROPIC, streamed=True).encode() == body
 
 
 def test_events_give_the_same_bytes() -> None:
     body = stream(["a", "b"], "text") + b"data: cut in the mid"
-    assert b"".join(events(body)) == body
-    assert events(b"") == []
+    assert b"".join(split_events(body)) == body
+    assert split_events(b"") == []
 
 
-def take(digest: str, body: str) -> Take:
-    return Take(digest=digest, status=200, content_type="text/event-stream; charset=utf-8", body=body)
+def take(digest: str, body: str) -> RecordedResponse:
+    return RecordedResponse(digest=digest, status=200, content_type="text/event-stream; charset=utf-8", body=body)
 
 
 def test_each_answer_once_in_order_and_none_after_a_tear(tmp_path: Path) -> None:
@@ -80,7 +83,7 @@ def test_each_answer_once_in_order_and_none_after_a_tear(tmp_path: Path) -> None
     recorder = Recorder(path)
     recorder.keep(take("e", "three"))
     recorder.close()
-    tape = Tape(path)
+    tape = Recording(path)
     assert [tape.take("d"), tape.take("e"), tape.take("d"), tape.take("d")] == [
         take("d", "one"), take("e", "three"), take("d", "two"), None]  # fmt: skip
     assert "fewer answers" in tape.missing("d")
@@ -89,10 +92,10 @@ def test_each_answer_once_in_order_and_none_after_a_tear(tmp_path: Path) -> None
 
 def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such recording"):
-        Tape(tmp_path / "c.jsonl")
+        Recording(tmp_path / "c.jsonl")
     (tmp_path / "c.jsonl").write_text("{}\n")
     with pytest.raises(ConfigError, match="not a recording"):
-        Tape(tmp_path / "c.jsonl")
+        Recording(tmp_path / "c.jsonl")
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("text/event-stream", True), ("text/event-stream; charset=utf-8", True),

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.conversation import Conversation, Marks
-from scylla_gha.gateway.paths import Names
-from scylla_gha.gateway.request import understand
+from scylla_gha.gateway.conversation import Conversation
+from scylla_gha.gateway.path_aliases import PathAliases
+from scylla_gha.providers.anthropic.request import parse_request
+from scylla_gha.providers.base import RequestDigests
 from tests.support.provider import Body
 
 CACHED = {"cache_control": {"type": "ephemeral"}}
@@ -17,13 +18,15 @@ def text(words: str, **more: Any) -> Body:
     return {"type": "text", "text": words, **more}
 
 
-def marks(first: str = "Do it", *later: Any, system: str = "main", session: str | None = "one", **more: Any) -> Marks:
+def marks(
+    first: str = "Do it", *later: Any, system: str = "main", session: str | None = "one", **more: Any
+) -> RequestDigests:
     """Of a request as Claude Code writes it: the last message is marked for the cache."""
     messages = [{"role": "user", "content": [text("reminder"), text(first, **({} if later else CACHED))]}, *later]
     billing = text(f"x-anthropic-billing-header: {len(messages)}")
     body = {"model": "m", "system": [billing, text(system, **CACHED)], "messages": messages, **more}
     body |= {"metadata": {"user_id": json.dumps({"session_id": session})}} if session else {}
-    question = understand(json.dumps(body).encode(), Names({}))
+    question = parse_request(json.dumps(body).encode(), PathAliases({}).hide)
     assert question is not None
     return question.marks
 
@@ -43,7 +46,9 @@ ANSWER = {"role": "assistant", "content": "I do."}
         pytest.param(marks("Do more", session=None), None, id="a client that does not name its session"),
     ],
 )
-def test_a_turn_is_a_distinct_request_of_the_conversation_that_came_first(other: Marks, turn: int | None) -> None:
+def test_a_turn_is_a_distinct_request_of_the_conversation_that_came_first(
+    other: RequestDigests, turn: int | None
+) -> None:
     conversation = Conversation()
     assert conversation.count(marks()) == (1, None)
     assert conversation.count(other) == (turn, None)
@@ -60,7 +65,7 @@ def test_a_probe_is_a_request_and_no_turn() -> None:
 
 def test_a_plain_clients_messages_are_told_apart_by_their_text() -> None:
     conversation = Conversation(turn_limit=1)
-    plain = [understand(json.dumps({"model": "m", "messages": given}).encode(), Names({}))
+    plain = [parse_request(json.dumps({"model": "m", "messages": given}).encode(), PathAliases({}).hide)
              for given in ([{"role": "user", "content": "a"}], [{"role": "user", "content": [text("a")]}, ANSWER],
                            [{"role": "user", "content": "b"}], [], None)]  # fmt: skip
     counted = [conversation.count(each.marks) for each in plain if each]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.evidence import UNREACHABLE, Evidence, evidence_of, fault_of
-from scylla_gha.model.traffic import Answered, Asked
+from scylla_gha.gateway.evidence import UNREACHABLE, ProviderEvidence, provider_evidence, provider_fault
+from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 
 NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
 FAILED: dict[str, Any] = {
@@ -22,12 +22,12 @@ OWN: dict[str, Any] = {"turn": None}
 LIMITED: dict[str, Any] = {"status": 429, "complete": False, "met": ("429",), "fault": "429", "waited_seconds": 300.0}
 
 
-def proved(*answers: dict[str, Any], **asked: Any) -> Evidence:
+def proved(*answers: dict[str, Any], **asked: Any) -> ProviderEvidence:
     """The evidence of requests that ended so, one after another; `turn` and `model` of an answer are its request's."""
     own: list[dict[str, Any]] = [{name: each[name] for name in ("turn", "model") if name in each} for each in answers]
     given: dict[str, Any] = {"role": "agent", "model": "m", "digest": "d", "characters": {}, **asked}
     numbers = range(1, len(answers) + 1)
-    questions = [Asked(number=n, at=NOW, **{"turn": n, **given, **own[n - 1]}) for n in numbers]
+    questions = [RequestRecord(number=n, at=NOW, **{"turn": n, **given, **own[n - 1]}) for n in numbers]
     usual: dict[str, Any] = {
         "source": "live",
         "status": 200,
@@ -36,11 +36,13 @@ def proved(*answers: dict[str, Any], **asked: Any) -> Evidence:
         "seconds": 1.0,
         "first_byte_seconds": 0.5,
     }
-    return evidence_of(questions, [_answered(n, {**usual, **answers[n - 1]}) for n in numbers])
+    return provider_evidence(questions, [_answered(n, {**usual, **answers[n - 1]}) for n in numbers])
 
 
-def _answered(number: int, given: dict[str, Any]) -> Answered:
-    return Answered(number=number, **{name: value for name, value in given.items() if name in Answered.model_fields})
+def _answered(number: int, given: dict[str, Any]) -> ResponseRecord:
+    return ResponseRecord(
+        number=number, **{name: value for name, value in given.items() if name in ResponseRecord.model_fields}
+    )
 
 
 def test_a_fault_stands_until_a_later_answer() -> None:
@@ -52,14 +54,14 @@ def test_a_fault_stands_until_a_later_answer() -> None:
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_what_the_request_is_at_fault_for_is_no_fault_of_the_provider(status: int) -> None:
-    assert fault_of(status) is None
+    assert provider_fault(status) is None
 
 
 @pytest.mark.parametrize(("status", "first", "later"), [(401, True, True), (403, True, False), (404, True, False)])
 def test_no_access_is_a_fault_that_lasts_and_after_an_answer_only_that_of_the_key(
     status: int, first: bool, later: bool
 ) -> None:
-    refused = {"status": status, "complete": False, "fault": fault_of(status)}
+    refused = {"status": status, "complete": False, "fault": provider_fault(status)}
     assert (proved(refused).fault is not None, proved(refused).is_lasting) == (first, True)
     assert (proved({}, refused).fault is not None, proved({}, refused).is_lasting) == (later, False)
 
@@ -94,6 +96,11 @@ def test_a_rate_limit_that_the_session_met_beside_its_main_conversation_makes_la
     assert proved({}, {**LIMITED, **OWN}, FAILED).fault == "529 overloaded_error", "which is no rate limit"
 
 
+def test_a_rate_limit_that_the_session_used_up_beside_its_main_conversation_is_its_own_time() -> None:
+    assert proved({}, {"exhausting": True}, LIMITED).limited_seconds == 300.0, "the main conversation did"
+    assert proved({}, {"exhausting": True, **OWN}, LIMITED).limited_seconds == 0.0
+
+
 def test_a_wait_for_a_rate_limit_counts_although_the_answer_came_at_last() -> None:
     late = {"waited_seconds": 19.0}
     assert proved({}, late).limited_seconds == proved(late).limited_seconds == 19.0
@@ -101,11 +108,13 @@ def test_a_wait_for_a_rate_limit_counts_although_the_answer_came_at_last() -> No
 
 
 def test_what_was_asked_before_an_answered_request_of_the_main_conversation_excuses_nothing() -> None:
-    asked = [Asked(number=n, at=NOW, role="agent", model="m", digest="d", characters={}, turn=n) for n in (1, 2, 3)]
+    asked = [
+        RequestRecord(number=n, at=NOW, role="agent", model="m", digest="d", characters={}, turn=n) for n in (1, 2, 3)
+    ]
     usual = {"source": "live", "status": 200, "complete": True, "usd": 0.0, "seconds": 1.0, "first_byte_seconds": 0.5}
     for failed in (SILENT, FAILED):
         ended = [_answered(n, {**usual, **(failed if n == 2 else {})}) for n in (1, 3, 2)]
-        assert evidence_of(asked, ended) == Evidence(answers=2)
+        assert provider_evidence(asked, ended) == ProviderEvidence(answers=2)
 
 
 def test_silence_is_a_streamed_request_without_any_byte() -> None:
@@ -119,4 +128,4 @@ def test_whether_the_main_conversation_wanted_to_go_on() -> None:
     wants, done = {"stop_reason": "tool_use"}, {"stop_reason": "end_turn"}
     assert [proved(wants).wants_tool, proved(wants, done).wants_tool] == [True, False]
     assert not proved(wants, turn=None).wants_tool, "another conversation"
-    assert proved(wants, counting=True) == Evidence(), "counts of tokens prove nothing"
+    assert proved(wants, counting=True) == ProviderEvidence(), "counts of tokens prove nothing"

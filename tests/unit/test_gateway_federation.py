@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.gateway.federation import Federation
+from scylla_gha.providers.anthropic.federation_token import federation_in
+from scylla_gha.providers.federation import Federation
 
 RULES = {"ANTHROPIC_FEDERATION_RULE_ID": "fdrl_1", "ANTHROPIC_ORGANIZATION_ID": "o"}
 FILE = {"ANTHROPIC_IDENTITY_TOKEN_FILE": "/run/identity"}
@@ -20,16 +21,22 @@ ASK = {"ACTIONS_ID_TOKEN_REQUEST_URL": "https://vstoken.example/x?v=1", "ACTIONS
     ],
 )
 def test_what_is_not_whole_is_no_federation(environ: dict[str, str]) -> None:
-    assert Federation.of(environ) is None
+    assert federation_in(environ) is None
 
 
 def test_a_file_goes_before_github() -> None:
-    found = Federation.of({**RULES, **FILE, **ASK, "ANTHROPIC_WORKSPACE_ID": "wrkspc_1"})
-    assert found == Federation(rule="fdrl_1", organization="o", workspace="wrkspc_1", file=Path("/run/identity"))
+    found = federation_in({**RULES, **FILE, **ASK, "ANTHROPIC_WORKSPACE_ID": "wrkspc_1"})
+    assert found == Federation(
+        rule="fdrl_1",
+        organization="o",
+        workspace="wrkspc_1",
+        file=Path("/run/identity"),
+        audience="https://api.anthropic.com",
+    )
 
 
 def test_the_token_of_the_job_is_not_in_what_is_printed() -> None:
-    found = Federation.of({**RULES, **ASK, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "canary"})
+    found = federation_in({**RULES, **ASK, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "canary"})
     assert found is not None
     assert found.token == "canary"
     assert "canary" not in repr(found)

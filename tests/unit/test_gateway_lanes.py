@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.lanes import Channel, Lanes
-from scylla_gha.gateway.paths import Names
-from scylla_gha.gateway.request import Question, understand
-from scylla_gha.gateway.settings import Lane, Settings
+from scylla_gha.gateway.path_aliases import PathAliases
+from scylla_gha.gateway.sessions import SessionRegistry, SessionState
+from scylla_gha.gateway.settings import Session, SessionSettings
+from scylla_gha.providers.anthropic.request import parse_request
+from scylla_gha.providers.base import ModelRequest
 from scylla_gha.redaction.redactor import Redactor
 
 
@@ -22,19 +23,19 @@ def place(tmp_path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, first: Path | None) -> Iterator[Channel]:
+def opened(folder: Path, first: Path | None) -> Iterator[SessionState]:
     """A lane that was just opened."""
-    lanes = Lanes(Settings(), Redactor())
-    lanes.open("token", Lane(cell="c", role="agent", journal=folder / "traffic.jsonl", first_request=first))
+    lanes = SessionRegistry(SessionSettings(), Redactor())
+    lanes.open("token", Session(cell="c", role="agent", journal=folder / "traffic.jsonl", first_request=first))
     found = lanes.find("token")
     assert found is not None
     yield found
     asyncio.run(found.close(0))
 
 
-def question(text: str = "first", counting: bool = False, **more: Any) -> Question:
+def question(text: str = "first", counting: bool = False, **more: Any) -> ModelRequest:
     body = {"model": "m", "messages": [{"role": "user", "content": text}], **more}
-    made = understand(json.dumps(body, indent=1).encode(), Names({}), counting=counting)
+    made = parse_request(json.dumps(body, indent=1).encode(), PathAliases({}).hide, counting=counting)
     assert made is not None
     return made
 

@@ -6,36 +6,38 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.ledger import Ledger, Purse, Refusal, Reservation, Spender, Tally
-from scylla_gha.gateway.terms import FLOOR, Worst
+from scylla_gha.gateway.budget import BudgetLedger, BudgetRefusal, Reservation, SessionBudget, TokenCounter, TrialBudget
 from scylla_gha.model.traffic import Role, Tokens
+from scylla_gha.providers.base import MIN_LOWERED_TOKENS, WorstCase
 
-LONG = Worst(fixed=1.0, each=0.0001, asked=20_000)  # $3, and $1.8192 with the shortest answer
-SHORT = Worst(fixed=0.5, each=0.0001, asked=5_000)  # $1, which is not lowered
-
-
-def spender(trial: Purse | None = None, role: Role = "agent", cell: str = "cell") -> Spender:
-    return Spender(trial or Purse("trial", None), role, cell)
+LONG = WorstCase(fixed=1.0, each=0.0001, asked=20_000)  # $3, and $1.8192 with the shortest answer
+SHORT = WorstCase(fixed=0.5, each=0.0001, asked=5_000)  # $1, which is not lowered
 
 
-def ask(ledger: Ledger, who: Spender, worst: Worst | None = LONG) -> Coroutine[Any, Any, Reservation | Refusal]:
+def spender(trial: TrialBudget | None = None, role: Role = "agent", cell: str = "cell") -> SessionBudget:
+    return SessionBudget(trial or TrialBudget("trial", None), role, cell)
+
+
+def ask(
+    ledger: BudgetLedger, who: SessionBudget, worst: WorstCase | None = LONG
+) -> Coroutine[Any, Any, Reservation | BudgetRefusal]:
     return ledger.reserve(who, worst, lambda: False)
 
 
-def made(ledger: Ledger, who: Spender, worst: Worst | None = LONG) -> Reservation:
+def made(ledger: BudgetLedger, who: SessionBudget, worst: WorstCase | None = LONG) -> Reservation:
     found = asyncio.run(ask(ledger, who, worst))
     assert isinstance(found, Reservation)
     return found
 
 
-def refused(ledger: Ledger, who: Spender, worst: Worst | None = LONG) -> str:
+def refused(ledger: BudgetLedger, who: SessionBudget, worst: WorstCase | None = LONG) -> str:
     found = asyncio.run(ask(ledger, who, worst))
-    assert isinstance(found, Refusal)
+    assert isinstance(found, BudgetRefusal)
     return found.error
 
 
 def test_a_request_counts_with_its_worst_case_until_it_is_settled() -> None:
-    ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 10.0)
+    ledger, trial = BudgetLedger.opened(None, {}, {}), TrialBudget("trial", 10.0)
     first, second = made(ledger, spender(trial)), made(ledger, spender(trial))
     assert (trial.in_flight, first.tokens) == (pytest.approx(6.0), 20_000)
     first.settle(0.1)
@@ -47,44 +49,44 @@ def test_a_request_counts_with_its_worst_case_until_it_is_settled() -> None:
 
 
 def test_an_answer_is_lowered_to_what_is_left_and_no_further_than_the_floor() -> None:
-    ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 2.0)
+    ledger, trial = BudgetLedger.opened(None, {}, {}), TrialBudget("trial", 2.0)
     assert made(ledger, spender(trial)).tokens == 10_000
-    trial = Purse("trial", 1.0 + FLOOR * 0.0001)
-    assert made(ledger, spender(trial)).tokens == FLOOR
-    trial = Purse("trial", 1.8)
+    trial = TrialBudget("trial", 1.0 + MIN_LOWERED_TOKENS * 0.0001)
+    assert made(ledger, spender(trial)).tokens == MIN_LOWERED_TOKENS
+    trial = TrialBudget("trial", 1.8)
     assert refused(ledger, spender(trial)) == "budget_exceeded:trial"
-    assert refused(ledger, spender(Purse("trial", 0.9)), SHORT) == "budget_exceeded:trial"
-    unlowered = Worst(1.0, 0.0001, 20_000, is_fixed=True)
-    assert refused(ledger, spender(Purse("trial", 2.9)), unlowered) == "budget_exceeded:trial"
+    assert refused(ledger, spender(TrialBudget("trial", 0.9)), SHORT) == "budget_exceeded:trial"
+    unlowered = WorstCase(1.0, 0.0001, 20_000, is_fixed=True)
+    assert refused(ledger, spender(TrialBudget("trial", 2.9)), unlowered) == "budget_exceeded:trial"
 
 
 @pytest.mark.parametrize(
     ("ledger", "error"),
     [
-        (Ledger.opened(2.0, {}, {"agent": 0.5, "judge": 0.5}), "budget_exceeded:experiment"),
-        (Ledger.opened(9.0, {"agent": 2.0}, {"agent": 0.5, "judge": 0.5}), "budget_exceeded:role"),
-        (Ledger.opened(0.0, {}, {}), "budget_exceeded:experiment"),
+        (BudgetLedger.opened(2.0, {}, {"agent": 0.5, "judge": 0.5}), "budget_exceeded:experiment"),
+        (BudgetLedger.opened(9.0, {"agent": 2.0}, {"agent": 0.5, "judge": 0.5}), "budget_exceeded:role"),
+        (BudgetLedger.opened(0.0, {}, {}), "budget_exceeded:experiment"),
     ],
 )
-def test_what_was_spent_before_counts(ledger: Ledger, error: str) -> None:
+def test_what_was_spent_before_counts(ledger: BudgetLedger, error: str) -> None:
     assert refused(ledger, spender()) == error
 
 
 def test_a_shared_budgets_refusal_is_the_trials_own_once_its_share_is_used_up() -> None:
-    ledger = Ledger.opened(10.0, {}, {"agent": 9.0})
-    thrifty, greedy = (Purse("trial", None, spent, share=5.0) for spent in (0.0, 4.5))
+    ledger = BudgetLedger.opened(10.0, {}, {"agent": 9.0})
+    thrifty, greedy = (TrialBudget("trial", None, spent, share=5.0) for spent in (0.0, 4.5))
     assert refused(ledger, spender(thrifty)) == "budget_exceeded:experiment"
     assert refused(ledger, spender(greedy)) == "budget_exceeded:trial_share"
 
 
 def test_who_does_not_fit_beside_others_waits_in_order_and_is_woken() -> None:
     async def run() -> None:
-        ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 3.5)
+        ledger, trial = BudgetLedger.opened(None, {}, {}), TrialBudget("trial", 3.5)
         first = await ask(ledger, spender(trial))
         assert isinstance(first, Reservation)
         order: list[str] = []
 
-        async def wait(name: str, worst: Worst) -> None:
+        async def wait(name: str, worst: WorstCase) -> None:
             granted = await ask(ledger, spender(trial), worst)
             order.append(name)
             assert isinstance(granted, Reservation)
@@ -104,7 +106,7 @@ def test_who_does_not_fit_beside_others_waits_in_order_and_is_woken() -> None:
 
 def test_a_request_that_waits_for_a_shared_budget_holds_up_its_own_session_alone() -> None:
     async def run() -> None:
-        ledger, greedy = Ledger.opened(4.0, {}, {}), spender()
+        ledger, greedy = BudgetLedger.opened(4.0, {}, {}), spender()
         first = await ask(ledger, greedy)
         assert isinstance(first, Reservation)
         large = asyncio.create_task(ask(ledger, greedy))
@@ -126,19 +128,19 @@ def test_a_request_that_waits_for_a_shared_budget_holds_up_its_own_session_alone
 
 def test_who_waits_is_refused_when_the_budget_is_spent_and_leaves_nothing_behind_when_it_goes() -> None:
     async def run() -> None:
-        ledger, trial = Ledger.opened(None, {}, {}), Purse("trial", 3.5)
+        ledger, trial = BudgetLedger.opened(None, {}, {}), TrialBudget("trial", 3.5)
         first = await ask(ledger, spender(trial))
         assert isinstance(first, Reservation)
         patient = asyncio.create_task(ask(ledger, spender(trial)))
         cancelled = asyncio.create_task(ask(ledger, spender(trial)))
         gone = await ledger.reserve(spender(trial), LONG, lambda: True)
-        assert isinstance(gone, Refusal)
+        assert isinstance(gone, BudgetRefusal)
         assert gone.error == "client_gone"
         cancelled.cancel()
         await asyncio.wait({cancelled})
         first.settle(None)
         refusal = await patient
-        assert isinstance(refusal, Refusal)
+        assert isinstance(refusal, BudgetRefusal)
         assert refusal.error == "budget_exceeded:trial"
         assert (trial.spent, trial.in_flight) == (pytest.approx(3.0), pytest.approx(0.0))
 
@@ -146,7 +148,7 @@ def test_who_waits_is_refused_when_the_budget_is_spent_and_leaves_nothing_behind
 
 
 def test_what_is_kept_for_judges_is_theirs_alone() -> None:
-    ledger = Ledger.opened(6.0, {}, {})
+    ledger = BudgetLedger.opened(6.0, {}, {})
     ledger.hold("cell", 4.0)
     agents = made(ledger, spender())
     assert agents.tokens == 10_000, "an agent has what is left beside it"
@@ -162,12 +164,12 @@ def test_what_is_kept_for_judges_is_theirs_alone() -> None:
 
 
 def test_an_unknown_price_is_refused_only_under_a_budget() -> None:
-    assert made(Ledger.opened(None, {"judge": 1.0}, {}), spender(), None).usd == 0
-    assert refused(Ledger.opened(None, {"agent": 1.0}, {}), spender(), None) == "unknown_price"
+    assert made(BudgetLedger.opened(None, {"judge": 1.0}, {}), spender(), None).usd == 0
+    assert refused(BudgetLedger.opened(None, {"agent": 1.0}, {}), spender(), None) == "unknown_price"
 
 
 def test_tokens_of_all_kinds_are_counted_until_the_budget_is_spent() -> None:
-    tally = Tally(100)
+    tally = TokenCounter(100)
     tally.add(Tokens(input=10, output=20, cache_read=30, cache_write_5m=19, cache_write_1h=20), 0)
     assert (tally.spent, tally.refusal()) == (99, None)
     tally.add(None, 30)
@@ -176,4 +178,4 @@ def test_tokens_of_all_kinds_are_counted_until_the_budget_is_spent() -> None:
     assert refusal is not None
     assert refusal.error == "budget_exceeded:trial_tokens"
     assert "the limit of 100 tokens of this key is reached (109 so far)" in refusal.message
-    assert Tally(None, 10**9).refusal() is None
+    assert TokenCounter(None, 10**9).refusal() is None

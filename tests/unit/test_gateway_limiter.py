@@ -6,9 +6,20 @@ import time
 
 import pytest
 
-from scylla_gha.gateway.limiter import Limiter, Limiters, Pass, exhausted_for, retry_after, subscription_used_up_for
+from scylla_gha.gateway.limiter import Limiter, Limiters, RequestSlot
+from scylla_gha.providers.anthropic.provider import (
+    Anthropic,
+    exhausted_seconds,
+    retry_after,
+    subscription_exhausted_seconds,
+)
+from scylla_gha.providers.base import RateLimit
 
-FIRST = Pass("", 1)
+FIRST = RequestSlot("", 1)
+
+
+def limit(status: int | None, headers: dict[str, str]) -> RateLimit:
+    return RateLimit() if status is None else Anthropic().rate_limit(status, headers)
 
 
 def run_seconds(work: object) -> float:
@@ -22,7 +33,7 @@ def test_without_a_limit_nobody_waits() -> None:
         limiter = Limiter()
         assert all([await limiter.enter(0) for _ in range(300)])
         for status in (200, None, 529):
-            assert not await limiter.leave(status, {}, FIRST)
+            assert not await limiter.leave(limit(status, {}), FIRST)
 
     assert run_seconds(work()) < 1
 
@@ -31,7 +42,7 @@ def test_one_refusal_makes_all_wait() -> None:
     async def work() -> None:
         limiter = Limiter()
         await limiter.enter(9)
-        assert await limiter.leave(429, {"retry-after": "0.3"}, FIRST)
+        assert await limiter.leave(limit(429, {"retry-after": "0.3"}), FIRST)
         assert await limiter.enter(9)
 
     assert run_seconds(work()) >= 0.3
@@ -43,7 +54,7 @@ def test_refusals_of_one_wave_are_one_step_back_however_late_they_come() -> None
         leaves = [await limiter.enter(9) for _ in range(6)]
         for leave in leaves:
             assert leave
-            assert await limiter.leave(429, {}, leave)
+            assert await limiter.leave(limit(429, {}), leave)
             await asyncio.sleep(0.3)  # beyond the first wait, which is a second
         assert limiter._backoff == 2
 
@@ -54,7 +65,7 @@ def test_beyond_its_patience_nobody_waits() -> None:
     async def work() -> None:
         limiter = Limiter()
         await limiter.enter(9)
-        assert await limiter.leave(529, {"retry-after": "60"}, FIRST)
+        assert await limiter.leave(limit(529, {"retry-after": "60"}), FIRST)
         assert not await limiter.enter(5)
 
     assert run_seconds(work()) < 1
@@ -75,7 +86,7 @@ def test_a_storm_passes_at_the_width_that_the_provider_takes() -> None:
                 refuse = out > 3
                 await asyncio.sleep(0.01)
                 out -= 1
-                if not await limiter.leave(429 if refuse else 200, {"retry-after": "0.05"}, leave):
+                if not await limiter.leave(limit(429 if refuse else 200, {"retry-after": "0.05"}), leave):
                     return
                 most = max(most, limiter._width or 0)
 
@@ -93,7 +104,7 @@ def test_a_limit_that_is_used_up_is_waited_for() -> None:
         await limiter.enter(9)
         headers = {"anthropic-ratelimit-requests-remaining": "0",
                    "anthropic-ratelimit-requests-reset": reset.isoformat()}  # fmt: skip
-        assert not await limiter.leave(200, headers, FIRST)
+        assert not await limiter.leave(limit(200, headers), FIRST)
         assert await limiter.enter(9)
         assert datetime.datetime.now(datetime.UTC) >= reset
 
@@ -106,13 +117,13 @@ def test_a_limit_that_is_used_up_is_waited_for() -> None:
 )
 def test_what_says_nothing_holds_nobody(remaining: str, reset: str) -> None:
     headers = {"anthropic-ratelimit-requests-remaining": remaining, "anthropic-ratelimit-requests-reset": reset}
-    assert exhausted_for(headers) == 0
+    assert exhausted_seconds(headers) == 0
 
 
 def test_a_far_reset_is_waited_for_a_minute_at_most() -> None:
     headers = {"anthropic-ratelimit-requests-remaining": "0",
                "anthropic-ratelimit-requests-reset": "2099-01-01T00:00:00Z"}  # fmt: skip
-    assert exhausted_for(headers) == 60
+    assert exhausted_seconds(headers) == 60
 
 
 LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
@@ -127,14 +138,14 @@ def test_any_limit_that_is_used_up_is_waited_for(kind: str) -> None:
     others = {f"anthropic-ratelimit-{each}-remaining": "1000" for each in LIMITS}
     resets = {f"anthropic-ratelimit-{each}-reset": in_seconds(50) for each in LIMITS}
     mine = {f"anthropic-ratelimit-{kind}-remaining": "0", f"anthropic-ratelimit-{kind}-reset": in_seconds(20)}
-    assert 15 < exhausted_for({**others, **resets, **mine}) <= 20
-    assert exhausted_for({**others, **resets}) == 0
+    assert 15 < exhausted_seconds({**others, **resets, **mine}) <= 20
+    assert exhausted_seconds({**others, **resets}) == 0
 
 
 def test_of_several_the_longest_wait_counts() -> None:
     headers = {f"anthropic-ratelimit-{kind}-remaining": "0" for kind in LIMITS}
     headers |= {f"anthropic-ratelimit-{kind}-reset": in_seconds(10 * n) for n, kind in enumerate(LIMITS)}
-    assert 25 < exhausted_for(headers) <= 30
+    assert 25 < exhausted_seconds(headers) <= 30
 
 
 @pytest.mark.parametrize(
@@ -150,8 +161,8 @@ def test_of_several_the_longest_wait_counts() -> None:
 )
 def test_a_used_up_subscription_tells_when_it_takes_requests_again(status: str, reset: str, wait: bool) -> None:
     headers = {"anthropic-ratelimit-unified-status": status, "anthropic-ratelimit-unified-reset": reset}
-    assert (subscription_used_up_for(headers) > 3600) is wait
-    assert subscription_used_up_for({}) == 0
+    assert (subscription_exhausted_seconds(headers) > 3600) is wait
+    assert subscription_exhausted_seconds({}) == 0
 
 
 @pytest.mark.parametrize(("status", "again"), [(429, False), (200, True)])
@@ -161,7 +172,7 @@ def test_a_refused_subscription_is_not_waited_for_where_that_takes_hours(status:
     async def work() -> None:
         limiter = Limiter()
         assert await limiter.enter(9)
-        await limiter.leave(status, headers, FIRST)
+        await limiter.leave(limit(status, headers), FIRST)
         assert bool(await limiter.enter(9)) is again
 
     assert run_seconds(work()) < 5
@@ -181,13 +192,13 @@ def test_a_free_slot_is_for_the_session_with_the_fewest_requests_out() -> None:
         assert leave
         order.append(session)
         await asyncio.sleep(0)
-        await limiter.leave(None, {}, leave)
+        await limiter.leave(limit(None, {}), leave)
 
     async def work() -> None:
         limiter = Limiter()
         first = await limiter.enter(9, "greedy")
         assert first
-        assert await limiter.leave(429, {"retry-after": "0.2"}, first)  # from now on one at a time
+        assert await limiter.leave(limit(429, {"retry-after": "0.2"}), first)  # from now on one at a time
         await asyncio.gather(*(ask(limiter, "greedy") for _ in range(9)), ask(limiter, "a"), ask(limiter, "b"))
 
     run_seconds(work())
@@ -199,13 +210,13 @@ def test_who_gave_up_waiting_leaves_the_slot_to_others() -> None:
         limiter = Limiter()
         first = await limiter.enter(9, "greedy")
         assert first
-        assert await limiter.leave(429, {"retry-after": "0"}, first)
+        assert await limiter.leave(limit(429, {"retry-after": "0"}), first)
         held = await limiter.enter(9, "greedy")
         assert held
         assert await limiter.enter(0.1, "greedy") is None
         later = asyncio.create_task(limiter.enter(9, "greedy"))
         await asyncio.sleep(0)
-        await limiter.leave(200, {}, held)
+        await limiter.leave(limit(200, {}), held)
         assert await later
 
     assert run_seconds(work()) < 5
@@ -216,7 +227,7 @@ def test_what_a_session_has_out_takes_no_slot_of_another() -> None:
         limiter = Limiter()
         leaves = [await limiter.enter(9, "greedy") for _ in range(5)]
         assert leaves[0]
-        assert await limiter.leave(429, {"retry-after": "0"}, leaves[0])
+        assert await limiter.leave(limit(429, {"retry-after": "0"}), leaves[0])
         assert await limiter.enter(0.1, "greedy") is None, "its part is taken by its own"
         for session in ("a", "b"):
             assert await limiter.enter(0.1, session), "four of another are still out"
@@ -232,7 +243,7 @@ def test_a_session_that_is_refused_alone_waits_alone_until_another_is_refused_to
     async def refused(limiter: Limiter, session: str) -> None:
         leave = await limiter.enter(9, session)
         assert leave
-        assert await limiter.leave(429, {"retry-after": "60"}, leave)
+        assert await limiter.leave(limit(429, {"retry-after": "60"}), leave)
 
     async def work() -> None:
         limiter = Limiter()
@@ -240,7 +251,7 @@ def test_a_session_that_is_refused_alone_waits_alone_until_another_is_refused_to
         assert await limiter.enter(0.1, "other") is None, "for a moment all wait"
         leave = await limiter.enter(9, "other")
         assert leave
-        await limiter.leave(200, {}, leave)
+        await limiter.leave(limit(200, {}), leave)
         assert await limiter.enter(9, "alone") is None
         assert not limiter.idle
         await refused(limiter, "other")
@@ -254,7 +265,7 @@ def test_who_is_gone_does_not_wait_on() -> None:
         limiter = Limiter()
         leave = await limiter.enter(9)
         assert leave
-        assert await limiter.leave(429, {"retry-after": "60"}, leave)
+        assert await limiter.leave(limit(429, {"retry-after": "60"}), leave)
         assert await limiter.enter(300, "", lambda: True) is None
 
     assert run_seconds(work()) < 30
@@ -267,7 +278,7 @@ def test_models_and_counts_of_tokens_have_limits_of_their_own_and_a_subscription
         async def answered(model: str, status: int, headers: dict[str, str], *, counting: bool = False) -> None:
             leave = await limiters.of(model, counting=counting).enter(9)
             assert leave
-            await limiters.of(model, counting=counting).leave(status, headers, leave)
+            await limiters.of(model, counting=counting).leave(limit(status, headers), leave)
 
         await answered("a", 429, {"retry-after": "60"}, counting=True)
         await answered("b", 429, {"retry-after": "60"})
@@ -288,7 +299,7 @@ def test_limiters_of_names_that_nobody_waits_for_are_forgotten() -> None:
         held = limiters.of("held", counting=False)
         leave = await held.enter(9)
         assert leave
-        assert await held.leave(429, {"retry-after": "60"}, leave)
+        assert await held.leave(limit(429, {"retry-after": "60"}), leave)
         for number in range(1000):
             limiters.of(f"model-{number}", counting=False)
         assert len(limiters._limiters) <= 100

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from scylla_gha.gateway.meter import Meter
 from scylla_gha.model.traffic import Tokens
+from scylla_gha.providers.anthropic.usage import MessageUsage
 
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 9, "cache_read_input_tokens": 8,
          "cache_creation_input_tokens": 7, "output_tokens": 1,
@@ -20,8 +20,8 @@ def stream(*events: object, end: str = "\n") -> bytes:
     return "".join(f"event: x{end}data: {json.dumps(event)}{end}{end}" for event in events).encode()
 
 
-def metered(data: bytes, size: int = 10_000, *, streamed: bool = True) -> Meter:
-    meter = Meter(streamed=streamed)
+def metered(data: bytes, size: int = 10_000, *, streamed: bool = True) -> MessageUsage:
+    meter = MessageUsage(streamed=streamed)
     for at in range(0, len(data), size):
         meter.feed(data[at : at + size])
     meter.end()

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.paths import Names
-from scylla_gha.gateway.request import Question, UnfitError, _once, adjust, understand
-from scylla_gha.model.pricing import Model
+from scylla_gha.gateway.path_aliases import PathAliases
+from scylla_gha.model.pricing import ModelInfo
+from scylla_gha.providers.anthropic.adjust import apply_settings
+from scylla_gha.providers.anthropic.request import _require_unique_keys, parse_request
+from scylla_gha.providers.base import InvalidRequestError, ModelRequest
 
 BODY: dict[str, Any] = {
     "model": "m", "stream": True, "max_tokens": 5, "metadata": {"user_id": "u1"},
@@ -25,11 +27,11 @@ BODY: dict[str, Any] = {
                                      {"type": "image", "source": {"type": "base64", "data": "A" * 999}}]},
     ],
 }  # fmt: skip
-NAMES = Names({"/w": "/name"})
+NAMES = PathAliases({"/w": "/name"})
 
 
-def understood(body: dict[str, Any], names: Names = NAMES, *, counting: bool = False) -> Question:
-    question = understand(json.dumps(body).encode(), names, counting=counting)
+def understood(body: dict[str, Any], names: PathAliases = NAMES, *, counting: bool = False) -> ModelRequest:
+    question = parse_request(json.dumps(body).encode(), names.hide, counting=counting)
     assert question is not None
     return question
 
@@ -43,7 +45,7 @@ def test_characters_by_component() -> None:
     assert understood({"model": "m", "system": "abc", "messages": 3, "tools": None}).size == 3
 
 
-def changed(change: Callable[[dict[str, Any]], object]) -> Question:
+def changed(change: Callable[[dict[str, Any]], object]) -> ModelRequest:
     body = copy.deepcopy(BODY)
     change(body)
     return understood(body)
@@ -82,7 +84,7 @@ def test_each_byte_of_the_prompt_makes_another(change: Callable[[dict[str, Any]]
 
 def test_folders_count_by_their_names_and_kinds_apart() -> None:
     moved = json.loads(json.dumps(BODY).replace("/w/", "/elsewhere/"))
-    assert understood(moved, Names({"/elsewhere": "/name"})).digest == understood(BODY).digest
+    assert understood(moved, PathAliases({"/elsewhere": "/name"})).digest == understood(BODY).digest
     assert understood(BODY, counting=True).digest != understood(BODY).digest
 
 
@@ -101,12 +103,12 @@ def test_folders_count_by_their_names_and_kinds_apart() -> None:
     ],
 )
 def test_what_is_no_request_is_refused(body: bytes) -> None:
-    with pytest.raises(UnfitError):
-        understand(body, NAMES)
+    with pytest.raises(InvalidRequestError):
+        parse_request(body, NAMES.hide)
 
 
-def model(*accepts: Any) -> Model:
-    return Model(id="m", provider="p", context_tokens=1, accepts=accepts)
+def model(*accepts: Any) -> ModelInfo:
+    return ModelInfo(id="m", provider="p", context_tokens=1, accepts=accepts)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,9 @@ def model(*accepts: Any) -> Model:
         (model("temperature", "max_tokens"), {"thinking": {"type": "enabled", "budget_tokens": 9}}, set()),
     ],
 )
-def test_settings_are_put_in_where_they_are_taken(accepted: Model | None, more: Any, adjusted: set[str]) -> None:
+def test_settings_are_put_in_where_they_are_taken(accepted: ModelInfo | None, more: Any, adjusted: set[str]) -> None:
     before = understood({**BODY, **more})
-    after = adjust(before, {"temperature": 0.5, "max_tokens": 9}, accepted)
+    after = apply_settings(before, {"temperature": 0.5, "max_tokens": 9}, accepted)
     assert (set(after.adjusted), set(after.unadjusted)) == (adjusted, {"temperature", "max_tokens"} - adjusted)
     sent = json.loads(after.body)
     assert (sent.get("temperature"), sent["max_tokens"]) == (
@@ -135,21 +137,21 @@ def test_settings_are_put_in_where_they_are_taken(accepted: Model | None, more: 
 def test_a_limit_above_what_the_model_writes_stays_out() -> None:
     limited = model("max_tokens").model_copy(update={"max_output_tokens": 9})
     before = understood(BODY)
-    assert adjust(before, {"max_tokens": 9}, limited).adjusted == ("max_tokens",)
-    after = adjust(before, {"max_tokens": 10}, limited)
+    assert apply_settings(before, {"max_tokens": 9}, limited).adjusted == ("max_tokens",)
+    after = apply_settings(before, {"max_tokens": 10}, limited)
     assert (after.body, after.unadjusted) == (before.body, ("max_tokens",))
 
 
 def test_without_settings_the_bytes_stay() -> None:
     question = understood(BODY)
-    assert adjust(question, {}, None) is question
+    assert apply_settings(question, {}, None) is question
 
 
 @pytest.mark.parametrize(("max_tokens", "probing"), [(1, True), (2, False), (0, False), (None, False)])
 def test_a_request_for_one_token_asks_only_whether_there_would_be_an_answer(max_tokens: Any, probing: bool) -> None:
     assert understood({**BODY, "max_tokens": max_tokens}).probing is probing
     assert (
-        adjust(understood({**BODY, "max_tokens": max_tokens}), {"max_tokens": 9}, model("max_tokens")).probing
+        apply_settings(understood({**BODY, "max_tokens": max_tokens}), {"max_tokens": 9}, model("max_tokens")).probing
         is probing
     )
     assert not understood({"model": "m"}).probing
@@ -168,6 +170,42 @@ def test_a_key_that_stands_twice_among_many_is_found_in_one_pass() -> None:
             return str.__eq__(self, str(other))
 
     keys = [*(Key(f"k{number}") for number in range(1_000)), Key("k999")]
-    with pytest.raises(UnfitError, match="the key 'k999' stands twice"):
-        _once([(key, 1) for key in keys])
+    with pytest.raises(InvalidRequestError, match="the key 'k999' is repeated"):
+        _require_unique_keys([(key, 1) for key in keys])
     assert compared < len(keys)
+
+
+SPARE = r'"note": "say \u0022x\u0022 and \\u0022", "more": 1e5, "text": "caf\u00e9"'  # orjson writes other bytes
+
+
+@pytest.mark.parametrize("written", [SPARE, SPARE + ', "a": {"b": [1, 2]}', '"a" : "\\\\"', '"a\\"": 1, "a": 2'])
+def test_what_is_written_in_another_way_is_no_doubled_key(written: str) -> None:
+    assert parse_request(f'{{"model": "m", {written}}}'.encode(), NAMES.hide).model == "m"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f'{SPARE}, "model": "n"',
+        f'"model": "n", {SPARE}',
+        r'"\u006dodel": "n"',
+        r'"a": [{"b": {"c": "\u0022", "\u0063": 1e99}}]',
+        '"a":1,"a":1e9',
+        '"":1,"":100000',
+    ],
+)
+def test_a_key_that_stands_twice_is_found_however_it_is_written(written: str) -> None:
+    with pytest.raises(InvalidRequestError, match="is repeated in an object"):
+        parse_request(f'{{"model": "m", {written}}}'.encode(), NAMES.hide)
+
+
+@pytest.mark.parametrize(
+    ("written", "caches"),
+    [
+        (r'"system": [{"text": "x", "cache_control": {"type": "ephemeral"}}]', True),
+        (r'"system": [{"text": "x", "cache\u005fcontrol": {"type": "ephemeral"}}]', True),
+        (r'"system": "caf\u00e9"', False),
+    ],
+)
+def test_a_request_may_ask_to_cache_where_it_names_that_in_any_spelling(written: str, caches: bool) -> None:
+    assert parse_request(f'{{"model": "m", {written}}}'.encode(), NAMES.hide).terms.caches is caches

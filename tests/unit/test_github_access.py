@@ -1,24 +1,24 @@
 import pytest
 
 from scylla_gha.errors import GitHubError
-from scylla_gha.github.access import PUBLIC, Access, access_from
+from scylla_gha.github.access import PUBLIC, GitHubAccess, access_from
 
 
 @pytest.mark.parametrize(
     ("environ", "access"),
     [
-        ({}, Access()),
-        ({"GITHUB_API_URL": "", "GITHUB_TOKEN": " "}, Access()),
-        ({"GITHUB_TOKEN": "ghs_a\n"}, Access(PUBLIC, "ghs_a", "GITHUB_TOKEN")),
-        ({"GH_TOKEN": "ghs_b"}, Access(PUBLIC, "ghs_b", "GH_TOKEN")),
-        ({"GH_TOKEN": "ghs_b", "GITHUB_TOKEN": "ghs_a"}, Access(PUBLIC, "ghs_a", "GITHUB_TOKEN")),
-        ({"GITHUB_API_URL": "https://git.example/api/v3/"}, Access("https://git.example/api/v3")),
-        ({"GITHUB_API_URL": "http://127.0.0.1:8080"}, Access("http://127.0.0.1:8080")),
-        ({"GITHUB_API_URL": "http://localhost:8080"}, Access("http://localhost:8080")),
-        ({"GITHUB_API_URL": "http://[::1]:8080"}, Access("http://[::1]:8080")),
+        ({}, GitHubAccess()),
+        ({"GITHUB_API_URL": "", "GITHUB_TOKEN": " "}, GitHubAccess()),
+        ({"GITHUB_TOKEN": "ghs_a\n"}, GitHubAccess(PUBLIC, "ghs_a", "GITHUB_TOKEN")),
+        ({"GH_TOKEN": "ghs_b"}, GitHubAccess(PUBLIC, "ghs_b", "GH_TOKEN")),
+        ({"GH_TOKEN": "ghs_b", "GITHUB_TOKEN": "ghs_a"}, GitHubAccess(PUBLIC, "ghs_a", "GITHUB_TOKEN")),
+        ({"GITHUB_API_URL": "https://git.example/api/v3/"}, GitHubAccess("https://git.example/api/v3")),
+        ({"GITHUB_API_URL": "http://127.0.0.1:8080"}, GitHubAccess("http://127.0.0.1:8080")),
+        ({"GITHUB_API_URL": "http://localhost:8080"}, GitHubAccess("http://localhost:8080")),
+        ({"GITHUB_API_URL": "http://[::1]:8080"}, GitHubAccess("http://[::1]:8080")),
     ],
 )
-def test_access_is_what_actions_and_gh_set(environ: dict[str, str], access: Access) -> None:
+def test_access_is_what_actions_and_gh_set(environ: dict[str, str], access: GitHubAccess) -> None:
     assert access_from(environ) == access
 
 
@@ -33,7 +33,7 @@ def test_a_token_travels_in_clear_text_nowhere_but_here(url: str) -> None:
 
 @pytest.mark.parametrize("token", ["ghs_a b", "ghs_a\nX-Header: b", "ghs_ä"])
 def test_what_is_no_token_is_refused_and_not_shown(token: str) -> None:
-    with pytest.raises(GitHubError, match="GH_TOKEN holds characters that no token has") as caught:
+    with pytest.raises(GitHubError, match="GH_TOKEN contains a character that no token has") as caught:
         access_from({"GH_TOKEN": token})
     assert "ghs" not in str(caught.value)
 

@@ -25,9 +25,9 @@ def test_what_is_not_needed_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{}", "is no CommentEvent: action; is this job of another trigger"),
-        ("x", "is no CommentEvent"),
-        (" " * (9 << 20), "is no event of GitHub's, for its size"),
+        ("{}", "not a CommentEvent: action; does another trigger start this job"),
+        ("x", "not a CommentEvent"),
+        (" " * (9 << 20), "not a GitHub event: larger than 8 MiB"),
     ],
     ids=["other", "no JSON", "large"],
 )

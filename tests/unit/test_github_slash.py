@@ -1,7 +1,7 @@
 import pytest
 
 from scylla_gha.errors import RefusedError
-from scylla_gha.github.slash import Order, addressed, parse
+from scylla_gha.github.slash_command import SlashCommand, is_command, parse_command
 
 SHA = "0123456789abcdef" * 2 + "01234567"
 
@@ -21,23 +21,23 @@ SHA = "0123456789abcdef" * 2 + "01234567"
     ],
 )
 def test_only_a_first_line_that_begins_so_is_to_us(body: str, *, ours: bool) -> None:
-    assert addressed(body) is ours
+    assert is_command(body) is ours
 
 
 @pytest.mark.parametrize(
     ("body", "order"),
     [
-        ("/scylla evaluate demo", Order("evaluate", "demo")),
-        ("/scylla compare demo", Order("compare", "demo")),
-        ("/scylla evaluate demo\n\nplease, with --sugar", Order("evaluate", "demo")),
-        (f"/scylla evaluate demo {SHA}", Order("evaluate", "demo", sha=SHA)),
+        ("/scylla evaluate demo", SlashCommand("evaluate", "demo")),
+        ("/scylla compare demo", SlashCommand("compare", "demo")),
+        ("/scylla evaluate demo\n\nplease, with --sugar", SlashCommand("evaluate", "demo")),
+        (f"/scylla evaluate demo {SHA}", SlashCommand("evaluate", "demo", sha=SHA)),
         ("/scylla evaluate a.b-c_d --only '001-*--r0[1-3]' --only=*x? --repetitions 5 0123abc",
-         Order("evaluate", "a.b-c_d", ("001-*--r0[1-3]", "*x?"), "5", "0123abc")),
-        ("/scylla  evaluate   --repetitions=10 demo\r", Order("evaluate", "demo", repetitions="10")),
+         SlashCommand("evaluate", "a.b-c_d", ("001-*--r0[1-3]", "*x?"), "5", "0123abc")),
+        ("/scylla  evaluate   --repetitions=10 demo\r", SlashCommand("evaluate", "demo", repetitions="10")),
     ],
 )  # fmt: skip
-def test_an_order_is_read(body: str, order: Order) -> None:
-    assert parse(body) == order
+def test_an_order_is_read(body: str, order: SlashCommand) -> None:
+    assert parse_command(body) == order
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_an_order_is_read(body: str, order: Order) -> None:
         ("delete demo", "the only command"),
         ("evaluate", "name one experiment"),
         ("evaluate demo 0123abc more", "name one experiment"),
-        ("evaluate ../demo", "the experiment is named"),
-        ("evaluate Demo", "the experiment is named"),
-        ("evaluate $(id)", "the experiment is named"),
+        ("evaluate ../demo", "an experiment name consists"),
+        ("evaluate Demo", "an experiment name consists"),
+        ("evaluate $(id)", "an experiment name consists"),
         ("evaluate 'de\nmo'", "quotation"),
         ("evaluate demo main", "a commit is"),
         ("evaluate demo 0123ABC", "a commit is"),
@@ -64,17 +64,17 @@ def test_an_order_is_read(body: str, order: Order) -> None:
         ("evaluate demo" + " --only=a" * 11, "10 times"),
         ("evaluate demo --repetitions 0", "a number from 1"),
         ("evaluate demo --repetitions 99999", "a number from 1"),
-        ("evaluate demo --repetitions 1 --repetitions 2", "may stand once"),
+        ("evaluate demo --repetitions 1 --repetitions 2", "can be given once"),
         ("evaluate demo --budget-usd 9", "the only options"),
         ("evaluate demo -n", "the only options"),
         ("evaluate demo 'x", "quotation mark"),
-        ("evaluate dem\u043e", "plain ASCII"),
-        ("evaluate demo\u200b", "plain ASCII"),
-        ("evaluate demo\x1b[2J", "plain ASCII"),
+        ("evaluate dem\u043e", "printable ASCII"),
+        ("evaluate demo\u200b", "printable ASCII"),
+        ("evaluate demo\x1b[2J", "printable ASCII"),
         ("evaluate " + "a" * 2000, "too long"),
     ],
 )
 def test_what_is_not_on_the_list_is_refused(line: str, why: str) -> None:
     with pytest.raises(RefusedError, match=why) as error:
-        parse(f"/scylla {line}")
+        parse_command(f"/scylla {line}")
     assert "$(" not in str(error.value), "the message is posted as it is"

@@ -5,14 +5,14 @@ import os
 import tarfile
 from pathlib import Path
 
-from scylla_gha.images.archive import Image, Layer, assemble, write_layer
+from scylla_gha.images.archive import ImageArchive, ImageLayer, assemble_image, write_layer
 from tests.support.repository import write_tree
 
 
-def layer(folder: Path, **files: str) -> Layer:
+def layer(folder: Path, **files: str) -> ImageLayer:
     into = folder / f"{len(files)}.tar"
     write_layer(into, {"/opt/x": write_tree(folder / f"source{len(files)}", files)})
-    return Layer(into, hashlib.sha256(into.read_bytes()).hexdigest())
+    return ImageLayer(into, hashlib.sha256(into.read_bytes()).hexdigest())
 
 
 def test_equal_contents_make_equal_layers_whoever_made_them_and_when(tmp_path: Path) -> None:
@@ -37,15 +37,19 @@ def test_equal_contents_make_equal_layers_whoever_made_them_and_when(tmp_path: P
 
 def test_an_image_is_known_by_its_layers_path_and_labels(tmp_path: Path) -> None:
     one, two = layer(tmp_path, a="a"), layer(tmp_path, a="a", b="b")
-    image = assemble([one, two], "x:1", "/bin", {"l": "1"})
-    assert image.digest == assemble([one, two], "x:2", "/bin", {"l": "1"}).digest
-    others = [assemble([two, one], "x:1", "/bin", {"l": "1"}), assemble([one], "x:1", "/bin", {"l": "1"}),
-              assemble([one, two], "x:1", "/sbin", {"l": "1"}), assemble([one, two], "x:1", "/bin", {})]  # fmt: skip
+    image = assemble_image([one, two], "x:1", "/bin", {"l": "1"})
+    assert image.digest == assemble_image([one, two], "x:2", "/bin", {"l": "1"}).digest
+    others = [
+        assemble_image([two, one], "x:1", "/bin", {"l": "1"}),
+        assemble_image([one], "x:1", "/bin", {"l": "1"}),
+        assemble_image([one, two], "x:1", "/sbin", {"l": "1"}),
+        assemble_image([one, two], "x:1", "/bin", {}),
+    ]
     assert len({image.digest, *(other.digest for other in others)}) == 5
 
 
 def test_what_an_engine_loads_is_whole(tmp_path: Path) -> None:
-    image = assemble([layer(tmp_path, a="a")], "x:1", "/bin", {"l": "1"})
+    image = assemble_image([layer(tmp_path, a="a")], "x:1", "/bin", {"l": "1"})
     into = io.BytesIO()
     image.write(into)
     into.seek(0)
@@ -61,4 +65,4 @@ def test_what_an_engine_loads_is_whole(tmp_path: Path) -> None:
 
 
 def test_an_image_without_layers_has_a_digest_too() -> None:
-    assert Image((), b"{}", "x").digest.startswith("sha256:44136fa355b3678a")
+    assert ImageArchive((), b"{}", "x").digest.startswith("sha256:44136fa355b3678a")

@@ -6,18 +6,18 @@ import pytest
 
 from scylla_gha.errors import ToolError
 from scylla_gha.images import layers
-from scylla_gha.images.archive import Layer
-from scylla_gha.model.image import Recipe
-from scylla_gha.sandboxes import keeper
+from scylla_gha.images.archive import ImageLayer
+from scylla_gha.model.sandbox import ImageRecipe
+from scylla_gha.sandboxes.docker import supervisor
 from tests.support.repository import write_tree
 
 
-def names(layer: Layer) -> set[str]:
+def names(layer: ImageLayer) -> set[str]:
     with tarfile.open(layer.path) as archive:
         return set(archive.getnames())
 
 
-def content(layer: Layer, name: str) -> bytes:
+def content(layer: ImageLayer, name: str) -> bytes:
     with tarfile.open(layer.path) as archive:
         file = archive.extractfile(name)
         assert file
@@ -25,21 +25,21 @@ def content(layer: Layer, name: str) -> bytes:
 
 
 def test_the_keeper_is_in_its_layer(tmp_path: Path) -> None:
-    made = layers.keeper_layer(tmp_path)
-    assert content(made, "opt/box/keeper.py") == Path(keeper.__file__).read_bytes()
+    made = layers.supervisor_layer(tmp_path)
+    assert content(made, "opt/box/supervisor.py") == Path(supervisor.__file__).read_bytes()
     assert made.sha256 == hashlib.sha256(made.path.read_bytes()).hexdigest()
 
 
 def test_a_system_is_made_once_and_then_needs_its_maker_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = Recipe(id="base", release="bookworm", packages=("python3",))
+    recipe = ImageRecipe(id="base", release="bookworm", packages=("python3",))
     programs = {"mmdebstrap": "#!/bin/sh\nfor into; do :; done; echo system >$into\n", "newuidmap": "#!/bin/sh\n"}
     makers = write_tree(tmp_path / "bin", programs)
     for name in programs:
         (makers / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{makers}:/usr/bin:/bin")
-    assert layers.lacking() is None
+    assert layers.missing_build_tool() is None
     assert not layers.is_base_made(recipe, tmp_path)
     made = layers.base_layer(recipe, tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")
@@ -54,23 +54,23 @@ def test_who_is_not_root_needs_more_to_make_a_system(
     (write_tree(tmp_path, {"mmdebstrap": "#!/bin/sh\n"}) / "mmdebstrap").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("os.geteuid", lambda: user)
-    found = layers.lacking()
+    found = layers.missing_build_tool()
     assert found is None if why is None else (found or "").endswith(why)
 
 
 def test_a_layer_is_made_once(tmp_path: Path) -> None:
-    first = layers.keeper_layer(tmp_path)
+    first = layers.supervisor_layer(tmp_path)
     first.path.write_bytes(b"as it was")
-    assert layers.keeper_layer(tmp_path) == first
+    assert layers.supervisor_layer(tmp_path) == first
     assert first.path.read_bytes() == b"as it was"
 
 
 def test_an_unfinished_layer_is_made_anew(tmp_path: Path) -> None:
-    first = layers.keeper_layer(tmp_path)
+    first = layers.supervisor_layer(tmp_path)
     first.path.with_suffix(".sha256").unlink()
     first.path.write_bytes(b"half")
-    assert layers.keeper_layer(tmp_path) == first
-    assert "opt/box/keeper.py" in names(first)
+    assert layers.supervisor_layer(tmp_path) == first
+    assert "opt/box/supervisor.py" in names(first)
 
 
 def test_tools_are_an_environment_of_the_images_python(tmp_path: Path) -> None:
@@ -118,11 +118,19 @@ def test_an_agent_that_needs_node_is_refused(tmp_path: Path) -> None:
 def test_a_missing_mmdebstrap_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match=r"apt-get install mmdebstrap$"):
-        layers.base_layer(Recipe(id="base", release="bookworm", packages=("python3",)), tmp_path)
+        layers.base_layer(ImageRecipe(id="base", release="bookworm", packages=("python3",)), tmp_path)
 
 
 def test_a_release_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    recipe = Recipe(id="odd", release="no-such-release", packages=("python3",))
+    recipe = ImageRecipe(id="odd", release="no-such-release", packages=("python3",))
     with pytest.raises(ToolError, match=r"^mmdebstrap could not make the image odd: "):
         layers.base_layer(recipe, tmp_path)
     assert not list((tmp_path / "layers").glob("*.sha256"))
+
+
+def test_tools_are_files_of_the_layer_whatever_link_mode_the_user_has_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = layers.tools_layer({"iniconfig": "2.1.0"}, tmp_path / "a")
+    monkeypatch.setenv("UV_LINK_MODE", "symlink")
+    assert layers.tools_layer({"iniconfig": "2.1.0"}, tmp_path / "b").sha256 == plain.sha256

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.interop.atif import atif
+from scylla_gha.interop.exporters.atif import atif_trajectory
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Step, ToolCall, Trajectory, Usage
 from tests.support.golden import golden
@@ -27,13 +27,13 @@ ROW = make_result(model="m", agent="cli")
 
 
 def document(trajectory: Trajectory = TRAJECTORY, usage: Usage = USAGE, row: Result = ROW, **given: Any) -> Any:
-    found = atif(trajectory, make_attempt(usage=usage, **given), row)
+    found = atif_trajectory(trajectory, make_attempt(usage=usage, **given), row)
     assert found is not None
     return json.loads(found)
 
 
 def test_it_reads_as_it_always_did() -> None:
-    found = atif(TRAJECTORY, make_attempt(usage=USAGE, number=2, agent_version="1.2.3"), ROW)
+    found = atif_trajectory(TRAJECTORY, make_attempt(usage=USAGE, number=2, agent_version="1.2.3"), ROW)
     assert found is not None
     assert found.decode() == golden("atif.json", found.decode())
 
@@ -92,4 +92,4 @@ def test_attempts_are_told_apart() -> None:
 
 
 def test_where_nothing_was_said_there_is_no_document() -> None:
-    assert atif(Trajectory(), make_attempt(), ROW) is None
+    assert atif_trajectory(Trajectory(), make_attempt(), ROW) is None

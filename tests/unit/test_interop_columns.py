@@ -1,15 +1,15 @@
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.columns import Rule, field_of, match, rule_of
-from scylla_gha.interop.sources import Source, Table
+from scylla_gha.interop.importers.columns import PassRule, field_of, match_columns, rule_of
+from scylla_gha.interop.importers.sources import SourceRow, SourceTable
 
-TABLE = Table(("task", "model", "score", "tokens", "junk"), (Source("f:2", {"task": "a"}),))
+TABLE = SourceTable(("task", "model", "score", "tokens", "junk"), (SourceRow("f:2", {"task": "a"}),))
 GIVEN = {"scenario": "task", "arm": "model"}
 
 
 def test_given_columns_come_first_then_those_with_a_fields_own_name() -> None:
-    found = match(TABLE, GIVEN, Rule("score", ">=", 0.5), "f")
+    found = match_columns(TABLE, GIVEN, PassRule("score", ">=", 0.5), "f")
     assert found.used == {
         "scenario": "task", "arm": "model", "model": "model", "score": "score", "total_tokens": "tokens",
     }  # fmt: skip
@@ -17,12 +17,17 @@ def test_given_columns_come_first_then_those_with_a_fields_own_name() -> None:
 
 
 def test_a_field_without_a_column_can_be_asked_for() -> None:
-    assert "score" not in match(Table(("passed", *TABLE.columns), TABLE.rows), {**GIVEN, "score": ""}, None, "f").used
+    assert (
+        "score"
+        not in match_columns(
+            SourceTable(("passed", *TABLE.columns), TABLE.rows), {**GIVEN, "score": ""}, None, "f"
+        ).used
+    )
 
 
 def test_a_rule_stands_for_the_column() -> None:
-    table = Table((*TABLE.columns, "passed"), TABLE.rows)
-    found = match(table, GIVEN, rule_of("score>=0.5"), "f")
+    table = SourceTable((*TABLE.columns, "passed"), TABLE.rows)
+    found = match_columns(table, GIVEN, rule_of("score>=0.5"), "f")
     assert "passed" not in found.used
     assert found.ignored == ("junk", "passed")
 
@@ -35,18 +40,18 @@ def test_a_rule_stands_for_the_column() -> None:
         ({"arm": "model"}, None, "no column is the scenario; say which one: --map scenario=COLUMN"),
         ({"scenario": "task"}, None, "no column is the arm"),
         (GIVEN, None, "no column tells whether a row passed"),
-        (GIVEN, Rule("usd", "<", 1), "--passed-if goes by usd, and no column is that"),
-        ({"cost": "junk"}, None, "--map 'cost': is no field of a row"),
+        (GIVEN, PassRule("usd", "<", 1), "--passed-if goes by usd, and no column is that"),
+        ({"cost": "junk"}, None, "--map 'cost': not a field of a row"),
     ],
 )
-def test_what_is_not_there_is_named_with_what_is(given: dict[str, str], rule: Rule | None, message: str) -> None:
+def test_what_is_not_there_is_named_with_what_is(given: dict[str, str], rule: PassRule | None, message: str) -> None:
     with pytest.raises(ConfigError) as error:
-        match(TABLE, given, rule, "f.csv")
+        match_columns(TABLE, given, rule, "f.csv")
     assert message in str(error.value)
 
 
 def test_of_no_rows_nothing_is_missing() -> None:
-    assert match(Table((), ()), GIVEN, None, "f").ignored == ()
+    assert match_columns(SourceTable((), ()), GIVEN, None, "f").ignored == ()
 
 
 @pytest.mark.parametrize(

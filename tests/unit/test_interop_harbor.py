@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.harbor import read_harbor
-from scylla_gha.interop.imported import Given, Loaded, load_rows
+from scylla_gha.interop.importers.harbor import read_harbor
+from scylla_gha.interop.importers.rows import ImportedRows, ImportInput, load_rows
 
 
 def trial(folder: Path, name: str, **given: Any) -> None:
@@ -33,8 +33,8 @@ def fault(kind: str, message: str = "") -> dict[str, str]:
     return {"exception_type": kind, "exception_message": message, "exception_traceback": "", "occurred_at": ""}
 
 
-def loaded(folder: Path) -> Loaded:
-    return load_rows(read_harbor(folder), Given("run", "job", "harbor"))
+def loaded(folder: Path) -> ImportedRows:
+    return load_rows(read_harbor(folder), ImportInput("run", "job", "harbor"))
 
 
 def test_a_trial_becomes_a_row_with_its_cost_tokens_and_time(tmp_path: Path) -> None:
@@ -98,11 +98,11 @@ def test_a_trial_that_never_ended_is_told_of(tmp_path: Path) -> None:
     trial(tmp_path, "task__a")
     trial(tmp_path, "task__b")
     (tmp_path / "task__b" / "result.json").unlink()
-    assert read_harbor(tmp_path).notes == ("1 trial folders have no result.json: they are left out.",)
+    assert read_harbor(tmp_path).notes == ("Left out: 1 trial folder without result.json.",)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "is no JSON"), ("[]", "is no JSON object"), ("{}", "holds no Harbor trial")]
+    ("text", "message"), [("{", "not JSON"), ("[]", "not a JSON object"), ("{}", "holds no Harbor trial")]
 )
 def test_what_is_no_trial_is_refused(tmp_path: Path, text: str, message: str) -> None:
     trial(tmp_path, "task__a")

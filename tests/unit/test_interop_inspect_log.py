@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.interop.inspect_log import inspect_logs
+from scylla_gha.interop.exporters.inspect_log import inspect_logs
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.record import slug
 from scylla_gha.model.result import Result

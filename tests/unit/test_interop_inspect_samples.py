@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.imported import Given, Loaded, load_rows
-from scylla_gha.interop.inspect_log import inspect_logs
-from scylla_gha.interop.inspect_samples import read_inspect
+from scylla_gha.interop.exporters.inspect_log import inspect_logs
+from scylla_gha.interop.importers.inspect_samples import read_inspect
+from scylla_gha.interop.importers.rows import ImportedRows, ImportInput, load_rows
 from tests.support.records import WHEN, make_cell, make_plan, make_result
 
 USAGE = {"input_tokens": 5, "output_tokens": 6, "total_tokens": 21, "input_tokens_cache_read": 10,
@@ -25,8 +25,8 @@ def log(place: Path, *samples: Any, **spec: Any) -> Path:
     return place
 
 
-def loaded(place: Path) -> Loaded:
-    return load_rows(read_inspect(place), Given("run", place.name, "inspect"))
+def loaded(place: Path) -> ImportedRows:
+    return load_rows(read_inspect(place), ImportInput("run", place.name, "inspect"))
 
 
 def test_a_sample_becomes_a_row(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_log_that_did_not_end_well_is_told_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "is no JSON"), ("{}", "no object `eval`"), ('{"eval": {}, "samples": [{}]}', r"samples\[0\] has no id")],
+    [("{", "not JSON"), ("{}", "no object `eval`"), ('{"eval": {}, "samples": [{}]}', r"samples\[0\] has no id")],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "a.json").write_text(text)

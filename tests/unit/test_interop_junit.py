@@ -3,7 +3,7 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.junit import junit
+from scylla_gha.interop.exporters.junit import junit
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome

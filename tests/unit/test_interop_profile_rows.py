@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.interop.profile_rows import profile_rows
+from scylla_gha.interop.exporters.profile_rows import profile_rows
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Outcome
 from tests.support.golden import golden

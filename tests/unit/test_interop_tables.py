@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.rows_table import write_csv, write_parquet
-from scylla_gha.interop.sources import Source
-from scylla_gha.interop.tables import read_csv, read_jsonl, read_parquet
+from scylla_gha.interop.exporters.rows_table import write_csv, write_parquet
+from scylla_gha.interop.importers.sources import SourceRow
+from scylla_gha.interop.importers.tables import read_csv, read_jsonl, read_parquet
 from tests.support.foreign import csv_file
 from tests.support.records import WHEN, make_result
 
@@ -15,9 +15,9 @@ def test_csv_is_text_with_the_line_of_each_row(tmp_path: Path) -> None:
     found = read_csv(place)
     assert found.columns == ("a", "b")
     assert found.rows == (
-        Source(f"{place}:2", {"a": "1", "b": "NA"}),
-        Source(f"{place}:4", {"a": "x\ny", "b": None}),
-        Source(f"{place}:7", {"a": "007", "b": "nan"}),
+        SourceRow(f"{place}:2", {"a": "1", "b": "NA"}),
+        SourceRow(f"{place}:4", {"a": "x\ny", "b": None}),
+        SourceRow(f"{place}:7", {"a": "007", "b": "nan"}),
     )
 
 
@@ -29,8 +29,8 @@ def test_tabs_part_the_columns_of_a_tsv(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "there is no header line"),
-        ("a,b\n1,2,3\n", "is no CSV in UTF-8: .*Expected 2 fields in line 2, saw 3"),
-        ('a,b\n"1,2\n', "is no CSV"),
+        ("a,b\n1,2,3\n", "not a CSV file in UTF-8: .*Expected 2 fields in line 2, saw 3"),
+        ('a,b\n"1,2\n', "not a CSV file"),
         ("a,a\n1,2\n", "column 'a' is there twice"),
         ("a,\n1,2\n", "column 2 has no name"),
     ],
@@ -51,15 +51,15 @@ def test_json_lines_keep_types_and_open_what_is_inside(tmp_path: Path) -> None:
     found = read_jsonl(place)
     assert found.columns == ("a", "m", "m.s", "m.t", "c")
     assert found.rows == (
-        Source(f"{place}:1", {"a": 1, "m": {"s": 0.5, "t": None}, "m.s": 0.5, "m.t": None}),
-        Source(f"{place}:3", {"a": True, "c": "x"}),
+        SourceRow(f"{place}:1", {"a": 1, "m": {"s": 0.5, "t": None}, "m.s": 0.5, "m.t": None}),
+        SourceRow(f"{place}:3", {"a": True, "c": "x"}),
     )
     assert type(found.rows[0].values["a"]) is int
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", '{"a": NaN}', "1"])
 def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
-    with pytest.raises(ConfigError, match=r"a\.jsonl:2: is no JSON"):
+    with pytest.raises(ConfigError, match=r"a\.jsonl:2: not (a )?JSON"):
         read_jsonl(csv_file(tmp_path / "a.jsonl", f'{{"a": 1}}\n{line}\n'))
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.experiment import Limits, Retry
+from scylla_gha.model.experiment import RetrySettings, TrialLimits
 from tests.support.records import make_experiment
 
 
@@ -20,7 +20,7 @@ from tests.support.records import make_experiment
         ({"budget_usd": 0.0}, "budget_usd"),
         ({"baseline": ""}, "baseline"),
         ({"max_age_days": 0.0}, "max_age_days"),
-        ({"judges": ("m",)}, "(?s)judges\n.*one judge is no panel; name two models at least"),
+        ({"judges": ("m",)}, "(?s)judges\n.*a panel needs at least two judges"),
         ({"judges": ("m", "n", "m")}, "(?s)judges\n.*m is named twice; a panel is of different models"),
         ({"role_budget_usd": {"agent": 0.0}}, "role_budget_usd.agent"),
         ({"role_budget_usd": {"judges": 1.0}}, "role_budget_usd.judges"),
@@ -42,34 +42,35 @@ SIZES = ("memory_mb", "disk_mb", "processes", "cpus")
 )
 def test_a_limit_of_nothing_is_refused(field: str) -> None:
     with pytest.raises(ValidationError, match=field):
-        Limits.model_validate({field: 0})
+        TrialLimits.model_validate({field: 0})
 
 
 @pytest.mark.parametrize("field", SIZES)
 def test_the_size_of_a_container_is_keyed_where_there_is_one(field: str) -> None:
-    other = Limits.model_validate({field: 1000})
-    assert other.keyed("docker") != Limits().keyed("docker")
-    for sandbox in ("host", "bubblewrap"):
-        assert other.keyed(sandbox) == Limits().keyed(sandbox)
-        assert field not in other.keyed(sandbox)
+    other = TrialLimits.model_validate({field: 1000})
+    assert other.keyed(limits_resources=True) != TrialLimits().keyed(limits_resources=True)
+    assert other.keyed(limits_resources=False) == TrialLimits().keyed(limits_resources=False)
+    assert field not in other.keyed(limits_resources=False)
 
 
 def test_what_is_not_set_or_does_not_reach_the_agent_is_not_keyed() -> None:
-    assert "free_disk_mb" not in Limits().keyed("docker")
+    assert "free_disk_mb" not in TrialLimits().keyed(limits_resources=True)
     for name in ("tokens", "requests", "diff_files"):
-        assert name not in Limits().keyed("host")
-        assert name not in Limits.model_validate_json(Limits().model_dump_json()).keyed("host")
-        assert Limits.model_validate({name: 5}).keyed("host")[name] == 5
+        assert name not in TrialLimits().keyed(limits_resources=False)
+        assert name not in TrialLimits.model_validate_json(TrialLimits().model_dump_json()).keyed(
+            limits_resources=False
+        )
+        assert TrialLimits.model_validate({name: 5}).keyed(limits_resources=False)[name] == 5
 
 
 @pytest.mark.parametrize("given", [{"attempts": 0}, {"attempts": 11}, {"backoff_seconds": -1.0}])
 def test_retry_is_bounded(given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=next(iter(given))):
-        Retry.model_validate(given)
+        RetrySettings.model_validate(given)
 
 
 def test_one_attempt_without_a_pause_is_possible() -> None:
-    assert Retry(attempts=1, backoff_seconds=0.0).attempts == 1
+    assert RetrySettings(attempts=1, backoff_seconds=0.0).attempts == 1
 
 
 @pytest.mark.parametrize("judges", [(), ("m", "n"), ("m", "n", "o")])

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from scylla_gha.config.library import Library
-from scylla_gha.model.image import Recipe
+from scylla_gha.model.sandbox import ImageRecipe
 
 
 def test_the_toolkits_own_recipe_has_what_the_sandbox_needs() -> None:
@@ -14,4 +14,4 @@ def test_the_toolkits_own_recipe_has_what_the_sandbox_needs() -> None:
 
 def test_a_recipe_needs_packages() -> None:
     with pytest.raises(ValidationError):
-        Recipe(id="base", release="bookworm", packages=())
+        ImageRecipe(id="base", release="bookworm", packages=())

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.isolation import Isolation
+from scylla_gha.model.sandbox import Isolation
 
 
 @pytest.mark.parametrize("field", ["network", "keys", "files"])

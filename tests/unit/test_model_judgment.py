@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.judgment import ItemScore, Judgment, judgment_key
+from scylla_gha.config.keys import judgment_key
+from scylla_gha.model.judgment import ItemScore, Judgment
 from scylla_gha.model.record import digest
 from tests.support.records import make_attempt, make_cell, make_check, make_judgment, make_score, make_trial
 

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.plan import Estimate, Plan, Range, Share
+from scylla_gha.model.plan import CostRange, Estimate, EstimateShare, Plan
 from tests.support.records import make_cell, make_model_arm, make_plan
 
 
@@ -23,8 +23,8 @@ def test_a_plan_survives_its_file() -> None:
 
 
 def test_an_estimate_is_the_sum_of_agents_and_judges_and_unknown_where_one_is() -> None:
-    known, unknown = Range(low=1.0, likely=2.0, high=3.0), Range(low=None, likely=None, high=None)
-    agents, judges = Share(usd=known, minutes=known), Share(usd=unknown, minutes=known)
+    known, unknown = CostRange(low=1.0, likely=2.0, high=3.0), CostRange(low=None, likely=None, high=None)
+    agents, judges = EstimateShare(usd=known, minutes=known), EstimateShare(usd=unknown, minutes=known)
     made = Estimate(agents=agents, judges=judges, basis="none")
     assert made.usd == unknown
-    assert made.minutes == Range(low=2.0, likely=4.0, high=6.0)
+    assert made.minutes == CostRange(low=2.0, likely=4.0, high=6.0)

@@ -1,11 +1,11 @@
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.pricing import LongRates, Price, PriceList, Rates
+from scylla_gha.model.pricing import LongRates, ModelPrice, PriceList, Rates
 from scylla_gha.model.traffic import Tokens
 from tests.support.records import DAY
 
-PRICE = Price(input=3.0, output=15.0, cache_read=0.3, cache_write_5m=3.75, cache_write_1h=6.0, date=DAY,
+PRICE = ModelPrice(input=3.0, output=15.0, cache_read=0.3, cache_write_5m=3.75, cache_write_1h=6.0, date=DAY,
               source="a price list")  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def test_a_long_prompt_makes_the_whole_request_dearer(tokens: dict[str, int], ti
 
 @pytest.mark.parametrize("kind", CACHE)
 def test_a_kind_without_a_price_makes_what_uses_it_unknown_and_nothing_else(kind: str) -> None:
-    price = Price.model_validate({**PRICE.model_dump(), kind: None})
+    price = ModelPrice.model_validate({**PRICE.model_dump(), kind: None})
     assert price.usd(Tokens(input=1_000_000, output=1)) == pytest.approx(3.000015)
     used = Tokens.model_validate({"input": 1_000_000, kind: 1})
     assert price.usd(used) is None
@@ -75,7 +75,7 @@ def test_a_guess_for_budgets_is_of_the_band_that_the_prompt_is_in() -> None:
 @pytest.mark.parametrize("kind", ["input", "output"])
 def test_only_prices_of_the_cache_may_be_unknown(kind: str) -> None:
     with pytest.raises(ValidationError, match=kind):
-        Price.model_validate({**PRICE.model_dump(), kind: None})
+        ModelPrice.model_validate({**PRICE.model_dump(), kind: None})
 
 
 def test_a_list_prices_what_it_names_on_its_day_and_nothing_else() -> None:
@@ -90,15 +90,15 @@ def test_a_list_prices_what_it_names_on_its_day_and_nothing_else() -> None:
 @pytest.mark.parametrize("kind", Tokens.model_fields)
 def test_price_is_not_negative(kind: str) -> None:
     with pytest.raises(ValidationError, match=kind):
-        Price.model_validate({**PRICE.model_dump(), kind: -0.1})
+        ModelPrice.model_validate({**PRICE.model_dump(), kind: -0.1})
 
 
 @pytest.mark.parametrize("kind", Tokens.model_fields)
 def test_no_kind_is_free_by_being_left_out(kind: str) -> None:
     with pytest.raises(ValidationError, match=rf"(?s){kind}\n.*Field required"):
-        Price.model_validate({name: value for name, value in PRICE.model_dump().items() if name != kind})
+        ModelPrice.model_validate({name: value for name, value in PRICE.model_dump().items() if name != kind})
 
 
 def test_one_price_for_both_lifetimes_of_the_cache_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"(?s)cache_write\n.*Extra inputs"):
-        Price.model_validate({**PRICE.model_dump(), "cache_write": 3.75})
+        ModelPrice.model_validate({**PRICE.model_dump(), "cache_write": 3.75})

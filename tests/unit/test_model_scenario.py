@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.scenario import Changes, ProgressStep, Source, Task, Validation, size_of
+from scylla_gha.model.scenario import DiffCondition, FixtureSource, ProgressStep, ScenarioTask, Validation, size_of
 from tests.support.records import make_checkpoint, make_scenario
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -20,19 +20,19 @@ def test_size_follows_the_bounds_of_the_paper(lines: int, size: str) -> None:
 @pytest.mark.parametrize("given", [{}, {"fixture": "a", "repo": "https://example.org/r.git"}], ids=["neither", "both"])
 def test_source_is_exactly_one_place(given: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="give exactly one of fixture and repo"):
-        Source.model_validate({**given, "hash": SHA})
+        FixtureSource.model_validate({**given, "hash": SHA})
 
 
 @pytest.mark.parametrize("commit", ["main", SHA[:7], SHA.upper(), SHA + "0", SHA + "\n"])
 def test_source_is_pinned_to_a_whole_commit(commit: str) -> None:
     with pytest.raises(ValidationError, match="hash"):
-        Source(fixture="a", hash=commit)
+        FixtureSource(fixture="a", hash=commit)
 
 
 @pytest.mark.parametrize("folder", ["../etc", "a/b", "/", ".", "A"])
 def test_fixture_is_a_plain_folder_name(folder: str) -> None:
     with pytest.raises(ValidationError, match="fixture"):
-        Source(fixture=folder, hash=SHA)
+        FixtureSource(fixture=folder, hash=SHA)
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ def test_scenario_id_is_a_number_and_a_name_that_can_be_a_folder(name: str) -> N
     [
         ({"file": None}, "give exactly one of run, file and changes"),
         ({"file": "a", "run": "true"}, "give exactly one of run, file and changes"),
-        ({"run": "true", "changes": Changes()}, "give exactly one of run, file and changes"),
+        ({"run": "true", "changes": DiffCondition()}, "give exactly one of run, file and changes"),
         ({"file": "a", "exit": 1}, "belong to run"),
         ({"file": "a", "stdout": "x"}, "belong to run"),
         ({"file": "a", "stdout": ""}, "belong to run"),
         ({"file": "a", "stdout_matches": "x"}, "belong to run"),
-        ({"changes": Changes(), "graduated": True}, "belong to run"),
+        ({"changes": DiffCondition(), "graduated": True}, "belong to run"),
         ({"run": "true", "absent": True}, "belong to file"),
-        ({"changes": Changes(), "matches": "x"}, "belong to file"),
+        ({"changes": DiffCondition(), "matches": "x"}, "belong to file"),
         ({"run": "true", "guard": True, "required": False}, "a guard is always required"),
     ],
 )
@@ -71,7 +71,7 @@ def test_checkpoint_is_of_one_kind_with_its_own_keys_only(given: dict[str, Any],
         {"run": "true", "exit": 3, "stdout": ""},
         {"run": "true", "graduated": True, "guard": True},
         {"file": "a", "absent": True},
-        {"changes": Changes(only=("src/**",), max_files=1)},
+        {"changes": DiffCondition(only=("src/**",), max_files=1)},
     ],
 )
 def test_checkpoint_is_required_unless_it_says_otherwise(given: dict[str, Any]) -> None:
@@ -104,9 +104,9 @@ def test_scenario_refuses(given: dict[str, Any], field: str) -> None:
 
 @pytest.mark.parametrize("seconds", [0, 24 * 3600 + 1])
 def test_a_time_limit_is_more_than_nothing_and_at_most_a_day(seconds: int) -> None:
-    assert Task(prompt_file="p", timeout_seconds=24 * 3600).timeout_seconds == 86_400
+    assert ScenarioTask(prompt_file="p", timeout_seconds=24 * 3600).timeout_seconds == 86_400
     with pytest.raises(ValidationError, match="timeout_seconds"):
-        Task(prompt_file="p", timeout_seconds=seconds)
+        ScenarioTask(prompt_file="p", timeout_seconds=seconds)
 
 
 def test_what_a_scenario_need_not_say() -> None:

@@ -3,13 +3,13 @@ import datetime
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.shards import MOST_SHARDS, Manifest, Packing, Shard, shard_name
+from scylla_gha.model.shards import MOST_SHARDS, Shard, ShardManifest, WavePacking, shard_name
 
 DIGEST = "a" * 64
 
 
-def packing(*shards: Shard) -> Packing:
-    return Packing(experiment="demo", plan=DIGEST, campaign="demo-1", lanes=4, minutes=300.0, shards=shards)
+def packing(*shards: Shard) -> WavePacking:
+    return WavePacking(experiment="demo", plan=DIGEST, campaign="demo-1", lanes=4, minutes=300.0, shards=shards)
 
 
 def test_a_shards_name_has_three_digits() -> None:
@@ -20,7 +20,7 @@ def test_a_shards_name_has_three_digits() -> None:
 def test_a_packing_counts_its_cells() -> None:
     made = packing(Shard(number=0, cells=("a", "b"), minutes=1.0), Shard(number=1, cells=("c",), minutes=1.0))
     assert made.cells == 3
-    assert Packing.model_validate_json(made.model_dump_json()) == made
+    assert WavePacking.model_validate_json(made.model_dump_json()) == made
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_there_are_no_more_shards_than_github_runs() -> None:
 
 def test_a_manifest_names_digests() -> None:
     when = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-    made = Manifest(experiment="demo", shard=0, attempt=1, plan=DIGEST, sha256=DIGEST, count=0, written_at=when)
-    assert Manifest.model_validate_json(made.model_dump_json()) == made
+    made = ShardManifest(experiment="demo", shard=0, attempt=1, plan=DIGEST, sha256=DIGEST, count=0, written_at=when)
+    assert ShardManifest.model_validate_json(made.model_dump_json()) == made
     with pytest.raises(ValidationError, match="pattern"):
-        Manifest(experiment="demo", shard=0, attempt=1, plan="x", sha256=DIGEST, count=0, written_at=when)
+        ShardManifest(experiment="demo", shard=0, attempt=1, plan="x", sha256=DIGEST, count=0, written_at=when)

@@ -7,8 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.shards import Packing, Shard
-from scylla_gha.packing import NOTHING, Packed, Placed, Room, account_for, crowding, drift, lower_bound, pack
+from scylla_gha.model.shards import Shard, WavePacking
+from scylla_gha.plan.shards import (
+    NOTHING,
+    PackedWave,
+    ScheduledCell,
+    WaveLimits,
+    account_for,
+    arm_concentration,
+    drift,
+    lower_bound,
+    pack_shards,
+)
 from tests.support.records import make_cell, make_plan
 
 DIGEST = "0" * 64
@@ -29,11 +39,11 @@ def ladder(seed: int, scenarios: int = 40, repetitions: int = 5, sigma: float = 
     return arms, minutes
 
 
-def places(packed: Packed) -> list[list[int]]:
+def places(packed: PackedWave) -> list[list[int]]:
     return [[one.place for one in shard] for shard in packed.shards]
 
 
-def run(shard: Sequence[Placed], lanes: int) -> dict[int, float]:
+def run(shard: Sequence[ScheduledCell], lanes: int) -> dict[int, float]:
     """When each cell starts, if every lane takes the next one as soon as it is free, as jobs do."""
     free, starts = [0.0] * lanes, {}
     for one in shard:
@@ -44,58 +54,58 @@ def run(shard: Sequence[Placed], lanes: int) -> dict[int, float]:
 
 
 def test_one_cell_a_job_in_the_plans_order_up_to_the_cap() -> None:
-    packed = pack([1.0, 9.0, 3.0], Room(shards=250, lanes=4))
+    packed = pack_shards([1.0, 9.0, 3.0], WaveLimits(shards=250, lanes=4))
     assert places(packed) == [[0], [1], [2]]
     assert (packed.makespan, packed.bound, packed.taken) == (9.0, 9.0, 3)
 
 
 def test_above_the_cap_the_longest_are_spread_first_and_each_shard_keeps_the_plans_order() -> None:
-    packed = pack([1.0, 4.0, 5.0, 2.0], Room(shards=2, lanes=1))
+    packed = pack_shards([1.0, 4.0, 5.0, 2.0], WaveLimits(shards=2, lanes=1))
     assert places(packed) == [[0, 2], [1, 3]]
     assert [[one.start for one in shard] for shard in packed.shards] == [[0.0, 1.0], [0.0, 4.0]]
     assert packed.makespan == packed.bound == 6.0
 
 
 def test_lanes_of_a_shard_work_side_by_side() -> None:
-    packed = pack([3.0, 3.0, 3.0, 3.0], Room(shards=1, lanes=4))
+    packed = pack_shards([3.0, 3.0, 3.0, 3.0], WaveLimits(shards=1, lanes=4))
     assert places(packed) == [[0, 1, 2, 3]]
     assert packed.makespan == 3.0
 
 
 def test_what_does_not_fit_into_a_wave_is_left_from_the_end_of_the_plan() -> None:
-    packed = pack([5.0] * 10, Room(shards=2, lanes=1, minutes=12))
+    packed = pack_shards([5.0] * 10, WaveLimits(shards=2, lanes=1, minutes=12))
     assert packed.taken == 4
     assert sorted(place for shard in places(packed) for place in shard) == [0, 1, 2, 3]
     assert packed.makespan <= 12
 
 
 def test_a_cell_longer_than_a_job_has_time_gets_a_lane_of_its_own() -> None:
-    packed = pack([400.0, 1.0, 400.0, 1.0], Room(shards=2, lanes=2, minutes=300))
+    packed = pack_shards([400.0, 1.0, 400.0, 1.0], WaveLimits(shards=2, lanes=2, minutes=300))
     assert packed.taken == 4
     assert packed.makespan == 400.0
 
 
 def test_a_first_cell_always_fits() -> None:
-    assert pack([400.0] * 3, Room(shards=1, lanes=1, minutes=300)).taken == 1
+    assert pack_shards([400.0] * 3, WaveLimits(shards=1, lanes=1, minutes=300)).taken == 1
 
 
 @pytest.mark.parametrize(
     ("minutes", "room", "said"),
     [
-        ([], Room(), "0 jobs: there is no cell to run"),
-        ([1.0], Room(shards=251), "--most-shards 251: a wave has 1 to 250 jobs"),
-        ([1.0], Room(shards=0), "--most-shards 0: "),
-        ([1.0], Room(lanes=0), "--lanes 0 --minutes 300: a job needs a lane and some time"),
-        ([1.0], Room(minutes=0), "--lanes 4 --minutes 0: "),
-        ([1.0], Room(minutes=float("nan")), "--minutes nan: "),
-        ([1.0], Room(minutes=float("inf")), "--minutes inf: "),
-        ([float("inf")], Room(), "no finite number of minutes"),
-        ([-1.0], Room(), "no finite number of minutes"),
+        ([], WaveLimits(), "0 jobs: there is no cell to run"),
+        ([1.0], WaveLimits(shards=251), "--most-shards 251: a wave has 1 to 250 jobs"),
+        ([1.0], WaveLimits(shards=0), "--most-shards 0: "),
+        ([1.0], WaveLimits(lanes=0), "--lanes 0 --minutes 300: a job needs a lane and some time"),
+        ([1.0], WaveLimits(minutes=0), "--lanes 4 --minutes 0: "),
+        ([1.0], WaveLimits(minutes=float("nan")), "--minutes nan: "),
+        ([1.0], WaveLimits(minutes=float("inf")), "--minutes inf: "),
+        ([float("inf")], WaveLimits(), "no finite number of minutes"),
+        ([-1.0], WaveLimits(), "no finite number of minutes"),
     ],
 )
-def test_what_cannot_be_packed_is_refused(minutes: list[float], room: Room, said: str) -> None:
+def test_what_cannot_be_packed_is_refused(minutes: list[float], room: WaveLimits, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        pack(minutes, room)
+        pack_shards(minutes, room)
 
 
 @given(
@@ -106,7 +116,7 @@ def test_what_cannot_be_packed_is_refused(minutes: list[float], room: Room, said
 def test_no_cell_is_lost_or_doubled_whatever_they_take(
     minutes: list[float], shards: int, lanes: int, most: float
 ) -> None:
-    packed = pack(minutes, Room(shards, lanes, most))
+    packed = pack_shards(minutes, WaveLimits(shards, lanes, most))
     found = sorted(place for shard in places(packed) for place in shard)
     assert found == list(range(packed.taken))
     assert packed.taken >= 1
@@ -127,7 +137,7 @@ def test_no_packing_takes_less_than_the_bound_and_none_is_a_third_above_the_best
     ways = itertools.product(range(lanes), repeat=len(minutes))
     loads = ([sum(itertools.compress(minutes, map(lane.__eq__, way))) for lane in range(lanes)] for way in ways)
     best = min(map(max, loads))
-    packed = pack(minutes, Room(1, lanes, 1000))
+    packed = pack_shards(minutes, WaveLimits(1, lanes, 1000))
     assert lower_bound(minutes, lanes) == packed.bound <= best <= packed.makespan <= 4 / 3 * best
 
 
@@ -137,7 +147,7 @@ def test_no_packing_takes_less_than_the_bound_and_none_is_a_third_above_the_best
 @settings(max_examples=15, deadline=None)
 def test_the_makespan_of_realistic_cells_is_within_5_percent_of_the_bound(lanes: int, sigma: float, seed: int) -> None:
     _, minutes = ladder(seed, sigma=sigma)
-    packed = pack(minutes, Room(shards=60, lanes=lanes, minutes=10_000))
+    packed = pack_shards(minutes, WaveLimits(shards=60, lanes=lanes, minutes=10_000))
     assert packed.taken == len(minutes)
     assert packed.makespan <= 1.05 * packed.bound
 
@@ -146,16 +156,16 @@ def test_the_makespan_of_realistic_cells_is_within_5_percent_of_the_bound(lanes:
 @settings(max_examples=20, deadline=None)
 def test_arms_are_equally_early_and_no_shard_is_an_arms_own(seed: int, lanes: int) -> None:
     arms, minutes = ladder(seed)
-    packed = pack(minutes, Room(shards=50, lanes=lanes, minutes=10_000))
+    packed = pack_shards(minutes, WaveLimits(shards=50, lanes=lanes, minutes=10_000))
     assert drift(packed, arms) < 0.1
-    assert crowding(packed, arms) < 0.1
+    assert arm_concentration(packed, arms) < 0.1
 
 
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=10, deadline=None)
 def test_a_wave_that_leaves_cells_has_whole_blocks_of_arms(seed: int) -> None:
     arms, minutes = ladder(seed)
-    packed = pack(minutes, Room(shards=20, lanes=1, minutes=40))
+    packed = pack_shards(minutes, WaveLimits(shards=20, lanes=1, minutes=40))
     assert 0 < packed.taken < len(minutes)
     counts = [arms[: packed.taken].count(arm) for arm in ARMS]
     assert max(counts) - min(counts) <= 1
@@ -165,24 +175,24 @@ def test_a_wave_that_leaves_cells_has_whole_blocks_of_arms(seed: int) -> None:
 @settings(max_examples=10, deadline=None)
 def test_a_job_that_takes_the_next_cell_in_order_does_what_was_planned(seed: int) -> None:
     _, minutes = ladder(seed, scenarios=10)
-    packed = pack(minutes, Room(shards=7, lanes=3, minutes=10_000))
+    packed = pack_shards(minutes, WaveLimits(shards=7, lanes=3, minutes=10_000))
     for shard in packed.shards:
         assert run(shard, 3) == pytest.approx({one.place: one.start for one in shard})
 
 
 def test_drift_tells_of_an_arm_that_comes_last() -> None:
-    packed = Packed(((Placed(0, 0.0, 5.0), Placed(1, 5.0, 5.0)),), 2, 10.0, 10.0)
+    packed = PackedWave(((ScheduledCell(0, 0.0, 5.0), ScheduledCell(1, 5.0, 5.0)),), 2, 10.0, 10.0)
     assert drift(packed, ["a", "b"]) == 0.25
     assert drift(packed, ["a", "a"]) == 0.0
     assert drift(NOTHING, []) == 0.0
 
 
 def test_crowding_tells_of_an_arm_that_is_in_one_shard() -> None:
-    shards = tuple(tuple(Placed(place, 0.0, 1.0) for place in shard) for shard in ((0, 1), (2, 3)))
-    packed = Packed(shards, 4, 1.0, 1.0)
-    assert crowding(packed, ["a", "a", "b", "b"]) == 1.0
-    assert crowding(packed, ["a", "b", "a", "b"]) == 0.0
-    assert crowding(NOTHING, []) == 0.0
+    shards = tuple(tuple(ScheduledCell(place, 0.0, 1.0) for place in shard) for shard in ((0, 1), (2, 3)))
+    packed = PackedWave(shards, 4, 1.0, 1.0)
+    assert arm_concentration(packed, ["a", "a", "b", "b"]) == 1.0
+    assert arm_concentration(packed, ["a", "b", "a", "b"]) == 0.0
+    assert arm_concentration(NOTHING, []) == 0.0
 
 
 CELLS = tuple(make_cell("nop", repetition) for repetition in (1, 2, 3))
@@ -203,7 +213,7 @@ def test_every_planned_cell_is_in_one_place(
     shards: list[tuple[str, ...]], left: tuple[str, ...], reused: tuple[str, ...], said: str | None
 ) -> None:
     records = tuple(Shard(number=number, cells=cells, minutes=1.0) for number, cells in enumerate(shards))
-    packing = Packing(experiment="demo", plan=DIGEST, campaign="c", lanes=1, minutes=1.0, shards=records, left=left,
+    packing = WavePacking(experiment="demo", plan=DIGEST, campaign="c", lanes=1, minutes=1.0, shards=records, left=left,
                       reused=reused)  # fmt: skip
     plan = make_plan(*CELLS)
     if said is None:

@@ -5,17 +5,18 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
-from scylla_gha.estimate import Spent
-from scylla_gha.model.experiment import Limits, Retry
+from scylla_gha.images.sandbox_pool import SandboxImages
+from scylla_gha.model.experiment import RetrySettings, TrialLimits
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.scenario import Source, Task, Tools, Validation
+from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Tools, Validation
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import Boxing, Choice, Known, agent_name, plan, select
+from scylla_gha.plan.cells import AgentInfo, CellSelection, agent_name, plan_cells, select
+from scylla_gha.plan.estimate import PastCost
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_checkpoint, make_experiment, make_model, make_scenario
 
-BUILT_IN = Known("1", uses_model=False)
-CLI = Known("2.0", uses_model=True)
+BUILT_IN = AgentInfo("1", uses_model=False)
+CLI = AgentInfo("2.0", uses_model=True)
 AGENTS = {"oracle": BUILT_IN, "nop": BUILT_IN, "cli": CLI, "cli@2.0": CLI}
 BARE = Treatment(system_prompt=SystemPrompt(replace=""))
 WITH_MODEL: dict[str, Any] = {
@@ -34,8 +35,8 @@ def library(root: Path, *names: str) -> Library:
     return Library((root,))
 
 
-def planned(where: Library, choice: Choice = Choice(), **given: Any) -> Plan:
-    return plan(make_experiment(**given), where, AGENTS, choice)
+def planned(where: Library, choice: CellSelection = CellSelection(), **given: Any) -> Plan:
+    return plan_cells(make_experiment(**given), where, AGENTS, choice)
 
 
 def ids(made: Plan) -> list[str]:
@@ -74,7 +75,7 @@ def test_scenarios_repeat_as_often_as_they_say_unless_somebody_says_otherwise(tm
     where = Library((tmp_path,))
     assert [len(planned(where, repetitions=times).cells) for times in (None, 2)] == [8, 8]
     assert sum(cell.scenario == "002-two" for cell in planned(where, repetitions=None).cells) == 6
-    chosen = planned(where, Choice(repetitions=5), repetitions=2)
+    chosen = planned(where, CellSelection(repetitions=5), repetitions=2)
     assert (len(chosen.cells), chosen.experiment.repetitions) == (20, 5)
 
 
@@ -100,17 +101,17 @@ def test_the_same_seed_gives_the_same_order_and_another_another(tmp_path: Path) 
 def test_a_part_of_the_cells_keeps_order_and_keys(tmp_path: Path) -> None:
     where = library(tmp_path)
     everything = planned(where, repetitions=4, **WITH_MODEL)
-    part = planned(where, Choice(only=("*--r02", "*vanilla*")), repetitions=4, **WITH_MODEL)
+    part = planned(where, CellSelection(only=("*--r02", "*vanilla*")), repetitions=4, **WITH_MODEL)
     assert len(part.cells) == 3 + 3
     assert list(part.cells) == [c for c in everything.cells if c.repetition == 2 or "vanilla" in c.id]
 
 
 def test_a_glob_over_cells_that_matches_none_shows_an_id(tmp_path: Path) -> None:
-    said = fault(library(tmp_path), Choice(only=("*--R01", "x")))
+    said = fault(library(tmp_path), CellSelection(only=("*--R01", "x")))
     assert said.startswith("--only '*--R01 x' matches none of 2 cells; one is 001-one--")
 
 
-def fault(where: Library, choice: Choice = Choice(), **given: Any) -> str:
+def fault(where: Library, choice: CellSelection = CellSelection(), **given: Any) -> str:
     with pytest.raises(ConfigError) as caught:
         planned(where, choice, **given)
     return str(caught.value)
@@ -151,8 +152,8 @@ def key(
     *,
     scenario: dict[str, Any] | None = None,
     files: dict[str, str | bytes] | None = None,
-    known: Known = CLI,
-    choice: Choice = Choice(),
+    known: AgentInfo = CLI,
+    choice: CellSelection = CellSelection(),
     treatment: Treatment = BARE,
     name: str = "bare",
     **given: Any,
@@ -161,7 +162,7 @@ def key(
     write_scenario(root, make_scenario(**(scenario or {})), files=files)
     write_tier(root, **{name: treatment})
     one = {**WITH_MODEL, "baseline": f"t0-00-{name}.cli.{given.get('models', 'm')[0]}", **given}
-    made = plan(make_experiment(**one), Library((root,)), dict.fromkeys(one["agents"], known), choice)
+    made = plan_cells(make_experiment(**one), Library((root,)), dict.fromkeys(one["agents"], known), choice)
     (cell,) = made.cells
     return cell.key
 
@@ -175,26 +176,28 @@ OVERRIDDEN = {"scenario": {"overrides": {".cli/x": "x"}}}
     ("before", "after"),
     [
         pytest.param({}, {"files": {"prompt.md": "Do it well.\n"}}, id="prompt"),
-        pytest.param({}, {"scenario": {"source": Source(fixture="one", hash="1" * 40)}}, id="start state"),
+        pytest.param({}, {"scenario": {"source": FixtureSource(fixture="one", hash="1" * 40)}}, id="start state"),
         pytest.param({}, {"scenario": {"tools": Tools(python={"ruff": "1"})}}, id="tools"),
         pytest.param({}, {"scenario": {"container": "python:3.12"}}, id="container"),
         pytest.param(
             {**OVERRIDDEN, "files": {"x": "1"}}, {**OVERRIDDEN, "files": {"x": "2"}}, id="contents of an override"
         ),
         pytest.param(
-            {}, {"scenario": {"task": Task(prompt_file="prompt.md", timeout_seconds=601)}}, id="time limit of the task"
+            {},
+            {"scenario": {"task": ScenarioTask(prompt_file="prompt.md", timeout_seconds=601)}},
+            id="time limit of the task",
         ),
-        pytest.param({}, {"limits": Limits(timeout_seconds=601)}, id="time limit of the experiment"),
-        pytest.param({}, {"limits": Limits(turns=5)}, id="turns"),
-        pytest.param({}, {"limits": Limits(usd=5.0)}, id="cost limit"),
+        pytest.param({}, {"limits": TrialLimits(timeout_seconds=601)}, id="time limit of the experiment"),
+        pytest.param({}, {"limits": TrialLimits(turns=5)}, id="turns"),
+        pytest.param({}, {"limits": TrialLimits(usd=5.0)}, id="cost limit"),
         pytest.param({}, {"treatment": Treatment()}, id="treatment"),
-        pytest.param({}, {"known": Known("2.1", uses_model=True)}, id="version of the agent"),
-        pytest.param({}, {"known": Known(None, uses_model=True)}, id="version not known"),
+        pytest.param({}, {"known": AgentInfo("2.1", uses_model=True)}, id="version of the agent"),
+        pytest.param({}, {"known": AgentInfo(None, uses_model=True)}, id="version not known"),
         pytest.param({}, {"models": ("n",)}, id="model"),
-        pytest.param({}, {"choice": Choice(epoch="2026-01-01")}, id="epoch"),
+        pytest.param({}, {"choice": CellSelection(epoch="2026-01-01")}, id="epoch"),
         pytest.param(
-            {"repetitions": 2, "choice": Choice(only=("*r01",))},
-            {"repetitions": 2, "choice": Choice(only=("*r02",))},
+            {"repetitions": 2, "choice": CellSelection(only=("*r01",))},
+            {"repetitions": 2, "choice": CellSelection(only=("*r02",))},
             id="repetition",
         ),
         pytest.param({**ORACLE}, {**ORACLE, **SOLUTION}, id="solution, for the agent that applies it"),
@@ -219,10 +222,10 @@ def test_what_can_change_what_an_agent_does_changes_the_key(
         pytest.param({}, SOLUTION, id="solution, for an agent that never sees it"),
         pytest.param({}, {"name": "renamed"}, id="name of the variant"),
         pytest.param({}, {"id": "other", "question": "Why?", "seed": 5, "budget_usd": 1.0}, id="experiment"),
-        pytest.param({}, {"retry": Retry(attempts=1)}, id="retries"),
-        pytest.param({"choice": Choice(only=("*r01",)), "repetitions": 9}, {}, id="number of repetitions"),
+        pytest.param({}, {"retry": RetrySettings(attempts=1)}, id="retries"),
+        pytest.param({"choice": CellSelection(only=("*r01",)), "repetitions": 9}, {}, id="number of repetitions"),
         pytest.param(
-            {"agents": ("cli@2.0",), "known": Known(None, uses_model=True)},
+            {"agents": ("cli@2.0",), "known": AgentInfo(None, uses_model=True)},
             {},
             id="version pinned, or found to be that",
         ),
@@ -234,18 +237,18 @@ def test_what_cannot_change_what_an_agent_does_does_not_change_the_key(
     assert key(tmp_path / "a", **before) == key(tmp_path / "b", **after)
 
 
-def boxed(root: Path, boxing: Boxing) -> Plan:
-    return plan(make_experiment(agents=("oracle",), baseline="oracle"), library(root), AGENTS, boxing=boxing)
+def boxed(root: Path, boxing: SandboxImages) -> Plan:
+    return plan_cells(make_experiment(agents=("oracle",), baseline="oracle"), library(root), AGENTS, boxing=boxing)
 
 
 def test_an_image_is_in_the_key_and_that_of_the_checks_in_the_plan(tmp_path: Path) -> None:
     host, unmade, one, two = (
         boxed(tmp_path, boxing)
         for boxing in (
-            Boxing(),
-            Boxing("docker"),
-            Boxing("docker", lambda _, arm: "agent-1" if arm else "checks-1"),
-            Boxing("docker", lambda _, arm: "agent-2" if arm else "checks-1"),
+            SandboxImages(),
+            SandboxImages("docker"),
+            SandboxImages("docker", lambda _, arm: "agent-1" if arm else "checks-1"),
+            SandboxImages("docker", lambda _, arm: "agent-2" if arm else "checks-1"),
         )
     )
     assert len({made.cells[0].key for made in (host, unmade, one, two)}) == 4
@@ -257,7 +260,7 @@ def test_an_image_is_in_the_key_and_that_of_the_checks_in_the_plan(tmp_path: Pat
 
 def test_the_plan_says_that_it_is_a_part(tmp_path: Path) -> None:
     where = library(tmp_path, "001-one", "002-two")
-    assert planned(where, Choice(only=("001-*",))).only == ("001-*",)
+    assert planned(where, CellSelection(only=("001-*",))).only == ("001-*",)
     assert planned(where).only == ()
 
 
@@ -279,15 +282,25 @@ def test_what_is_not_planned_has_no_part_in_the_estimate(tmp_path: Path) -> None
     where = library(tmp_path)
     both = {**WITH_MODEL, "agents": ("nop", "cli")}
     assert planned(where, **both).estimate.usd.likely is None  # the price of the model is unknown
-    assert planned(where, Choice(only=("*--nop--*",)), **both).estimate.usd.likely == 0.0
+    assert planned(where, CellSelection(only=("*--nop--*",)), **both).estimate.usd.likely == 0.0
 
 
 def test_prices_and_history_reach_the_estimate(tmp_path: Path) -> None:
     where = library(tmp_path)
     write_model(tmp_path, make_model())
     experiment = make_experiment(**WITH_MODEL, repetitions=2)
-    history = {("001-one", "t0-00-bare.cli.m"): [Spent(0.5, 60.0)]}
-    made = plan(experiment, where, AGENTS, history=history)
+    history = {("001-one", "t0-00-bare.cli.m"): [PastCost(0.5, 60.0)]}
+    made = plan_cells(experiment, where, AGENTS, history=history)
     assert made.estimate.basis == "history for 2 of 6 cells, priors by size for the others"
     assert made.estimate.usd.low is not None
     assert made.estimate.usd.low > 1.0
+
+
+def test_overridden_arms_are_compared_with_the_baseline_or_else_with_the_first(tmp_path: Path) -> None:
+    where = library(tmp_path)
+    names = [arm.id for arm in planned(where, **WITH_MODEL).arms]
+    assert planned(where, CellSelection(variants=("*",)), **WITH_MODEL).experiment.baseline == names[0]
+    changed = planned(where, CellSelection(models=("other",)), **WITH_MODEL)
+    assert changed.experiment.baseline == changed.arms[0].id
+    assert {arm.model for arm in changed.arms} == {"other"}
+    assert "is no arm" in fault(where, baseline="missing", **{k: v for k, v in WITH_MODEL.items() if k != "baseline"})

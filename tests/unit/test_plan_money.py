@@ -7,16 +7,16 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.model.plan import Plan, Range, Share
+from scylla_gha.model.plan import CostRange, EstimateShare, Plan
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import Known, plan, refuse_above_budget
+from scylla_gha.plan.cells import AgentInfo, plan_cells, refuse_above_budget
 from tests.support.library import write_model, write_prices, write_scenario, write_tier
 from tests.support.records import FREE, make_experiment, make_model, make_plan
 
 
 def with_budget(budget: float | None, likely: float | None) -> Plan:
-    usd = Range(low=None if likely is None else 0.0, likely=likely, high=None if likely is None else 99.0)
-    guess = FREE.model_copy(update={"agents": Share(usd=usd, minutes=FREE.minutes)})
+    usd = CostRange(low=None if likely is None else 0.0, likely=likely, high=None if likely is None else 99.0)
+    guess = FREE.model_copy(update={"agents": EstimateShare(usd=usd, minutes=FREE.minutes)})
     return make_plan(experiment=make_experiment(budget_usd=budget), estimate=guess)
 
 
@@ -47,7 +47,9 @@ def test_a_plan_above_its_budget_is_refused(budget: float, likely: float | None,
 def test_the_budgets_of_roles_are_for_their_own_costs(
     role: str, agents: float, judges: float | None, expected: str | None
 ) -> None:
-    shares = [Share(usd=Range(low=usd, likely=usd, high=usd), minutes=FREE.minutes) for usd in (agents, judges)]
+    shares = [
+        EstimateShare(usd=CostRange(low=usd, likely=usd, high=usd), minutes=FREE.minutes) for usd in (agents, judges)
+    ]
     guess = FREE.model_copy(update={"agents": shares[0], "judges": shares[1]})
     made = make_plan(experiment=make_experiment(role_budget_usd={role: 1.0}), estimate=guess)
     if expected is None:
@@ -59,7 +61,7 @@ def test_the_budgets_of_roles_are_for_their_own_costs(
 
 
 def test_agents_and_judges_count_together_for_the_experiment() -> None:
-    share = Share(usd=Range(low=0.6, likely=0.6, high=0.6), minutes=FREE.minutes)
+    share = EstimateShare(usd=CostRange(low=0.6, likely=0.6, high=0.6), minutes=FREE.minutes)
     guess = FREE.model_copy(update={"agents": share, "judges": share})
     with pytest.raises(RefusedError, match=r"the likely cost, \$1\.20, is above the budget of \$1\.00"):
         refuse_above_budget(make_plan(experiment=make_experiment(budget_usd=1.0), estimate=guess))
@@ -88,8 +90,8 @@ def library(tmp_path: Path) -> Library:
 
 def planned(library: Library, **given: Any) -> Plan:
     fields = {"agents": ("cli", "nop"), "variants": ("T0/*",), "models": ("m",), "baseline": "nop", **given}
-    agents = {"cli": Known("2.0", uses_model=True), "nop": Known("1", uses_model=False)}
-    return plan(make_experiment(**fields), library, agents)
+    agents = {"cli": AgentInfo("2.0", uses_model=True), "nop": AgentInfo("1", uses_model=False)}
+    return plan_cells(make_experiment(**fields), library, agents)
 
 
 def keys(library: Library, **given: Any) -> dict[str, str]:

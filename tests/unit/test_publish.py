@@ -2,34 +2,45 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.depositing import origin_of
-from scylla_gha.errors import ConfigError
-from scylla_gha.history.index import entries
-from scylla_gha.history.remote import Remote
-from scylla_gha.model.published import Origin
-from scylla_gha.publish import Branch, to_branch
-from scylla_gha.store import RunFolder
+from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.model.report import Report
+from scylla_gha.model.results_branch import Origin
+from scylla_gha.publish.push_run import ResultsBranch, origin_of, publish_to_branch
+from scylla_gha.results_branch.index import index_entries
+from scylla_gha.results_branch.remote import GitRemote
+from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.branch import BRANCH, NAME, bare, copy_of, reported
 from tests.support.command import scylla
 from tests.support.sent import make_packing
 
 
-def branch(tmp_path: Path) -> Branch:
-    return Branch(Remote(f"file://{bare(tmp_path)}"), BRANCH)
+def branch(tmp_path: Path) -> ResultsBranch:
+    return ResultsBranch(GitRemote(f"file://{bare(tmp_path)}"), BRANCH)
 
 
 def test_a_run_of_this_machine_is_named_by_what_it_found(tmp_path: Path) -> None:
     to, folder = branch(tmp_path), reported(tmp_path / "demo")
-    first, again = (to_branch(folder, to, None, Origin()) for _ in range(2))
+    first, again = (publish_to_branch(folder, to, None, Origin()) for _ in range(2))
     assert (first.new, again.new) == (True, False)
     assert first.entry.name == again.entry.name
     assert str(first.entry.name) == f"demo/local-{first.entry.content[:12]}-1"
-    assert str(to_branch(folder, to, NAME, Origin()).entry.name) == "demo/7-1"
+    assert str(publish_to_branch(folder, to, NAME, Origin()).entry.name) == "demo/7-1"
 
 
 def test_without_a_report_there_is_nothing_to_publish(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"demo: there is no plan\.json or no report\.json; run `scylla-gha collect"):
-        to_branch(RunFolder(tmp_path / "demo"), branch(tmp_path), NAME, Origin())
+    with pytest.raises(ConfigError, match=r"demo: plan\.json or report\.json is missing; run `scylla-gha collect"):
+        publish_to_branch(RunFolder(tmp_path / "demo"), branch(tmp_path), NAME, Origin())
+
+
+def test_a_replay_is_no_part_of_the_history(tmp_path: Path) -> None:
+    to, folder = branch(tmp_path), reported(tmp_path / "demo")
+    report = read_record(folder.report("json"), Report)
+    assert report is not None
+    write_record(folder.report("json"), report.model_copy(update={"replayed": True}))
+    with pytest.raises(RefusedError, match="a replay measures nothing, so it is not published on"):
+        publish_to_branch(folder, to, NAME, Origin())
+    assert index_entries(copy_of(tmp_path, tmp_path / "server.git")) == []
 
 
 def test_the_command_line_takes_the_facts_of_the_workflow_run(tmp_path: Path) -> None:
@@ -39,29 +50,27 @@ def test_the_command_line_takes_the_facts_of_the_workflow_run(tmp_path: Path) ->
            "GITHUB_REPOSITORY": "o/r"}  # fmt: skip
     for odd in ({"GITHUB_HEAD_REF": "main"}, {"GITHUB_REF_TYPE": "tag"}):  # a fork calls its branch as it likes
         assert origin_of(folder, Origin(), {**env, **odd}).branch is None
-    args = ("publish", "demo", "--branch", BRANCH, "--remote", str(server))
+    args = ("publish", "branch", "demo", "--branch", BRANCH, "--remote", str(server))
     said = scylla(*args, cwd=tmp_path, env=env)
     assert said.code == 0, said.err
-    (entry,) = entries(copy_of(tmp_path, server))
+    (entry,) = index_entries(copy_of(tmp_path, server))
     assert said.out == f"{entry.folder}\n"
     assert str(entry.name) == "demo/12-3"
     assert entry.origin == Origin(repository="o/r", head="a" * 40, branch="main", campaign="c", wave=2)
-    assert "was there already" in scylla(*args, cwd=tmp_path, env=env).err
+    assert "already published" in scylla(*args, cwd=tmp_path, env=env).err
 
 
 def test_a_pull_request_is_not_the_branch_that_the_workflow_ran_on(tmp_path: Path) -> None:
     server = bare(tmp_path)
     reported(tmp_path / "runs" / "demo")
     env = {"GITHUB_RUN_ID": "12", "GITHUB_SHA": "a" * 40, "GITHUB_REF_NAME": "main"}
-    scylla("publish", "demo", "--branch", BRANCH, "--remote", str(server), "--pull", "5", "--head", "b" * 40, "--base",
-           "a" * 40, "--campaign", "x", cwd=tmp_path, env=env)  # fmt: skip
-    (entry,) = entries(copy_of(tmp_path, server))
+    scylla("publish", "branch", "demo", "--branch", BRANCH, "--remote", str(server), "--pull", "5", "--head", "b" * 40,
+           "--base", "a" * 40, "--campaign", "x", cwd=tmp_path, env=env)  # fmt: skip
+    (entry,) = index_entries(copy_of(tmp_path, server))
     assert entry.origin == Origin(head="b" * 40, base="a" * 40, pull=5, campaign="x")
 
 
-def test_a_target_must_be_named(tmp_path: Path) -> None:
-    said = scylla("publish", "demo", cwd=tmp_path)
-    assert (said.code, "say where to, e.g. --branch scylla-results" in said.err) == (3, True)
+def test_a_run_id_must_be_the_name_of_a_folder(tmp_path: Path) -> None:
     reported(tmp_path / "runs" / "demo")
-    bad = scylla("publish", "demo", "--branch", BRANCH, "--run", "../x", cwd=tmp_path)
-    assert (bad.code, "--run ../x: 'demo' and '../x' become names of folders" in bad.err) == (3, True)
+    bad = scylla("publish", "branch", "demo", "--branch", BRANCH, "--run", "../x", cwd=tmp_path)
+    assert (bad.code, "--run ../x: 'demo' and '../x' become folder names" in bad.err) == (3, True)

@@ -5,8 +5,8 @@ import urllib.parse
 
 import pytest
 
-from scylla_gha.redaction.kinds import KINDS
 from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction.token_patterns import KINDS
 
 HEX = "0123456789abcdef" * 8
 MIX = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ" * 8

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from scylla_gha.redaction.names import renamed
+from scylla_gha.redaction.file_names import redacted_names
 from scylla_gha.redaction.redactor import Redactor
-from scylla_gha.redaction.sweep import Sweep
-from scylla_gha.seeding.manifest import scan
-from scylla_gha.seeding.start import Start
-from scylla_gha.seeding.workspace import materialise, open_workspace, scratch, snapshot
+from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.workspaces.start_state import StartState
+from scylla_gha.workspaces.tree_manifest import scan_tree
+from scylla_gha.workspaces.workspace import materialise_diff, open_workspace, scratch, snapshot
 from tests.support.repository import FILES, make_start
 
 SECRET = "kT9xQ2mZ7vB4nL8cR1wY5sD3"
@@ -30,12 +30,12 @@ CONTENTS = st.one_of(TEXTS, TEXTS.map(lambda text: f"\0{text}"))
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
+def start(tmp_path_factory: pytest.TempPathFactory) -> StartState:
     return make_start(tmp_path_factory.mktemp("names") / "fixture")
 
 
 def clean(data: bytes) -> bytes:
-    return Sweep(Redactor((SECRET, SLASHED))).clean(data)
+    return RedactionSession(Redactor((SECRET, SLASHED))).clean(data)
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:
@@ -54,15 +54,15 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 @example({"notes/secret_access_key/" + "A" * 40: ""})
 @given(st.dictionaries(st.one_of(NAMES, st.sampled_from(sorted(FILES))), CONTENTS, min_size=1, max_size=5))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_stored_patch_applies_and_holds_no_secret(start: Start, files: dict[str, str]) -> None:
-    sweep = Sweep(Redactor((SECRET, SLASHED)))
+def test_a_stored_patch_applies_and_holds_no_secret(start: StartState, files: dict[str, str]) -> None:
+    sweep = RedactionSession(Redactor((SECRET, SLASHED)))
     with scratch() as root:
         workspace = open_workspace(start, root / "w")
         write(workspace.repo, files)
-        left = scan(workspace.repo)
+        left = scan_tree(workspace.repo)
         diff, patch = snapshot(start, workspace, 10_000_000, sweep.clean)
-        materialise(start, patch, root / "judged")
-        judged = scan(root / "judged")
+        materialise_diff(start, patch, root / "judged")
+        judged = scan_tree(root / "judged")
         kept = [*map(os.fsencode, judged.entries), *((root / "judged" / path).read_bytes() for path in judged.entries)]
     assert len(judged.entries) == len(left.entries), "no file is lost, and none becomes another"
     assert judged.skipped == ()
@@ -73,7 +73,7 @@ def test_a_stored_patch_applies_and_holds_no_secret(start: Start, files: dict[st
 
 def test_a_name_keeps_its_place_and_what_is_no_secret_in_it() -> None:
     added = [f"src/{TOKENS[0]}/a.py", f"src/{TOKENS[0]}/b.py", f"src/{TOKENS[1]}.py", f"x/y/{SLASHED}", "plain"]
-    assert renamed([name.encode() for name in added], [b"src/old.py", b"[redacted-2]"], clean) == {
+    assert redacted_names([name.encode() for name in added], [b"src/old.py", b"[redacted-2]"], clean) == {
         added[0].encode(): b"src/[redacted-1]/a.py",
         added[1].encode(): b"src/[redacted-1]/b.py",
         added[2].encode(): b"src/[redacted-3].py",
@@ -82,12 +82,12 @@ def test_a_name_keeps_its_place_and_what_is_no_secret_in_it() -> None:
 
 
 def test_folders_of_the_start_state_keep_their_names() -> None:
-    assert renamed([f"{TOKENS[0]}/{SECRET}".encode()], [f"{TOKENS[0]}/old".encode()], clean) == {
+    assert redacted_names([f"{TOKENS[0]}/{SECRET}".encode()], [f"{TOKENS[0]}/old".encode()], clean) == {
         f"{TOKENS[0]}/{SECRET}".encode(): f"{TOKENS[0]}/[redacted-1]".encode()
     }
 
 
 def test_a_name_is_never_longer_than_a_file_system_allows() -> None:
     grown = ("x" * 245 + "hunter2!Q").encode()
-    short = Sweep(Redactor(("hunter2!Q",))).clean
-    assert renamed([grown], [], short) == {grown: b"[redacted-1]"}
+    short = RedactionSession(Redactor(("hunter2!Q",))).clean
+    assert redacted_names([grown], [], short) == {grown: b"[redacted-1]"}

@@ -93,15 +93,6 @@ def test_a_secret_cut_at_any_byte_by_a_chunk_is_found(form: str, monkeypatch: py
     assert target.getvalue() == whole
 
 
-def test_a_stream_gives_the_same_as_the_whole_wherever_it_is_cut() -> None:
-    written = b"x" * 900 + b"".join(forms(PLAIN).values()) + b"y" * 900
-    redactor = Redactor([PLAIN])
-    for size in (1, 7, 64, 1000, len(written)):
-        stream = redactor.stream()
-        parts = [stream.feed(written[at : at + size]) for at in range(0, len(written), size)]
-        assert b"".join([*parts, stream.end()]) == redactor.redact_bytes(written)[0]
-
-
 def test_any_cutting_of_any_bytes_gives_the_same_result() -> None:
     choose = random.Random(7)
     secrets = [PLAIN, PLAIN[5:] + "more", "ababcabab-9ab", ODD, "ghp_" + "a1B2" * 9]

@@ -1,10 +1,10 @@
 import base64
 
-from scylla_gha.redaction.spellings import Spelling, spellings
+from scylla_gha.redaction.encodings import SecretEncoding, secret_encodings
 
 
 def test_a_secret_of_letters_and_digits_has_few_spellings() -> None:
-    found = spellings("kT9xQ2mZ7vB4nL8c")
+    found = secret_encodings("kT9xQ2mZ7vB4nL8c")
     assert len(found) == 1 + 2 + 3 + 2 * 5 + 2  # itself, every byte for a URL, base64, base32 at five places, hex
     assert len({spelling.text for spelling in found}) == len(found)
 
@@ -13,7 +13,7 @@ def test_what_base64_shares_with_its_neighbours_goes_too() -> None:
     secret = b"kT9xQ2mZ7vB4nL8c"
     for before in range(3):
         text = base64.b64encode(b"ab"[:before] + secret)
-        for spelling in spellings(secret.decode()):
+        for spelling in secret_encodings(secret.decode()):
             at = text.find(spelling.text)
             if at >= 0:
                 start, end = spelling.find(text, at, 0) or (0, 0)
@@ -21,7 +21,7 @@ def test_what_base64_shares_with_its_neighbours_goes_too() -> None:
 
 
 def test_an_anchor_after_a_line_end_finds_the_whole() -> None:
-    spelling = Spelling(b"0123456789abcdefghijklmnopqrstuv", wraps=True)
+    spelling = SecretEncoding(b"0123456789abcdefghijklmnopqrstuv", wraps=True)
     assert spelling.anchors == [(b"0123456789ab", 0), (b"cdefghijklmn", 12)]
     data = b"-01234\\n56789abcdefghijklmnopqrstuv-"
     assert spelling.find(data, data.index(b"cdef"), 12) == (1, len(data) - 1)

@@ -2,8 +2,8 @@ import os
 
 import pytest
 
+from scylla_gha.redaction.eligibility import secrets_in, unsearchable_reason
 from scylla_gha.redaction.redactor import Redactor
-from scylla_gha.redaction.worth import secrets_in, unfit
 
 GOOD = "v4lue-0f-a-secret"
 
@@ -36,7 +36,7 @@ def test_values_that_cannot_be_looked_for_are_told_with_their_reason() -> None:
 
 
 def test_a_long_passphrase_is_a_secret() -> None:
-    assert unfit("correct horse battery staple") is None
+    assert unsearchable_reason("correct horse battery staple") is None
 
 
 def test_bytes_of_an_environment_that_are_no_text() -> None:

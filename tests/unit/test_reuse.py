@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.config.keys import judging_digest
 from scylla_gha.config.library import Library
-from scylla_gha.model.judgment import judging_digest
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
-from scylla_gha.reuse import Judging, judging_of, reusable
+from scylla_gha.plan.reuse_results import JudgingDigests, judging_of, reusable
 from tests.support.library import write, write_scenario
 from tests.support.records import WHEN, make_cell, make_excluded_result, make_plan, make_result
 from tests.support.sent import rows_text
@@ -26,7 +26,7 @@ def library(tmp_path: Path) -> Library:
 
 @pytest.fixture
 def row(library: Library) -> Result:
-    return make_result(A, judging=Judging(PLAN, library).of(A.scenario), started_at=WHEN)
+    return make_result(A, judging=JudgingDigests(PLAN, library).of(A.scenario), started_at=WHEN)
 
 
 def found(tmp_path: Path, library: Library, *rows: Result, plan: Plan = PLAN) -> dict[str, Result]:
@@ -40,6 +40,16 @@ def changed(row: Result, **given: object) -> Result:
 
 def test_a_row_of_the_same_key_and_judging_stands(tmp_path: Path, library: Library, row: Result) -> None:
     assert found(tmp_path, library, row) == {A.id: row}
+
+
+@pytest.mark.parametrize("name", [".", "scylla-rows-demo-000-1"], ids=["one artifact", "several artifacts"])
+def test_rows_stand_however_the_artifacts_of_earlier_attempts_were_unpacked(
+    tmp_path: Path, library: Library, row: Result, name: str
+) -> None:
+    """The download of one match puts its files into the folder itself, that of several into a folder each."""
+    write(tmp_path / "earlier" / name / "results.jsonl", rows_text([row]))
+    write(tmp_path / "earlier" / name / "manifest.json", b"{}")
+    assert reusable([tmp_path / "earlier"], PLAN, library) == {A.id: row}
 
 
 def test_it_becomes_a_row_of_this_experiment(tmp_path: Path, library: Library, row: Result) -> None:
@@ -89,14 +99,14 @@ def test_the_newest_of_several_stands(tmp_path: Path, library: Library, row: Res
 
 
 def test_the_plan_is_told_what_judges_its_scenarios(library: Library) -> None:
-    assert judging_of(PLAN, library) == {A.scenario: Judging(PLAN, library).of(A.scenario)}
+    assert judging_of(PLAN, library) == {A.scenario: JudgingDigests(PLAN, library).of(A.scenario)}
 
 
 def test_judging_covers_rubric_judges_and_image(tmp_path: Path, library: Library) -> None:
     scenario = library.scenario(A.scenario).judging_digest
-    assert Judging(PLAN, library).of(A.scenario) == judging_digest(scenario, "")
+    assert JudgingDigests(PLAN, library).of(A.scenario) == judging_digest(scenario, "")
     boxed = make_plan(A, check_images={A.scenario: "sha256:1"})
-    assert Judging(boxed, library).of(A.scenario) == judging_digest(scenario, "", "sha256:1")
+    assert JudgingDigests(boxed, library).of(A.scenario) == judging_digest(scenario, "", "sha256:1")
     write(tmp_path / "config" / "judge" / "prompt.md", "x")
     seen = {judging_digest(scenario, court, image) for court in ("", "c") for image in (None, "i")}
     assert len(seen) == 4

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import Package
+from scylla_gha.agents.base import AgentPackage
 from scylla_gha.model.delivery import Observed
-from scylla_gha.model.experiment import Limits
+from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome
-from scylla_gha.prepare import prepare
-from scylla_gha.run import run
-from scylla_gha.seeding.ground import Ground
-from scylla_gha.store import AttemptFolder, read_record
+from scylla_gha.prepare.workspace import prepare_workspace
+from scylla_gha.run.attempt import run_attempt
+from scylla_gha.store.records import read_record
+from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.workspaces.prepared_scenario import PreparedScenario
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.ask import ASK
 from tests.support.delivery import make_declared, make_inventory, make_request, make_start
@@ -25,16 +26,16 @@ from tests.support.processes import cancelled_once_there
 from tests.support.provider import Say, serve
 from tests.support.repository import make_repository
 
-PACKAGE = Package(npm="@example/shell", program="sh", oldest=(1,))
+PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 START, REQUEST = make_start(), make_request()
 SPY = make_request(mcp_servers=("spy",))
 PROVED, UNDELIVERED = (START, REQUEST), (START, SPY)
 CLAIMED = (make_start(mcp_servers=("spy",)), REQUEST)
-OUT_OF_MONEY = Limits(usd=0.5 * EACH)
+OUT_OF_MONEY = TrialLimits(usd=0.5 * EACH)
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
+def ground(tmp_path: Path) -> PreparedScenario:
     return make_repository(tmp_path / "repo").ground()
 
 
@@ -44,15 +45,22 @@ def folder(tmp_path: Path) -> AttemptFolder:
 
 
 def work(
-    ground: Ground, folder: AttemptFolder, host: Host, script: str, seen: tuple[Observed, ...] = PROVED, **runner: Any
+    ground: PreparedScenario,
+    folder: AttemptFolder,
+    host: Host,
+    script: str,
+    seen: tuple[Observed, ...] = PROVED,
+    **runner: Any,
 ) -> Attempt:
     """Run an agent that had what `seen` says, in a fresh workspace."""
     agent = ShellAgent(script, package=PACKAGE, declared=make_declared(), seen=seen)
     fields = {"gateway": host.gateway, "inventory": make_inventory(), **runner}
-    return run(make_runner(agent, **fields), ground, prepare(ground, folder.root.parent.parent / "w"), folder)
+    return run_attempt(
+        make_runner(agent, **fields), ground, prepare_workspace(ground, folder.root.parent.parent / "w"), folder
+    )
 
 
-def record(folder: AttemptFolder, tmp_path: Path, ground: Ground) -> Path:
+def record(folder: AttemptFolder, tmp_path: Path, ground: PreparedScenario) -> Path:
     """A recording of one question: Hello?"""
     first = AttemptFolder(tmp_path / "first" / "cell" / folder.root.name)
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:
@@ -66,7 +74,9 @@ def kill(host: Host) -> str:
     return f"kill -9 {host.gateway.pid}"
 
 
-def test_what_is_proved_is_kept_with_the_attempt(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
+def test_what_is_proved_is_kept_with_the_attempt(
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+) -> None:
     with hosted(tmp_path) as host:
         made = work(ground, folder, host, "true")
     assert (made.outcome, made.reason) == (Outcome.COMPLETED, "done")
@@ -76,24 +86,26 @@ def test_what_is_proved_is_kept_with_the_attempt(ground: Ground, folder: Attempt
 
 
 def test_an_agent_that_declares_nothing_or_has_no_gateway_has_nothing_to_prove(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
-    made = run(
+    made = run_attempt(
         make_runner(ShellAgent(declared=make_declared(), seen=UNDELIVERED)),
         ground,
-        prepare(ground, tmp_path / "a"),
+        prepare_workspace(ground, tmp_path / "a"),
         folder,
     )
     assert (made.outcome, made.delivery) == (Outcome.COMPLETED, None)
     with hosted(tmp_path) as host:
         other = AttemptFolder(folder.root.with_name("attempt-2"))
-        plain = run(make_runner(ShellAgent(), gateway=host.gateway), ground, prepare(ground, tmp_path / "b"), other)
+        plain = run_attempt(
+            make_runner(ShellAgent(), gateway=host.gateway), ground, prepare_workspace(ground, tmp_path / "b"), other
+        )
     assert plain.delivery is None
 
 
 @pytest.mark.parametrize("said", ["completed", "refused", "agent_error", "provider_error again", "timeout"])
 def test_another_treatment_outdoes_whatever_the_agent_says(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path, said: str
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, said: str
 ) -> None:
     with hosted(tmp_path) as host:
         made = work(ground, folder, host, f"echo end {said}", UNDELIVERED)
@@ -102,7 +114,7 @@ def test_another_treatment_outdoes_whatever_the_agent_says(
 
 
 def test_what_only_the_agents_output_lacks_excuses_it_until_the_model_has_answered(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     later = AttemptFolder(tmp_path / "later" / "cell" / "attempt-1")
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
@@ -126,7 +138,7 @@ def test_what_only_the_agents_output_lacks_excuses_it_until_the_model_has_answer
     ],
 )
 def test_what_completed_without_a_proof_does_not_count(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], reason: str
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], reason: str
 ) -> None:
     with hosted(tmp_path) as host:
         made = work(ground, folder, host, "true", seen)
@@ -139,7 +151,7 @@ def test_what_completed_without_a_proof_does_not_count(
 @pytest.mark.parametrize("seen", [(), (START,), (REQUEST,)])
 @pytest.mark.parametrize("said", ["sandbox_error", "provider_error again", "agent_error"])
 def test_what_ended_early_keeps_its_outcome_and_is_not_proved(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path, said: str, seen: tuple[Observed, ...]
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, said: str, seen: tuple[Observed, ...]
 ) -> None:
     with hosted(tmp_path) as host:
         made = work(ground, folder, host, f"echo end {said}", seen)
@@ -148,13 +160,17 @@ def test_what_ended_early_keeps_its_outcome_and_is_not_proved(
     assert not made.delivery.proved
 
 
-def test_a_timeout_before_any_request_stays_one(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
+def test_a_timeout_before_any_request_stays_one(
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+) -> None:
     with hosted(tmp_path) as host:
-        made = work(ground, folder, host, "sleep 600", (START,), limits=Limits(timeout_seconds=1))
+        made = work(ground, folder, host, "sleep 600", (START,), limits=TrialLimits(timeout_seconds=1))
     assert (made.outcome, made.reason) == (Outcome.TIMEOUT, "ended at the limit of 1 s")
 
 
-def test_an_interruption_outdoes_another_treatment(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
+def test_an_interruption_outdoes_another_treatment(
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+) -> None:
     script = f"sleep 600 & echo $! >{tmp_path}/pid; wait"
     with hosted(tmp_path) as host, cancelled_once_there(tmp_path / "pid") as cancel:
         made = work(ground, folder, host, script, UNDELIVERED, cancel=cancel)
@@ -165,7 +181,7 @@ def test_an_interruption_outdoes_another_treatment(ground: Ground, folder: Attem
 
 @pytest.mark.parametrize(("seen", "outcome"), [(UNDELIVERED, Outcome.DELIVERY_ERROR), (PROVED, Outcome.PROVIDER_ERROR)])
 def test_another_treatment_outdoes_the_gateways_death(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
 ) -> None:
     with hosted(tmp_path) as host:
         made = work(ground, folder, host, kill(host), seen)
@@ -173,29 +189,29 @@ def test_another_treatment_outdoes_the_gateways_death(
 
 
 def test_the_gateways_death_outdoes_what_is_not_in_the_recording(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with hosted(tmp_path, replay=record(folder, tmp_path, ground)) as host:
         made = work(ground, folder, host, f"{ASK} dear Other?; {kill(host)}")
-    assert (made.reason, made.retryable) == ("the model gateway died in the middle of it", True)
+    assert (made.reason, made.retryable) == ("the model gateway died during the attempt", True)
 
 
 @pytest.mark.parametrize(("seen", "undelivered"), [(UNDELIVERED, True), (PROVED, False)])
 def test_what_is_not_in_the_recording_outdoes_a_spent_budget(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], undelivered: bool
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], undelivered: bool
 ) -> None:
     script = f"{ASK} dear Other?; {ASK} dear Hello?; {ASK} dear Hello?; echo end completed"
     with hosted(tmp_path, replay=record(folder, tmp_path, ground)) as host:
         made = work(ground, folder, host, script, seen, limits=OUT_OF_MONEY)
     assert "spend limit" in folder.file("stderr.txt").read_text()
-    assert made.reason == ("not declared: MCP server spy" if undelivered else "1 requests are not in the recording")
+    assert made.reason == ("not declared: MCP server spy" if undelivered else "1 request is not in the recording")
 
 
 @pytest.mark.parametrize(
     ("seen", "outcome"), [(UNDELIVERED, Outcome.DELIVERY_ERROR), (PROVED, Outcome.BUDGET_EXCEEDED)]
 )
 def test_another_treatment_outdoes_a_spent_budget(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
 ) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         script = f"{ASK} dear 1; {ASK} dear 2; echo end completed"
@@ -205,7 +221,7 @@ def test_another_treatment_outdoes_a_spent_budget(
 
 
 def test_the_first_request_is_kept_where_the_proof_looks_for_it(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         work(ground, folder, host, f"{ASK} dear one Bash; {ASK} dear two Read")

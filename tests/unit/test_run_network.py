@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.agents.base import Package
-from scylla_gha.model.network import Reached
+from scylla_gha.agents.base import AgentPackage
+from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Attempt
-from scylla_gha.prepare import prepare
-from scylla_gha.run import run
-from scylla_gha.store import AttemptFolder
+from scylla_gha.prepare.workspace import prepare_workspace
+from scylla_gha.run.attempt import run_attempt
+from scylla_gha.store.run_folder import AttemptFolder
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.ask import ASK
 from tests.support.gateway import hosted
 from tests.support.provider import Say, serve
 from tests.support.repository import make_repository
 
-PACKAGE = Package(npm="@example/shell", program="sh", oldest=(1,))
+PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 FETCH = f'''{sys.executable} -c "
 import sys, urllib.request
 for url in sys.argv[1:]:
@@ -33,12 +33,14 @@ def folder(tmp_path: Path) -> AttemptFolder:
     return AttemptFolder(tmp_path / "cell" / "attempt-1")
 
 
-def work(tmp_path: Path, folder: AttemptFolder, script: str, *hosts: str, package: Package | None = PACKAGE) -> Attempt:
+def work(
+    tmp_path: Path, folder: AttemptFolder, script: str, *hosts: str, package: AgentPackage | None = PACKAGE
+) -> Attempt:
     """Run an agent on the host whose scenario declares these hosts."""
     ground = make_repository(tmp_path / "repo", network={"hosts": hosts}).ground()
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         runner = make_runner(ShellAgent(script, package=package), gateway=host.gateway)
-        return run(runner, ground, prepare(ground, tmp_path / "w"), folder)
+        return run_attempt(runner, ground, prepare_workspace(ground, tmp_path / "w"), folder)
 
 
 def test_an_agents_client_is_refused_what_its_scenario_does_not_declare(tmp_path: Path, folder: AttemptFolder) -> None:
@@ -51,18 +53,18 @@ def test_an_agents_client_is_refused_what_its_scenario_does_not_declare(tmp_path
         "<urlopen error Tunnel connection failed: 403 a.example.org:443 is not allowed>",
         "<urlopen error Tunnel connection failed: 403 localhost.example.org:22 is not allowed>",
     ]
-    assert made.network == Reached(refused={"a.example.org": 2, "localhost.example.org:22": 1})
+    assert made.network == HostContact(refused={"a.example.org": 2, "localhost.example.org:22": 1})
     assert folder.file("network.jsonl").exists()
 
 
 def test_what_is_declared_is_sought_and_counted(tmp_path: Path, folder: AttemptFolder) -> None:
     made = work(tmp_path, folder, f"{FETCH} http://nowhere.invalid/", "nowhere.invalid")
     assert "502" in folder.file("transcript.jsonl").read_text()
-    assert made.network == Reached(allowed={"nowhere.invalid": 1})
+    assert made.network == HostContact(allowed={"nowhere.invalid": 1})
 
 
 def test_an_agent_that_seeks_nothing_has_sought_nothing(tmp_path: Path, folder: AttemptFolder) -> None:
-    assert work(tmp_path, folder, f"{ASK} dear x").network == Reached()
+    assert work(tmp_path, folder, f"{ASK} dear x").network == HostContact()
     assert not folder.file("network.jsonl").exists()
 
 

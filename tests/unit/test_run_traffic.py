@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import Package
-from scylla_gha.model.experiment import Limits
-from scylla_gha.model.traffic import Asked
+from scylla_gha.agents.base import AgentPackage
+from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.traffic import RequestRecord
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome
-from scylla_gha.prepare import prepare
-from scylla_gha.run import run
-from scylla_gha.seeding.ground import Ground
-from scylla_gha.store import AttemptFolder
+from scylla_gha.prepare.workspace import prepare_workspace
+from scylla_gha.run.attempt import run_attempt
+from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.workspaces.prepared_scenario import PreparedScenario
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.ask import ASK
 from tests.support.gateway import EACH, KEY, Host, hosted
@@ -22,11 +22,11 @@ from tests.support.processes import cancelled_once_there, wait_for
 from tests.support.provider import Body, Fail, Hang, Say, serve
 from tests.support.repository import make_repository
 
-PACKAGE = Package(npm="@example/shell", program="sh", oldest=(1,))
+PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Ground:
+def ground(tmp_path: Path) -> PreparedScenario:
     return make_repository(tmp_path / "repo").ground()
 
 
@@ -35,11 +35,13 @@ def folder(tmp_path: Path) -> AttemptFolder:
     return AttemptFolder(tmp_path / "cell" / "attempt-1")
 
 
-def work(ground: Ground, folder: AttemptFolder, host: Host, script: str, **runner: Any) -> Attempt:
+def work(ground: PreparedScenario, folder: AttemptFolder, host: Host, script: str, **runner: Any) -> Attempt:
     """Run an agent that uses a model through the gateway, in a fresh workspace."""
     agent = ShellAgent(script, package=PACKAGE)
     place = folder.root.parent.parent / f"w-{folder.number}"
-    return run(make_runner(agent, gateway=host.gateway, **runner), ground, prepare(ground, place), folder)
+    return run_attempt(
+        make_runner(agent, gateway=host.gateway, **runner), ground, prepare_workspace(ground, place), folder
+    )
 
 
 def near(usd: float) -> Any:
@@ -50,7 +52,9 @@ def kept(folder: AttemptFolder) -> bytes:
     return b"".join(path.read_bytes() for path in folder.root.rglob("*") if path.is_file())
 
 
-def test_cost_and_traffic_are_the_gateways_account(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
+def test_cost_and_traffic_are_the_gateways_account(
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         made = work(ground, folder, host, f"{ASK} dear one; {ASK} dear twice")
     assert (made.outcome, made.requests, made.repeated_requests) == (Outcome.COMPLETED, 2, 0)
@@ -67,7 +71,7 @@ def test_cost_and_traffic_are_the_gateways_account(ground: Ground, folder: Attem
 def host_lines(folder: AttemptFolder) -> list[int]:
     """The numbers of the requests in the attempt's journal."""
     lines = folder.file("traffic.jsonl").read_text().splitlines()
-    return [Asked.model_validate_json(line).number for line in lines if '"kind":"asked"' in line]
+    return [RequestRecord.model_validate_json(line).number for line in lines if '"kind":"asked"' in line]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,7 @@ def host_lines(folder: AttemptFolder) -> list[int]:
     ],
 )
 def test_the_cost_is_tokens_times_price_and_unknown_where_one_is(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path, models: list[str], usd: float | None, tokens: int
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, models: list[str], usd: float | None, tokens: int
 ) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         made = work(ground, folder, host, "\n".join(f"{ASK} {model} x" for model in models))
@@ -90,7 +94,7 @@ def test_the_cost_is_tokens_times_price_and_unknown_where_one_is(
 
 
 def test_a_failed_request_costs_nothing_and_the_next_repeats_it(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     answers: list[Fail | Say] = [Fail(500), Say("Hi.")]
     with serve(lambda _: answers.pop(0)) as provider, hosted(tmp_path, provider.url) as host:
@@ -103,18 +107,18 @@ SAY_ACCESS = 'echo "${ANTHROPIC_BASE_URL-none} ${ANTHROPIC_API_KEY-none}"'
 
 
 def test_an_agent_without_a_model_has_no_lane_and_costs_nothing(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with hosted(tmp_path) as host:
         runner = make_runner(ShellAgent(SAY_ACCESS, package=None), gateway=host.gateway)
-        made = run(runner, ground, prepare(ground, tmp_path / "w"), folder)
+        made = run_attempt(runner, ground, prepare_workspace(ground, tmp_path / "w"), folder)
     assert (made.usage, made.requests, made.first_byte_seconds) == (NO_USAGE, 0, None)
     assert folder.file("transcript.jsonl").read_text() == "none none\n"
     assert not folder.file("traffic.jsonl").exists()
 
 
 def test_the_agent_gets_the_gateways_address_and_a_key_of_its_own(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
@@ -130,7 +134,9 @@ def test_the_agent_gets_the_gateways_address_and_a_key_of_its_own(
     assert provider.keys == [KEY, KEY]
 
 
-def test_the_real_key_is_in_no_file_of_the_attempt(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
+def test_the_real_key_is_in_no_file_of_the_attempt(
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+) -> None:
     echo = Fail(401, message=f"the key {KEY} is not valid:")  # a provider that repeats what it was sent
     answers: list[Fail | Say] = [echo, Say("Hi.")]
     with serve(lambda _: answers.pop(0)) as provider, hosted(tmp_path, provider.url) as host:
@@ -144,11 +150,11 @@ def test_the_real_key_is_in_no_file_of_the_attempt(ground: Ground, folder: Attem
 
 
 def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         script = f"{ASK} dear 1; {ASK} dear 2; {ASK} dear 3; echo end completed"
-        made = work(ground, folder, host, script, limits=Limits(usd=1.5 * EACH))
+        made = work(ground, folder, host, script, limits=TrialLimits(usd=1.5 * EACH))
     assert (made.outcome, made.retryable) == (Outcome.BUDGET_EXCEEDED, False)
     assert made.reason == "refused before the request: budget_exceeded:trial (limits.usd)"
     assert (made.usage.usd, len(provider.requests)) == (near(2 * EACH), 2)
@@ -156,25 +162,25 @@ def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
 
 
 def test_at_the_trials_tokens_it_ends_with_a_reason_of_its_own(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         made = work(ground, folder, host, f"{ASK} dear one; {ASK} dear two; {ASK} dear three; true",
-                    limits=Limits(tokens=250))  # fmt: skip
+                    limits=TrialLimits(tokens=250))  # fmt: skip
     assert (made.outcome, made.requests, len(provider.requests)) == (Outcome.BUDGET_EXCEEDED, 3, 2)
     assert made.reason == "refused before the request: budget_exceeded:trial_tokens (limits.tokens)"
 
 
-def test_a_budget_is_of_one_attempt(ground: Ground, folder: AttemptFolder, tmp_path: Path) -> None:
+def test_a_budget_is_of_one_attempt(ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         places = [folder, AttemptFolder(folder.root.with_name("attempt-2"))]
-        made = [work(ground, place, host, f"{ASK} dear x", limits=Limits(usd=0.5 * EACH)) for place in places]
+        made = [work(ground, place, host, f"{ASK} dear x", limits=TrialLimits(usd=0.5 * EACH)) for place in places]
     assert [attempt.outcome for attempt in made] == [Outcome.COMPLETED] * 2
     assert [attempt.usage.usd for attempt in made] == [near(EACH)] * 2
 
 
 def test_a_gateway_that_dies_in_the_middle_is_no_fault_of_the_agent(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     def answer(body: Body) -> Say | Hang:
         if body["messages"][0]["content"] == "first":
@@ -189,14 +195,14 @@ def test_a_gateway_that_dies_in_the_middle_is_no_fault_of_the_agent(
         again = AttemptFolder(folder.root.with_name("attempt-2"))
         after = work(ground, again, host, f"{ASK} dear first")
     assert (made.outcome, made.retryable) == (Outcome.PROVIDER_ERROR, True)
-    assert made.reason == "the model gateway died in the middle of it"
+    assert made.reason == "the model gateway died during the attempt"
     assert (made.requests, made.usage.usd) == (2, None), "what was in flight has an unknown cost"
     assert host_lines(folder) == [1, 2]
     assert (after.outcome, after.usage.usd) == (Outcome.COMPLETED, near(EACH))
 
 
 def test_an_interruption_stays_one_though_the_answer_never_came(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     script = f"(sleep 1; echo 1 >{tmp_path}/pid) & {ASK} dear x"
     with serve(lambda _: Hang()) as provider, hosted(tmp_path, provider.url, drain_seconds=0) as host, \
@@ -211,7 +217,7 @@ ASK_WHERE = f'{ASK} dear "I am in $PWD, at home in $HOME, under $(pwd | tr -c "A
 
 
 def test_a_recording_is_of_no_folder_and_is_replayed_in_any_other(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     def echo(body: Body) -> Say:
         return Say(body["messages"][0]["content"])
@@ -231,7 +237,7 @@ def test_a_recording_is_of_no_folder_and_is_replayed_in_any_other(
 
 
 def test_what_is_not_in_the_recording_ends_the_trial_for_good(
-    ground: Ground, folder: AttemptFolder, tmp_path: Path
+    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:
         work(ground, folder, host, f"{ASK} dear Hello?")
@@ -239,4 +245,4 @@ def test_what_is_not_in_the_recording_ends_the_trial_for_good(
     with hosted(tmp_path, replay=tmp_path / "tapes") as host:
         made = work(ground, again, host, f"{ASK} dear Hello!; {ASK} dear Hello?; echo end completed")
     assert (made.outcome, made.retryable) == (Outcome.PROVIDER_ERROR, False)
-    assert made.reason == "1 requests are not in the recording"
+    assert made.reason == "1 request is not in the recording"

@@ -9,8 +9,9 @@ import pydantic
 import pytest
 
 from scylla_gha.errors import SandboxError
-from scylla_gha.proc import Cancel, Hit, Limits
+from scylla_gha.process import Cancel, LimitHit, ProcessLimits
 from scylla_gha.sandboxes import bubblewrap
+from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
 from tests.support.bubbles import PATH, Bubbles
 from tests.support.processes import cancelled_once_there
 from tests.support.repository import write_tree
@@ -22,7 +23,7 @@ def bubbles(tmp_path: Path) -> Bubbles:
 
 
 def test_it_works_on_this_machine() -> None:
-    assert bubblewrap.lacking() is None
+    assert BubblewrapSandbox().missing_reason() is None
 
 
 def test_a_process_is_in_the_boxs_folder_with_its_environment_and_streams(bubbles: Bubbles) -> None:
@@ -59,7 +60,7 @@ def test_folders_to_read_can_be_read_and_not_changed(bubbles: Bubbles, tmp_path:
 
 
 def test_it_ends_at_the_time_limit_with_time_to_tidy_up(bubbles: Bubbles) -> None:
-    bubbles.limits = Limits(1.0)
+    bubbles.limits = ProcessLimits(1.0)
     ended = bubbles.sh("trap 'echo tidied; exit 3' TERM; while :; do sleep 0.05; done")
     assert (ended.timed_out, ended.code, bubbles.out) == (True, 3, "tidied\n")
     assert bubbles.sh("trap '' TERM; while :; do sleep 1; done").timed_out
@@ -74,9 +75,9 @@ def test_it_ends_when_cancelled(bubbles: Bubbles) -> None:
 
 
 def test_too_long_an_output_ends_it_and_is_told(bubbles: Bubbles) -> None:
-    bubbles.limits = Limits(60, file_bytes=512 * 100)
+    bubbles.limits = ProcessLimits(60, file_bytes=512 * 100)
     ended = bubbles.sh("trap '' XFSZ; yes 2>/dev/null; sleep 600")
-    assert (ended.hits, ended.timed_out) == (frozenset({Hit.OUTPUT}), False)
+    assert (ended.hits, ended.timed_out) == (frozenset({LimitHit.OUTPUT}), False)
     assert len(bubbles.out) == 512 * 100
 
 
@@ -108,13 +109,13 @@ def test_one_that_may_not_make_namespaces_says_why(tmp_path: Path, monkeypatch: 
     fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    why = bubblewrap.lacking() or ""
+    why = BubblewrapSandbox().missing_reason() or ""
     assert "No permissions to create new namespace" in why
     assert "unprivileged_userns" in why
 
 
 def test_a_box_that_is_not_made_is_no_end_of_an_agent(bubbles: Bubbles, tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match=r"made no box.*nowhere"):
+    with pytest.raises(SandboxError, match=r"made no sandbox.*nowhere"):
         bubbles.sh("true", read_only=(tmp_path / "nowhere",))
 
 
@@ -153,14 +154,14 @@ for top in sys.argv[1:]:
                 print(folder, name)
 """
 IN_BOX = """
-from scylla_gha.proc import Limits, Streams
-from scylla_gha.sandboxes.base import Box
+from scylla_gha.process import ProcessLimits, ProcessStreams
+from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
 root = Path(sys.argv[1])
-box = Box(root / "workspace", root / "home", "/usr/bin:/bin")
+box = SandboxMounts(root / "workspace", root / "home", "/usr/bin:/bin")
 for folder in (box.cwd, box.home):
     folder.mkdir(parents=True)
 argv = ("python3", "-c", sys.argv[2], sys.argv[3], "/root", "/opt", "/home", "/run")
-ended = BubblewrapSandbox().run(argv, box, Streams(root / "out", root / "err"), Limits(60))
+ended = BubblewrapSandbox().run(argv, box, ProcessStreams(root / "out", root / "err"), ProcessLimits(60))
 print((root / "out").read_text(), (root / "err").read_text(), "" if ended.code == 0 else ended, sep="", end="")
 """

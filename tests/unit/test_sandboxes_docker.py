@@ -3,23 +3,28 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.proc import Limits, Streams
-from scylla_gha.sandboxes.base import Box, told
-from scylla_gha.sandboxes.docker import DockerSandbox
+from scylla_gha.process import ProcessLimits, ProcessStreams
+from scylla_gha.sandboxes.base import SandboxMounts, translate_paths
+from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
 
-BOX = Box(Path("/work/1/workspace"), Path("/work/1/home"), "", read_only=(Path("/work/1/checks"), Path("/work/1")))
+BOX = SandboxMounts(
+    Path("/work/1/workspace"), Path("/work/1/home"), "", read_only=(Path("/work/1/checks"), Path("/work/1"))
+)
 
 
 def test_paths_of_the_host_become_those_of_the_box_the_longest_first() -> None:
     text = "--config=/work/1/home/.x:/work/1/checks/a /work/1/workspace /elsewhere"
-    assert told(text, DockerSandbox().inside(BOX)) == "--config=/home/dev/.x:/home/checks/a /home/workspace /elsewhere"
-    assert told("/work/1/other", DockerSandbox().inside(BOX)) == "/home/1/other"
+    assert (
+        translate_paths(text, DockerSandbox().inside(BOX))
+        == "--config=/home/dev/.x:/home/checks/a /home/workspace /elsewhere"
+    )
+    assert translate_paths("/work/1/other", DockerSandbox().inside(BOX)) == "/home/1/other"
 
 
 def test_a_box_without_an_image_is_refused_before_an_engine_is_asked(tmp_path: Path) -> None:
-    streams = Streams(tmp_path / "out", tmp_path / "err")
+    streams = ProcessStreams(tmp_path / "out", tmp_path / "err")
     with pytest.raises(ToolError, match="scylla-gha image build"):
-        DockerSandbox().run(("true",), BOX, streams, Limits(1))
+        DockerSandbox().run(("true",), BOX, streams, ProcessLimits(1))
 
 
 def test_it_is_known_by_its_name() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
-from scylla_gha.sandboxes import engine
+from scylla_gha.sandboxes.docker import engine
 
 
 def test_this_process_is_not_gone_and_another_start_of_its_id_is() -> None:
@@ -56,6 +56,6 @@ def test_a_removal_behind_that_no_engine_does_ends_all_the_same(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     engine.await_removals()
-    engine.remove_behind("scylla-none")
+    engine.remove_in_background("scylla-none")
     engine.await_removals()
     assert not [thread for thread in threading.enumerate() if "scylla-none" in thread.name]

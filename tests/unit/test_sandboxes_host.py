@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.proc import Cancel, Limits, Streams
+from scylla_gha.process import Cancel, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.sandboxes.base import Box
+from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.host import HostSandbox
 
 OWN_OF_THE_SHELL = {"PWD", "SHLVL", "_", "OLDPWD"}
@@ -13,9 +13,9 @@ BOX_PATH = "/usr/bin:/bin"
 
 def environment(folder: Path, **extra: str) -> dict[str, str]:
     """What a process in the sandbox finds in its environment."""
-    box = Box(folder, folder / "home", BOX_PATH, extra)
-    streams = Streams(folder / "out", folder / "err")
-    HostSandbox().run(("env", "-0"), box, streams, Limits(60))
+    box = SandboxMounts(folder, folder / "home", BOX_PATH, extra)
+    streams = ProcessStreams(folder / "out", folder / "err")
+    HostSandbox().run(("env", "-0"), box, streams, ProcessLimits(60))
     pairs = (pair.partition("=") for pair in streams.stdout.read_text().split("\0") if pair)
     return {name: value for name, _, value in pairs if name not in OWN_OF_THE_SHELL}
 
@@ -38,10 +38,10 @@ def test_what_the_box_adds_is_there_and_goes_before_the_rest(tmp_path: Path) -> 
 
 def test_a_process_is_in_the_boxs_folder_with_its_limits_and_streams(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("read\n")
-    streams = Streams(tmp_path / "out", tmp_path / "err", tmp_path / "in")
+    streams = ProcessStreams(tmp_path / "out", tmp_path / "err", tmp_path / "in")
     script = "pwd; cat; ulimit -f; echo said >&2; exit 3"
-    box = Box(tmp_path, tmp_path, BOX_PATH)
-    ended = HostSandbox().run(("/bin/sh", "-c", script), box, streams, Limits(60, file_bytes=5120))
+    box = SandboxMounts(tmp_path, tmp_path, BOX_PATH)
+    ended = HostSandbox().run(("/bin/sh", "-c", script), box, streams, ProcessLimits(60, file_bytes=5120))
     assert ended.code == 3
     assert streams.stdout.read_text() == f"{tmp_path}\nread\n10\n"
     assert streams.stderr.read_text() == "said\n"
@@ -49,14 +49,14 @@ def test_a_process_is_in_the_boxs_folder_with_its_limits_and_streams(tmp_path: P
 
 def test_it_ends_at_the_time_limit_and_when_cancelled(tmp_path: Path) -> None:
     cancel = Cancel()
-    box, streams = Box(tmp_path, tmp_path, BOX_PATH), Streams(tmp_path / "out", tmp_path / "err")
-    assert HostSandbox().run(("sleep", "600"), box, streams, Limits(0.2), cancel).timed_out
+    box, streams = SandboxMounts(tmp_path, tmp_path, BOX_PATH), ProcessStreams(tmp_path / "out", tmp_path / "err")
+    assert HostSandbox().run(("sleep", "600"), box, streams, ProcessLimits(0.2), cancel).timed_out
     cancel.set()
-    assert HostSandbox().run(("sleep", "600"), box, streams, Limits(600), cancel).cancelled
+    assert HostSandbox().run(("sleep", "600"), box, streams, ProcessLimits(600), cancel).cancelled
 
 
 def test_folders_are_called_what_they_are(tmp_path: Path) -> None:
-    box = Box(tmp_path / "w", tmp_path / "h", "", read_only=(tmp_path / "c",))
+    box = SandboxMounts(tmp_path / "w", tmp_path / "h", "", read_only=(tmp_path / "c",))
     assert HostSandbox().inside(box) == {tmp_path / name: f"{tmp_path}/{name}" for name in "whc"}
 
 

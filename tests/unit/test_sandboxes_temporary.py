@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.sandboxes.temporary import reap, temporary
+from scylla_gha.sandboxes.base import remove_stale_folders, temporary
 
 NOBODY = 2**22 + 1  # above any process's number
 
@@ -28,14 +28,14 @@ def test_it_is_this_users_alone_and_gone_afterwards(place: Path) -> None:
         assert folder.parent == place
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "x").touch()
-        reap()
+        remove_stale_folders()
         assert (folder / "x").exists(), "its owner lives"
     assert list(place.iterdir()) == []
 
 
 def test_what_a_killed_process_left_is_removed(place: Path) -> None:
     left(place, f"box-{NOBODY}-abc_1")
-    reap()
+    remove_stale_folders()
     assert list(place.iterdir()) == []
 
 
@@ -43,7 +43,7 @@ def test_what_another_process_holds_stays_also_where_its_number_says_nothing_her
     folder = left(place, f"box-{NOBODY}-abc")
     lock = os.open(folder, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    reap()
+    remove_stale_folders()
     os.close(lock)
     assert (folder / "s" / "socket").exists()
 
@@ -54,6 +54,6 @@ def test_other_things_stay(place: Path) -> None:
         left(place, name)
     (place / f"box-{NOBODY}-file").touch()
     (place / f"box-{NOBODY}-link").symlink_to(place / "box-x")
-    reap()
+    remove_stale_folders()
     assert {path.name for path in place.iterdir()} == {*names, f"box-{NOBODY}-file", f"box-{NOBODY}-link"}
     assert (place / "box-x" / "s" / "socket").exists()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scylla_gha.stats.arrays import differences, flat, on_grid, pair, rows, vector
+from scylla_gha.stats.arrays import is_constant, on_grid, pair, table_of, vector
 from tests.support.numbers import FIXED, values
 
 
@@ -14,25 +14,15 @@ from tests.support.numbers import FIXED, values
 def test_what_is_unknown_is_refused(bad: list[float]) -> None:
     with pytest.raises(ValueError, match="cost holds NaN or an infinity; leave out what is unknown"):
         vector(bad, "cost")
-    with pytest.raises(ValueError, match="values holds NaN"):
-        rows(bad)
 
 
 def test_dimensions_are_checked() -> None:
-    assert rows([1, 2]).shape == (1, 2)
     with pytest.raises(ValueError, match="cost must have one dimension, not 2"):
         vector([[1.0]], "cost")
-    with pytest.raises(ValueError, match="one or two dimensions, not 3"):
-        rows([[[1.0]]])
+    with pytest.raises(ValueError, match="ratings must have two dimensions and no infinity"):
+        table_of([[math.inf]], "ratings")
     with pytest.raises(ValueError, match="x has 1 values and y has 2; give pairs"):
         pair([1], [1, 2])
-
-
-def test_differences_that_only_rounding_tells_apart_are_equal() -> None:
-    found = differences([4 / 5, 2 / 5, 0.3], [3 / 5, 1 / 5, 0.1 + 0.2])
-    assert found[0] == found[1] == pytest.approx(0.2, abs=1e-12)
-    assert found[2] == 0
-    assert differences([], []).size == 0
 
 
 @pytest.mark.parametrize(
@@ -47,8 +37,8 @@ def test_differences_that_only_rounding_tells_apart_are_equal() -> None:
         ([math.nan], True),
     ],
 )
-def test_flat_is_what_has_no_spread_but_for_rounding(found: list[float], expected: bool) -> None:
-    assert bool(flat(np.array(found))) is expected
+def test_constant_rows_vary_by_rounding_alone(found: list[float], expected: bool) -> None:
+    assert bool(is_constant(np.array(found))) is expected
 
 
 @FIXED

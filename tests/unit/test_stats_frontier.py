@@ -2,9 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from scylla_gha.stats.frontier import pooled_frontier, resampled_frontier, strata_frontier
-from scylla_gha.stats.resampling import Resampling
+from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.frontier import pareto_set, pooled_frontier, resampled_frontier, strata_frontier
+from tests.support.numbers import FIXED
 
 COST = [[2.0, 2.0], [6.0, 1.2]]
 WON = [[2, 1], [2, 1]]
@@ -14,7 +17,6 @@ FEW = Resampling(draws=2_000, seed=3)
 def test_strata_apart_are_cheaper_than_any_one_arm() -> None:
     assert strata_frontier(COST, WON).cost == pytest.approx(1.1)
     assert pooled_frontier(COST, WON).cost == pytest.approx(4 / 3)
-    assert strata_frontier(COST, WON).best == (0, 1)
     assert pooled_frontier(COST, WON).best == (0,)
 
 
@@ -30,13 +32,10 @@ def test_a_stratum_without_a_success_makes_it_infinite_unless_there_is_an_outsid
     assert pooled_frontier(cost, won).cost == 2
     assert pooled_frontier([[1.0]], [[0]]).cost is None
     assert pooled_frontier([[1.0]], [[0]]).best == ()
-    assert pooled_frontier([[1.0]], [[0]], outside=5.0).cost == 5
 
 
-def test_an_outside_price_below_all_arms_wins_and_no_arm_is_best() -> None:
-    assert pooled_frontier(COST, WON, outside=0.02).best == ()
-    found = strata_frontier(COST, WON, outside=0.02)
-    assert (found.cost, found.best) == (pytest.approx(0.02), ())
+def test_an_outside_price_below_all_arms_is_the_frontier() -> None:
+    assert strata_frontier(COST, WON, outside=0.02).cost == pytest.approx(0.02)
 
 
 def test_who_did_not_try_does_not_take_part() -> None:
@@ -104,8 +103,25 @@ def test_resampling_needs_every_arm_in_every_stratum() -> None:
             resampled_frontier(cost, [[1.0, math.nan if math.isnan(cost[0][1]) else 1.0]], FEW)
 
 
-def test_the_same_bytes_for_any_number_of_threads() -> None:
-    rng = np.random.default_rng(5)
-    cost, won = rng.lognormal(0, 0.5, (7, 20)), rng.binomial(10, 0.5, (7, 20)) / 10
-    plans = [Resampling(2_000, 1, threads=threads) for threads in (1, 2)]
-    assert resampled_frontier(cost, won, plans[0]) == resampled_frontier(cost, won, plans[1])
+POINTS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
+
+
+@FIXED
+@given(POINTS)
+def test_the_pareto_set_dominates_all_others_and_no_member_is_dominated(points: list[tuple[int, int]]) -> None:
+    gain, price = np.array(points, dtype=np.float64).T
+    found = pareto_set(gain, price)
+    assert found.any()
+    for one, (up, down) in enumerate(points):
+        beaten = [
+            found[other]
+            for other, (high, low) in enumerate(points)
+            if high >= up and low <= down and (high, low) != (up, down)
+        ]
+        assert found[one] == (not beaten)
+        assert found[one] or any(beaten)
+
+
+def test_equal_candidates_are_in_together_and_unknown_ones_neither_in_nor_in_the_way() -> None:
+    assert pareto_set([1, 1, 0], [2, 2, 3]).tolist() == [True, True, False]
+    assert pareto_set([1, 9, np.nan], [2, np.nan, 0]).tolist() == [True, False, False]

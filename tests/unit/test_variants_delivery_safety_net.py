@@ -3,7 +3,7 @@
 import pytest
 
 from scylla_gha.model.delivery import Declared, Observed
-from scylla_gha.variants.delivery import prove
+from scylla_gha.variants.delivery import prove_delivery
 
 MANY = tuple(f"Bash {number}" for number in range(9))
 
@@ -27,14 +27,16 @@ def hooks(guarded: int, *unguarded: str) -> Observed:
 )  # fmt: skip
 def test_it_is_proved_call_by_call(declared: bool, seen: list[Observed], claimed: tuple[str, ...]) -> None:
     others = [Observed(source="start event"), Observed(source="first request")]
-    delivery = prove(Declared(model=None, system_prompt=None, tools=None, safety_net=declared), [*others, *seen], None)
+    delivery = prove_delivery(
+        Declared(model=None, system_prompt=None, tools=None, safety_net=declared), [*others, *seen], None
+    )
     assert (delivery.missing, delivery.undeclared, delivery.claimed) == ((), (), claimed)
     assert delivery.proved is not bool(claimed)
 
 
 @pytest.mark.parametrize(("declared", "unverified"), [(True, True), (False, False)])
 def test_without_a_call_it_is_unverified(declared: bool, unverified: bool) -> None:
-    delivery = prove(Declared(model=None, system_prompt=None, tools=None, safety_net=declared), [], None)
+    delivery = prove_delivery(Declared(model=None, system_prompt=None, tools=None, safety_net=declared), [], None)
     assert ("the safety net: no call that it watches was made" in delivery.unverified) is unverified
 
 
@@ -42,6 +44,6 @@ def test_where_the_agent_could_change_it_nothing_is_proved() -> None:
     seen = [Observed(source="start event"), Observed(source="first request"), hooks(2)]
     for wanted, managed, proved in ((True, True, True), (True, False, False), (False, False, True)):
         declared = Declared(model=None, system_prompt=None, tools=None, safety_net=wanted, net_is_managed=managed)
-        made = prove(declared, seen if wanted else seen[:2], None)
+        made = prove_delivery(declared, seen if wanted else seen[:2], None)
         assert made.proved == proved
         assert ("the safety net: on the host the agent could change it" in made.unverified) != proved

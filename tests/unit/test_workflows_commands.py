@@ -9,7 +9,9 @@ import pytest
 from scylla_gha.cli.main import cli
 from tests.support.workflows import steps
 
-CALL = re.compile(r"scylla-gha ([a-z]+)(?: (build|pack|unpack|lacking|fetch))?\b(.*)")
+CALL = re.compile(
+    r"scylla-gha ([a-z-]+)(?: (build|pack|unpack|lacking|fetch|branch|comment|check|refusal|[a-z]+-pending))?\b(.*)"
+)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
@@ -23,7 +25,7 @@ def calls() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Where, command, and the options that it may get there."""
     for step in steps():
         for command, part, rest in CALL.findall(step.script):
-            more = [option for name in ("options", "told") if f"${{{name}[@]}}" in rest
+            more = [option for name in ("options", "measured", "base", "origin", "link") if f"${{{name}[@]}}" in rest
                     for option in gathered(step.script, name)]  # fmt: skip
             yield step.at, f"{command} {part}".strip(), (*OPTION.findall(rest), *more)
 
@@ -48,7 +50,13 @@ def test_the_whole_journey_is_called() -> None:
         "collect",
         "aggregate",
         "report",
-        "publish",
-        "next",
+        "publish branch",
+        "publish comment",
+        "publish check",
+        "publish refusal",
+        "publish save-pending",
+        "publish post-pending",
+        "next-wave",
+        "regression-alert",
         "slash",
     }

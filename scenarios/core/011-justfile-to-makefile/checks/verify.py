@@ -13,6 +13,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import closed  # noqa: E402, F401
 from callers import just_left, nightly, readme, workflow  # noqa: E402
 from report import Report, commands  # noqa: E402
 from sandbox import Sandbox  # noqa: E402

@@ -16,6 +16,7 @@ from typing import Any
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import closed  # noqa: E402, F401
 from runner import Event, Run, Runner, load, read, rights  # noqa: E402
 from triggers import starts, triggers  # noqa: E402
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import closed  # noqa: E402, F401
 import ownsuite  # noqa: E402
 from examples import (  # noqa: E402
     Example,

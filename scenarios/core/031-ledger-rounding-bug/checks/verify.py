@@ -17,6 +17,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import closed  # noqa: E402, F401
 from cases import CHECKS, Call  # noqa: E402
 
 TREE = Path.cwd()

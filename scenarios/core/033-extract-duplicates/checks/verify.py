@@ -10,6 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import closed  # noqa: E402, F401
 import cases  # noqa: E402
 import duplication  # noqa: E402
 import ownsuite  # noqa: E402

@@ -12,6 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import closed  # noqa: E402, F401
 import ownsuite  # noqa: E402
 import samples  # noqa: E402
 import workloads  # noqa: E402

@@ -1,0 +1,1 @@
+"""Step `aggregate`: compute the report from the rows."""

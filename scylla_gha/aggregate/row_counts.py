@@ -1,0 +1,264 @@
+"""Counters over rows, one row at a time, so that a million rows need no memory."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from operator import attrgetter
+from statistics import fmean
+
+from scylla_gha.model.report import Counts
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Outcome
+from scylla_gha.sandboxes import SANDBOXES
+
+_tokens = attrgetter("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_SHOWN = 5  # cells of a kind of failure
+
+
+@dataclass(slots=True)
+class PartialSum:
+    """A sum that counts its unknown terms."""
+
+    total: float = 0.0
+    known: int = 0
+    unknown: int = 0
+
+    def add(self, value: float | None) -> None:
+        """Add a value; None is unknown."""
+        if value is None:
+            self.unknown += 1
+        else:
+            self.total += value
+            self.known += 1
+
+    @property
+    def whole(self) -> float | None:
+        """Return the sum; None if a term is unknown or there is none."""
+        return self.total if self.known and not self.unknown else None
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean of the known values, or None."""
+        return self.total / self.known if self.known else None
+
+
+@dataclass(slots=True)
+class CellList:
+    """A number of cells, and the first few of them."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, cell: str) -> None:
+        """Add a cell."""
+        self.count += 1
+        if self.count <= _SHOWN:
+            self.first.append(cell)
+
+
+@dataclass(slots=True)
+class ExcusedAttempts:
+    """Attempts with one outcome that do not measure the agent."""
+
+    attempts: int = 0
+    trials: int = 0
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class ArmCounts:
+    """Counts of one arm's rows."""
+
+    ran: int = 0
+    judged: int = 0
+    unjudged: int = 0
+    scored: int = 0
+    passed: int = 0
+    score: PartialSum = field(default_factory=PartialSum)
+    progress: PartialSum = field(default_factory=PartialSum)
+    usd: PartialSum = field(default_factory=PartialSum)
+    judged_usd: PartialSum = field(default_factory=PartialSum)
+    side_requests: int = 0
+    side_usd: PartialSum = field(default_factory=PartialSum)
+    seconds: PartialSum = field(default_factory=PartialSum)
+    tokens: PartialSum = field(default_factory=PartialSum)
+    grades: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, CellList] = field(default_factory=lambda: defaultdict(CellList))
+    excused: dict[str, ExcusedAttempts] = field(default_factory=lambda: defaultdict(ExcusedAttempts))
+    blocked: list[int] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)
+    unread: int = 0
+    unguarded: list[int] = field(default_factory=list)
+    versions: set[str] = field(default_factory=set)
+    unverified: set[str] = field(default_factory=set)
+    unadjusted: Counter[str] = field(default_factory=Counter)
+    judge_unadjusted: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: Result) -> None:
+        """Add a row."""
+        self.ran += 1
+        self.outcomes[row.outcome.value] += 1
+        self.usd.add(row.usd)
+        if row.side_requests:
+            self.side_requests += row.side_requests
+            self.side_usd.add(row.side_usd)
+        parts = _tokens(row)
+        self.tokens.add(row.total_tokens if None in parts else sum(parts))
+        if row.measures_agent:
+            self.seconds.add(row.seconds)
+        if row.judged:
+            self._add_judged(row)
+        self.unjudged += _is_unjudged(row)
+        for outcome, attempts in _excused(row).items():
+            excused = self.excused[outcome]
+            excused.attempts += attempts
+            excused.trials += 1
+            excused.reason = excused.reason or row.excuse or row.reason
+        self._add_events(row)
+
+    def _add_judged(self, row: Result) -> None:
+        self.judged += 1
+        self.scored += row.score is not None
+        self.passed += bool(row.passed)
+        self.judged_usd.add(row.usd)
+        if row.score is not None:
+            self.score.add(row.score)
+        if row.progress is not None:
+            self.progress.add(row.progress)
+        if row.grade:
+            self.grades[row.grade] += 1
+        if not row.passed:
+            self.failures[_why(row)].add(row.cell)
+
+    def _add_events(self, row: Result) -> None:
+        if row.blocked_calls:
+            self.blocked.append(row.blocked_calls)
+        if row.network_refused:
+            self.refused.append(row.network_refused)
+        self.unread += row.unread_calls or 0
+        if row.unguarded_calls:
+            self.unguarded.append(row.unguarded_calls)
+        if row.agent_version:
+            self.versions.add(row.agent_version)
+        if row.delivery_unverified:
+            self.unverified.add(row.delivery_unverified)
+        if row.unadjusted or row.judge_unadjusted:
+            self.unadjusted.update(row.unadjusted.split())
+            self.judge_unadjusted.update(row.judge_unadjusted.split())
+
+    def counts(self, planned: int) -> Counts:
+        """Return the denominators."""
+        return Counts(planned=planned, ran=self.ran, judged=self.judged, scored=self.scored)
+
+
+@dataclass(slots=True)
+class RowCounts:
+    """Counts of all rows. `left_out` holds outcome and reason of the cells that are not in the rates."""
+
+    arms: dict[str, ArmCounts] = field(default_factory=lambda: defaultdict(ArmCounts))
+    passed: dict[str, dict[str, list[int]]] = field(default_factory=dict)  # and judged, by scenario and arm
+    unjudged: Counter[tuple[str, str]] = field(default_factory=Counter)  # by scenario and arm
+    left_out: dict[str, tuple[str, str]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    judge_usd: PartialSum = field(default_factory=PartialSum)
+    delivered: PartialSum = field(default_factory=PartialSum)
+    starts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    scenarios: set[str] = field(default_factory=set)
+    boxes: set[str] = field(default_factory=set)
+    real: int = 0
+    exposed: int = 0
+    on_host: bool = False
+    redacted: list[int] = field(default_factory=list)
+    subscription: bool = False
+    unjudged_items: bool = False
+    strangers: int = 0
+
+    def add(self, row: Result) -> None:
+        """Add a row of the plan."""
+        self.seen.add(row.cell)
+        self.scenarios.add(row.scenario)
+        self.arms[row.arm].add(row)
+        self.judge_usd.add(row.judge_usd)
+        if row.delivered is not None:
+            self.delivered.add(row.delivered)
+        if row.judged:
+            cell = self.passed.setdefault(row.scenario, {}).setdefault(row.arm, [0, 0])
+            cell[0] += bool(row.passed)
+            cell[1] += 1
+        elif not row.measures_agent:
+            self.left_out[row.cell] = (row.outcome.value, row.reason)
+        else:
+            self.left_out[row.cell] = ("unjudged", row.unjudged or "it ran, and is not judged; run `scylla-gha judge`")
+        self.unjudged[row.scenario, row.arm] += _is_unjudged(row)
+        self._add_circumstances(row)
+
+    def bounds(self, arm: str, *, by_scenario: bool) -> tuple[float, float] | None:
+        """Return the arm's pass rate if all its unjudged trials had failed, and if all had passed; None without any.
+
+        Args:
+            arm: arm to bound.
+            by_scenario: mean over scenarios if true, else over trials.
+        """
+        arm_counts = self.arms[arm]
+        if not arm_counts.unjudged or not arm_counts.judged:
+            return None
+        if not by_scenario:
+            return _between(arm_counts.passed, arm_counts.judged, arm_counts.unjudged)
+        tried = sorted(self.scenarios)
+        cells = [(*self.passed.get(name, {}).get(arm, (0, 0)), self.unjudged[name, arm]) for name in tried]
+        pairs = [_between(*cell) for cell in cells if cell[1] + cell[2]]
+        return fmean(low for low, _ in pairs), fmean(high for _, high in pairs)
+
+    def _add_circumstances(self, row: Result) -> None:
+        self.boxes.add(_box(row))
+        self.real += bool(row.model)
+        self.exposed += bool(row.model) and row.keys == "exposed"
+        self.on_host |= bool(row.model) and _has_network(row.sandbox)
+        self.subscription |= row.subscription
+        self.unjudged_items |= bool(row.items_unjudged)
+        if row.redactions:
+            self.redacted.append(row.redactions)
+        if row.workspace_digest:
+            self.starts[row.scenario].add(row.workspace_digest)
+
+
+def _has_network(name: str) -> bool:
+    """Return True for a sandbox that shares the host's network; imported rows may name others."""
+    return any(sandbox.has_network for known, sandbox in SANDBOXES.items() if known == name)
+
+
+def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:
+    return passed / (judged + unjudged), (passed + unjudged) / (judged + unjudged)
+
+
+def _is_unjudged(row: Result) -> bool:
+    """Return whether the agent did its part, but judging gave no verdict."""
+    return not row.judged and (row.measures_agent or row.outcome is Outcome.JUDGE_ERROR)
+
+
+def _excused(row: Result) -> dict[str, int]:
+    """Return the attempts that do not measure the agent; a row without this column counts by its own outcome."""
+    if row.excused_attempts or row.measures_agent or row.outcome is Outcome.JUDGE_ERROR:
+        return row.excused_attempts
+    return {row.outcome.value: 1}
+
+
+def _box(row: Result) -> str:
+    """Return the sandbox with its isolation."""
+    gave = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(row, name))]
+    return f"{row.sandbox} ({', '.join(gave)})" if gave else row.sandbox
+
+
+def _why(row: Result) -> str:
+    """Return why a judged trial did not pass."""
+    if row.outcome is not Outcome.COMPLETED:
+        return row.outcome.value
+    if row.files_changed == 0:
+        return "changed nothing"
+    if row.broken_guards:
+        return "broke what worked before"
+    if row.score is not None and row.threshold is not None and row.score < row.threshold:
+        return "score below the threshold"
+    if row.threshold is None or row.attempts is None:  # not of this toolkit, of which a row has both
+        return "its source does not say why"
+    return "a required check does not hold"

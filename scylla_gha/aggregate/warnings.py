@@ -1,0 +1,201 @@
+"""Warnings of a report, and the rule that withholds verdicts from arms with too many excused trials.
+
+A trial is excused if it does not measure the agent. Excuses rest on evidence from outside the sandbox, but an agent
+that caused such evidence would remove its own failures from the rates. So excuses are shown by arm, and an arm
+that lost more than a few of its cells gets no verdict, nor does an arm that is compared with it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from scylla_gha.aggregate.row_counts import RowCounts
+from scylla_gha.counting import counted
+from scylla_gha.model.analysis import Analysis
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.report import ArmSummary, Excused
+from scylla_gha.model.shards import CollectReport
+
+_MOST_CELLS: Final = 2
+_MOST_SHARE: Final = 0.05
+_SMALL_N: Final = 10
+_EXCLUDED_SHARE: Final = 0.05
+_REFUSALS: Final = 5  # that the report names
+
+
+def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -> dict[str, str]:
+    """Return why arms get no verdict: too many of their own or their baseline's trials do not count.
+
+    Args:
+        arms: all arms of the report.
+        pairs: the baseline of each arm; None or missing: it is not compared.
+    """
+    lacking = {arm.arm: reason for arm in arms if (reason := _excess_exclusions(arm))}
+    withheld = {}
+    for arm, baseline in pairs.items():
+        reasons = [lacking[name] for name in (arm, baseline) if name in lacking]
+        if baseline is not None and reasons:
+            withheld[arm] = "; ".join(reasons)
+    return withheld
+
+
+def without_verdicts(analysis: Analysis, reasons: Mapping[str, str]) -> Analysis:
+    """Return the analysis without verdicts on the arms that have a reason; its numbers stay."""
+    rulings = tuple(
+        ruling.model_copy(update={"verdict": "not_enough_data", "why": reasons[ruling.arm], "is_withheld": True})
+        if ruling.arm in reasons else ruling
+        for ruling in analysis.rulings
+    )  # fmt: skip
+    return analysis.model_copy(update={"rulings": rulings})
+
+
+def excused_warnings(excused: Sequence[Excused]) -> Iterator[str]:
+    """Yield a warning for each excuse that an arm has more than once."""
+    for entry in excused:
+        if entry.attempts > 1:
+            yield (f"{entry.arm}: {counted(entry.attempts, 'attempt')} in {counted(entry.trials, 'trial')} ended in "
+                   f"{entry.outcome} and were excused (one of them: {entry.reason}). Look whether the "
+                   "agent brought that about.")  # fmt: skip
+
+
+def _excess_exclusions(arm: ArmSummary) -> str | None:
+    planned, judged = arm.counts.planned, arm.counts.judged
+    most = max(_MOST_CELLS, _MOST_SHARE * planned)
+    if planned - judged <= most:
+        return None
+    return (f"{planned - judged} of {counted(planned, 'cell')} of {arm.arm} ended without a counted trial, and a "
+            f"verdict allows {int(most)}")  # fmt: skip
+
+
+def excused_attempts(counts: RowCounts) -> Iterator[Excused]:
+    """Yield attempts that do not measure the agent, by arm and outcome."""
+    for arm, arm_counts in sorted(counts.arms.items()):
+        for outcome, attempts in sorted(arm_counts.excused.items()):
+            yield Excused(
+                arm=arm, outcome=outcome, attempts=attempts.attempts, trials=attempts.trials, reason=attempts.reason
+            )
+
+
+def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *, analysed: bool) -> Iterator[str]:
+    """Yield all warnings of a report but those of refused artifacts, controls and statistics."""
+    yield from _import_warnings(plan)
+    for arm in arms:
+        yield from _arm_warnings(arm)
+    yield from _mixed_warnings(counts)
+    yield from _settings_warnings(counts)
+    if not plan.experiment.judges and counts.unjudged_items:
+        yield ("No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
+               "scaled up to 1.")  # fmt: skip
+    if len(counts.scenarios) > 1 and not analysed:
+        yield ("The intervals pool all trials of an arm as if they were independent: they are about these scenarios, "
+               "not about scenarios like these.")  # fmt: skip
+    yield from _isolation_warnings(counts)
+    yield from _server_tool_warnings(plan, counts)
+    for name, unverified in sorted((name, text) for name, arm in counts.arms.items() for text in arm.unverified):
+        yield f"{name}: not all of its treatment could be verified: {unverified}."
+    yield from _event_warnings(arms, counts)
+    yield from excused_warnings(tuple(excused_attempts(counts)))
+    if counts.redacted:
+        yield (f"Secrets, or what looks like them, were taken out of what {len(counts.redacted)} of "
+               f"{counted(len(counts.seen), 'trial')} left, at {counted(sum(counts.redacted), 'place')} (`redactions` "
+               "of a row): find out how they got there; where they stood in a diff, `[redacted]` was judged in "
+               "their place.")  # fmt: skip
+    if counts.strangers:
+        yield (f"Left out: {counted(counts.strangers, 'row')} of no planned cell (another plan, other keys, or given "
+               "twice).")  # fmt: skip
+
+
+def refused_artifact_warnings(intake: CollectReport | None) -> Iterator[str]:
+    """Yield a warning about refused artifacts."""
+    refused = intake.refused if intake else ()
+    if refused:
+        named = "; ".join(f"{artifact.artifact}: {artifact.reason}" for artifact in refused[:_REFUSALS])
+        more = f"; and {len(refused) - _REFUSALS} more" if len(refused) > _REFUSALS else ""
+        yield f"Rows of {counted(len(refused), 'artifact')} were refused, none of them is counted: {named}{more}."
+
+
+def _import_warnings(plan: Plan) -> Iterator[str]:
+    """Yield warnings about imported rows."""
+    if plan.imported:
+        yield (
+            f"The rows are imported from {plan.imported.file} ({plan.imported.format}), and not verified by this "
+            "toolkit: what was run, how it was judged, and what was left out is known to their source alone."
+        )
+        yield from plan.imported.notes
+
+
+def _isolation_warnings(counts: RowCounts) -> Iterator[str]:
+    """Yield warnings about weak or mixed isolation of trials with a model."""
+    if len(counts.boxes) > 1:
+        yield (f"Trials of different sandboxes are mixed: {'; '.join(sorted(counts.boxes))}. A difference between arms "
+               "may be one between sandboxes.")  # fmt: skip
+    if counts.on_host:
+        yield "Trials ran on the host itself: the network was open, and files of this user could be read."
+    if counts.exposed:
+        yield (f"keys: exposed. In {counts.exposed} of {counted(counts.real, 'trial')} the agent could have read the "
+               "keys that processes and files of this user hold.")  # fmt: skip
+
+
+def _server_tool_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
+    """Yield warnings about arms whose agents had tools that the provider runs."""
+    for arm in plan.arms:
+        tools = arm.variant.treatment.server_tools if arm.variant else ()
+        if tools and counts.arms[arm.id].ran:
+            yield f"{arm.id}: its network was not closed: it had {', '.join(tools)}, which the provider runs."
+
+
+def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterator[str]:
+    """Yield warnings about blocked calls and refused hosts of an arm."""
+    for arm in arms:
+        counts = row_counts.arms[arm.arm]
+        if counts.blocked:
+            yield (f"{arm.arm}: the safety net blocked {counted(sum(counts.blocked), 'call')}, in "
+                   f"{len(counts.blocked)} of {counted(counts.ran, 'trial')}.")  # fmt: skip
+        if counts.unread:
+            yield f"{arm.arm}: the safety net let {counted(counts.unread, 'call')} pass that it could not read whole."
+        if counts.unguarded:
+            yield (f"{arm.arm}: {counted(sum(counts.unguarded), 'call')} ran without the safety net having been "
+                   f"asked, in {len(counts.unguarded)} of {counted(counts.ran, 'trial')}, which count.")  # fmt: skip
+        if counts.refused:
+            yield (f"{arm.arm}: refused {counted(sum(counts.refused), 'attempt')} to reach hosts that its tasks may "
+                   f"not reach, in {len(counts.refused)} of {counted(counts.ran, 'trial')}.")  # fmt: skip
+
+
+def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
+    counts = arm.counts
+    if counts.judged < counts.planned:
+        yield f"{arm.arm}: its rates leave out {counts.planned - counts.judged} of {counted(counts.planned, 'cell')}."
+    excluded = counts.ran - counts.judged
+    if counts.ran and excluded / counts.ran > _EXCLUDED_SHARE:
+        yield f"{arm.arm}: {excluded} of {counted(counts.ran, 'trial')} excluded; what is left may be a biased part."
+    if arm.pass_bounds is not None:
+        low, high = (f"{100 * bound:.0f} %" for bound in arm.pass_bounds)
+        yield (f"{arm.arm}: judging came to no verdict on {arm.unjudged} of {counted(counts.ran, 'trial')}. Its pass "
+               f"rate would be {low} if all of them had failed, and {high} if all had passed; "
+               "tables show both.")  # fmt: skip
+    if 0 < counts.judged < _SMALL_N:
+        yield f"{arm.arm}: only {counted(counts.judged, 'judged trial')}; the interval is wide for that reason."
+    if arm.usd is None and counts.ran:
+        yield f"{arm.arm}: the cost of at least one trial is unknown, so its sums are."
+
+
+def _settings_warnings(counts: RowCounts) -> Iterator[str]:
+    """Yield warnings about model settings that were not applied, and about subscription billing."""
+    for what, kind in (("the agent", "unadjusted"), ("the panel", "judge_unadjusted")):
+        without = {
+            (arm, name): n for arm, arm_counts in counts.arms.items() for name, n in getattr(arm_counts, kind).items()
+        }
+        for (arm, name), count in sorted(without.items()):
+            yield (f"{arm}: in {counted(count, 'trial')}, requests of {what} went without the configured {name}, "
+                   "which the model does not take, or not while it thinks.")  # fmt: skip
+    if counts.subscription:
+        yield "billing: subscription. USD are list prices of the tokens used, and no bill."
+
+
+def _mixed_warnings(counts: RowCounts) -> Iterator[str]:
+    """Yield warnings about differences within an arm or a scenario that should not exist."""
+    for arm, arm_counts in sorted(counts.arms.items()):
+        if len(arm_counts.versions) > 1:
+            yield f"{arm}: trials of different agent versions are mixed: {', '.join(sorted(arm_counts.versions))}."
+    for scenario, digests in sorted(counts.starts.items()):
+        if len(digests) > 1:
+            yield f"{scenario}: trials did not start from equal workspaces."

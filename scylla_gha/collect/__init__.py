@@ -1,0 +1,1 @@
+"""Step `collect`: read records of cells or artifacts of jobs into rows."""

@@ -1,0 +1,219 @@
+"""Reader of one artifact of rows, which is accepted or refused as a whole.
+
+An artifact is a folder `scylla-rows-<experiment>-<shard>-<attempt>` of `manifest.json` and `results.jsonl`, which may
+be missing if there are no rows. Sizes are limited by the plan, names by a list, rows by their cells. download-artifact
+unpacks a single match without its folder; such an artifact is named by its manifest.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from scylla_gha.counting import counted
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.shards import ShardManifest, WavePacking
+from scylla_gha.store.untrusted_files import (
+    LINE_BYTES,
+    UntrustedFileError,
+    list_files,
+    mismatch,
+    open_file,
+    parse_row,
+    printable_excerpt,
+    read_lines_limited,
+)
+
+MANIFEST: Final = "manifest.json"
+_FILES: Final = frozenset({MANIFEST, "results.jsonl"})
+_NOTHING: Final = hashlib.sha256(b"").hexdigest()
+_REASON: Final = 300  # characters of a reason
+
+
+class SupersededError(UntrustedFileError):
+    """The artifact is of an earlier attempt, from before the wave was planned again; its valid rows are reused ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactLimits:
+    """Size limits in bytes: per row on average, per line, per manifest, and per cell of a manifest."""
+
+    row: int = 16 * 1024
+    line: int = LINE_BYTES
+    manifest: int = 64 * 1024
+    cell: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRow:
+    """A row as it will be stored, and whether it measures the agent."""
+
+    text: bytes
+    measures: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedArtifact:
+    """Content of an artifact: rows by cell, and why the other cells of its shard have none."""
+
+    shard: int
+    attempt: int
+    rows: dict[str, ReceivedRow]
+    unstarted: dict[str, str]
+    bytes: int
+
+
+class ArtifactReader:
+    """Reader of artifacts that accepts those of the shards of one wave.
+
+    Args:
+        plan: plan of the experiment.
+        packing: shards of the wave.
+        attempt: this run's attempt; later ones are rejected. None: any attempt is accepted.
+        limits: size limits.
+        prefix: prefix of artifact names.
+        since: attempt in which the wave was planned; rows of earlier ones were reused then.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        packing: WavePacking,
+        attempt: int | None = None,
+        limits: ArtifactLimits = ArtifactLimits(),
+        prefix: str = "",
+        since: int = 1,
+    ) -> None:
+        self._plan, self._packing, self._attempt, self._limits = plan, packing, attempt, limits
+        self._start, self._since = f"{prefix}scylla-rows-{packing.experiment}", since
+        self._cells = {cell.id: cell for cell in plan.cells}
+        self._arms = {arm.id: arm for arm in plan.arms}
+        self._shards = {shard.number: frozenset(shard.cells) for shard in packing.shards}
+        self._name = re.compile(rf"{re.escape(self._start)}-(\d{{3}})-([1-9]\d{{0,3}})", re.ASCII)
+
+    def parse_name(self, name: str) -> tuple[int, int] | None:
+        """Return the shard and attempt in an artifact's name, or None."""
+        match = self._name.fullmatch(name)
+        return (int(match[1]), int(match[2])) if match else None
+
+    def name(self, path: Path) -> str:
+        """Return the name of an artifact without a folder: from its manifest, or a description."""
+        try:
+            manifest = self._manifest(path / MANIFEST, max(map(len, self._shards.values()), default=0))
+        except UntrustedFileError:
+            return "the only artifact"
+        return f"{self._start}-{manifest.shard:03d}-{manifest.attempt}"
+
+    def read(self, path: Path, name: str | None = None) -> ReceivedArtifact:
+        """Read one whole artifact.
+
+        Args:
+            path: its folder.
+            name: its name; None: the folder's name.
+
+        Raises:
+            SupersededError: it is of an earlier plan of this run.
+            UntrustedFileError: its content is not valid.
+        """
+        claim = self._admitted(path.name if name is None else name)
+        names = set(list_files(path, len(_FILES)))
+        if names - _FILES:
+            raise UntrustedFileError(f"holds {printable_excerpt(min(names - _FILES))}, which does not belong into it")
+        cells = self._shards[claim[0]]
+        manifest = self._manifest(path / MANIFEST, len(cells))
+        self._check(manifest, claim, cells)
+        if "results.jsonl" not in names:
+            return self._empty(manifest)
+        most = self._limits.row * len(cells) + self._limits.line
+        with open_file(path / "results.jsonl", most) as file:
+            return self._sent(manifest, file, cells)
+
+    def _admitted(self, name: str) -> tuple[int, int]:
+        """Return shard and attempt of an artifact that may be read."""
+        claim = self.parse_name(name)
+        if claim is not None and self._attempt is not None and claim[1] > self._attempt:
+            raise UntrustedFileError(f"it is of attempt {claim[1]}, and this is attempt {self._attempt}")
+        if claim is not None and claim[1] < self._since:
+            raise SupersededError(f"it is of attempt {claim[1]}, and the wave was planned in attempt {self._since}")
+        if claim is None or claim[0] not in self._shards:
+            kind = SupersededError if self._is_earlier(claim) else UntrustedFileError
+            raise kind("its name is not that of a shard of this wave")
+        return claim
+
+    def _is_earlier(self, claim: tuple[int, int] | None) -> bool:
+        return claim is not None and self._attempt is not None and claim[1] < self._attempt
+
+    def _manifest(self, path: Path, cells: int) -> ShardManifest:
+        with open_file(path, self._limits.manifest + self._limits.cell * cells) as file:
+            content = file.read(self._limits.manifest + self._limits.cell * cells)
+        try:
+            return ShardManifest.model_validate_json(content)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            where = printable_excerpt(".".join(str(part) for part in first["loc"]))
+            raise UntrustedFileError(f"manifest.json is not a manifest: {where}: {first['msg'][:200]}") from None
+
+    def _check(self, manifest: ShardManifest, claim: tuple[int, int], cells: frozenset[str]) -> None:
+        if manifest.experiment != self._packing.experiment:
+            raise UntrustedFileError(f"its manifest is of the experiment {printable_excerpt(manifest.experiment)}")
+        if (manifest.shard, manifest.attempt) != claim:
+            raise UntrustedFileError("its manifest is of another shard or attempt than its name")
+        if manifest.plan != self._packing.plan:
+            kind = SupersededError if self._is_earlier(claim) else UntrustedFileError
+            raise kind("its manifest is of another plan")
+        if manifest.count > len(cells):
+            raise UntrustedFileError(
+                f"its manifest counts {counted(manifest.count, 'row')} of {counted(len(cells), 'cell')}"
+            )
+        if manifest.unstarted.keys() - cells:
+            raise UntrustedFileError("its manifest tells of cells that are not in its shard")
+
+    def _empty(self, manifest: ShardManifest) -> ReceivedArtifact:
+        if manifest.count or manifest.sha256 != _NOTHING:
+            raise UntrustedFileError("results.jsonl is missing")
+        return ReceivedArtifact(manifest.shard, manifest.attempt, {}, _reasons(manifest), 0)
+
+    def _sent(self, manifest: ShardManifest, file: BufferedReader, cells: frozenset[str]) -> ReceivedArtifact:
+        size = self._verify(manifest, file)
+        rows: dict[str, ReceivedRow] = {}
+        for cell, row in self._rows(file, cells):
+            if cell in rows:
+                raise UntrustedFileError(f"{cell} has two rows")
+            rows[cell] = row
+        if len(rows) != manifest.count:
+            raise UntrustedFileError(f"its manifest counts {counted(manifest.count, 'row')}, and there are {len(rows)}")
+        if rows.keys() & manifest.unstarted.keys():
+            raise UntrustedFileError(f"{min(rows.keys() & manifest.unstarted.keys())} has a row, and is said not to")
+        return ReceivedArtifact(manifest.shard, manifest.attempt, rows, _reasons(manifest), size)
+
+    def _verify(self, manifest: ShardManifest, file: BufferedReader) -> int:
+        if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
+            raise UntrustedFileError("results.jsonl is not what its manifest says: its SHA-256 is another")
+        size = file.tell()
+        file.seek(0)
+        return size
+
+    def _rows(self, file: BufferedReader, cells: frozenset[str]) -> Iterator[tuple[str, ReceivedRow]]:
+        for number, line in enumerate(read_lines_limited(file, self._limits.line), start=1):
+            row = parse_row(line, number)
+            if row.cell not in cells:
+                raise UntrustedFileError(f"line {number}: {printable_excerpt(row.cell)} is not a cell of its shard")
+            cell = self._cells[row.cell]
+            fault = mismatch(row, cell, self._plan, self._arms[cell.arm])
+            if fault:
+                raise UntrustedFileError(f"line {number}: {fault}")
+            yield cell.id, ReceivedRow(row.model_dump_json().encode() + b"\n", row.measures_agent)
+
+
+def _reasons(manifest: ShardManifest) -> dict[str, str]:
+    return {cell: _plain(reason) for cell, reason in manifest.unstarted.items()}
+
+
+def _plain(text: str) -> str:
+    """Return text of another machine on one line, cut."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text[:_REASON]).split()) or "not said"

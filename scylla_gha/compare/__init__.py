@@ -1,0 +1,1 @@
+"""Result sets, the pairing of their arms, and verdicts per arm."""

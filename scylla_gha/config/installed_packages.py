@@ -1,0 +1,94 @@
+"""Installed packages: the command that installs a missing extra, and the model ids that the anthropic SDK knows.
+
+An installed distribution names its origin in `direct_url.json` (packaging.python.org, "Recording the Direct URL
+Origin", read 2026-11-22). The SDK's source is parsed instead of imported, since an import takes seconds.
+"""
+
+import ast
+import functools
+import importlib.metadata
+import importlib.util
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from scylla_gha.config.library import toolkit_root
+from scylla_gha.errors import ToolError
+
+_NAME: Final = "scylla-gha"
+
+
+def require_extra(*packages: str, what: str) -> None:
+    """Require optional packages.
+
+    Raises:
+        ToolError: they are missing; the message says how to install them.
+    """
+    if not all(importlib.util.find_spec(package) for package in packages):
+        extra = "parquet" if "pyarrow" in packages else "report"
+        raise ToolError(f"{what} needs {' and '.join(packages)}, which the extra `{extra}` has: {installation(extra)}")
+
+
+def direct_url() -> dict[str, Any]:
+    """Return the content of `direct_url.json`, which says where the distribution came from; empty if there is none."""
+    try:
+        text = importlib.metadata.distribution(_NAME).read_text("direct_url.json")
+        content = json.loads(text or "{}")
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def installation(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return installation_from(extra, toolkit_root(), direct_url())
+
+
+def installation_from(extra: str, root: Path, url: dict[str, Any]) -> str:
+    """Return the command that installs an extra for a toolkit at `root`.
+
+    Args:
+        extra: of the distribution.
+        root: a checkout, or a folder inside of the installed package.
+        url: the distribution's `direct_url.json`.
+    """
+    commit = dict(url.get("vcs_info") or {}).get("commit_id")
+    if commit:
+        return f"uvx --from {shlex.quote(f'{_NAME}[{extra}] @ git+{_plain(url)}@{commit}')} {_NAME}"
+    python = shlex.quote(sys.executable)
+    if (root / "uv.lock").is_file():
+        return f"{python} -m uv sync --inexact --project {shlex.quote(str(root))} --extra {extra}"
+    return f"{python} -m uv pip install --python {python} {shlex.join(packages_of(extra))}"
+
+
+def _plain(url: dict[str, Any]) -> str:
+    """Return the address without a password."""
+    return re.sub(r"(?<=://)[^/@]+@", "", str(url["url"])).removeprefix("git+")
+
+
+def packages_of(extra: str) -> list[str]:
+    """Return the requirements of an extra, with their lowest versions."""
+    requirements = importlib.metadata.requires(_NAME) or []
+    mark = re.compile(rf";\s*extra\s*==\s*['\"]{extra}['\"]")
+    return [mark.sub("", line).strip() for line in requirements if mark.search(line)]
+
+
+@functools.cache
+def sdk_models() -> frozenset[str]:
+    """Return all model ids of `anthropic.types.model_param`; empty if a release stores them otherwise."""
+    spec = importlib.util.find_spec("anthropic")
+    file = Path(spec.origin).parent / "types" / "model_param.py" if spec and spec.origin else None
+    if file is None or not file.is_file():
+        return frozenset()
+    return literals(file.read_text(encoding="utf-8"))
+
+
+def literals(source: str) -> frozenset[str]:
+    """Return the strings in every `Literal[...]` of a module."""
+    subscripts = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Subscript))
+    slices = (node.slice for node in subscripts if isinstance(node.value, ast.Name) and node.value.id == "Literal")
+    constants = (constant for part in slices for constant in ast.walk(part) if isinstance(constant, ast.Constant))
+    return frozenset(constant.value for constant in constants if isinstance(constant.value, str))

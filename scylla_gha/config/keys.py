@@ -1,0 +1,127 @@
+"""Keys of trials, judgments and judge controls: digests of all that can change what is stored under them.
+
+A stored record is reused if and only if its key is still the same. This is the only module that computes keys; the
+digests that it combines belong to what they cover (`ScenarioFolder`, `Variant`, `PromptTexts`, images, tools).
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.config.judge_prompts import PromptTexts, read_prompt_texts
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.model.experiment import Experiment, ModelKnobs, SandboxName
+from scylla_gha.model.judgment import Judge
+from scylla_gha.model.plan import Arm
+from scylla_gha.model.record import digest
+from scylla_gha.model.trial import Trial
+
+KEY_VERSION: Final = 1  # raise it when the meaning of a key's parts changes: nothing stored is reused then
+CONTROLS_VERSION: Final = 1  # raise it when the controls ask something else
+
+
+def group_key(  # noqa: PLR0913 each argument is a part of the key
+    experiment: Experiment,
+    folder: ScenarioFolder,
+    arm: Arm,
+    *,
+    toolbox: str,
+    sandbox: SandboxName,
+    limits_resources: bool,
+    image: str | None,
+) -> str:
+    """Return the key of a scenario and an arm; it covers all that can change what the agent does.
+
+    Args:
+        experiment: its limits, model settings and prices are covered.
+        folder: the scenario; its task is covered, and its solution if the arm is a built-in agent.
+        arm: agent, version, model and variant.
+        toolbox: digest of the tools on PATH.
+        sandbox: the name of the sandbox that the agent runs in.
+        limits_resources: whether that sandbox enforces limits on memory, disk, processes and CPUs.
+        image: digest of the sandbox's image; None or empty: it has none.
+    """
+    return digest([
+        KEY_VERSION,
+        folder.task_digest,
+        folder.solution_digest if arm.variant is None else None,
+        toolbox,
+        arm.agent,
+        arm.version,
+        arm.model,
+        arm.variant.digest if arm.variant else None,
+        experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
+        experiment.limits.keyed(limits_resources=limits_resources),
+        sandbox,
+        # Prices too: a limit in USD ends a trial by them, and rows of one table must not be priced by two lists.
+        [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
+        *([image] if image else []),
+    ])  # fmt: skip
+
+
+def trial_key(group: str, repetition: int, epoch: str) -> str:
+    """Return the key of one repetition of a group in an epoch."""
+    return hashlib.sha256(f"{group}:{repetition}:{epoch}".encode()).hexdigest()
+
+
+def judgment_key(trial: Trial, judging_digest: str, panel_digest: str, image_digest: str | None = None) -> str:
+    """Return the key of a judgment; it covers the trial, its diff, the checks and rubric, the panel, and the image.
+
+    The sandbox and its limits are those of the trial, whose key covers them.
+    """
+    diff = trial.last.diff
+    parts = [trial.key, diff.sha256 if diff else None, judging_digest, panel_digest]
+    return digest(parts if image_digest is None else [*parts, image_digest])
+
+
+def judging_digest(scenario: str, panel: str, image: str | None = None) -> str:
+    """Return a digest of all that judges the trials of a scenario: what `judgment_key` covers without the trial.
+
+    Args:
+        scenario: digest of its checks, its rubric and its progress steps.
+        panel: digest of the panel; empty if there is none.
+        image: digest of the image that the checks run in.
+    """
+    return digest([scenario, panel, image])
+
+
+def judges_digest(judges: tuple[Judge, ...], prompts: PromptTexts) -> str:
+    """Return a digest of the judges, their settings and their prompt texts."""
+    return digest([[dataclasses.asdict(judge) for judge in judges], prompts.digest])
+
+
+def panel_digest(
+    models: Iterable[str],
+    roots: Iterable[Path],
+    settings: ModelKnobs = ModelKnobs(),
+    prompts: PromptTexts | None = None,
+) -> str:
+    """Return a digest of the judges, their prompt texts and their model settings; empty if there are no judges.
+
+    Args:
+        models: the judges' model ids.
+        roots: folders of configuration, of which the first with prompt texts counts.
+        settings: model settings, which the gateway puts into the requests: it knows which a model accepts.
+        prompts: texts to use instead of those of `roots`.
+    """
+    judges = tuple(Judge(model) for model in models)
+    if not judges:
+        return ""
+    panel = judges_digest(judges, prompts or read_prompt_texts(roots))
+    return digest([panel, settings.configured()]) if settings.configured() else panel
+
+
+def canary_key(judge: Judge, prompts: PromptTexts, folder: ScenarioFolder) -> str:
+    """Return the key of a judge's controls on the known answers of a scenario."""
+    known = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder.solution, folder.wrong[0])]
+    questions = [folder.task_digest, folder.judging_digest, known]
+    return digest(["known", CONTROLS_VERSION, dataclasses.asdict(judge), prompts.digest, questions])
+
+
+def repeat_key(judge: Judge, prompts: PromptTexts, folder: ScenarioFolder, trial: Trial, times: int) -> str:
+    """Return the key of asking a judge so many times about the same trial."""
+    judged = judgment_key(trial, folder.judging_digest, "")
+    settings = dataclasses.asdict(judge)
+    return digest(["again", CONTROLS_VERSION, settings, prompts.digest, folder.task_digest, judged, times])

@@ -1,0 +1,218 @@
+"""A scenario's folder: its files, its digests, and the checks that one file cannot make on its own.
+
+Checked here: references exist, names are unique, weights sum to 1.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pathspec
+
+from scylla_gha.config.load import did_you_mean, load_yaml
+from scylla_gha.config.materials import resolve_inside
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.record import digest
+from scylla_gha.model.scenario import WEIGHT_TOLERANCE, Checkpoint, Rubric, Scenario
+from scylla_gha.model.variant import Variant
+
+
+@dataclass(frozen=True)
+class ScenarioFolder:
+    """A scenario and its files. `solution`, `right` and `wrong` are patches against the fixture."""
+
+    path: Path
+    scenario: Scenario
+    rubric: Rubric
+    prompt: str
+
+    @property
+    def checks(self) -> Path:
+        """Folder of hidden checks; it may be missing."""
+        return self.path / "checks"
+
+    @property
+    def solution(self) -> Path:
+        """Path of the reference solution."""
+        return self.path / "solution" / "solution.patch"
+
+    @property
+    def right(self) -> list[Path]:
+        """Paths of correct solutions unlike the reference, by name; may be empty."""
+        return sorted((self.path / "right").glob("*.patch"))
+
+    @property
+    def wrong(self) -> list[Path]:
+        """Paths of plausible wrong solutions, by name."""
+        return sorted((self.path / "wrong").glob("*.patch"))
+
+    @functools.cached_property
+    def task_digest(self) -> str:
+        """Digest of what an agent is given: prompt, start state, tools, container, overrides, and hosts."""
+        scenario = self.scenario
+        overrides = {target: (self.path / source).read_bytes().hex() for target, source in scenario.overrides.items()}
+        parts = [
+            self.prompt,
+            scenario.source.hash,
+            scenario.tools.model_dump(mode="json"),
+            scenario.container,
+            overrides,
+        ]
+        hosts = sorted(set(scenario.network.hosts))
+        return digest([*parts, hosts] if hosts else parts)  # so keys of tasks without hosts are as they were
+
+    @functools.cached_property
+    def solution_digest(self) -> str:
+        """SHA-256 of the reference solution, on which an oracle's trial depends."""
+        return hashlib.sha256(self.solution.read_bytes() if self.solution.is_file() else b"").hexdigest()
+
+    @functools.cached_property
+    def judging_digest(self) -> str:
+        """Digest of what judges: checkpoints, progress steps, rubric, and the files of the checks."""
+        files = {str(path.relative_to(self.checks)): path.read_bytes().hex() for path in _files(self.checks)}
+        judged = self.scenario.model_dump(mode="json", include={"validation", "checkpoints", "progress", "tools"})
+        return digest([judged, self.rubric.model_dump(mode="json"), files])
+
+    def with_rubric(self, file: Path) -> "ScenarioFolder":
+        """Return the same scenario with the rubric in a file.
+
+        Raises:
+            ConfigError: the file is not a rubric, or does not fit the scenario.
+        """
+        rubric = load_yaml(file, Rubric)
+        check_rubric(file, self.scenario, rubric)
+        return dataclasses.replace(self, rubric=rubric)
+
+
+@functools.cache
+def _scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
+    """Read a scenario; cached, since planning, running and judging read the same one repeatedly."""
+    resolve_inside(path, roots)
+    scenario = load_yaml(path / "scenario.yaml", Scenario)
+    rubric = load_yaml(path / scenario.validation.rubric_file, Rubric)
+    check_scenario(path, scenario, rubric)
+    return ScenarioFolder(path, scenario, rubric, (path / scenario.task.prompt_file).read_text(encoding="utf-8"))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    paths: Iterable[Path] = sorted(folder.rglob("*")) if folder.is_dir() else ()
+    return (path for path in paths if path.is_file() and "__pycache__" not in path.parts)
+
+
+def check_scenario(path: Path, scenario: Scenario, rubric: Rubric) -> None:
+    """Check a scenario against its folder and its rubric.
+
+    Raises:
+        ConfigError: one line per fault.
+    """
+    file = path / "scenario.yaml"
+    faults = [f"{file}: {fault}" for fault in (*_folder_faults(path, scenario), *_references(scenario, rubric))]
+    faults += [f"{path / scenario.validation.rubric_file}: {fault}" for fault in _rubric(scenario, rubric)]
+    if faults:
+        raise ConfigError("\n".join(faults))
+
+
+def check_rubric(file: Path, scenario: Scenario, rubric: Rubric) -> None:
+    """Check a rubric that replaces a scenario's own.
+
+    Raises:
+        ConfigError: one line per fault.
+    """
+    faults = (*_rubric(scenario, rubric), *_references(scenario, rubric))
+    if faults:
+        raise ConfigError("\n".join(f"{file}: for {scenario.id}: {fault}" for fault in faults))
+
+
+def check_variants(variants: Iterable[Variant]) -> None:
+    """Reject two names for one configuration.
+
+    Raises:
+        ConfigError: two variants resolve to the same digest.
+    """
+    seen: dict[str, str] = {}
+    for variant in variants:
+        twin = seen.setdefault(variant.digest, variant.id)
+        if twin != variant.id:
+            raise ConfigError(
+                f"variants {twin} and {variant.id} are one configuration under two names "
+                f"(digest {variant.digest[:12]}); change or remove one in config/tiers/"
+            )
+
+
+def _folder_faults(path: Path, scenario: Scenario) -> Iterator[str]:
+    if scenario.id != path.name:
+        yield f"id: is {scenario.id!r}, but the folder is named {path.name!r}; make them equal"
+    prompt = path / scenario.task.prompt_file
+    if not _has_text(prompt):
+        yield f"task.prompt_file: {prompt} is missing, empty, or not UTF-8; write the task there"
+    yield from _overrides(path, scenario)
+    for name, version in scenario.tools.python.items():
+        if not re.fullmatch(r"[0-9][0-9A-Za-z.+!-]*", version):
+            yield f"tools.python.{name}: pin one version, such as 1.2.3, not {version!r}"
+    yield from (
+        f"checkpoints: the id {name!r} is given twice" for name in _duplicates(c.id for c in scenario.checkpoints)
+    )
+    for checkpoint in scenario.checkpoints:
+        yield from _patterns(checkpoint)
+    if all(checkpoint.guard or not checkpoint.required for checkpoint in scenario.checkpoints):
+        yield "checkpoints: none is required and no guard, so a trial that changes nothing could pass; mark one"
+
+
+def _has_text(file: Path) -> bool:
+    try:
+        return bool(file.read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
+    for target, source in scenario.overrides.items():
+        if not (path / source).is_file():
+            yield f"overrides: {path / source} is missing"
+        if PurePosixPath(target).is_absolute() or ".." in PurePosixPath(target).parts:
+            yield f"overrides: {target!r} must be a path inside HOME"
+
+
+def _patterns(checkpoint: Checkpoint) -> Iterator[str]:
+    for pattern in (checkpoint.stdout_matches, checkpoint.matches):
+        try:
+            re.compile(pattern or "")
+        except re.error as error:
+            yield f"checkpoints.{checkpoint.id}: {pattern!r} is not a regular expression: {error}"
+    changes = checkpoint.changes
+    for pattern in (*changes.only, *changes.never) if changes else ():
+        try:
+            pathspec.GitIgnoreSpec.from_lines([pattern])
+        except ValueError as error:
+            yield f"checkpoints.{checkpoint.id}: {pattern!r} is not a gitignore pattern: {error}"
+
+
+def _references(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
+    checkpoints = {checkpoint.id for checkpoint in scenario.checkpoints}
+    items = {item.id for item in rubric.items}
+    for step in scenario.progress:
+        known, name = (checkpoints, step.checkpoint) if step.checkpoint else (items, step.item or "")
+        if name not in known:
+            yield f"progress: {step.step!r} is bound to {name!r}, which does not exist{did_you_mean(name, known)}"
+
+
+def _rubric(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
+    total = sum(category.weight for category in rubric.categories)
+    if abs(total - 1) > WEIGHT_TOLERANCE:
+        yield f"categories: the weights sum to {total:.6g}, not 1"
+    yield from (f"categories: {name!r} is given twice" for name in _duplicates(c.id for c in rubric.categories))
+    yield from (f"items: the id {name!r} is given twice" for name in _duplicates(item.id for item in rubric.items))
+    known = {checkpoint.id for checkpoint in scenario.checkpoints}
+    for item in rubric.items:
+        for name in (*item.checks, *((item.applies_if,) if item.applies_if else ())):
+            if name not in known:
+                yield f"item {item.id}: the checkpoint {name!r} does not exist{did_you_mean(name, known)}"
+
+
+def _duplicates(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]

@@ -1,0 +1,1 @@
+"""Allow-list HTTP proxy for the hosts that a scenario declares."""

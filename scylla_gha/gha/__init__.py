@@ -1,1 +1,0 @@
-"""What is GitHub Actions: the runner's files and commands, and the facts of a run."""

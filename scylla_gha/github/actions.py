@@ -1,0 +1,133 @@
+"""GitHub Actions: workflow commands, facts of a job, and the runner's output file.
+
+The runner reads workflow commands from both output streams of a step: `::name key=value::text` at the beginning of a
+line, and the older `##[name key=value]text` anywhere in it.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError
+
+Level = Literal["error", "warning", "notice"]
+_SERVER: Final = "https://github.com"
+_ZERO_WIDTH_SPACE: Final = "\N{ZERO WIDTH SPACE}"
+_COMMAND: Final = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
+_OUTPUT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_MAX_CHARACTERS: Final = 500_000  # GitHub drops a job's outputs above 1 MB of UTF-16 without a word
+
+
+def annotation(level: Level, message: str, title: str = "") -> str:
+    """Return the command that shows a message on the run's page; GitHub shows ten of each level of a step."""
+    option = f" title={_escape_data(title).replace(':', '%3A').replace(',', '%2C')}" if title else ""
+    return f"::{level}{option}::{_escape_data(message)}"
+
+
+def escape_command(text: str) -> str:
+    """Return untrusted text in which the runner sees no command; it looks the same to a reader."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _COMMAND.sub(rf"\1:{_ZERO_WIDTH_SPACE}", lines).replace("##[", f"##{_ZERO_WIDTH_SPACE}[")
+
+
+def _escape_data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """Facts of a job in one attempt of a run; `outputs`, `environment` and `summary` are the runner's files."""
+
+    run_id: int
+    attempt: int
+    repository: str
+    sha: str
+    server_url: str
+    outputs: Path
+    environment: Path | None
+    summary: Path | None
+    event: Path | None
+
+    @property
+    def run_url(self) -> str:
+        """URL of this attempt."""
+        return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}/attempts/{self.attempt}"
+
+
+def job_facts(environ: Mapping[str, str]) -> JobFacts:
+    """Read the variables that the runner sets for every step.
+
+    Raises:
+        ConfigError: a variable is missing or malformed.
+    """
+    return JobFacts(
+        run_id=_number(environ, "GITHUB_RUN_ID"),
+        attempt=_number(environ, "GITHUB_RUN_ATTEMPT"),
+        repository=_required(environ, "GITHUB_REPOSITORY"),
+        sha=_required(environ, "GITHUB_SHA"),
+        server_url=(environ.get("GITHUB_SERVER_URL") or _SERVER).rstrip("/"),
+        outputs=Path(_required(environ, "GITHUB_OUTPUT")),
+        environment=_path(environ, "GITHUB_ENV"),
+        summary=_path(environ, "GITHUB_STEP_SUMMARY"),
+        event=_path(environ, "GITHUB_EVENT_PATH"),
+    )
+
+
+def _required(environ: Mapping[str, str], name: str) -> str:
+    value = environ.get(name, "")
+    if not value:
+        raise ConfigError(f"--github: {name} is not set; use --github only in a workflow of GitHub Actions")
+    return value
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    value = _required(environ, name)
+    if not (value.isascii() and value.isdecimal() and int(value) > 0):
+        raise ConfigError(f"--github: {name} must be a positive number, got {value!r}")
+    return int(value)
+
+
+def _path(environ: Mapping[str, str], name: str) -> Path | None:
+    return Path(value) if (value := environ.get(name)) else None
+
+
+def set_outputs(file: Path, values: Mapping[str, str]) -> None:
+    """Set outputs of this step; `file` is the runner's GITHUB_OUTPUT.
+
+    Raises:
+        ConfigError: the runner would not read a name or value back unchanged; then nothing is written.
+    """
+    text = "".join(_output(name, value) for name, value in values.items())
+    with file.open("a", encoding="utf-8", newline="") as out:
+        out.write(text)
+
+
+def write_outputs(environ: Mapping[str, str], values: Mapping[str, str]) -> None:
+    """Set outputs of this step by the runner's variables; do nothing outside of Actions."""
+    file = environ.get("GITHUB_OUTPUT", "")
+    if file:
+        set_outputs(Path(file), values)
+
+
+def _output(name: str, value: str) -> str:
+    """Return one value between two lines of a delimiter that nobody can guess."""
+    if not _OUTPUT_NAME.fullmatch(name):
+        raise ConfigError(f"{name!r}: not an output name; use letters, digits, - and _")
+    if (fault := _output_fault(value)) is not None:
+        raise ConfigError(f"{name}: its value {fault}, and the runner would not read it back; write it to a file")
+    delimiter = f"scylla-{secrets.token_hex(16)}"
+    return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
+
+
+def _output_fault(value: str) -> str | None:
+    if "\0" in value or "\r" in value:
+        return "contains a NUL or a carriage return"
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        return "is not valid Unicode"
+    if len(value) > _MAX_CHARACTERS:
+        return f"has {counted(len(value), 'character')}, more than {_MAX_CHARACTERS:,}"
+    return None

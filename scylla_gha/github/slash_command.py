@@ -1,0 +1,192 @@
+"""Slash commands: `/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]` in a comment.
+
+`evaluate` uses the configuration of the pull request; `compare` compares the variants that the pull request changes
+with their versions at its merge base, with everything else as it is at the merge base.
+
+Only words of an allow-list are accepted; they later stand in environment variables, never in the text of a shell
+script or a workflow.
+"""
+
+import re
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scylla_gha.errors import RefusedError
+from scylla_gha.github.client import GitHubRepository
+from scylla_gha.github.dispatch import dispatch_workflow
+from scylla_gha.github.events import CommentEvent, PullEvent
+from scylla_gha.github.pulls import can_write, last_push, merge_base, read_pull_request
+from scylla_gha.github.responses import PullRequest
+
+USAGE: Final = "/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]"
+_PREFIX: Final = "/scylla"
+COMPARE: Final = "compare"
+_VERBS: Final = ("evaluate", COMPARE)
+_EXPERIMENT: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
+_GLOB: Final = re.compile(r"[A-Za-z0-9*?][A-Za-z0-9._*?\[\]-]*")
+_SHA: Final = re.compile(r"[0-9a-f]{7,40}")
+_REPETITIONS: Final = re.compile(r"[1-9][0-9]{0,3}")
+_MAX_LINE: Final = 1000
+_MAX_WORD: Final = 200
+_MAX_GLOBS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """A parsed command; `sha` is as typed, perhaps abbreviated; empty: the current head."""
+
+    verb: str
+    experiment: str
+    only: tuple[str, ...] = ()
+    repetitions: str = ""
+    sha: str = ""
+
+
+def is_command(body: str) -> bool:
+    """Return whether the first line of a comment is `/scylla`, alone or followed by a space."""
+    return body.split("\n", 1)[0].rstrip().split(" ", 1)[0].rstrip() == _PREFIX
+
+
+def parse_command(body: str) -> SlashCommand:
+    """Parse the first line of a comment; further lines are ignored.
+
+    Raises:
+        RefusedError: it is not a command; the message quotes nothing of the comment, so it can be posted.
+    """
+    line = body.split("\n", 1)[0].strip()
+    if len(line) > _MAX_LINE or not line.isascii() or not line.isprintable():
+        raise RefusedError("the first line is too long, or contains characters other than printable ASCII")
+    try:
+        words = shlex.split(line)[1:]
+    except ValueError:
+        raise RefusedError("a quotation mark is missing") from None
+    if not words or words[0] not in _VERBS:
+        raise RefusedError("the only commands are `evaluate` and `compare`")
+    options, arguments = _split_options(words[1:])
+    return _command(words[0], options, arguments)
+
+
+def _split_options(words: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the options with their values, and the arguments."""
+    options, arguments, rest = [], [], iter(words)
+    for word in rest:
+        if not word.startswith("-"):
+            arguments.append(word)
+            continue
+        name, sign, value = word.partition("=")
+        if name not in {"--only", "--repetitions"}:
+            raise RefusedError("the only options are `--only` and `--repetitions`")
+        options.append((name, value if sign else _option_value(rest, name)))
+    return options, arguments
+
+
+def _option_value(words: Iterator[str], name: str) -> str:
+    value = next(words, None)
+    if value is None:
+        raise RefusedError(f"`{name}` has no value")
+    return value
+
+
+def _command(verb: str, options: Sequence[tuple[str, str]], arguments: Sequence[str]) -> SlashCommand:
+    if not 1 <= len(arguments) <= 2:  # noqa: PLR2004 an experiment, and optionally a commit
+        raise RefusedError("name one experiment, and after it at most one commit")
+    globs = tuple(value for name, value in options if name == "--only")
+    counts = [value for name, value in options if name == "--repetitions"]
+    if len(globs) > _MAX_GLOBS or len(counts) > 1:
+        raise RefusedError(f"`--repetitions` can be given once, and `--only` {_MAX_GLOBS} times")
+    _require(_EXPERIMENT, arguments[:1], "an experiment name consists of a-z, 0-9, `.`, `_` and `-`")
+    _require(_GLOB, globs, "a glob of `--only` consists of letters, digits and `. _ - * ? [ ]`")
+    _require(_REPETITIONS, counts, "`--repetitions` must be a number from 1 to 9999")
+    _require(_SHA, arguments[1:], "a commit is 7 to 40 of the digits 0-9 and a-f")
+    return SlashCommand(verb, arguments[0], globs, next(iter(counts), ""), next(iter(arguments[1:]), ""))
+
+
+def _require(pattern: re.Pattern[str], values: Sequence[str], rule: str) -> None:
+    for value in values:
+        if len(value) > _MAX_WORD or not pattern.fullmatch(value):
+            raise RefusedError(rule)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedCommand:
+    """An authorised command: the inputs of its dispatch."""
+
+    inputs: dict[str, str]
+
+
+def is_unknown_bot(event: CommentEvent, bots: Collection[str]) -> bool:
+    """Return whether a bot that is not allowed wrote the comment; it gets no reply, which could start a loop."""
+    user = event.comment.user
+    return (user.type == "Bot" or user.login.endswith("[bot]")) and user.login not in bots
+
+
+def authorise(repository: GitHubRepository, event: CommentEvent) -> ResolvedCommand:
+    """Resolve the command of a comment to one commit.
+
+    Raises:
+        RefusedError: the author cannot write to the repository, it is not a command, or its commit is not certain.
+    """
+    if not can_write(repository, event.comment.user.login):
+        raise RefusedError("an evaluation costs money, so only accounts that can write to this repository start one")
+    command = parse_command(event.comment.body or "")
+    pull = read_pull_request(repository, event.issue.number)
+    if pull.state != "open":
+        raise RefusedError("the pull request is closed")
+    _require_seen_head(repository, event, command, pull)
+    inputs = {"experiment": command.experiment, "only": " ".join(command.only), "repetitions": command.repetitions,
+              "pull": str(pull.number), "head": pull.head.sha,
+              "base": merge_base(repository, pull) if command.verb == COMPARE else ""}  # fmt: skip
+    return ResolvedCommand({name: value for name, value in inputs.items() if value})
+
+
+def resolve_pull_event(repository: GitHubRepository, event: PullEvent, experiment: str) -> ResolvedCommand:
+    """Return the comparison of what a pull request of the repository itself changed, for its head.
+
+    Raises:
+        RefusedError: the head is in another repository, or is no longer the head of the event.
+    """
+    pull = read_pull_request(repository, event.pull_request.number)
+    if pull.head.repo is None or pull.head.repo.full_name != event.repository.full_name:
+        raise RefusedError("the head is in another repository; a maintainer can review it and comment "
+                           f"`/scylla compare {experiment}`")  # fmt: skip
+    if pull.state != "open" or pull.head.sha != event.pull_request.head.sha:
+        raise RefusedError(f"the pull request is closed, or its head is now `{pull.head.sha[:10]}`, which has its own "
+                           "run")  # fmt: skip
+    return ResolvedCommand({"experiment": experiment, "pull": str(pull.number), "head": pull.head.sha,
+                            "base": merge_base(repository, pull)})  # fmt: skip
+
+
+def _require_seen_head(
+    repository: GitHubRepository, event: CommentEvent, command: SlashCommand, pull: PullRequest
+) -> None:
+    """Require that the author of the command can have seen the head; a later push could contain anything.
+
+    Raises:
+        RefusedError: nothing proves it.
+    """
+    head = pull.head.sha
+    hint = f"review it, and comment `/scylla {command.verb} {command.experiment} {head[:10]}`"
+    if command.sha:
+        if not head.startswith(command.sha):
+            raise RefusedError(f"the head is `{head[:10]}`, not `{command.sha}`; {hint}")
+        return
+    push = last_push(repository, pull)
+    if push is None or push.after != head:
+        raise RefusedError(f"GitHub does not show when the head `{head[:10]}` was pushed; {hint}")
+    if push.timestamp >= event.comment.created_at:
+        raise RefusedError(f"the head `{head[:10]}` was pushed after your comment; {hint}")
+
+
+def start_command(repository: GitHubRepository, command: ResolvedCommand, workflow: str, branch: str) -> str:
+    """Dispatch a command on the default branch; return the run's URL.
+
+    Raises:
+        RefusedError: the head has moved.
+    """
+    head = read_pull_request(repository, int(command.inputs["pull"])).head.sha
+    if head != command.inputs["head"]:
+        raise RefusedError(f"the head has just moved to `{head[:10]}`; review it, and repeat the command with that "
+                           "commit at its end")  # fmt: skip
+    return dispatch_workflow(repository, workflow, branch, command.inputs).html_url

@@ -1,0 +1,1 @@
+"""Writers of results in the formats of other tools."""

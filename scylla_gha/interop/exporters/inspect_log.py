@@ -1,0 +1,164 @@
+"""Inspect logs (`EvalLog`, version 2, JSON): one log per arm; a scenario is a sample, a repetition an epoch.
+
+`inspect view` and `inspect log convert` read them. A cell that is missing is no sample, and `total_samples` counts it.
+What does not measure the agent has an error and no score. Unknown numbers are left out: Inspect would read a null
+token count as wrong and a missing one as not told.
+"""
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scylla_gha.interop.exporters.rows import ArmRows, json_bytes, rows_by_arm
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.record import digest, slug
+from scylla_gha.model.result import Result
+
+_VERSION: Final = 2
+_NO_MODEL: Final = "none/none"  # Inspect's own name for it
+_METADATA: Final = (
+    "cell", "category", "size", "difficulty", "outcome", "reason", "grade", "progress", "attempts", "usd", "judge_usd",
+    "turns", "tool_calls", "failed_tool_calls", "delivered", "files_changed", "lines_changed", "replayed",
+)  # fmt: skip
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class InspectLog:
+    """One log; `name` is that of its file."""
+
+    name: str
+    content: bytes
+
+
+def inspect_logs(
+    plan: Plan, results: Iterable[Result], created: datetime.datetime, prompts: Mapping[str, str] | None = None
+) -> tuple[InspectLog, ...]:
+    """A log for each arm of the plan.
+
+    Args:
+        plan: what was to be run.
+        results: its rows; at most one per cell.
+        created: the time that the logs carry, with its zone.
+        prompts: the text of a scenario's task, by scenario; its id stands in for one that is not given.
+
+    Raises:
+        ConfigError: a row that is not of the plan, or two of one cell.
+        ValueError: a time without a zone.
+    """
+    if created.tzinfo is None:
+        raise ValueError("created must have a time zone")
+    logs = []
+    for arm in rows_by_arm(plan, results):
+        content = json_bytes(_log(plan, arm, created.isoformat(), prompts or {}), indent=1) + b"\n"
+        logs.append(InspectLog(_file_name(plan, arm, created), content))
+    return tuple(logs)
+
+
+def _file_name(plan: Plan, arm: ArmRows, created: datetime.datetime) -> str:
+    """As Inspect names its logs, which lists no other: time, task and id, joined by underscores."""
+    time = created.isoformat(timespec="seconds").replace(":", "-")
+    task = f"{slug(plan.experiment.id)}-{slug(arm.arm.id) or 'arm'}"
+    return f"{time}_{task}_{_task_id(plan, arm)}.json"
+
+
+def _task_id(plan: Plan, arm: ArmRows) -> str:
+    return digest([plan.experiment.id, arm.arm.id])[:22]
+
+
+def _log(plan: Plan, arm: ArmRows, created: str, prompts: Mapping[str, str]) -> Json:
+    return {
+        "version": _VERSION,
+        "status": "success" if len(arm.rows) == len(arm.cells) else "cancelled",
+        "eval": _spec(plan, arm, created),
+        "plan": {"name": arm.arm.id, "steps": []},
+        "results": _results(arm),
+        "stats": {"started_at": created, "completed_at": created},
+        "samples": [_sample(arm, row, prompts.get(row.scenario, row.scenario)) for row in arm.rows],
+    }
+
+
+def _spec(plan: Plan, arm: ArmRows, created: str) -> Json:
+    scenarios = list(dict.fromkeys(each.cell.scenario for each in arm.cells))
+    of_run = [plan.experiment.id, plan.epoch, sorted(cell.key for cell in plan.cells)]
+    variant = arm.arm.variant.id if arm.arm.variant else None
+    return {
+        "eval_id": digest([*of_run, arm.arm.id])[:22],
+        "run_id": digest(of_run)[:22],
+        "task_id": _task_id(plan, arm),
+        "created": created,
+        "task": plan.experiment.id,
+        "task_attribs": {},
+        "task_args": {"variant": variant} if variant else {},
+        "solver": arm.arm.agent,
+        "dataset": {"name": plan.experiment.id, "samples": len(scenarios), "sample_ids": scenarios},
+        "model": arm.arm.model or _NO_MODEL,
+        "config": {"epochs": max((each.cell.repetition for each in arm.cells), default=0)},
+        "metadata": {"arm": arm.arm.id, "variant": variant, "agent": arm.arm.agent, "version": arm.arm.version},
+    }
+
+
+def _results(arm: ArmRows) -> Json:
+    passed = [float(row.passed) for row in arm.rows if row.measures_agent and row.passed is not None]
+    scores = [row.score for row in arm.rows if row.measures_agent and row.score is not None]
+    return {
+        "total_samples": len(arm.cells),
+        "completed_samples": sum(row.measures_agent for row in arm.rows),
+        "scores": [_metric("passed", "accuracy", passed, arm), _metric("score", "mean", scores, arm)],
+    }
+
+
+def _metric(score: str, name: str, values: Sequence[float], arm: ArmRows) -> Json:
+    metric = {name: {"name": name, "value": sum(values) / len(values)}} if values else {}
+    unscored = len(arm.rows) - len(values)
+    return {
+        "name": score,
+        "scorer": score,
+        "scored_samples": len(values),
+        "unscored_samples": unscored,
+        "metrics": metric,
+    }
+
+
+def _sample(arm: ArmRows, row: Result, prompt: str) -> Json:
+    sample: Json = {
+        "id": row.scenario,
+        "epoch": row.repetition,
+        "input": prompt,
+        "target": "",
+        "scores": _scores(row),
+        "metadata": {name: getattr(row, name) for name in _METADATA},
+        "model_usage": _usage(arm.arm.model, row),
+        "total_time": row.seconds,
+    }
+    if not row.measures_agent:
+        message = f"{row.outcome}: {row.reason}"
+        sample["error"] = {"message": message, "traceback": "", "traceback_ansi": ""}
+    return sample
+
+
+def _scores(row: Result) -> Json:
+    if not row.measures_agent:
+        return {}
+    scores: Json = {}
+    if row.passed is not None:
+        scores["passed"] = {"value": "C" if row.passed else "I", "explanation": row.reason}
+    if row.score is not None:
+        scores["score"] = {"value": row.score}
+    return scores
+
+
+def _usage(model: str | None, row: Result) -> Json:
+    parts = (row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens)
+    known = [part for part in parts if part is not None]
+    if model is None or len(known) < len(parts):
+        return {}
+    usage = {
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "total_tokens": sum(known),
+        "input_tokens_cache_read": row.cache_read_tokens,
+        "input_tokens_cache_write": row.cache_write_tokens,
+    }
+    return {model: usage if row.usd is None else {**usage, "total_cost": row.usd}}

@@ -1,0 +1,86 @@
+"""JUnit XML, as CI systems read it: an arm is a test suite, a cell is a test case.
+
+Not passed is a failure; what does not measure the agent, or was not judged, is an error; what is missing is skipped.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from scylla_gha.interop.exporters.rows import ArmRows, PlannedCell, escape_xml, rows_by_arm
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.result import Result
+
+_PROPERTIES: Final = (
+    "scenario", "repetition", "outcome", "score", "grade", "progress", "usd", "judge_usd", "turns", "tool_calls",
+    "failed_tool_calls", "delivered", "attempts", "replayed",
+)  # fmt: skip
+MISSING: Final = "no trial was collected"
+
+
+def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str] | None = None) -> bytes:
+    """The whole document, in UTF-8.
+
+    Args:
+        plan: every cell of it becomes a test case.
+        results: its rows; at most one per cell.
+        reasons: why a cell was not started, by cell.
+
+    Raises:
+        ConfigError: a row that is not of the plan, or two of one cell.
+    """
+    suites = [_suite(plan, arm, reasons or {}) for arm in rows_by_arm(plan, results)]
+    root = Element("testsuites", {"name": escape_xml(plan.experiment.id)})
+    for name in ("tests", "failures", "errors", "skipped"):
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
+    root.set("time", f"{sum(float(suite.get('time', '0')) for suite in suites):.3f}")
+    root.extend(suites)
+    indent(root, " ")
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _suite(plan: Plan, arm: ArmRows, reasons: Mapping[str, str]) -> Element:
+    cases = [_case(cell, reasons) for cell in arm.cells]
+    suite = Element("testsuite", {"name": escape_xml(arm.arm.id), "tests": str(len(cases))})
+    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(sum(case.find(tag) is not None for case in cases)))
+    suite.set("time", f"{sum(row.seconds or 0 for row in arm.rows):.3f}")
+    about = {
+        "experiment": plan.experiment.id,
+        "agent": arm.arm.agent,
+        "agent_version": arm.arm.version,
+        "model": arm.arm.model,
+        "variant": arm.arm.variant.id if arm.arm.variant else None,
+    }
+    _properties(suite, about)
+    suite.extend(cases)
+    return suite
+
+
+def _case(planned: PlannedCell, reasons: Mapping[str, str]) -> Element:
+    cell, row = planned.cell, planned.row
+    case = Element("testcase", {"classname": escape_xml(cell.arm), "name": escape_xml(cell.id)})
+    if row is None:
+        SubElement(case, "skipped", {"message": escape_xml(reasons.get(cell.id, MISSING))})
+        return case
+    if row.seconds is not None:
+        case.set("time", f"{row.seconds:.3f}")
+    _properties(case, {name: getattr(row, name) for name in _PROPERTIES})
+    if not row.measures_agent or row.passed is None:
+        reason = row.reason if not row.measures_agent else f"not judged: {row.reason}"
+        SubElement(case, "error", {"type": row.outcome.value, "message": escape_xml(reason)})
+    elif not row.passed:
+        score = "not scored" if row.score is None else f"score {row.score:g}"
+        told = {"type": row.outcome.value, "message": escape_xml(f"{score}: {row.reason}")}
+        SubElement(case, "failure", told)
+    return case
+
+
+def _properties(parent: Element, values: Mapping[str, object]) -> None:
+    """What is known; unknown is left out, as JUnit has no word for it."""
+    known = {name: value for name, value in values.items() if value is not None}
+    if known:
+        group = SubElement(parent, "properties")
+        for name, value in known.items():
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            SubElement(group, "property", {"name": name, "value": escape_xml(text)})

@@ -1,0 +1,96 @@
+"""The rows of ghx's agent profiler (`ProfileRow`), as JSON lines: what its statistics and reports read.
+
+Unknown is null, also where the profiler itself would write 0. A trial that does not measure the agent has `success`
+null: leave it out before the profiler counts it as a failure.
+"""
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from scylla_gha.interop.exporters.rows import json_bytes
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Attempt, Outcome
+
+Json = dict[str, object]
+_ENDS: Final[Mapping[Outcome, Literal["stop", "timeout"]]] = {Outcome.COMPLETED: "stop", Outcome.TIMEOUT: "timeout"}
+_EXTENSIONS: Final = (
+    "cell", "arm", "variant", "agent_version", "epoch", "category", "size", "difficulty", "measures_agent", "judged",
+    "score", "grade", "progress", "judge_usd", "attempts", "delivered", "files_changed", "lines_changed",
+    "replayed",
+)  # fmt: skip
+
+
+def profile_rows(results: Iterable[Result], attempts: Mapping[str, Attempt] | None = None) -> bytes:
+    """One line per result, in UTF-8; nothing for no results.
+
+    Args:
+        results: in the order of the lines.
+        attempts: the attempt that stands, by cell, for times and tools by name; null where it is not given.
+    """
+    known = attempts or {}
+    return b"".join(json_bytes(_row(row, known.get(row.cell))) + b"\n" for row in results)
+
+
+def _row(row: Result, attempt: Attempt | None) -> Json:
+    found: Json = {
+        "runId": f"{row.experiment}@{row.epoch}" if row.epoch else row.experiment,
+        "scenarioId": row.scenario,
+        "mode": row.variant or row.agent,
+        "model": row.model,
+        "iteration": row.repetition,
+        "startedAt": attempt.started_at.isoformat() if attempt else None,
+        "completedAt": _end(attempt) if attempt else None,
+        "tokens": _tokens(row),
+        "timing": {"wallMs": None if row.seconds is None else row.seconds * 1000, "segments": []},
+        "toolCalls": _tools(row, attempt),
+        "cost": {"totalUsd": row.usd, "inputUsd": None, "outputUsd": None, "reasoningUsd": None},
+        "success": row.passed if row.measures_agent else None,
+        "checkpointsPassed": None,
+        "checkpointsTotal": None,
+        "checkpointDetails": None,
+        "outputValid": None,
+        "provider": row.agent,
+        "sessionId": row.cell,
+        "agentTurns": row.turns,
+        "completionReason": _ENDS.get(row.outcome, "error"),
+        "extensions": {name: getattr(row, name) for name in _EXTENSIONS},
+    }
+    if row.outcome != Outcome.COMPLETED:
+        found |= {"error": row.reason, "errorCode": row.outcome.value}
+    return found
+
+
+def _end(attempt: Attempt) -> str:
+    return (attempt.started_at + datetime.timedelta(seconds=attempt.seconds)).isoformat()
+
+
+def _tokens(row: Result) -> Json:
+    """`active` is what came from no cache. Reasoning is part of the output here, and not told apart."""
+    return {
+        "input": row.input_tokens,
+        "output": row.output_tokens,
+        "reasoning": None,
+        "cacheRead": row.cache_read_tokens,
+        "cacheWrite": row.cache_write_tokens,
+        "total": _sum(row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens),
+        "active": _sum(row.input_tokens, row.output_tokens),
+    }
+
+
+def _sum(*parts: int | None) -> int | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
+def _tools(row: Result, attempt: Attempt | None) -> Json:
+    return {
+        "total": row.tool_calls,
+        "byCategory": attempt.tool_calls if attempt else None,
+        "failed": row.failed_tool_calls,
+        "retried": None,
+        "errorRate": row.failed_tool_calls / row.tool_calls
+        if row.tool_calls and row.failed_tool_calls is not None
+        else None,
+        "records": None,
+    }

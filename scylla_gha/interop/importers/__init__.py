@@ -1,0 +1,1 @@
+"""Readers of results that other tools wrote."""

@@ -1,0 +1,1 @@
+"""Step `judge`: checks, rubric score, judge panel, consensus and controls of judges."""

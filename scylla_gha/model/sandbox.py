@@ -1,0 +1,176 @@
+"""Sandboxes: image recipes, isolation, host patterns that a scenario may reach, and the egress log.
+
+A host pattern is an exact name, or `*.` and a domain for all names below it, with an optional port; without a port, 443
+and 80 are allowed. Names are ASCII in lower case: an international name is written as in the DNS (`xn--...`).
+"""
+
+import datetime
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from scylla_gha.model.record import Record, Slug
+
+Network = Literal["open", "gateway", "provider", "none"]
+Keys = Literal["exposed", "hidden"]
+Files = Literal["open", "own"]
+USUAL_PORTS: Final = (443, 80)
+UNREAD: Final = "(unreadable)"  # in the place of a host that is none
+_LONGEST_NAME: Final = 253
+_HIGHEST_PORT: Final = 65535
+_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_PARTS: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::([1-9][0-9]{0,4}))?")
+
+
+class Isolation(Record):
+    """Isolation that a sandbox gave a trial; stored with every trial."""
+
+    network: Annotated[
+        Network,
+        Field(description="open: all of it; gateway: models alone, by a socket; provider: and what tools that the "
+                          "provider runs can reach; none"),
+    ]  # fmt: skip
+    keys: Annotated[Keys, Field(description="exposed: processes that hold the provider's key can be looked into")]
+    files: Annotated[Files, Field(description="open: all that this user may read or write; own: the trial's")]
+
+
+class ImageRecipe(Record):
+    """Recipe of a Debian image: its release, and the packages beside the essential ones."""
+
+    id: Slug
+    release: Annotated[Slug, Field(description="Name of a Debian release, e.g. bookworm")]
+    packages: Annotated[tuple[str, ...], Field(min_length=1, description="Packages to install; must include python3")]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Pattern of hosts that may be reached. `host` is a name, or an address in the standard library's form."""
+
+    host: str
+    port: int | None = None
+    below: bool = False
+
+    def covers(self, host: str, port: int) -> bool:
+        """Return whether the host, in the same form, may be reached on that port."""
+        named = host.endswith(f".{self.host}") if self.below else host == self.host
+        return named and (port in USUAL_PORTS if self.port is None else port == self.port)
+
+
+def pattern_of(text: str) -> Pattern:
+    """Parse a host pattern.
+
+    Raises:
+        ValueError: it is invalid.
+    """
+    below = text.startswith("*.")
+    parts = _PARTS.fullmatch(text[2:] if below else text)
+    host = parts and (address(parts[1]) if parts[1] else name(parts[2]))
+    port = int(parts[3]) if parts and parts[3] else None
+    if host is None or (port or 0) > _HIGHEST_PORT:
+        raise ValueError(f"{text!r} is not a host; write example.org, *.example.org or example.org:8443, in lower case")
+    if below and ("." not in host or is_address(host)):
+        raise ValueError(f"{text!r} covers too much; name a domain of at least two parts below *.")
+    return Pattern(host, port, below)
+
+
+def name(text: str) -> str | None:
+    """Return a host's name or IPv4 address if it is valid and in lower case, else None.
+
+    Some programs read a name that ends in a number as an address in many spellings (`127.1`, `0x7f000001`); only one
+    spelling is accepted.
+    """
+    labels = text.split(".")
+    if len(text) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in labels):
+        return None
+    return address(text) if _NUMBER.fullmatch(labels[-1]) else text
+
+
+def address(text: str) -> str | None:
+    """Return an address in its canonical spelling, or None."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return None
+
+
+def is_address(host: str) -> bool:
+    """Return whether the host is an address."""
+    return address(host) is not None
+
+
+def _pattern(text: str) -> str:
+    pattern_of(text)
+    return text
+
+
+def _named(text: str) -> str:
+    if is_address(pattern_of(text).host):
+        raise ValueError(f"{text!r} is an address; give the host's name")
+    return text
+
+
+def _exact(text: str) -> str:
+    if pattern_of(text).below:
+        raise ValueError(f"{text!r} are many hosts; name one")
+    return text
+
+
+HostPattern = Annotated[str, AfterValidator(_pattern)]
+
+
+NamedHost = Annotated[str, AfterValidator(_named)]
+
+
+OneHost = Annotated[str, AfterValidator(_exact)]
+
+
+class NetworkAccess(Record):
+    """Hosts that a scenario's agent may reach beside its model; checks reach none."""
+
+    hosts: Annotated[
+        tuple[NamedHost, ...],
+        Field(description="Hosts such as pkg.example, *.example.org, example.org:8443; empty: none"),
+    ] = ()
+
+
+class EgressOpened(Record):
+    """Attempt to reach a host, written before the connection is made."""
+
+    kind: Literal["opened"] = "opened"
+    number: Annotated[int, Field(ge=1, description="within the attempt")]
+    at: datetime.datetime
+    how: Literal["connect", "http"]
+    host: str
+    port: Annotated[int, Field(description="0: what was sought cannot be read")]
+    refused: Annotated[Literal["host", "unreadable", "too_many"] | None, Field(description="None: allowed")] = None
+
+
+class EgressClosed(Record):
+    """End of an allowed connection."""
+
+    kind: Literal["closed"] = "closed"
+    number: Annotated[int, Field(ge=1)]
+    up_bytes: int
+    down_bytes: int
+    seconds: float
+    error: Annotated[
+        Literal["private_address", "unreachable", "idle", "too_much", "cut", "ended_with_trial"] | None,
+        Field(description="None: both sides were done"),
+    ] = None
+
+
+class HostContact(Record):
+    """Hosts that an attempt tried to reach; a port other than 443 and 80 is named with the host.
+
+    It is complete if the proxy is the only way out; in a sandbox with open network, programs can bypass it unseen.
+    """
+
+    allowed: dict[str, int] = {}
+    refused: dict[str, int] = {}
+    up_bytes: int = 0
+    down_bytes: int = 0
+    unended: Annotated[int, Field(description="open when the gateway died, so with bytes that nobody counted")] = 0

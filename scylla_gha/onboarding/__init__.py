@@ -1,0 +1,1 @@
+"""Set-up of a repository: the files that `init` writes and the checks of `doctor`."""

@@ -1,0 +1,1 @@
+"""Checks of `doctor`, one module per subject."""

@@ -1,0 +1,129 @@
+"""Findings about this machine and about the workflows in a folder."""
+
+import contextlib
+import platform
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import process
+from scylla_gha.errors import SandboxError, ToolError
+from scylla_gha.onboarding.checks.finding import Finding, ok, optional, problem
+from scylla_gha.onboarding.workflow_file import Toolkit, toolkits_called
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.sandboxes.docker.engine import connect
+
+_SECONDS: Final = 20.0
+_OLDEST_NODE: Final = 18
+_OLDEST_RUNNER: Final = (2, 336, 0)  # the first with `$/` paths (docs.github.com, workflow syntax, 2026-11-22)
+
+
+def machine_findings() -> Iterator[Finding]:
+    """Yield findings about Python, git, node, the container engine, bubblewrap and runners of this machine."""
+    yield ok("python", platform.python_version())
+    git = _version("git")
+    if git is None:
+        yield problem("git", "is not on PATH, or does not start", "apt-get install git")
+    else:
+        yield ok("git", git.removeprefix("git version "))
+    yield _node()
+    yield _engine()
+    yield _bubblewrap()
+    yield from _runners()
+
+
+def _version(program: str) -> str | None:
+    if shutil.which(program) is None:
+        return None
+    try:
+        done = process.capture([program, "--version"], seconds=_SECONDS)
+    except ToolError:
+        return None
+    return done.stdout.decode(errors="replace").strip() if done.code == 0 else None
+
+
+def _node() -> Finding:
+    version = _version("node")
+    major = (version or "").removeprefix("v").partition(".")[0]
+    if version and major.isdecimal() and int(major) >= _OLDEST_NODE:
+        return ok("node", version)
+    what = f"{version} is older than {_OLDEST_NODE}" if version else "is not on PATH"
+    return optional("node", f"{what}; Claude Code needs it, oracle and nop do not", "https://nodejs.org/en/download")
+
+
+def _engine() -> Finding:
+    try:
+        with contextlib.closing(connect()) as api:
+            return ok("docker", f"an engine answers, API version {api.api_version}")
+    except SandboxError as error:
+        return optional("docker", "no container engine answers; containers isolate agents best", str(error))
+
+
+def _bubblewrap() -> Finding:
+    lack = SANDBOXES["bubblewrap"].missing_reason()
+    if lack is None:
+        return ok("bubblewrap", "works here")
+    return optional("bubblewrap", "does not work here; it isolates agents without a container engine", lack)
+
+
+def _runners() -> Iterator[Finding]:
+    """Yield whether the self-hosted runners on this machine support `$/` paths."""
+    for listener in sorted(_listeners()):
+        version = _version(str(listener)) or ""
+        parts = version.split(".")
+        oldest = ".".join(map(str, _OLDEST_RUNNER))
+        if all(part.isdecimal() for part in parts) and tuple(map(int, parts)) >= _OLDEST_RUNNER:
+            yield ok("runner", f"{version}, in {listener.parent.parent}")
+        else:
+            what = f"{listener} is of version {version or 'unknown'}; the workflows' $/ paths need {oldest} or newer"
+            yield problem("runner", what, "https://github.com/actions/runner/releases")
+
+
+def _listeners() -> set[Path]:
+    """Return the programs of the runners that wait for jobs on this machine."""
+    lines = (_command_line(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+    return {Path(word) for words in lines for word in words[:2] if word.endswith("/bin/Runner.Listener")}
+
+
+def _command_line(path: Path) -> list[str]:
+    try:
+        return path.read_bytes().decode(errors="replace").split("\0")
+    except OSError:  # the process has ended
+        return []
+
+
+def caller_findings(root: Path, *, pins_required: bool) -> Iterator[Finding]:
+    """Yield which version of the toolkit the workflows in `root` call.
+
+    Args:
+        root: a working tree.
+        pins_required: whether GitHub refuses actions that are not pinned by a commit.
+    """
+    called = list(dict.fromkeys(_called(root)))
+    if not called and not (root / ".github/workflows/evaluate.yml").is_file():
+        yield problem("caller", "no workflow in this folder calls the toolkit", "scylla-gha init")
+    if len(called) > 1:
+        what = f"workflows call several versions: {', '.join(map(str, called))}"
+        yield problem("caller", what, "name the same one in all files of .github/workflows/")
+    yield from (_pin(toolkit, required=pins_required) for toolkit in called)
+
+
+def _pin(toolkit: Toolkit, *, required: bool) -> Finding:
+    mend = f"pin the commit: gh api repos/{toolkit.repository}/commits/{toolkit.ref} --jq .sha"
+    if toolkit.is_pinned:
+        return ok("caller", f"calls {toolkit}")
+    if required:
+        return problem("caller", f"calls {toolkit}, but this repository accepts only full SHAs", mend)
+    return optional("caller", f"calls {toolkit}; a tag or branch can be moved", mend)
+
+
+def _called(root: Path) -> Iterator[Toolkit]:
+    for file in sorted((root / ".github/workflows").glob("*.y*ml")):
+        toolkits = toolkits_called(file.read_text(encoding="utf-8", errors="replace"))
+        yield from (toolkit for toolkit in toolkits if _is_ours(toolkit, file))
+
+
+def _is_ours(toolkit: Toolkit, file: Path) -> bool:
+    """Return whether a called workflow is the toolkit's, by the name of its repository or of the calling file."""
+    return toolkit.repository.endswith("/scylla-gha") or file.stem.startswith("scylla")

@@ -1,0 +1,122 @@
+"""Workflows that call the toolkit's reusable ones, and the toolkit that they call.
+
+The running toolkit has its repository and commit in the remote `origin` of its checkout, or, if it is installed, in
+`direct_url.json`, which installers write for a Git address or a folder (packaging.python.org, "Recording the Direct URL
+Origin", read 2026-11-22).
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from scylla_gha.config.installed_packages import direct_url
+from scylla_gha.config.library import toolkit_root
+from scylla_gha.errors import FixtureError
+from scylla_gha.onboarding.task import ScaffoldFile
+from scylla_gha.onboarding.templates import filled
+from scylla_gha.onboarding.user_repository import RepositoryCheckout, checkout_of, origin_of, published_commit
+
+PATH: Final = ".github/workflows/scylla.yml"
+COMMENT_PATH: Final = ".github/workflows/scylla-comment.yml"
+REGRESSION_PATH: Final = ".github/workflows/scylla-regression.yml"
+PULL_PATH: Final = ".github/workflows/scylla-pull-request.yml"
+_TOOLKIT: Final = re.compile(r"([A-Za-z0-9-]+/[\w.-]+)@([\w./-]+)")
+_CALL: Final = re.compile(
+    r"^\s*-?\s*uses:\s*[\"']?([A-Za-z0-9-]+/[\w.-]+)/\.github/(?:workflows|actions)/[\w.-]+@([\w./-]+)", re.MULTILINE
+)
+_ADDRESS: Final = re.compile(
+    r"(?:git\+)?(?:https://(?:[^@/]+@)?|(?:ssh://)?git@)(?P<host>[\w.-]+)[:/](?P<name>[\w-]+/[\w.-]+?)(?:\.git)?/?"
+)
+_SHA: Final = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """Repository of the reusable workflows, with a tag, branch or commit."""
+
+    repository: str
+    ref: str
+
+    @property
+    def is_pinned(self) -> bool:
+        """Return whether the ref is a full commit, which cannot be moved."""
+        return bool(_SHA.fullmatch(self.ref))
+
+    @property
+    def schemas(self) -> str:
+        """Address of the JSON Schemas, for editors."""
+        return f"https://raw.githubusercontent.com/{self.repository}/{self.ref}/config/schemas/"
+
+    def __str__(self) -> str:
+        """Return `OWNER/REPO@REF`, as in a workflow."""
+        return f"{self.repository}@{self.ref}"
+
+
+def toolkit_named(text: str) -> Toolkit | None:
+    """Parse `OWNER/REPO@REF`; None if the text does not have that form."""
+    match = _TOOLKIT.fullmatch(text)
+    return Toolkit(match[1], match[2]) if match else None
+
+
+def toolkits_called(text: str) -> list[Toolkit]:
+    """Return the toolkits that a workflow calls on lines that are not comments."""
+    return [Toolkit(repository, ref) for repository, ref in _CALL.findall(text)]
+
+
+def toolkit_here(root: Path) -> Toolkit | None:
+    """Return the toolkit that the repository's workflow calls; None without such a workflow."""
+    path = root / PATH
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return next(iter(toolkits_called(text)), None)
+
+
+def workflow_files(name: str, toolkit: Toolkit) -> list[ScaffoldFile]:
+    """Return the workflows: manual, comment, schedule, pull request; the triggers of the last three are off."""
+    words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref}
+    paths = (PATH, COMMENT_PATH, REGRESSION_PATH, PULL_PATH)
+    return [ScaffoldFile(path, filled(path.rpartition("/")[2], **words).encode()) for path in paths]
+
+
+def host_and_name(address: str) -> tuple[str, str] | None:
+    """Return host and OWNER/NAME of a Git address by HTTPS or SSH; None for any other address."""
+    match = _ADDRESS.fullmatch(address)
+    return (match["host"], match["name"]) if match else None
+
+
+def running_toolkit() -> Toolkit | None:
+    """Return the running toolkit at its full commit; None if neither checkout nor distribution name a repository."""
+    return toolkit_of_checkout(toolkit_root()) or toolkit_of_distribution(direct_url())
+
+
+def toolkit_of_checkout(root: Path) -> Toolkit | None:
+    """Return the repository of a checkout, at its newest commit that `origin` has too."""
+    checkout = _checkout(root)
+    commit = published_commit(checkout) if checkout else None
+    name = host_and_name(origin_of(checkout) or "") if checkout else None
+    return Toolkit(name[1], commit) if name and commit else None
+
+
+def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
+    """Return the repository that a distribution was installed from.
+
+    Args:
+        direct_url: content of its `direct_url.json`; a `file:` address stands for the origin of its folder.
+    """
+    url = str(direct_url.get("url", ""))
+    commit = dict(direct_url.get("vcs_info") or {}).get("commit_id")
+    if url.startswith("file://"):
+        folder = Path(unquote(urlsplit(url).path))
+        checkout = _checkout(folder)
+        name = host_and_name(origin_of(checkout) or "") if checkout else None
+        return Toolkit(name[1], str(commit)) if name and commit else toolkit_of_checkout(folder)
+    name = host_and_name(url)
+    return Toolkit(name[1], str(commit)) if name and commit else None
+
+
+def _checkout(folder: Path) -> RepositoryCheckout | None:
+    try:
+        return checkout_of(folder) if folder.is_dir() else None
+    except FixtureError:
+        return None

@@ -1,0 +1,1 @@
+"""Orchestration that several commands share."""

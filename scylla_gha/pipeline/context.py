@@ -1,0 +1,207 @@
+"""Shared state of the workers of one run."""
+
+import datetime
+import functools
+import threading
+from collections.abc import Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+from scylla_gha.config.keys import judgment_key, panel_digest
+from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.gateway.client import GatewayProcess
+from scylla_gha.gateway.evidence import UNREACHABLE
+from scylla_gha.gateway.log import summarise_traffic
+from scylla_gha.images.sandbox_pool import SandboxPool
+from scylla_gha.judge.judge_trial import JudgingContext
+from scylla_gha.judge.overrides import JudgeOverrides
+from scylla_gha.judge.panel_session import PanelSession, open_panel
+from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.trial import Trial
+from scylla_gha.pipeline.cell_budget import CellBudget
+from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.prepare.workspace import prepare_scenario
+from scylla_gha.process import Cancel
+from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
+from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.store.records import read_record
+from scylla_gha.store.run_folder import CellFolder, RunFolder
+from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.workspaces.keep import Keep
+from scylla_gha.workspaces.prepared_scenario import PreparedScenario
+
+_PROVIDER: Final = PROVIDERS[DEFAULT_PROVIDER]
+
+
+_REJECTED: Final = ("401", "403")
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRoute:
+    """Address of the provider, and the environment variables that set it."""
+
+    address: str
+    credential: str
+    is_given: bool
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Self:
+        """Return the route that the gateway takes with this environment."""
+        address = environ.get(_PROVIDER.base_url_variable)
+        credential = next(
+            (name for name in _PROVIDER.credential_variables if environ.get(name)), _PROVIDER.federation_variable
+        )
+        return cls(address or _PROVIDER.base_url, credential, bool(address))
+
+    def dead_end(self, fault: str) -> str | None:
+        """Return why every request would meet this fault; None if the next one may be answered."""
+        if fault.startswith(UNREACHABLE):
+            mend = f"check {_PROVIDER.base_url_variable}" if self.is_given else "check the network, or HTTPS_PROXY"
+            return f"{self.address} cannot be reached; {mend}"
+        if fault.startswith(_REJECTED):
+            return f"{self.address} rejects what {self.credential} gives ({fault}); correct it"
+        return None
+
+
+@dataclass
+class RunContext:
+    """Shared state of the workers of one run: plan, folder, agents, gateway and budgets."""
+
+    plan: Plan
+    folder: RunFolder
+    sources: ConfigSources
+    agents: dict[str, InstalledAgent]
+    cancel: Cancel
+    gateway: GatewayProcess | None = None
+    budget: CellBudget | None = None
+    workers: int = 1  # maximum number of cells at once
+    fresh: bool = False
+    judging: bool = True
+    keep: Keep = "none"
+    overrides: JudgeOverrides = field(default_factory=JudgeOverrides)
+    redactor: Redactor = field(default_factory=Redactor)
+    stopped: dict[str, str] = field(default_factory=dict)  # arm -> reason why no further cell of it is started
+    unstarted: dict[str, str] = field(default_factory=dict)  # cell -> reason why it was not started
+    full_disk: str | None = None  # message about a disk that is too full for a further cell
+    route: ProviderRoute | None = None  # None: no request goes to a provider
+    is_answered: bool = False  # the provider answered a request of this run
+    halted: str | None = None  # reason why no further cell is started: no request can reach a model
+    _prepared: dict[str, PreparedScenario | Exception] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def library(self) -> Library:
+        """The library of everything except the variants of a change."""
+        return self.sources.here
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Ids of the judge models: the overrides', or else the experiment's."""
+        return self.overrides.judges or self.plan.experiment.judges
+
+    @property
+    def is_budget_spent(self) -> bool:
+        """Whether a budget kept a cell from starting, or cut one off."""
+        return bool(self.budget and self.budget.is_spent)
+
+    @functools.cached_property
+    def panel_digest(self) -> str:
+        """Digest of the judge panel, a part of the keys of judgments."""
+        settings = self.plan.experiment.model_settings.judge
+        return panel_digest(self.judges, self.library.roots, settings, self.overrides.wording)
+
+    @functools.cached_property
+    def panel(self) -> PanelSession | None:
+        """The judge panel; None without judges."""
+        roots, wording = self.library.roots, self.overrides.wording
+        return open_panel(self.gateway, self.judges, roots, wording) if self.judges and self.gateway else None
+
+    @functools.cached_property
+    def sandboxes(self) -> SandboxPool:
+        """The sandboxes of agents and checks."""
+        return SandboxPool(self.plan.sandbox, self.library, self.plan.experiment.limits)
+
+    def check_traffic(self, log_file: Path) -> None:
+        """Halt the run if a request log proves that no request can reach the provider, and none was answered before."""
+        if self.route is None or self.is_answered or self.halted:
+            return
+        evidence = summarise_traffic(log_file).evidence
+        self.is_answered = evidence.answers > 0
+        if not self.is_answered and evidence.fault:
+            self.halted = self.route.dead_end(evidence.fault)
+
+    def judging_context(self, scenario: str) -> JudgingContext:
+        """Return what judging a scenario needs: sandbox, limits and panel.
+
+        Raises:
+            ToolError: the image of the checks is not available, or is not the planned one.
+        """
+        target = self.sandboxes.place(self.library.scenario(scenario).scenario.tools)
+        planned = self.plan.check_images.get(scenario)
+        if target.digest != planned:
+            raise ToolError(f"{scenario}: the image of its checks is {target.digest}, but {planned} was "
+                            "planned; run `scylla-gha evaluate` again, which makes a new plan")  # fmt: skip
+        return JudgingContext(target, self.plan.experiment.limits, self.cancel, self.panel, self.panel_digest)
+
+    def scenario(self, scenario: str) -> ScenarioFolder:
+        """Return a scenario with the rubric that it is judged by."""
+        return self.overrides.scenarios.get(scenario) or self.library.scenario(scenario)
+
+    def key(self, cell: Cell, trial: Trial) -> str:
+        """Return the key of the judgment of a trial."""
+        judging = self.scenario(cell.scenario).judging_digest
+        return judgment_key(trial, judging, self.panel_digest, self.plan.check_images.get(cell.scenario))
+
+    def own_key(self, cell: Cell, trial: Trial) -> str:
+        """Return the key of the judgment that the report of the experiment uses, without overrides."""
+        experiment = self.plan.experiment
+        panel = panel_digest(experiment.judges, self.library.roots, experiment.model_settings.judge)
+        judging = self.library.scenario(cell.scenario).judging_digest
+        return judgment_key(trial, judging, panel, self.plan.check_images.get(cell.scenario))
+
+    def prepared_scenario(self, scenario: str) -> PreparedScenario:
+        """Prepare a scenario, once for each run.
+
+        Raises:
+            FixtureError: the start state is not the pinned one.
+            ToolError: a tool of the scenario is not available.
+        """
+        with self._lock:
+            if scenario not in self._prepared:
+                try:
+                    self._prepared[scenario] = prepare_scenario(self.scenario(scenario), self.library, cache_root())
+                except (FixtureError, ToolError) as error:
+                    self._prepared[scenario] = error
+        prepared = self._prepared[scenario]
+        if isinstance(prepared, Exception):
+            raise prepared
+        return prepared
+
+
+def stored_trial(cell: Cell, target: CellFolder, not_before: datetime.datetime | None = None) -> Trial | None:
+    """Return the stored trial that can stand for the cell; None if there is none, or if it is too old."""
+    trial = read_record(target.trial, Trial)
+    if trial is None or trial.key != cell.key or trial.is_older_than(not_before):
+        return None
+    return trial if trial.outcome.measures_agent else None
+
+
+def finish(futures: Iterable[Future[None]], cancel: Cancel) -> None:
+    """Wait until all have ended; cancel the others if one fails or the user interrupts.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted.
+    """
+    left = set(futures)
+    try:
+        while left:  # with a time limit: a signal to another thread does not wake an endless wait
+            ended, left = wait(left, 0.5, FIRST_COMPLETED)
+            for future in ended:
+                future.result()
+    except BaseException:
+        cancel.set()
+        raise

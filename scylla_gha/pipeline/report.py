@@ -1,0 +1,83 @@
+"""The last steps of a run: collect, aggregate and report."""
+
+import importlib.util
+from collections.abc import Iterable, Iterator
+
+import click
+
+from scylla_gha.aggregate.build import Analyse, aggregate
+from scylla_gha.collect.rows import collect
+from scylla_gha.config.library import Library
+from scylla_gha.model.analysis import Analysis
+from scylla_gha.model.judgment import JudgeControl
+from scylla_gha.model.plan import Plan, UnstartedCells
+from scylla_gha.model.report import Report
+from scylla_gha.model.result import Result
+from scylla_gha.model.shards import CollectReport
+from scylla_gha.pipeline.stored_run import without_garbage_collection
+from scylla_gha.report.markdown import write_report
+from scylla_gha.store.records import read_lines, read_record, write_record
+from scylla_gha.store.run_folder import RunFolder
+
+
+def stored_probes(folder: RunFolder) -> Iterator[JudgeControl]:
+    """Read the judge controls of a run; none if there is no such file."""
+    return read_lines(folder.controls, JudgeControl) if folder.controls.exists() else iter(())
+
+
+def finish_run(plan: Plan, folder: RunFolder, library: Library) -> Report:
+    """Collect, aggregate and render the stored records, complete or not."""
+    collect(plan, folder, library)
+    return aggregate_and_render(plan, folder)
+
+
+def aggregate_and_render(plan: Plan, folder: RunFolder) -> Report:
+    """Aggregate and render the rows that a folder holds."""
+    made = aggregate_run(plan, folder)
+    write_report(made, folder)
+    return made
+
+
+def aggregate_run(plan: Plan, folder: RunFolder) -> Report:
+    """Aggregate the rows that a folder holds, and write `report.json`."""
+    rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, UnstartedCells)
+    intake = read_record(folder.refused, CollectReport)
+    with without_garbage_collection():
+        made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan), intake)
+    write_record(folder.report("json"), made)
+    return made
+
+
+def print_report(made: Report, folder: RunFolder, *, as_json: bool) -> None:
+    """Print the report on standard output, and its path on standard error."""
+    if as_json:
+        click.echo(made.model_dump_json())
+    else:
+        from rich.console import Console
+
+        from scylla_gha.report.terminal import terminal_report as table
+
+        table(made, Console())
+    click.echo(f"report: {folder.report('md')}", err=True)
+
+
+def analysis_of(plan: Plan) -> Analyse | None:
+    """Return the function that computes the analysis of a plan's rows; None without the extra `report`."""
+    if not (importlib.util.find_spec("numpy") and importlib.util.find_spec("scipy")):
+        return None
+
+    def analyse(rows: Iterable[Result]) -> Analysis:
+        from scylla_gha.analysis import analyse as analysis
+        from scylla_gha.analysis.frame import build_frame
+
+        experiment = plan.experiment
+        question = analysis.Question(
+            baseline=experiment.baseline,
+            models={arm.id: arm.model for arm in plan.arms},
+            margin=experiment.margin,
+            seed=experiment.seed,
+            pairs=plan.pairs,
+        )
+        return analysis.analyse(build_frame(rows, dict.fromkeys(cell.arm for cell in plan.cells)), question)
+
+    return analyse

@@ -1,0 +1,216 @@
+"""What `evaluate` and `run` do: plan an experiment, start its run, run its cells, and report what is missing."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import click
+
+from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.counting import counted
+from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import Cell, Plan, UnstartedCells
+from scylla_gha.model.report import Report
+from scylla_gha.model.trial import Trial
+from scylla_gha.pipeline.confirm import confirm, confirm_spending
+from scylla_gha.pipeline.context import RunContext, stored_trial
+from scylla_gha.pipeline.gateway import gateway_for_run, require_credentials
+from scylla_gha.pipeline.key_guard import require_safe_sandbox
+from scylla_gha.pipeline.progress import Progress
+from scylla_gha.pipeline.report import finish_run
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
+from scylla_gha.plan.cells import CellSelection, refuse_above_budget
+from scylla_gha.plan.notes import reject_impossible_gate
+from scylla_gha.process import Cancel
+from scylla_gha.report.gate import hold_gate
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.sandboxes.base import remove_stale_folders
+from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.run_folder import RunFolder, lock_run
+from scylla_gha.workspaces.workspace import remove_stale_workspaces
+
+
+def print_dry_run(experiment: str, library: Library, choice: CellSelection, folder: RunFolder, jobs: int) -> None:
+    """Print the plan and the ids of its cells; start nothing and write nothing.
+
+    Raises:
+        RefusedError: the likely cost is above the budget, or the gate cannot be passed.
+    """
+    agents = find_agents(choice.apply(library.experiment(experiment)), install=False)
+    plan = make_plan(experiment, library, agents, choice, folder, draw=False)
+    print_plan(plan, jobs)
+    for cell in plan.cells:
+        click.echo(cell.id)
+    refuse_above_budget(plan)
+    reject_impossible_gate(plan, folder, choice)
+
+
+def open_run(
+    experiment: str,
+    library: Library,
+    choice: CellSelection,
+    folder: RunFolder,
+    recording: RecordingOptions,
+    *,
+    fresh: bool,
+) -> RunContext:
+    """Plan an experiment with the agents of this machine, after checking what its first cell needs.
+
+    Raises:
+        ToolError: an agent or its credentials are missing.
+    """
+    remove_stale_workspaces()
+    remove_stale_folders()
+    require_git()
+    named_agents = check_names(experiment, library, choice)
+    require_credentials(named_agents, library.experiment(experiment).judges, recording)
+    agents = find_agents(choice.apply(library.experiment(experiment)), install=True)
+    plan = make_plan(experiment, library, agents, choice, folder)
+    if recording.replay:
+        plan = plan.model_copy(update={"replayed": True, "estimate": plan.estimate.unpaid})
+    context = RunContext(plan, folder, ConfigSources.of(library, choice.head), agents, Cancel(), fresh=fresh)
+    context.sandboxes.make_ready(plan)
+    return context
+
+
+def _stored(cell: Cell, plan: Plan, folder: RunFolder) -> Trial | None:
+    return stored_trial(cell, folder.cell(cell.id), plan.not_before)
+
+
+def _confirm_rerun(trials: Sequence[Trial], *, yes: bool) -> None:
+    """Print the stored trials that --fresh would run, and perhaps pay for, again, and ask for consent."""
+    costs = [attempt.usage.usd for trial in trials for attempt in trial.attempts]
+    usd = sum(cost for cost in costs if cost is not None)
+    unknown = f", and {counted(costs.count(None), 'attempt')} of unknown cost" if None in costs else ""
+    click.echo(f"--fresh runs {counted(len(trials), 'stored trial')} again; they cost ${usd:.2f}{unknown}", err=True)
+    if trials and not yes and not confirm("Run them again?"):
+        raise RefusedError("not confirmed; nothing was run")
+
+
+def approve_run(
+    context: RunContext, choice: CellSelection, recording: RecordingOptions, jobs: int, *, yes: bool, exposed: bool
+) -> None:
+    """Print the plan, and check consent, budget, gate and sandbox before the first paid request.
+
+    Raises:
+        RefusedError: one of them does not allow the run.
+    """
+    plan = context.plan
+    trials = [trial for cell in plan.cells if (trial := _stored(cell, plan, context.folder))]
+    if context.fresh:
+        _confirm_rerun(trials, yes=yes)
+    elif trials:
+        click.echo(f"reused under the same keys: {len(trials)} of {counted(len(plan.cells), 'trial')}", err=True)
+    print_plan(plan, jobs)
+    refuse_above_budget(context.plan)
+    reject_impossible_gate(context.plan, context.folder, choice)
+    require_safe_sandbox(context, recording, SANDBOXES[context.plan.sandbox], allowed=exposed)
+    confirm_spending(context, recording, yes=yes)
+
+
+def store_plan(context: RunContext, experiment: str, choice: CellSelection) -> Plan:
+    """Lock the run's folder and write the plan of its report, with the cells that were planned there before.
+
+    Raises:
+        RefusedError: another command works in the folder.
+    """
+    folder = context.folder
+    lock_run(folder.root)
+    earlier = read_record(folder.plan, Plan) if choice.only else None
+    earlier_cells = {(cell.id, cell.key) for cell in earlier.cells} if earlier else set()
+    own_cells = {(cell.id, cell.key) for cell in context.plan.cells}
+    plan = context.plan
+    if earlier_cells - own_cells:
+        whole = make_plan(experiment, context.library, context.agents, replace(choice, only=()), folder)
+        cells = tuple(cell for cell in whole.cells if (cell.id, cell.key) in earlier_cells | own_cells)
+        only = choice.only if len(cells) < len(whole.cells) else ()
+        unchanged = {"replayed": plan.replayed, "estimate": plan.estimate}
+        plan = whole.model_copy(update={**unchanged, "cells": cells, "only": only})
+        more = counted(len(cells) - len(own_cells), "further cell")
+        click.echo(f"note: the report keeps {more} of the earlier plan", err=True)
+    write_record(folder.plan, plan)
+    return plan
+
+
+def evaluate_cells(context: RunContext, recording: RecordingOptions, plan: Plan, jobs: int) -> Report:
+    """Run and judge all cells, and make the report of `plan`, even if the run is interrupted."""
+    try:
+        with gateway_for_run(context, recording):
+            run_all_cells(context, jobs)
+    finally:
+        report = finish_run(plan, context.folder, context.library)
+    return report
+
+
+def run_all_cells(context: RunContext, jobs: int) -> None:
+    """Run all cells with a progress display, and store which of them were not started."""
+    own_cells = {cell.id for cell in context.plan.cells}
+    before = read_record(context.folder.unstarted, UnstartedCells) or UnstartedCells(cells={})
+    try:
+        _run_with_progress(context, jobs)
+    finally:
+        others = {name: reason for name, reason in before.cells.items() if name not in own_cells}
+        unstarted = {**others, **context.unstarted}
+        if unstarted:
+            write_record(context.folder.unstarted, UnstartedCells(cells=unstarted))
+        else:
+            context.folder.unstarted.unlink(missing_ok=True)
+
+
+def _run_with_progress(context: RunContext, jobs: int) -> None:
+    with Progress(len(context.plan.cells), context.plan.experiment.budget_usd) as progress:
+
+        def on_done(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:  # noqa: ARG001 as run_cells calls it
+            passed = judgment is not None and judgment.result is not None and judgment.result.passed
+            progress.advance(trial.usage.usd, passed=passed)
+
+        run_cells(context, context.plan.cells, jobs, on_done)
+
+
+def require_complete_run(context: RunContext) -> None:
+    """Check that all cells were started.
+
+    Raises:
+        BudgetError: a budget kept a cell from starting, or cut one off.
+        IncompleteError: a disk is full, or no request can reach the provider.
+    """
+    unstarted, cells = len(context.unstarted), counted(len(context.plan.cells), "cell")
+    _require_budget(context, f"not started: {unstarted} of {cells}" if unstarted else "a cell was cut off")
+    if reason := context.full_disk or context.halted:
+        raise IncompleteError(f"not started: {unstarted} of {cells}: {reason}; {_stored_part(context)}")
+
+
+def require_complete_report(context: RunContext, report: Report, choice: CellSelection) -> None:
+    """Check that each cell has a judged trial, and that the gate holds; a part of an experiment has no gate.
+
+    Raises:
+        BudgetError: a budget kept a cell from starting, or cut one off.
+        GateError: the gate of the experiment does not hold.
+        IncompleteError: a cell has no judged trial.
+    """
+    own_cells = {cell.id for cell in context.plan.cells}
+    missing = sum(1 for cell in report.excluded if cell.cell in own_cells)
+    if missing:
+        shortage = f"no judged trial in {missing} of {counted(len(own_cells), 'cell')}"
+        _require_budget(context, shortage)
+        stopped = "; ".join(f"{arm} was stopped: {reason}" for arm, reason in context.stopped.items())
+        reason = context.full_disk or context.halted or stopped or "the report lists them, with reasons"
+        raise IncompleteError(f"{shortage}: {reason}; {_stored_part(context)}; the same command fills the rest")
+    if not choice.only:
+        hold_gate(context.plan.experiment, report)
+
+
+def _require_budget(context: RunContext, shortage: str) -> None:
+    if context.is_budget_spent:
+        raise BudgetError(f"{shortage}: a budget is spent, and the report lists what was not done; "
+                          f"{_stored_part(context)}; raise it (--budget-usd, or in the experiment) and run the same "
+                          "command again to resume")  # fmt: skip
+
+
+def _stored_part(context: RunContext) -> str:
+    """Return how many planned trials are stored, and where."""
+    plan = context.plan
+    stored = sum(1 for cell in plan.cells if _stored(cell, plan, context.folder))
+    return f"{stored} of {counted(len(plan.cells), 'trial')} are stored in {context.folder.root}"

@@ -1,0 +1,1 @@
+"""Step `plan`: turn an experiment into cells, keys, shards and an estimate."""

@@ -1,0 +1,225 @@
+"""Plan of an experiment: agents of this machine, costs of earlier trials, and the printed summary."""
+
+import datetime
+import itertools
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from scylla_gha.agents import AGENTS
+from scylla_gha.agents.base import Agent
+from scylla_gha.config.library import Library
+from scylla_gha.config.load import did_you_mean
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.images.sandbox_pool import SandboxImages, SandboxPool, select_sandbox
+from scylla_gha.model.experiment import Experiment, SandboxName
+from scylla_gha.model.plan import CostRange, Plan
+from scylla_gha.model.result import Result
+from scylla_gha.plan.cells import AgentInfo, CellSelection, agent_name, plan_cells
+from scylla_gha.plan.estimate import PastCost
+from scylla_gha.plan.notes import model_notes, power_notes
+from scylla_gha.plan.reuse_results import judging_of, stored_rows
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.sandboxes.base import SandboxTarget
+from scylla_gha.store.records import read_lines
+from scylla_gha.store.run_folder import RunFolder
+from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.workspaces.start_state import changed_fixture
+from scylla_gha.workspaces.tools import find_program, npm_program
+
+History = Mapping[tuple[str, str], Sequence[PastCost]]
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledAgent:
+    """An agent on this machine; `version` is None if it was only looked up, not started."""
+
+    agent: Agent
+    program: str
+    version: str | None
+
+    def started_by(self, place: SandboxTarget) -> str:
+        """Return the path of the program; in an image it is found by its name."""
+        return self.agent.package.program if self.agent.package and place.image else self.program
+
+    @property
+    def known(self) -> AgentInfo:
+        """The facts that planning needs."""
+        return AgentInfo(self.version, uses_model=self.agent.uses_model)
+
+
+def find_agents(experiment: Experiment, *, install: bool) -> dict[str, InstalledAgent]:
+    """Find the agents of an experiment, by the names it gives them.
+
+    Args:
+        experiment: names them, with or without a version.
+        install: fetch pinned versions, and ask each program for its version; else nothing is started.
+
+    Raises:
+        ConfigError: there is no such agent.
+        ToolError: an agent CLI is missing, too old, or of another version than pinned.
+    """
+    return {named: find_agent(named, install=install) for named in experiment.agents}
+
+
+def find_agent(named: str, *, install: bool) -> InstalledAgent:
+    """Find one agent by `name` or `name@version`; arguments and errors as in `find_agents`."""
+    name, pinned = agent_name(named)
+    if name not in AGENTS:
+        raise ConfigError(f"agents: there is no agent {name!r}{did_you_mean(name, list(AGENTS))}; "
+                          f"there are: {', '.join(AGENTS)}")  # fmt: skip
+    agent = AGENTS[name]
+    program = ""
+    if agent.package is not None:
+        if not install:
+            return InstalledAgent(agent, program, pinned)
+        program = str(npm_program(agent.package.npm, pinned, agent.package.program, cache_root()) if pinned
+                      else find_program(agent.package.program, agent.package.npm))  # fmt: skip
+    version = agent.version(program)
+    if pinned not in {None, version}:
+        raise ToolError(f"agents: {named}: the version here is {version}; correct the pin, or remove it")
+    return InstalledAgent(agent, program, version)
+
+
+def require_git() -> None:
+    """Check that git is installed; start states and diffs are made with it.
+
+    Raises:
+        ToolError: it is not installed.
+    """
+    if shutil.which("git") is None:
+        raise ToolError("git is not on PATH; start states and diffs need it; run `apt-get install git`")
+
+
+def check_names(name: str, library: Library, choice: CellSelection) -> dict[str, InstalledAgent]:
+    """Look up everything that an experiment names, before a key is needed or a tool is installed; return its agents.
+
+    Raises:
+        ConfigError: there is no such agent, scenario, variant, skill or model.
+    """
+    experiment = choice.apply(library.experiment(name))
+    agents = find_agents(experiment, install=False)
+    known = {named: installed.known for named, installed in agents.items()}
+    made = plan_cells(experiment, library, known, replace(choice, only=(), repetitions=1))
+    model_notes(made, library, datetime.datetime.now(datetime.UTC).date())
+    return agents
+
+
+def make_plan(
+    name: str,
+    library: Library,
+    agents: dict[str, InstalledAgent],
+    choice: CellSelection,
+    folder: RunFolder,
+    *,
+    draw: bool = True,
+    history: History | None = None,
+    sandbox: SandboxName | None = None,
+) -> Plan:
+    """Plan an experiment.
+
+    Args:
+        name: id of the experiment, or its file.
+        library: holds the experiment.
+        agents: those of this machine.
+        choice: part or variation of the experiment.
+        folder: the run's folder.
+        draw: build missing images, since keys need their digests.
+        history: costs of earlier trials; None: those of the rows in the folder.
+        sandbox: for all agents and checks; None: the experiment's.
+
+    Raises:
+        ConfigError: the experiment is not valid.
+        ToolError: an image cannot be built.
+    """
+    experiment = choice.apply(library.experiment(name))
+    if sandbox is not None:
+        experiment = experiment.model_copy(update={"sandbox": sandbox})
+    known = {named: installed.known for named, installed in agents.items()}
+    chosen = select_sandbox(experiment, (installed.agent for installed in agents.values()), library)
+    boxing = SandboxPool(chosen, library).boxing if draw else SandboxImages(chosen)
+    if SANDBOXES[chosen].needs_image and not draw:
+        click.echo("images are not built now, so the keys differ from those of a run", err=True)
+    past = history_of(folder.results) if history is None else history
+    made = plan_cells(experiment, library, known, choice, past, boxing)
+    refuse_changed_fixtures({cell.scenario for cell in made.cells}, library)
+    now = datetime.datetime.now(datetime.UTC)
+    oldest = None if experiment.max_age_days is None else _before(now, experiment.max_age_days)
+    made = made.model_copy(update={"not_before": oldest, "judging": judging_of(made, library)})
+    return made.model_copy(update={"notes": (*model_notes(made, library, now.date()), *power_notes(made, folder))})
+
+
+def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:
+    """Compare the files of fixtures with the commits that scenarios pin; a cached start state would hide a change.
+
+    Raises:
+        ConfigError: a fixture is not the pinned commit.
+    """
+    faults: dict[str, None] = {}
+    for name in sorted(scenarios):
+        folder = library.scenario(name)
+        if source := folder.scenario.source.fixture:
+            fault = changed_fixture(folder.scenario.source, library.fixture(source))
+            faults |= {f"{folder.path / 'scenario.yaml'}: {fault}": None} if fault else {}
+    if faults:
+        raise ConfigError("\n".join(faults))
+
+
+def _before(now: datetime.datetime, days: float) -> datetime.datetime | None:
+    """Return the time so many days ago; None if it is before the first year."""
+    try:
+        return now - datetime.timedelta(days=days)
+    except OverflowError:
+        return None
+
+
+def history_of(results: Path, done: Sequence[Path] = ()) -> History:
+    """Return costs of the trials in `results` and in the rows under `done`; rows of another version are skipped."""
+    found: dict[tuple[str, str], list[PastCost]] = defaultdict(list)
+    try:
+        rows = list(read_lines(results, Result)) if results.exists() else []
+    except ConfigError:
+        click.echo(f"{results}: is of another version, so the estimate does not use it", err=True)
+        return found
+    for row in itertools.chain(rows, stored_rows(done)):
+        if row.measures_agent and row.seconds is not None:
+            judge_usd = row.judge_usd if row.judged and row.judge_usd else None  # 0: perhaps no panel was there
+            found[row.scenario, row.arm].append(PastCost(row.usd, row.seconds, judge_usd))
+    return found
+
+
+def print_plan(made: Plan, jobs: int) -> None:
+    """Print the plan and its estimate on standard error."""
+    scenarios = {cell.scenario for cell in made.cells}
+    boxed = ", in containers" if SANDBOXES[made.sandbox].needs_image else ""
+    click.echo(f"{made.experiment.id}: {made.experiment.question}\n"
+               f"{counted(len(made.cells), 'cell')}: {counted(len(scenarios), 'scenario')}, "
+               f"{counted(len(made.arms), 'arm')}{boxed}",
+               err=True)  # fmt: skip
+    minutes = made.estimate.minutes
+    wall = CostRange(
+        low=_share(minutes.low, jobs), likely=_share(minutes.likely, jobs), high=_share(minutes.high, jobs)
+    )
+    click.echo(f"estimate: {_range(made.estimate.usd, '$', 2)}; {_range(wall, '', 1)} minutes with {jobs} at once "
+               f"({made.estimate.basis})", err=True)  # fmt: skip
+    if made.experiment.judges:
+        agents, judges = made.estimate.agents, made.estimate.judges
+        click.echo(f"  agents {_range(agents.usd, '$', 2)}; judges {_range(judges.usd, '$', 2)}", err=True)
+    for note in made.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def _share(minutes: float | None, jobs: int) -> float | None:
+    return None if minutes is None else minutes / jobs
+
+
+def _range(one: CostRange, unit: str, digits: int) -> str:
+    if one.low is None or one.likely is None or one.high is None:
+        return f"{unit}unknown"
+    likely = f"{unit}{one.likely:.{digits}f}"
+    return likely if one.low == one.high else f"{likely} ({unit}{one.low:.{digits}f} to {unit}{one.high:.{digits}f})"

@@ -1,0 +1,227 @@
+"""Estimate of cost and duration of cells, for agents and judges: from earlier trials, else from priors.
+
+The prior of an agent is a number of turns by the scenario's size; a turn is assumed to read 25,000 tokens from the
+cache, to write 1,500 to it, and to produce 400. The prior of a judge is the size of its prompt and of its answer in
+tokens, by the scenario's size. Priors are first guesses with a wide range, not measurements.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.counting import counted
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.judgment import PROMPT_BYTES
+from scylla_gha.model.plan import Arm, CostRange, Estimate, EstimateShare
+from scylla_gha.model.pricing import ModelInfo
+from scylla_gha.model.scenario import Rubric, Size
+from scylla_gha.model.traffic import Tokens
+
+Guess = tuple[float, float, float]
+_TURNS: Final[dict[Size, Guess]] = {
+    "small": (3, 10, 30),
+    "medium": (8, 25, 80),
+    "large": (20, 60, 200),
+}
+_PROMPT_TOKENS: Final[dict[Size, tuple[int, int, int]]] = {
+    "small": (3_000, 6_000, 20_000),
+    "medium": (5_000, 12_000, 50_000),
+    "large": (8_000, 25_000, 80_000),
+}
+_ANSWER_TOKENS: Final = (1_000, 3_000, 12_000)  # the last: two more requests for what could not be read
+_TURN: Final = Tokens(output=400, cache_read=25_000, cache_write_5m=1_500)
+_MINUTES_PER_TURN: Final = 0.2
+_MINUTES_PER_JUDGMENT: Final[Guess] = (0.2, 0.7, 3.0)  # the judges of a panel are asked at once
+_BUILT_IN_MINUTES: Final = 0.01
+# The largest first request of Claude Code 2.1.197, and the most output that it asks for (seen on 2026-11-22).
+_REQUEST_BYTES: Final = 118_000
+_REQUEST_TOKENS: Final = 64_000
+# What a judge may answer (`judges/panel.py`).
+JUDGE_ANSWER_TOKENS: Final = 16_000
+_NOTHING: Final[Guess] = (0.0, 0.0, 0.0)
+_Guessed = Callable[["CellGroup"], Guess | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PastCost:
+    """Cost of one earlier trial in USD and seconds, and of its judge panel in USD (None: unknown)."""
+
+    usd: float | None
+    seconds: float
+    judge_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellGroup:
+    """Cells of one scenario and arm: numbers of trials to run and of trials to judge."""
+
+    folder: ScenarioFolder
+    arm: Arm
+    trials: int
+    judgments: int
+
+
+def estimate(
+    groups: Iterable[CellGroup],
+    experiment: Experiment,
+    models: Mapping[str, ModelInfo],
+    history: Mapping[tuple[str, str], Sequence[PastCost]],
+) -> Estimate:
+    """Add up the estimates of all groups; USD is unknown if one price is unknown.
+
+    Args:
+        groups: the due cells.
+        experiment: has the limits and the judges.
+        models: prices of the models.
+        history: costs of earlier trials, by scenario and arm.
+    """
+    everything = tuple(groups)
+    estimator = _Estimator(experiment, models, history)
+    planned = sum(group.trials for group in everything)
+    measured = sum(group.trials for group in everything if estimator.past(group))
+    agents = EstimateShare(
+        usd=_sum(everything, _trials, estimator.usd), minutes=_sum(everything, _trials, estimator.minutes)
+    )
+    judges = EstimateShare(
+        usd=_sum(everything, _judgments, estimator.judge_usd),
+        minutes=_sum(everything, _judgments, estimator.judge_minutes),
+    )
+    return Estimate(
+        agents=agents,
+        judges=judges,
+        basis=f"history for {measured} of {counted(planned, 'cell')}, priors by size for the others",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCost:
+    """Expected minutes of a cell from the agent's start to its judgment, and USD (None: unknown)."""
+
+    minutes: float
+    usd: float | None
+
+
+def expected(
+    groups: Iterable[CellGroup],
+    experiment: Experiment,
+    models: Mapping[str, ModelInfo],
+    history: Mapping[tuple[str, str], Sequence[PastCost]],
+) -> dict[tuple[str, str], ExpectedCost]:
+    """Return the expected cost of one cell of each group, by scenario and arm; arguments as in `estimate`.
+
+    An agent without earlier trials is expected to use its whole time limit.
+    """
+    estimator = _Estimator(experiment, models, history)
+    return {(group.folder.scenario.id, group.arm.id): estimator.one(group) for group in groups}
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimator:
+    """Estimates for one cell of a group; None is unknown."""
+
+    experiment: Experiment
+    models: Mapping[str, ModelInfo]
+    history: Mapping[tuple[str, str], Sequence[PastCost]]
+
+    def past(self, group: CellGroup) -> Sequence[PastCost]:
+        return self.history.get((group.folder.scenario.id, group.arm.id), ())
+
+    def one(self, group: CellGroup) -> ExpectedCost:
+        agent = self.minutes(group)[1] if self.past(group) or group.arm.model is None else self._limit(group)
+        agents, judges = self.usd(group), self.judge_usd(group)
+        usd = None if agents is None or judges is None else agents[1] + judges[1]
+        return ExpectedCost(agent + self.judge_minutes(group)[1], usd)
+
+    def usd(self, group: CellGroup) -> Guess | None:
+        if group.arm.model is None:
+            return _NOTHING
+        known = [spent.usd for spent in self.past(group) if spent.usd is not None]
+        turn = self._price(group.arm.model, _TURN)
+        if known or turn is None:
+            return _seen(known)
+        low, likely, high = _TURNS[group.folder.scenario.size]
+        return low * turn, likely * turn, high * turn
+
+    def minutes(self, group: CellGroup) -> Guess:
+        seconds = _seen([spent.seconds / 60 for spent in self.past(group)])
+        if seconds is not None:
+            return seconds
+        if group.arm.model is None:
+            return _BUILT_IN_MINUTES, _BUILT_IN_MINUTES, _BUILT_IN_MINUTES
+        limit = self._limit(group)
+        low, likely, high = (min(limit, turns * _MINUTES_PER_TURN) for turns in _TURNS[group.folder.scenario.size])
+        return low, likely, high
+
+    def _limit(self, group: CellGroup) -> float:
+        return (self.experiment.limits.timeout_seconds or group.folder.scenario.task.timeout_seconds) / 60
+
+    def judge_usd(self, group: CellGroup) -> Guess | None:
+        if not self._is_asked(group):
+            return _NOTHING
+        known = _seen([spent.judge_usd for spent in self.past(group) if spent.judge_usd is not None])
+        if known is not None:
+            return known
+        ends = zip(_PROMPT_TOKENS[group.folder.scenario.size], _ANSWER_TOKENS, strict=True)
+        sums = [self._panel(Tokens(input=prompt, output=answer)) for prompt, answer in ends]
+        low, likely, high = sums
+        return None if low is None or likely is None or high is None else (low, likely, high)
+
+    def judge_minutes(self, group: CellGroup) -> Guess:
+        return _MINUTES_PER_JUDGMENT if self._is_asked(group) else _NOTHING
+
+    def _is_asked(self, group: CellGroup) -> bool:
+        """Return whether there is a panel and the rubric has items for it."""
+        return bool(self.experiment.judges) and is_for_judges(group.folder.rubric)
+
+    def _panel(self, tokens: Tokens) -> float | None:
+        costs = [self._price(judge, tokens) for judge in self.experiment.judges]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    def _price(self, name: str, tokens: Tokens) -> float | None:
+        model = self.models.get(name)
+        return model.price.usd(tokens) if model and model.price else None
+
+
+def request_worst(model: ModelInfo) -> float | None:
+    """Return the maximum cost of an agent's first request in USD; None if the model has no price."""
+    if model.price is None:
+        return None
+    answer = min(_REQUEST_TOKENS, model.max_output_tokens or _REQUEST_TOKENS)
+    return model.price.worst(-(-_REQUEST_BYTES // 2), answer)
+
+
+def is_for_judges(rubric: Rubric) -> bool:
+    """Return whether a rubric has items that only judges can score."""
+    return any(not item.checks for item in rubric.items)
+
+
+def panel_worst(judges: Iterable[str], models: Mapping[str, ModelInfo]) -> float:
+    """Return the maximum cost of one request to each judge in USD, with the longest evidence.
+
+    A judge without a known price counts as 0: under a budget it is never asked.
+    """
+    known = [models[name].price for name in judges if name in models]
+    prompt = -(-PROMPT_BYTES // 2)
+    return sum(price.worst(prompt, JUDGE_ANSWER_TOKENS, caches=False) for price in known if price)
+
+
+def _seen(values: Sequence[float]) -> Guess | None:
+    return (min(values), sum(values) / len(values), max(values)) if values else None
+
+
+def _trials(group: CellGroup) -> int:
+    return group.trials
+
+
+def _judgments(group: CellGroup) -> int:
+    return group.judgments
+
+
+def _sum(groups: Sequence[CellGroup], count: Callable[[CellGroup], int], guessed: _Guessed) -> CostRange:
+    known = [(guessed(group), count(group)) for group in groups if count(group)]
+    if any(guess is None for guess, _ in known):
+        return CostRange(low=None, likely=None, high=None)
+    low, likely, high = (sum(guess[part] * times for guess, times in known if guess is not None) for part in range(3))
+    return CostRange(low=low, likely=likely, high=high)

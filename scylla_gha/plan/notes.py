@@ -1,0 +1,152 @@
+"""Notes on a plan (models, budgets, power), and the check whether its gate can be passed at all."""
+
+import datetime
+import importlib.util
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from scylla_gha.config.installed_packages import installation, require_extra, sdk_models
+from scylla_gha.config.library import Library
+from scylla_gha.config.load import did_you_mean
+from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.pricing import ModelInfo
+from scylla_gha.model.result import Result
+from scylla_gha.plan.cells import CellSelection
+from scylla_gha.plan.estimate import is_for_judges, panel_worst, request_worst
+from scylla_gha.store.records import read_lines
+from scylla_gha.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from scylla_gha.model.comparison import PairVariance
+
+_PILOT = "the variances of the rows that are stored"
+
+
+_REQUESTS: Final = 3  # that a trial's budget should buy at their worst case
+
+
+_SOON: Final = datetime.timedelta(days=30)
+
+
+_PROVIDER: Final = "anthropic"
+
+
+def model_notes(made: Plan, library: Library, today: datetime.date) -> tuple[str, ...]:
+    """Return notes on the models of a plan's arms and judges: unknown prices, retirement, scarce budgets.
+
+    Raises:
+        ConfigError: neither config/models/ nor the SDK knows a model.
+    """
+    names = dict.fromkeys([*(arm.model for arm in made.arms if arm.model), *made.experiment.judges])
+    if not names:
+        return ()
+    models, listed = library.priced_models(made.experiment.prices), sdk_models()
+    for name in names:
+        if name not in models and name not in listed:
+            hint = did_you_mean(name, [*models, *listed])
+            raise ConfigError(f"experiment {made.experiment.id}: there is no model {name!r}{hint}; "
+                              "neither config/models/ nor the anthropic SDK knows it")  # fmt: skip
+    notes = [_note(name, models, listed, today) for name in names]
+    told = tuple(f"{name}: {note}" for name, found in zip(names, notes, strict=True) for note in found)
+    return (*told, *_budget_notes(made, models), *_hold_notes(made, library, models))
+
+
+def _budget_notes(made: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
+    """Note models for which the budget of a trial buys fewer requests than an agent needs."""
+    usd = made.experiment.limits.usd
+    for name in dict.fromkeys(arm.model for arm in made.arms if arm.model):
+        worst = request_worst(models[name]) if name in models else None
+        if usd is not None and worst is not None and usd < _REQUESTS * worst:
+            yield (f"{name}: a request may cost up to ${worst:.2f}, and limits.usd of ${usd:g} buys fewer than three; "
+                   "answers may be cut at fewer tokens than asked for")  # fmt: skip
+
+
+def _hold_notes(made: Plan, library: Library, models: Mapping[str, ModelInfo]) -> Iterator[str]:
+    """Note the part of the budget that is reserved for the judges of running cells."""
+    experiment = made.experiment
+    usd = panel_worst(experiment.judges, models)
+    if experiment.budget_usd is None or not usd:
+        return
+    if any(is_for_judges(library.scenario(name).rubric) for name in {cell.scenario for cell in made.cells}):
+        yield (f"of budget_usd of ${experiment.budget_usd:g}, ${usd:.2f} are kept for the judges of each cell "
+               "at work, by the longest evidence; what they leave is free again")  # fmt: skip
+
+
+def _note(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str], today: datetime.date) -> list[str]:
+    model = models.get(name)
+    if model is None:
+        return ["has no file in config/models/, so its cost is unknown"]
+    notes = []
+    if model.provider == _PROVIDER and listed and name not in listed:
+        notes.append("is not in the anthropic SDK's list of models; check the id")
+    if model.price is None:
+        notes.append("has no known price, so its cost is unknown")
+    elif model.price.cache_read is None or model.price.cache_write_5m is None or model.price.cache_write_1h is None:
+        notes.append("has no known price of the cache, so the cost of what uses it is unknown")
+    if model.retires is not None and model.retires < today:
+        notes.append(f"is retired since {model.retires}; requests to it will fail")
+    elif model.retires is not None and model.retires - today <= _SOON:
+        notes.append(f"retires on {model.retires}; what is measured with it cannot be measured again later")
+    return notes
+
+
+def has_statistics() -> bool:
+    """Return whether the `report` extra is installed."""
+    return bool(importlib.util.find_spec("numpy") and importlib.util.find_spec("scipy"))
+
+
+def require_statistics() -> None:
+    """Check that the statistics are installed, for commands that need them.
+
+    Raises:
+        ToolError: the `report` extra is not installed.
+    """
+    require_extra("numpy", "scipy", what="this command")
+
+
+def power_notes(plan: Plan, folder: RunFolder) -> tuple[str, ...]:
+    """Return notes on the smallest effect that a plan can detect; none without the `report` extra."""
+    if not has_statistics():
+        return ()
+    from scylla_gha.analysis.gates import notes
+
+    variances, basis = _pilot(folder.results, plan.experiment.baseline)
+    return tuple(notes(plan, variances, basis))
+
+
+def reject_impossible_gate(plan: Plan, folder: RunFolder, choice: CellSelection) -> None:
+    """Refuse a plan whose gate no result could pass; a part of an experiment has no gate.
+
+    Without the `report` extra, the simple verdict is enough for the gate `better`, but not for `not_worse`.
+
+    Raises:
+        RefusedError: the gate cannot be passed, or its test needs statistics that are not installed.
+    """
+    gate = plan.experiment.gate
+    if gate == "none" or choice.only:
+        return
+    if not has_statistics():
+        if gate == "better":
+            return
+        raise RefusedError(f"gate {gate}: its test needs the statistics; run `{installation('report')}`, "
+                           "or set gate: better or none")  # fmt: skip
+
+    from scylla_gha.analysis.gates import why_gate_impossible
+
+    why = why_gate_impossible(plan, *_pilot(folder.results, plan.experiment.baseline))
+    if why:
+        raise RefusedError(why)
+
+
+def _pilot(results: Path, baseline: str) -> tuple[tuple["PairVariance", ...], str]:
+    """Return the variances of the stored rows, and their source."""
+    from scylla_gha.analysis.design import USUAL_BASIS, pair_variances
+    from scylla_gha.analysis.frame import build_frame
+
+    try:
+        found = pair_variances(build_frame(read_lines(results, Result)), baseline) if results.exists() else ()
+    except ConfigError:  # of another version; planning says so already
+        found = ()
+    return found, _PILOT if found else USUAL_BASIS

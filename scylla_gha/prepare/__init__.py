@@ -1,0 +1,1 @@
+"""Step `prepare`: build the start state of a scenario and the workspace of a trial."""

@@ -1,0 +1,304 @@
+"""The only place that starts processes; `orphans` and `exit_times` have one each, which watch over these.
+
+Three ways: `capture` for the harness's own short tools (git, uv); `run` for what is not trusted (agents, and checks
+that execute what an agent wrote): own session, outputs through pipes into files up to a size, a time limit that ends
+the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set; `start` for the harness's own
+servers, which end when their standard input does. Nothing of the three outlives a harness that is killed.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Final
+
+from scylla_gha import exit_times, process_reaper
+from scylla_gha.errors import ToolError
+from scylla_gha.process_pipes import InputPipe, OutputPipe, ProcessPipes
+
+_GRACE_SECONDS: Final = 5.0
+_PIPE: Final = subprocess.PIPE
+_BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
+# It begins with a line of input, which is sent when its group is known to `orphans`; where that is never sent, it ends.
+# A shell reads a line of a pipe byte by byte, so what follows is the program's.
+# `-u` is bash's name of the limit on a user's processes, `-p` is dash's.
+_LIMITED: Final = (
+    'read -r go || exit; ulimit -c 0; ulimit -f "$1"; '
+    'ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null; shift 2; unset go; exec "$@"'
+)
+# The first of a session becomes the master of a terminal by opening it.
+_ON_TERMINAL: Final = ("/bin/sh", "-c", 'exec <>"$1" >&0 2>&1; shift; exec "$@"', "sh")
+
+
+class Cancel:
+    """A flag that ends all processes that wait on it, from any thread."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    def set(self) -> None:
+        """Ask every process started with this flag to end; may be called more than once."""
+        os.write(self._write, b"x")
+
+    @property
+    def is_set(self) -> bool:
+        """Whether `set` was called."""
+        return bool(select.select([self._read], [], [], 0)[0])
+
+    def fileno(self) -> int:
+        """A descriptor that is readable once the flag is set."""
+        return self._read
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep for `seconds`, or less when the flag is set; True when it is."""
+        return bool(select.select([self._read], [], [], seconds)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLimits:
+    """What a process may use: wall time in seconds, bytes of any one file it writes, processes of its user."""
+
+    seconds: float
+    file_bytes: int = 256 * 1024 * 1024
+    processes: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStreams:
+    """The files of a process's input and outputs; it has pipes itself. A `terminal` is all three; they stay empty."""
+
+    stdout: Path
+    stderr: Path
+    stdin: Path | None = None
+    terminal: Path | None = None
+
+
+class LimitHit(StrEnum):
+    """A limit that something in a sandbox ran into, or that the sandbox itself was lost; facts, not yet causes."""
+
+    OUTPUT = "output"
+    MEMORY = "memory"
+    DISK = "disk"
+    PROCESSES = "processes"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedProcess:
+    """How a process ended: exit code (negative: minus the signal), wall seconds, and why it was ended, if it was.
+
+    `hits` are what the sandbox saw beside that, as far as it can see it; `note` tells more of them in words.
+    """
+
+    code: int
+    seconds: float
+    timed_out: bool = False
+    cancelled: bool = False
+    hits: frozenset[LimitHit] = frozenset()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedOutput:
+    """Exit code and output of a short tool."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def message(self) -> str:
+        """The end of what the tool said, for an error message."""
+        return (self.stderr or self.stdout).decode(errors="replace").strip()[-2000:]
+
+
+def capture(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    seconds: float | None = None,
+) -> CapturedOutput:
+    """Run a trusted tool and return its output.
+
+    Raises:
+        ToolError: the program is missing, or did not end within `seconds`.
+    """
+    try:
+        process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=_PIPE, stdout=_PIPE, stderr=_PIPE)
+    except (FileNotFoundError, PermissionError) as error:
+        raise ToolError(f"{argv[0]}: not found; install it, or put it on PATH ({error})") from None
+    process_reaper.begin("TERM", process.pid)
+    with process:
+        try:
+            stdout, stderr = process.communicate(stdin, seconds)
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"{' '.join(argv[:4])}: no end after {seconds:g} s") from None
+        finally:
+            process.kill()  # does nothing to one that has ended
+            process_reaper.finish("TERM", process.pid)
+    return CapturedOutput(process.returncode, stdout, stderr)
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    streams: ProcessStreams,
+    limits: ProcessLimits,
+    cancel: Cancel | None = None,
+) -> FinishedProcess:
+    """Run an untrusted program to its end and leave no process of its group behind.
+
+    Raises:
+        ToolError: the program cannot be started.
+    """
+    blocks = max(1, limits.file_bytes // _BLOCK_BYTES)
+    on = (*_ON_TERMINAL, str(streams.terminal)) if streams.terminal else ()
+    wrapped = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(limits.processes), *on, *argv]
+    started = time.monotonic()
+    with contextlib.ExitStack() as files:
+        source = files.enter_context(streams.stdin.open("rb")) if streams.stdin else None
+        kept = [files.enter_context(path.open("wb", buffering=0)) for path in (streams.stdout, streams.stderr)]
+        try:
+            process = subprocess.Popen(wrapped, cwd=cwd, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=_PIPE,
+                                       bufsize=0, start_new_session=True)  # fmt: skip
+        except OSError as error:
+            raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
+        process_reaper.begin("KILL", -process.pid)
+        assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 they are pipes
+        ends = zip((process.stdout, process.stderr), kept, strict=True)
+        first, second = (OutputPipe(pipe, file, blocks * _BLOCK_BYTES) for pipe, file in ends)
+        return _wait(
+            process,
+            ProcessPipes(InputPipe(process.stdin, b"\n", source), (first, second)),
+            started,
+            limits.seconds,
+            cancel,
+        )
+
+
+class Service:
+    """A process that `start` started. It is told one line, answers with one line, and then runs until it is stopped."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
+        self._process = process
+        self._stderr = stderr
+        self._said = b""
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    @property
+    def message(self) -> str:
+        """The end of what it said on standard error."""
+        if not self._stderr.closed:
+            self._stderr.seek(0)
+            self._said = self._stderr.read()
+        return self._said.decode(errors="replace").strip()[-2000:]
+
+    def converse(self, line: bytes, seconds: float) -> str:
+        """Tell it a line and return its answer; empty where it ends, or says nothing within `seconds`."""
+        told, answers = self._process.stdin, self._process.stdout
+        if told is None or answers is None:
+            return ""
+        with contextlib.suppress(BrokenPipeError):
+            told.write(line + b"\n")
+            told.flush()
+        ready = select.select([answers], [], [], seconds)[0]
+        return answers.readline().decode(errors="replace").strip() if ready else ""
+
+    def stop(self, grace_seconds: float) -> None:
+        """End its whole group: TERM, and KILL after the grace. May be called more than once, from any thread."""
+        if self.alive:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace_seconds)
+        if self.alive:
+            _signal_group(self.pid, signal.SIGKILL)
+            self._process.wait()
+        self.message  # noqa: B018 kept before its file is closed
+        for pipe in (self._process.stdin, self._process.stdout, self._stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def start(argv: Sequence[str], *, env: Mapping[str, str]) -> Service:
+    """Start a server of the harness in a session of its own; it has to end when its standard input ends.
+
+    Raises:
+        ToolError: the program cannot be started.
+    """
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as the process
+    try:
+        process = subprocess.Popen(argv, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=stderr,
+                                   start_new_session=True)  # fmt: skip
+    except OSError as error:
+        stderr.close()
+        raise ToolError(f"{argv[0]}: cannot be started: {error}") from None
+    return Service(process, stderr)
+
+
+def _wait(
+    process: subprocess.Popen[bytes], pipes: ProcessPipes, started: float, seconds: float, cancel: Cancel | None
+) -> FinishedProcess:
+    """Wait for the end, a limit or the cancel; then end what is left of the group."""
+    handle = os.pidfd_open(process.pid)
+    exit_time = exit_times.watch(handle)
+    try:
+        watched = [handle] if cancel is None else [handle, cancel.fileno()]
+        woken = _watch(watched, pipes, started + seconds)
+        ended, timed_out = handle in woken, not woken and not pipes.cut
+        took = time.monotonic() - started
+        if ended and took > seconds:  # this process may have been stopped meanwhile
+            took = (exit_time.read() or started + seconds) - started
+            timed_out = took > seconds
+        elif not ended:
+            _signal_group(process.pid, signal.SIGTERM)
+            grace = time.monotonic() + _GRACE_SECONDS
+            while not pipes.move([handle], left := grace - time.monotonic()) and left > 0:
+                pass
+            took = time.monotonic() - started
+        pipes.close()
+    finally:
+        # The leader is not reaped yet, so its group id cannot belong to anybody else.
+        _signal_group(process.pid, signal.SIGKILL)
+        process_reaper.finish("KILL", -process.pid)
+        exit_time.close()
+        os.close(handle)
+        code = process.wait()
+    hits = frozenset({LimitHit.OUTPUT} if pipes.cut else ())
+    return FinishedProcess(code, took, timed_out, not ended and bool(woken), hits)
+
+
+def _watch(watched: list[int], pipes: ProcessPipes, until: float) -> list[int]:
+    """What woke it; nothing at the time limit, or where an output is full before.
+
+    It looks once more at the limit: this process may have been stopped, and the other have ended meanwhile.
+    """
+    while not pipes.cut:
+        left = until - time.monotonic()
+        if (woken := pipes.move(watched, left)) or left <= 0:
+            return woken
+    return []
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # all of the group is gone already, which is what we want
+        os.killpg(group, number)

@@ -1,0 +1,109 @@
+"""The standard streams of a process that is not trusted: pipes, so that it has no file of the harness's open.
+
+Through `/proc/self/fd` a process opens again whatever its descriptors are: files could be truncated and overwritten.
+"""
+
+import contextlib
+import fcntl
+import os
+import select
+import struct
+import termios
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, Final
+
+_CHUNK: Final = 1 << 16
+
+
+@dataclass(slots=True)
+class OutputPipe:
+    """A pipe from the process, and the file that keeps what comes, up to `left` bytes; what follows is dropped."""
+
+    pipe: IO[bytes]
+    file: IO[bytes]
+    left: int
+    cut: bool = False
+    ended: bool = False
+
+    def take(self, most: int = _CHUNK) -> None:
+        """Take what is there, which must be something or the end."""
+        data = os.read(self.pipe.fileno(), most)
+        self.ended = not data
+        kept = memoryview(data)[: self.left]
+        self.cut = self.cut or len(kept) < len(data)
+        self.left -= len(kept)
+        while kept:
+            kept = kept[self.file.write(kept) :]
+
+    def take_rest(self) -> None:
+        """Take what is in the pipe now, and nothing that is written later."""
+        there: int = struct.unpack("i", fcntl.ioctl(self.pipe, termios.FIONREAD, bytes(4)))[0]
+        while there > 0 and not self.ended:
+            before = min(there, _CHUNK)
+            self.take(before)
+            there -= before
+
+
+class InputPipe:
+    """A pipe to the process, which is sent a first line, and then a file."""
+
+    def __init__(self, pipe: IO[bytes], first: bytes, source: IO[bytes] | None) -> None:
+        self.pipe = pipe
+        self._pending = first
+        self._source = source
+        os.set_blocking(pipe.fileno(), False)
+
+    @property
+    def ended(self) -> bool:
+        """True if all input is sent, or nobody reads it any more."""
+        return self.pipe.closed
+
+    def send(self) -> None:
+        """Send what the pipe takes; its end follows the last byte."""
+        try:
+            self._pending = self._pending[os.write(self.pipe.fileno(), self._pending) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._pending, self._source = b"", None
+        self._pending = self._pending or (self._source.read(_CHUNK) if self._source else b"")
+        if not self._pending:
+            self.close()
+
+    def close(self) -> None:
+        """Let the process see the end of its input."""
+        with contextlib.suppress(BrokenPipeError):
+            self.pipe.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPipes:
+    """All three streams of a process."""
+
+    stdin: InputPipe
+    outputs: tuple[OutputPipe, OutputPipe]
+
+    @property
+    def cut(self) -> bool:
+        """True if more output came than is kept."""
+        return any(output.cut for output in self.outputs)
+
+    def move(self, watched: Sequence[int], seconds: float) -> list[int]:
+        """Wait for one of the descriptors and move bytes meanwhile, once; which of them are ready."""
+        sinks = [] if self.stdin.ended else [self.stdin.pipe.fileno()]
+        sources = {output.pipe.fileno(): output for output in self.outputs if not output.ended}
+        readable, writable, _ = select.select([*watched, *sources], sinks, [], max(seconds, 0))
+        for descriptor in readable:
+            if descriptor in sources:
+                sources[descriptor].take()
+        if writable:
+            self.stdin.send()
+        return [descriptor for descriptor in readable if descriptor in watched]
+
+    def close(self) -> None:
+        """Keep what the outputs hold at this moment, and close everything."""
+        self.stdin.close()
+        for output in self.outputs:
+            output.take_rest()
+            output.pipe.close()

@@ -1,0 +1,157 @@
+"""The Anthropic Messages API as a provider: addresses, credentials, headers, errors and rate limits."""
+
+import datetime
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Final
+
+import orjson
+from multidict import CIMultiDict
+from pydantic import JsonValue
+
+from scylla_gha.model.pricing import ModelInfo
+from scylla_gha.providers.anthropic.adjust import apply_settings, lower_max_tokens
+from scylla_gha.providers.anthropic.federation_token import (
+    FEDERATION_RULE,
+    REQUEST_VARIABLES,
+    FederationToken,
+    federation_in,
+)
+from scylla_gha.providers.anthropic.request import parse_request
+from scylla_gha.providers.anthropic.stream import join_split
+from scylla_gha.providers.anthropic.usage import MessageUsage
+from scylla_gha.providers.base import Credentials, ModelRequest, RateLimit, Spans
+from scylla_gha.providers.federation import Federation
+
+_KEY: Final = "ANTHROPIC_API_KEY"
+_BEARERS: Final = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # the second is of a subscription
+_SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # noqa: S105 the prefix of a subscription's tokens
+_OAUTH_BETA: Final = "oauth-2025-04-20"
+_TOKEN_CHARACTERS: Final = 93
+# Headers that Claude Code 2.1.197 and the provider's SDKs send (2026-11-22). Left out are credentials (they are
+# dummies), compression (usage could not be read) and headers for which an intermediary could refuse or answer.
+_PASSED: Final = re.compile(
+    r"content-type|accept|accept-language|user-agent|x-app|x-client-request-id|x-stainless-[a-z-]+|x-claude-code-[a-z-]+"
+    r"|anthropic-(version|beta|client-platform|dangerous-direct-browser-access)"
+)
+_OVERLOADED: Final = 529
+_LIMIT: Final = "anthropic-ratelimit-"
+_KINDS: Final = ("requests", "tokens", "input-tokens", "output-tokens")  # each with -remaining and -reset
+_SUBSCRIPTION_LIMIT: Final = "unified"  # -status, and -reset in seconds of Unix time
+_MAX_EXHAUSTED_SECONDS: Final = 60.0  # limits are refilled all the time: some is free long before the reset
+
+
+class Anthropic:
+    """The Anthropic Messages API."""
+
+    base_url: str = "https://api.anthropic.com"
+    base_url_variable: str = "ANTHROPIC_BASE_URL"
+    credential_variables: tuple[str, ...] = (_KEY, *_BEARERS)
+    federation_variable: str = FEDERATION_RULE
+    secret_variables: tuple[str, ...] = (_KEY, *_BEARERS, *REQUEST_VARIABLES)
+    routes: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        """Read a key and a bearer token, or else an identity to exchange."""
+        key = environ.get(_KEY) or None
+        bearer = next((token for name in _BEARERS if (token := environ.get(name))), None)
+        return Credentials(key, bearer, None if key or bearer else federation_in(environ))
+
+    def is_subscription(self, bearer: str | None) -> bool:
+        """Tell if a bearer token is of a subscription."""
+        return bool(bearer and bearer.startswith(_SUBSCRIPTION_TOKEN))
+
+    def token_source(self, federation: Federation, base_url: str) -> FederationToken:
+        """Return the exchange of an identity for tokens."""
+        return FederationToken(federation, base_url)
+
+    def new_session_token(self) -> str:
+        """Return a random key in the provider's form, so that an agent cannot tell it from a real one."""
+        return f"sk-ant-api03-{secrets.token_urlsafe(72)[:_TOKEN_CHARACTERS]}AA"
+
+    def session_token(self, headers: Mapping[str, str]) -> str:
+        """Return the key in `x-api-key` or `authorization`."""
+        return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
+
+    def request_headers(self, headers: Mapping[str, str], credentials: Credentials) -> CIMultiDict[str]:
+        """Return the known headers with the real key, or with a bearer token."""
+        passed = CIMultiDict([(name, value) for name, value in headers.items() if _PASSED.fullmatch(name.lower())])
+        passed["accept-encoding"] = "identity"
+        if credentials.api_key:
+            passed["x-api-key"] = credentials.api_key
+        elif credentials.bearer:
+            passed["authorization"] = f"Bearer {credentials.bearer}"
+            if self.is_subscription(credentials.bearer) or credentials.federation:
+                passed["anthropic-beta"] = ",".join([*passed.popall("anthropic-beta", []), _OAUTH_BETA])
+        return passed
+
+    def error_body(self, kind: str, message: str) -> bytes:
+        """Return an error of the Messages API."""
+        return orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
+
+    def parse(self, path: str, body: bytes, hide: Callable[[bytes], bytes]) -> ModelRequest:
+        """Parse a request for a message or for a count of tokens."""
+        return parse_request(body, hide, counting=path.endswith("/count_tokens"))
+
+    def with_settings(
+        self, request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None
+    ) -> ModelRequest:
+        """Return the request with those settings that its model and its thinking allow."""
+        return apply_settings(request, settings, model)
+
+    def with_max_tokens(self, request: ModelRequest, max_tokens: int) -> ModelRequest:
+        """Return the request with an answer, thinking included, of at most `max_tokens`."""
+        return lower_max_tokens(request, max_tokens)
+
+    def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
+        """Read `retry-after` and the `anthropic-ratelimit-` headers."""
+        is_too_many = status == HTTPStatus.TOO_MANY_REQUESTS
+        seconds = retry_after(headers)
+        account = subscription_exhausted_seconds(headers) if is_too_many else 0.0
+        seconds = (account or None) if seconds is None else seconds
+        is_refusal = is_too_many or (status == _OVERLOADED and seconds is not None)
+        return RateLimit(status, is_refusal, seconds, exhausted_seconds(headers), account)
+
+    def usage_reader(self, *, streamed: bool) -> MessageUsage:
+        """Return a reader for one response."""
+        return MessageUsage(streamed=streamed)
+
+    def join_split(self, body: bytes, spans: Spans) -> bytes:
+        """Return a stream in which no span is split over events."""
+        return join_split(body, spans)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of `retry-after`; None if it is missing or not a number."""
+    try:
+        return max(0.0, float(headers.get("retry-after", "")))
+    except ValueError:
+        return None
+
+
+def exhausted_seconds(headers: Mapping[str, str]) -> float:
+    """Return the seconds, a minute at most, until the last reset of a limit of which nothing is left; else 0."""
+    exhausted = (kind for kind in _KINDS if headers.get(f"{_LIMIT}{kind}-remaining") == "0")
+    longest = max((_seconds_until(headers.get(f"{_LIMIT}{kind}-reset", "")) for kind in exhausted), default=0.0)
+    return min(_MAX_EXHAUSTED_SECONDS, longest)
+
+
+def subscription_exhausted_seconds(headers: Mapping[str, str]) -> float:
+    """Return the seconds (perhaps hours) until a subscription that refused a request takes requests again; else 0."""
+    if headers.get(f"{_LIMIT}{_SUBSCRIPTION_LIMIT}-status") != "rejected":
+        return 0.0
+    return _seconds_until(headers.get(f"{_LIMIT}{_SUBSCRIPTION_LIMIT}-reset", ""))
+
+
+def _seconds_until(reset: str) -> float:
+    """Return the seconds until a time in RFC 3339 or in seconds of Unix time; 0 if it is past or not a time."""
+    now = datetime.datetime.now(datetime.UTC)
+    if reset.isdecimal():
+        return max(0.0, float(reset) - now.timestamp())
+    try:
+        at = datetime.datetime.fromisoformat(reset)
+    except ValueError:
+        return 0.0
+    return 0.0 if at.tzinfo is None else max(0.0, (at - now).total_seconds())

@@ -1,0 +1,157 @@
+"""Reader of responses of the Messages API: tokens by kind, end and error, from a stream or a whole body.
+
+Bytes are read as they pass; none is held back. Server-sent events may be cut at any byte.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from scylla_gha.model.traffic import ServerToolUse, Tokens
+
+_MAX_BYTES: Final = 4 * 1024 * 1024  # of an event or a whole body; a longer one is passed on unread
+_PRICED_USES: Final = frozenset({"web_search_requests", "web_fetch_requests"})  # of the provider's tools
+# Events that make up most of a stream and state no usage.
+_SKIPPED: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "content_block_delta"', b"data: [")
+
+
+@dataclass
+class MessageUsage:
+    """Reader of one response.
+
+    Attributes:
+        complete: False if the stream ended before its last event.
+        malformed: an event, or a whole body, is not a JSON object.
+    """
+
+    streamed: bool
+    usage: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    complete: bool = False
+    counted: bool = False
+    malformed: bool = False
+    stop_reason: str | None = None
+    _rest: bytearray = field(default_factory=bytearray)
+    _overlong: bool = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes."""
+        if self._overlong and not self.streamed:
+            return
+        self._rest += chunk
+        if self.streamed:
+            self._lines()
+        if len(self._rest) > _MAX_BYTES:
+            self._rest.clear()
+            self._overlong = True
+
+    def end(self) -> None:
+        """Note that the response has ended."""
+        if not self.streamed and not self._overlong:
+            answer = _object(bytes(self._rest))
+            self.malformed = not answer
+            self._whole(answer)
+        self._rest.clear()
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """Tokens by kind; None if the response did not end, or does not state its usage."""
+        if not (self.complete and self.counted and isinstance(self.usage.get("input_tokens"), int)):
+            return None
+        tokens = _tokens(self.usage)
+        for iteration in self._iterations():
+            if iteration.get("type") == "compaction":  # whose tokens are not in the sums
+                tokens = tokens.plus(_tokens(iteration))
+        return tokens
+
+    @property
+    def use(self) -> ServerToolUse:
+        """What costs money beside the tokens, or multiplies their price."""
+        served = _part(self.usage, "server_tool_use")
+        kinds = {str(iteration.get("type")) for iteration in self._iterations()}
+        others = any(_count(count) for name, count in served.items() if name not in _PRICED_USES)
+        return ServerToolUse(
+            speed=str(self.usage.get("speed") or "standard"),
+            tier=str(self.usage.get("service_tier") or "standard"),
+            region=str(self.usage.get("inference_geo") or "global"),
+            searches=max(0, _count(served.get("web_search_requests"))),
+            unpriced=others or not kinds <= {"message", "compaction"},
+        )
+
+    def _iterations(self) -> list[dict[str, Any]]:
+        iterations = self.usage.get("iterations")
+        return [part for part in iterations if isinstance(part, dict)] if isinstance(iterations, list) else []
+
+    def _lines(self) -> None:
+        *lines, rest = self._rest.split(b"\n")
+        self._rest = rest
+        for line in lines:
+            if self._overlong:
+                self._overlong = False  # the end of a line whose beginning was dropped
+            elif line.startswith(b"data:") and not line.startswith(_SKIPPED):
+                event = _object(bytes(line[5:]))
+                self.malformed |= not event
+                self._event(event)
+
+    def _event(self, event: dict[str, Any]) -> None:
+        match event.get("type"):
+            case "message_start":
+                self._update(_part(event, "message").get("usage"))
+            case "message_delta":
+                self.counted |= "output_tokens" in _part(event, "usage")  # until then it is the count at the start
+                self._stopped(_part(event, "delta"))
+                self._update(event.get("usage"))
+            case "message_stop":
+                self.complete = True
+            case "error":
+                self.error = str(_part(event, "error").get("type"))
+            case _:
+                pass
+
+    def _whole(self, answer: dict[str, Any]) -> None:
+        if answer.get("type") == "error":
+            self.error = str(_part(answer, "error").get("type"))
+        else:
+            self._update(answer.get("usage"))
+            self._stopped(answer)
+            self.complete = bool(answer)
+            self.counted = "output_tokens" in self.usage
+
+    def _stopped(self, part: dict[str, Any]) -> None:
+        reason = part.get("stop_reason")
+        self.stop_reason = reason if isinstance(reason, str) else self.stop_reason
+
+    def _update(self, usage: object) -> None:
+        if isinstance(usage, dict):
+            self.usage.update({kind: value for kind, value in usage.items() if value is not None})
+
+
+def _tokens(usage: dict[str, Any]) -> Tokens:
+    split = usage.get("cache_creation")
+    hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, dict) else 0
+    written = _count(usage.get("cache_creation_input_tokens"))
+    return Tokens(
+        input=_count(usage.get("input_tokens")),
+        output=_count(usage.get("output_tokens")),
+        cache_read=_count(usage.get("cache_read_input_tokens")),
+        cache_write_5m=max(0, written - hour),
+        cache_write_1h=hour,
+    )
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _part(event: dict[str, Any], name: str) -> dict[str, Any]:
+    value = event.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,45 @@
+"""Access without a stored key: the identity of a run, which a provider exchanges for short-lived tokens."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import urlencode
+
+from pydantic import Field
+
+from scylla_gha.model.record import Record
+
+_SECONDS: Final = 20
+
+
+class Federation(Record):
+    """Who exchanges, by which rule, and where the run's identity comes from: a file, or GitHub Actions."""
+
+    rule: str
+    organization: str
+    service_account: str | None = None
+    workspace: str | None = None
+    file: Path | None = None
+    url: str | None = None
+    audience: Annotated[str, Field(description="for which the identity is requested")] = ""
+    token: Annotated[str | None, Field(repr=False, description="with which the job requests its identity")] = None
+
+    def identity(self) -> str:
+        """Return the run's identity, a JWT that is valid for minutes.
+
+        Raises:
+            OSError: it cannot be read or requested.
+            ValueError: the answer does not contain it.
+        """
+        if self.file is not None:
+            return self.file.read_text(encoding="utf-8").strip()
+        import urllib.request
+
+        url = f"{self.url}&{urlencode({'audience': self.audience})}"
+        request = urllib.request.Request(url, headers={"authorization": f"Bearer {self.token}"})  # noqa: S310 see federation_in
+        with urllib.request.urlopen(request, timeout=_SECONDS) as response:  # noqa: S310
+            answer = json.load(response)
+        value = answer.get("value") if isinstance(answer, dict) else None
+        if not isinstance(value, str):
+            raise ValueError("GitHub's answer contains no identity")  # noqa: TRY004 not a wrong argument
+        return value

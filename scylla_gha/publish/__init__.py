@@ -1,0 +1,1 @@
+"""Step `publish`: write the report to the results branch, pull requests, checks and issues."""

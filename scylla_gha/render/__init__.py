@@ -1,1 +1,0 @@
-"""Report to text: Markdown for people, tables for the terminal."""

@@ -1,0 +1,1 @@
+"""Step `report`: render the report as Markdown, terminal text and comments."""

@@ -1,0 +1,124 @@
+"""Formatting of numbers and plain tables. Unknown is `?`, undefined is `-`; neither is ever 0."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from scylla_gha.model.printable_text import printable
+from scylla_gha.model.report import ArmSummary, Counts, Report
+
+UNKNOWN = "?"
+UNDEFINED = "-"
+_LEAST_SHOWN = 0.0001
+
+
+def plain(text: str) -> str:
+    """Return `text` on one line, without characters that control a terminal, a log or the writing direction."""
+    return printable(" ".join(text.split()))
+
+
+def clipped(text: str, most: int) -> str:
+    """Return at most `most` characters of `text`, with an ellipsis if it was cut."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def percent(value: float | None) -> str:
+    """Format a fraction as a whole percentage."""
+    return UNDEFINED if value is None else f"{100 * value:.0f} %"
+
+
+def interval(arm: "ArmSummary") -> str:
+    """Format the 95 % interval of the pass rate, in percent."""
+    if arm.pass_low is None or arm.pass_high is None:
+        return UNDEFINED
+    return f"[{100 * arm.pass_low:.0f}, {100 * arm.pass_high:.0f}]"
+
+
+def bounds(arm: "ArmSummary") -> str:
+    """Format the range, in percent, of the pass rate if all trials had been judged; empty if they were."""
+    if arm.pass_bounds is None:
+        return ""
+    low, high = arm.pass_bounds
+    return f" ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Format a number."""
+    return UNDEFINED if value is None else f"{value:.{digits}f}"
+
+
+def usd(value: float | None) -> str:
+    """Format US dollars; amounts below one dollar have more digits."""
+    if value is None:
+        return UNKNOWN
+    if 0 < value < _LEAST_SHOWN:
+        return f"<${_LEAST_SHOWN}"
+    return f"${value:.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+
+
+def cost_of_pass(arm: "ArmSummary") -> str:
+    """Format the cost of a pass; infinite if money was spent and nothing passed."""
+    if arm.cost_of_pass is None and arm.usd is not None and arm.counts.judged:
+        return "∞" if arm.usd > 0 else UNDEFINED
+    return usd(arm.cost_of_pass) if arm.counts.judged else UNDEFINED
+
+
+def seconds(value: float | None) -> str:
+    """Format a duration."""
+    if value is None:
+        return UNDEFINED
+    return f"{value:.2f} s" if value < 100 else f"{value / 60:.1f} min"  # noqa: PLR2004
+
+
+def tokens(value: int | None) -> str:
+    """Format a number of tokens."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def grades(arm: "ArmSummary") -> str:
+    """Format grades with their counts, best first."""
+    return " ".join(f"{count}{grade}" for grade, count in arm.grades.items()) or UNDEFINED
+
+
+def counts(each: "Counts") -> str:
+    """Format the four denominators, or one number if they are equal."""
+    four = (each.planned, each.ran, each.judged, each.scored)
+    return str(four[0]) if len(set(four)) == 1 else "/".join(str(one) for one in four)
+
+
+REPLAYED: Final = "REPLAY of recorded answers: nothing was measured; costs stand as recorded and were not spent"
+
+
+def totals(report: "Report") -> str:
+    """Format the report's denominators, the trials with proved delivery, and the cost of judges."""
+    each = report.counts
+    said = f"{each.planned} planned, {each.ran} ran, {each.judged} judged, {each.scored} scored"
+    proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
+    label = f"{REPLAYED}. " if report.replayed else ""
+    return f"{label}{said}{proved}; judges {usd(report.judge_usd)}"
+
+
+def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Return arm ids without the parts that all arms share, and those shared parts."""
+    split = [arm.split(".") for arm in arms]
+    if len(arms) < 2 or len({len(parts) for parts in split}) > 1:  # noqa: PLR2004 one arm has nothing to share with
+        return {arm: arm for arm in arms}, ""
+    shared = [len(set(column)) == 1 for column in zip(*split, strict=True)]
+    names = {
+        arm: ".".join(part for part, same in zip(parts, shared, strict=True) if not same)
+        for arm, parts in zip(arms, split, strict=True)
+    }
+    return names, ".".join(part for part, same in zip(split[0], shared, strict=True) if same)
+
+
+def columns(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table; the first column is left-aligned, all others are right-aligned."""
+    table = [tuple(plain(cell) for cell in row) for row in (headings, *rows)]
+    widths = [max(len(row[at]) for row in table) for at in range(len(headings))]
+    return ["  ".join(cell.rjust(width) if at else cell.ljust(width)
+                      for at, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+            for row in table]  # fmt: skip
+
+
+def share(part: float | None) -> str:
+    """Format a fraction in percent, with one digit."""
+    return UNDEFINED if part is None else f"{100 * part:.1f} %"

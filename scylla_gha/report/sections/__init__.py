@@ -1,0 +1,1 @@
+"""Sections of `report.md`, one module each."""

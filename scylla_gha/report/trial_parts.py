@@ -1,0 +1,192 @@
+"""Stored records of one cell, and the parts of their terminal view: verdict, conversation and diff."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+from pydantic import Field, JsonValue
+
+from scylla_gha.counting import counted
+from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, JudgeScore, Judgment
+from scylla_gha.model.plan import Arm, Cell
+from scylla_gha.model.record import Record
+from scylla_gha.model.traffic import RequestRecord, ResponseRecord
+from scylla_gha.model.trial import Attempt, Step, ToolCall, Trajectory, Trial
+from scylla_gha.report.numbers import number, seconds, usd
+from scylla_gha.report.terminal_text import STEP, TextBlock, field, heading, line, passage, patch
+
+
+class AttemptRecord(Record):
+    """Records of one attempt of the agent."""
+
+    number: Annotated[int, Field(ge=1)]
+    attempt: Annotated[Attempt | None, Field(description="None: it goes on, or was killed in the middle")] = None
+    trajectory: Annotated[Trajectory | None, Field(description="None: of a built-in agent, or of a killed one")] = None
+    patch: Annotated[str | None, Field(description="None: nothing was changed, or nobody came to look")] = None
+    traffic: tuple[RequestRecord | ResponseRecord, ...] = ()
+    judge_traffic: tuple[RequestRecord | ResponseRecord, ...] = ()
+
+
+class CellRecord(Record):
+    """Records of one cell; everything except experiment and id may be missing."""
+
+    schema_version: int = 1
+    experiment: str
+    id: str
+    cell: Cell | None = None
+    arm: Arm | None = None
+    trial: Trial | None = None
+    judgment: Judgment | None = None
+    works: tuple[AttemptRecord, ...] = ()
+
+
+_EVIDENCE: Final = 1_000  # characters of a check's or a judge's evidence that are shown
+_LINE: Final = 110
+
+
+def verdict_text(judgment: Judgment, *, full: bool) -> Iterator[TextBlock]:
+    """Yield checks, rubric items and judges, in the order in which they decide."""
+    room = None if full else _EVIDENCE
+    holding = sum(1 for check in judgment.checks if check.holds)
+    yield heading(f"Checks: {holding} of {len(judgment.checks)} hold")
+    for check in judgment.checks:
+        yield from _check(check, room)
+    yield heading(f"Rubric: {counted(len(judgment.items), 'item')}")
+    for category in dict.fromkeys(item.category for item in judgment.items):
+        yield from _category(judgment, category)
+    if judgment.answers:
+        yield heading(f"Judges: {len(judgment.answers)}, {usd(judgment.usage.usd)}")
+        for answer in judgment.answers:
+            yield from _answer(answer, room)
+
+
+def _check(check: CheckResult, room: int | None) -> Iterator[TextBlock]:
+    part = f", {100 * check.value:.0f} % of it" if not check.holds and check.value else ""
+    head = f"{'holds' if check.holds else 'fails'} {check.id}{part} ({seconds(check.seconds)})"
+    seen = check.evidence.strip()
+    is_short = "\n" not in seen and len(head) + len(seen) < _LINE
+    yield line(f"{head}: {seen}" if seen and is_short else head, style="green" if check.holds else "red")
+    if not is_short:
+        yield passage(seen, 4 * STEP, room)
+
+
+def _category(judgment: Judgment, name: str) -> Iterator[TextBlock]:
+    scored = next((category for category in judgment.categories if category.id == name), None)
+    of = "not scored"
+    if scored:
+        of = f"{number(scored.achieved)} of {number(scored.maximum)} points, weight {number(scored.weight)}"
+    yield line(f"{name}: {of}", style="bold")
+    for item in judgment.items:
+        if item.category == name:
+            yield from _item(item)
+
+
+def _item(item: ItemScore) -> Iterator[TextBlock]:
+    if item.value is None:
+        worth, style = "N/A", "yellow"
+    else:
+        worth = f"{number(item.value * item.points)} of {number(item.points)}"
+        style = "green" if item.value == 1 else "red" if item.value == 0 else ""
+    flags = f" [{', '.join(item.flags)}]" if item.flags else ""
+    yield line(f"{item.id}  {worth} by {item.by}: {item.reason}{flags}", 2 * STEP, style)
+
+
+def _answer(answer: JudgeAnswer, room: int | None) -> Iterator[TextBlock]:
+    again = f", asked again: {answer.retries}" if answer.retries else ""
+    again += ", shown the diff alone" if answer.diff_alone else ""
+    flags = f" [{', '.join(answer.flags)}]" if answer.flags else ""
+    yield line(f"{answer.judge}{again}{flags}", style="bold")
+    if answer.error:
+        yield line(f"not answered in full: {answer.error}", 2 * STEP, "red")
+    for score in answer.items:
+        yield from _score(score, room)
+    if answer.excess:
+        yield line("beyond the requirements:", 2 * STEP)
+        yield passage(answer.excess, 4 * STEP, room)
+    if answer.steps:
+        yield line(f"steps achieved: {', '.join(answer.steps)}", 2 * STEP)
+    if answer.unknown:
+        yield line(f"items that it made up: {', '.join(answer.unknown)}", 2 * STEP, "yellow")
+
+
+def _score(score: JudgeScore, room: int | None) -> Iterator[TextBlock]:
+    worth = number(score.value) if score.value is not None else "N/A" if score.state == "na" else "missing"
+    reason = f": {score.reason}" if score.reason else ""
+    flags = f" [{', '.join(score.flags)}]" if score.flags else ""
+    yield line(f"{score.id}  {worth}{reason}{flags}", 2 * STEP, "" if score.state == "scored" else "yellow")
+    if score.evidence.strip():
+        yield passage(score.evidence, 4 * STEP, room)
+    for deduction in score.deductions:
+        yield line(f"-{number(deduction.points)} {deduction.severity}: {deduction.why}", 4 * STEP)
+
+
+_SAID: Final = 3_000  # characters of a text that are shown
+_GIVEN: Final = 1_500  # of an argument, and of a result
+_FILES: Final = 30
+
+
+def trajectory(work: AttemptRecord, *, full: bool) -> Iterator[TextBlock]:
+    """Yield the conversation, step by step."""
+    if work.trajectory is None:
+        yield heading(f"Trajectory of attempt {work.number}")
+        yield line("none is stored: a built-in agent has none, and one that never came to speak left none")
+        return
+    steps = work.trajectory.steps
+    yield heading(f"Trajectory of attempt {work.number}: {counted(len(steps), 'step')}")
+    for position, step in enumerate(steps, 1):
+        yield from _step(position, step, full=full)
+    final = work.trajectory.final_message
+    if final and (not steps or final.strip() != steps[-1].text.strip()):
+        yield line("final message", style="bold")
+        yield passage(final, 2 * STEP, None if full else _SAID)
+
+
+def _step(position: int, step: Step, *, full: bool) -> Iterator[TextBlock]:
+    yield line(f"{position} {step.source}", style="bold")
+    if step.text.strip():
+        yield passage(step.text, 2 * STEP, None if full else _SAID)
+    for call in step.tool_calls:
+        yield from _call(call, None if full else _GIVEN)
+
+
+def _call(call: ToolCall, room: int | None) -> Iterator[TextBlock]:
+    took = f" ({seconds(call.seconds)})" if call.seconds is not None else ""
+    yield line(f"> {call.name}{took}", 2 * STEP, "cyan")
+    arguments = call.arguments.items() if isinstance(call.arguments, dict) else [("arguments", call.arguments)]
+    for name, value in arguments:
+        text = _shown(value)
+        if "\n" in text or (room is not None and len(text) > room):
+            yield line(f"{name}:", 3 * STEP)
+            yield passage(text, 4 * STEP, room)
+        else:
+            yield passage(f"{name}: {text}", 3 * STEP, None)
+    if call.result is None:
+        yield line("no answer came", 3 * STEP, "yellow")
+        return
+    yield line("failed:" if call.failed else "result:", 3 * STEP, "red" if call.failed else "")
+    yield passage(call.result, 4 * STEP, room)
+
+
+def _shown(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def change(work: AttemptRecord, *, full: bool, diff: bool) -> Iterator[TextBlock]:
+    """Yield the size and files of the diff, and the patch if `diff` is set."""
+    stat = work.attempt.diff if work.attempt else None
+    if stat is None:
+        yield heading("Diff")
+        yield line("none is stored: the attempt ended before its work could be looked at")
+        return
+    yield heading(
+        f"Diff: {counted(len(stat.files), 'file')}, {counted(stat.added, 'line')} added, {stat.deleted} deleted"
+    )
+    shown = stat.files if full else stat.files[:_FILES]
+    for name in shown:
+        yield line(name)
+    if len(stat.files) > len(shown):
+        yield line(f"and {len(stat.files) - len(shown)} more; --full shows them")
+    for name in stat.skipped:
+        yield field("left out", f"{name}: no file, link or folder", "yellow")
+    if diff and work.patch:
+        yield patch(work.patch)

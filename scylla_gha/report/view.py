@@ -1,0 +1,152 @@
+"""Index of a report for rendering: the arms that fit, their short names and measures, and numbered warnings."""
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from typing import Final
+
+from scylla_gha.model.analysis import Analysis, Contrast, Measure
+from scylla_gha.model.report import ArmSummary, Report
+from scylla_gha.report.numbers import short_names
+
+MOST_ARMS: Final = 20
+MOST_COLUMNS: Final = 8  # arms beside each other
+PASS: Final = "pass_rate"  # noqa: S105 no password
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """A report with indexes for rendering.
+
+    Attributes:
+        report: the whole of it.
+        arms: those that tables show, in the report's order where all of them fit, else by pass rate, best first.
+        names: short ones, of all arms.
+        shared: the part of their names that all arms share, and that short names leave out.
+        measures: by arm and metric; of arms that are neither shown nor the baseline, the pass rate.
+        changes: pass rates against the baseline, by arm.
+    """
+
+    report: Report
+    arms: tuple[ArmSummary, ...]
+    names: dict[str, str]
+    shared: str
+    measures: dict[str, dict[str, Measure]]
+    changes: dict[str, Contrast]
+
+    @property
+    def analysis(self) -> Analysis | None:
+        """The statistics; None if they are not installed."""
+        return self.report.analysis
+
+    @property
+    def baseline(self) -> str:
+        """The arm that all others are compared with; empty if there is none, or more than one."""
+        return next(iter(self.baselines)) if len(self.baselines) == 1 else ""
+
+    @property
+    def baselines(self) -> frozenset[str]:
+        """All arms that other arms are compared with."""
+        return _baselines(self.report)
+
+    @property
+    def left_out(self) -> int:
+        """Number of arms that tables do not show."""
+        return len(self.report.arms) - len(self.arms)
+
+    def name(self, arm: str) -> str:
+        """Return an arm's short name; other names, such as a tier's, are returned unchanged."""
+        return self.names.get(arm, arm)
+
+    def measure(self, arm: str, metric: str) -> Measure | None:
+        """Return a measure of an arm; None if it is unknown."""
+        return self.measures.get(arm, {}).get(metric)
+
+
+def report_view(report: Report, most: int = MOST_ARMS) -> ReportView:
+    """Choose the arms to show, and index their measures.
+
+    Args:
+        report: the report.
+        most: arms that there is room for.
+    """
+    analysis = report.analysis
+    measures = {measure.arm: measure.measures for measure in analysis.measures} if analysis else {}
+    rates = {arm: next((one for one in each if one.metric == PASS), None) for arm, each in measures.items()}
+    held = _baselines(report)
+    known = {arm: rate.value for arm, rate in rates.items() if rate is not None}
+    arms = _chosen(report.arms, lambda arm: known.get(arm.arm, arm.pass_rate), held, most)
+    names, shared = short_names([arm.arm for arm in report.arms])
+    wanted = {arm.arm for arm in arms} | held
+    return ReportView(
+        report=report, arms=arms, names=names, shared=shared,
+        measures={
+            arm: {one.metric: one for one in each if arm in wanted or one is rates[arm]}
+            for arm, each in measures.items()
+        },
+        changes={ruling.arm: ruling.contrast for ruling in analysis.rulings} if analysis else {},
+    )  # fmt: skip
+
+
+def _baselines(report: Report) -> frozenset[str]:
+    return frozenset(comparison.baseline for comparison in report.comparisons)
+
+
+def _chosen(
+    arms: Sequence[ArmSummary], rate: Callable[[ArmSummary], float | None], held: Set[str], most: int
+) -> tuple[ArmSummary, ...]:
+    """Return all arms if they fit; else the best, a quarter of the room for the worst, and a single baseline."""
+    if len(arms) <= most:
+        return tuple(arms)
+    ranked = sorted(arms, key=lambda arm: -1.0 if (known := rate(arm)) is None else known, reverse=True)
+    worst = max(1, most // 4)
+    kept = [*ranked[: most - worst], *ranked[-worst:]]
+    if len(held) == 1 and all(arm.arm not in held for arm in kept):
+        kept = [*kept[: most - worst - 1], *(arm for arm in ranked if arm.arm in held), *kept[most - worst :]]
+    return tuple(kept)
+
+
+_NAMED: Final = 3  # arms that a note names before it counts the others
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNote:
+    """One warning and its arms; without arms, it concerns the whole report."""
+
+    number: int
+    arms: tuple[str, ...]
+    text: str
+
+
+def notes(page: ReportView) -> list[ReportNote]:
+    """Return the warnings as numbered notes; equal warnings of several arms become one; general ones come first."""
+    names = {arm.arm for arm in page.report.arms}
+    found: dict[str, list[str]] = {}
+    general: list[str] = []
+    for warning in page.report.warnings:
+        arm, colon, text = warning.partition(": ")
+        if colon and arm in names:
+            found.setdefault(text, []).append(arm)
+        else:
+            general.append(warning)
+    texts: list[tuple[str, list[str]]] = [(text, []) for text in dict.fromkeys(general)]
+    return [ReportNote(at, tuple(arms), text) for at, (text, arms) in enumerate([*texts, *found.items()], 1)]
+
+
+def note_text(page: ReportView, note: ReportNote) -> str:
+    """Return a note in one line."""
+    if not note.arms:
+        return note.text
+    if len(note.arms) > 1 and len(note.arms) == len(page.report.arms):
+        return f"all arms: {note.text}"
+    named = ", ".join(page.name(arm) for arm in note.arms[:_NAMED])
+    others = len(note.arms) - _NAMED
+    return f"{named}{f' and {others:,} more' if others > 0 else ''}: {note.text}"
+
+
+def marks(found: Sequence[ReportNote]) -> dict[str, str]:
+    """Return the numbers of the notes of each arm."""
+    numbers: dict[str, list[str]] = {}
+    for note in found:
+        for arm in note.arms:
+            numbers.setdefault(arm, []).append(str(note.number))
+    return {arm: ", ".join(each) for arm, each in numbers.items()}

@@ -1,0 +1,245 @@
+"""Attempt of an agent at a cell, which leaves an Attempt, a transcript, a trajectory and a diff."""
+
+import datetime
+import stat
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from scylla_gha.agents.base import Agent, AgentCommand, AgentTask, ModelAccess, ProcessResult, TranscriptSummary
+from scylla_gha.egress_proxy.log import FILE as NETWORK
+from scylla_gha.egress_proxy.log import egress_summary
+from scylla_gha.egress_proxy.policy import EgressPolicy, proxy_environment
+from scylla_gha.errors import is_lack_of_the_host
+from scylla_gha.gateway.client import GatewayProcess, SessionHandle
+from scylla_gha.gateway.log import TrafficSummary
+from scylla_gha.gateway.settings import Session
+from scylla_gha.model.delivery import Declared, Delivery, Inventory
+from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.plan import Arm
+from scylla_gha.model.trial import Attempt, Outcome
+from scylla_gha.model.variant import AgentResources, Treatment
+from scylla_gha.process import Cancel, ProcessLimits, ProcessStreams
+from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
+from scylla_gha.run.record_attempt import MEGABYTE, attempt_record, store_diff, store_trajectory
+from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, SandboxTarget, socket_folder, translate_paths
+from scylla_gha.store.digests import file_digests
+from scylla_gha.store.records import write_record, write_text
+from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.variants.delivery import prove_delivery
+from scylla_gha.variants.resources import allowed_models
+from scylla_gha.workspaces.prepared_scenario import PreparedScenario
+from scylla_gha.workspaces.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRunner:
+    """Settings to run one arm's agent on this machine. An oracle applies `patch` instead of the solution."""
+
+    arm: Arm
+    agent: Agent
+    program: str
+    gateway: GatewayProcess | None
+    place: SandboxTarget
+    limits: TrialLimits
+    cancel: Cancel
+    patch: Path | None = None
+    outfit: AgentResources = AgentResources()
+    inventory: Inventory | None = None
+    redactor: Redactor = field(default_factory=Redactor)
+    share_usd: float | None = None  # part of the shared budgets, if the trial has no limit of its own
+
+
+def run_attempt(
+    runner: AgentRunner, prepared: PreparedScenario, workspace: Workspace, folder: AttemptFolder
+) -> Attempt:
+    """Run the agent in a fresh workspace and store the records; the agent's failures are outcomes, not errors.
+
+    Raises:
+        ToolError: the agent cannot be started at all.
+    """
+    needs_socket = runner.place.address and runner.gateway and runner.agent.uses_model
+    with socket_folder() if needs_socket else nullcontext() as sockets:
+        mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets)
+        session = _open_session(runner, prepared, mounts, folder)
+        access = ModelAccess(runner.place.address or session.url, session.token) if session else None
+        equipped = equip_agent(runner, prepared, mounts, access)
+        redaction = RedactionSession(_redactor(runner, prepared, equipped.command))
+        with redaction.guarding(folder.root):
+            attempt = _run(runner, prepared, workspace, folder, _AttemptStart(equipped, session, redaction))
+    attempt = redaction.record(attempt)
+    attempt = attempt.model_copy(update={"redactions": redaction.found, "files": file_digests(folder)})
+    write_record(folder.file("attempt.json"), attempt)
+    return attempt
+
+
+@dataclass(frozen=True, slots=True)
+class EquippedAgent:
+    """Task, start command, and mounts with the environment of an agent."""
+
+    task: AgentTask
+    command: AgentCommand
+    mounts: SandboxMounts
+
+
+@dataclass(frozen=True, slots=True)
+class _AttemptStart:
+    """Equipped agent, its gateway session, and the redaction of secrets in the records."""
+
+    equipped: EquippedAgent
+    session: SessionHandle | None
+    redaction: RedactionSession
+
+
+def _redactor(runner: AgentRunner, prepared: PreparedScenario, command: AgentCommand) -> Redactor:
+    """Return the redactor; text of the task itself stays, since it only looks like a token."""
+    patch = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
+    redactor = runner.redactor.with_secrets(command.secrets)
+    return redactor.knowing(lambda token: token in patch or prepared.holds(token))
+
+
+def _run(
+    runner: AgentRunner, prepared: PreparedScenario, workspace: Workspace, folder: AttemptFolder, start: _AttemptStart
+) -> Attempt:
+    declared = _declared(runner, start.equipped)
+    prompt = folder.file("prompt.md")
+    write_text(prompt, prepared.folder.prompt)
+    streams = ProcessStreams(folder.file("transcript.jsonl"), folder.file("stderr.txt"), prompt)
+    seconds = time_limit(runner.limits, prepared)
+    started = datetime.datetime.now(datetime.UTC)
+    try:
+        limits = ProcessLimits(seconds, runner.limits.file_mb * MEGABYTE)
+        argv, mounts = start.equipped.command.argv, start.equipped.mounts
+        finished = runner.place.sandbox.run(argv, mounts, streams, limits, runner.cancel)
+    finally:
+        traffic = _close_session(runner, start.session, folder)
+    ended = ProcessResult(finished, seconds, streams.stdout, streams.stderr)
+    summary, delivery = _read_outputs(runner, ended, declared, folder, start.redaction)
+    traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
+    summary = classify_outcome(summary, finished, delivery, traffic, runner.limits.turns)
+    attempt = attempt_record(folder.number, started, finished, summary, traffic, delivery)
+    attempt = store_diff(attempt, prepared, workspace, folder, runner.limits, start.redaction)
+    store_trajectory(summary.trajectory, prepared, folder)
+    return attempt.model_copy(update={
+        "base_commit": prepared.start.commit,
+        "workspace_digest": prepared.start.manifest.tree,
+        "safety_net": summary.safety_net if runner.limits.safety_net else None,
+        **{f"side_{name}": value for name, value in traffic.account.beside(runner.arm.model)},
+    })  # fmt: skip
+
+
+def sandbox_mounts(runner: AgentRunner, prepared: PreparedScenario, workspace: Workspace) -> SandboxMounts:
+    """Return the mounts without environment; only a built-in agent gets the solution."""
+    patch = runner.patch or prepared.folder.solution
+    read_only = (patch.parent,) if not runner.agent.uses_model and patch.is_file() else ()
+    return SandboxMounts(workspace.repo, workspace.home, prepared.path, read_only=read_only, image=runner.place.image)
+
+
+def equip_agent(
+    runner: AgentRunner, prepared: PreparedScenario, mounts: SandboxMounts, access: ModelAccess | None
+) -> EquippedAgent:
+    """Write into HOME what the variant gives the agent; return the command and the mounts."""
+    task = _task(runner, prepared, mounts, access)
+    command = runner.agent.command(task, runner.program)
+    # On the host, only programs that read the proxy's variables are bound by the egress policy.
+    proxy = proxy_environment(access.url, access.token) if access else {}
+    return EquippedAgent(task, command, replace(mounts, extra={**command.env, **proxy}, managed=command.managed))
+
+
+def _declared(runner: AgentRunner, equipped: EquippedAgent) -> Declared | None:
+    """Return what has to be delivered, with the paths of instructions as the agent sees them."""
+    declared = runner.agent.declare(equipped.task, equipped.mounts.cwd)
+    if declared is None:
+        return None
+    places = dict.fromkeys(translate_paths(path, equipped.task.names) for path in declared.places)
+    return declared.model_copy(update={"places": tuple(places)})
+
+
+def _open_session(
+    runner: AgentRunner, prepared: PreparedScenario, mounts: SandboxMounts, folder: AttemptFolder
+) -> SessionHandle | None:
+    """Open a gateway session for the attempt if the agent uses a model."""
+    package = runner.agent.package
+    if runner.gateway is None or package is None:
+        return None
+    repo, home = (runner.place.sandbox.inside(mounts)[path] for path in (mounts.cwd, mounts.home))
+    paths = {repo: "/scylla-workspace", **runner.agent.path_aliases(repo), home: "/scylla-home"}
+    session = Session(
+        cell=folder.root.parent.name,
+        role="agent",
+        journal=folder.file("traffic.jsonl"),
+        first_request=folder.file("first-request.json"),
+        budget_usd=runner.limits.usd,
+        models=allowed_models(runner.arm, runner.outfit, package.side_models, package.aliases),
+        server_tools=runner.arm.variant.treatment.server_tools if runner.arm.variant else (),
+        budget_tokens=runner.limits.tokens,
+        turns=runner.limits.turns,
+        requests=runner.limits.requests,
+        share_usd=runner.share_usd,
+        paths=paths,
+        egress=EgressPolicy(hosts=prepared.folder.scenario.network.hosts),
+        socket=mounts.sockets / GATEWAY_SOCKET if mounts.sockets else None,
+    )
+    return runner.gateway.open(session)
+
+
+def _close_session(runner: AgentRunner, session: SessionHandle | None, folder: AttemptFolder) -> AttemptTraffic:
+    if runner.gateway is None or session is None:
+        return AttemptTraffic(TrafficSummary(), lost=False)
+    lost = runner.gateway.lost(session)
+    return AttemptTraffic(
+        runner.gateway.close(session), lost, runner.gateway.is_subscription, egress_summary(folder.file(NETWORK))
+    )
+
+
+def _read_outputs(
+    runner: AgentRunner,
+    ended: ProcessResult,
+    declared: Declared | None,
+    folder: AttemptFolder,
+    redaction: RedactionSession,
+) -> tuple[TranscriptSummary, Delivery | None]:
+    """Read the transcript and prove the delivery; an unreadable output is the agent's own doing."""
+    try:
+        for path in (ended.transcript, ended.stderr):
+            if not stat.S_ISREG(path.lstat().st_mode):
+                return TranscriptSummary(Outcome.AGENT_ERROR, f"{path.name} is not a plain file any more"), None
+            redaction.file(path)  # before a reason is cut out of them, perhaps through a secret
+        return runner.agent.read(ended), _delivery(runner, declared, folder)
+    except OSError as error:
+        if is_lack_of_the_host(error):
+            raise
+        return TranscriptSummary(Outcome.AGENT_ERROR, f"its output cannot be read: {error.strerror}"), None
+
+
+def _delivery(runner: AgentRunner, declared: Declared | None, folder: AttemptFolder) -> Delivery | None:
+    """Prove the delivery to an agent that has a gateway session."""
+    if declared is None or runner.gateway is None:
+        return None
+    seen = runner.agent.observe(folder.file("transcript.jsonl"), folder.file("first-request.json"))
+    is_out_of_reach = runner.place.sandbox.isolates_files
+    return prove_delivery(declared, seen, runner.inventory, is_out_of_reach=is_out_of_reach)
+
+
+def time_limit(limits: TrialLimits, prepared: PreparedScenario) -> float:
+    """Return a trial's time limit in seconds: the experiment's, or else the scenario's."""
+    return float(limits.timeout_seconds or prepared.folder.scenario.task.timeout_seconds)
+
+
+def _task(
+    runner: AgentRunner, prepared: PreparedScenario, mounts: SandboxMounts, access: ModelAccess | None
+) -> AgentTask:
+    return AgentTask(
+        prompt=prepared.folder.prompt,
+        home=mounts.home,
+        patch=runner.patch or prepared.folder.solution,
+        limits=runner.limits,
+        access=access,
+        model=runner.arm.model,
+        treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
+        outfit=runner.outfit,
+        names=runner.place.sandbox.inside(mounts),
+        managed=mounts.home.with_name("managed") if runner.place.sandbox.isolates_files else None,
+    )

@@ -1,0 +1,201 @@
+"""Rules that classify an attempt's outcome by evidence from outside the sandbox; the agent's own output is a claim.
+
+docs/outcomes.md lists the evidence of each outcome, in the order of the rules, and who could forge it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from scylla_gha.agents.base import TranscriptSummary
+from scylla_gha.counting import counted
+from scylla_gha.gateway.log import TrafficSummary
+from scylla_gha.model.delivery import Delivery
+from scylla_gha.model.sandbox import HostContact
+from scylla_gha.model.trial import Outcome
+from scylla_gha.process import FinishedProcess, LimitHit
+
+_LIMITS: Final = {
+    LimitHit.OUTPUT: "wrote more to its output than one file may hold (limits.file_mb)",
+    LimitHit.MEMORY: "ran out of memory in its sandbox",
+    LimitHit.DISK: "filled the disk of its sandbox",
+    LimitHit.PROCESSES: "started as many processes as its sandbox allows",
+}
+# Experiment keys by the gateway's error name; the gateway's answers to agents do not name them.
+_LIMIT_OF: Final = {
+    "budget_exceeded:trial": "limits.usd",
+    "budget_exceeded:trial_tokens": "limits.tokens",
+    "budget_exceeded:trial_turns": "limits.turns",
+    "budget_exceeded:trial_requests": "limits.requests",
+    "budget_exceeded:trial_share": "its equal part of budget_usd or role_budget_usd",
+    "budget_exceeded:role": "role_budget_usd",
+    "budget_exceeded:experiment": "budget_usd",
+}
+_NOTE_CHARACTERS: Final = 300  # a note holds file names, which the agent chose
+_WAIT_SHARE: Final = 0.5  # of a trial's time
+_WAIT_SECONDS: Final = 300.0
+# Outcomes that a failed last request can have caused; the others are the agent's own decision.
+_CUT_SHORT: Final = frozenset({Outcome.AGENT_ERROR, Outcome.TIMEOUT, Outcome.SANDBOX_ERROR})
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptTraffic:
+    """Traffic of an attempt, as the gateway saw it.
+
+    Attributes:
+        account: summary of the session's requests.
+        lost: the gateway died during the attempt.
+        kept_waiting: seconds at the attempt's end in which the provider sent no byte of an answer.
+    """
+
+    account: TrafficSummary
+    lost: bool
+    subscription: bool = False
+    network: HostContact | None = None
+    kept_waiting: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """Evidence by which an outcome is decided."""
+
+    summary: TranscriptSummary
+    finished: FinishedProcess
+    delivery: Delivery | None
+    traffic: AttemptTraffic
+    turns: int | None
+
+    @property
+    def began(self) -> bool:
+        """True once the model has answered, so that the agent could act."""
+        return self.traffic.account.evidence.answers > 0
+
+
+def classify_outcome(
+    summary: TranscriptSummary,
+    finished: FinishedProcess,
+    delivery: Delivery | None,
+    traffic: AttemptTraffic,
+    turns: int | None = None,
+) -> TranscriptSummary:
+    """Return the summary with the outcome of the first rule that finds its evidence.
+
+    Args:
+        summary: what the agent's transcript claims.
+        finished: how the process ended, as the sandbox states it.
+        delivery: the proof of the treatment; None if there was nothing to prove.
+        traffic: what the gateway saw.
+        turns: the trial's limit of turns.
+    """
+    case = _Case(summary, finished, delivery, traffic, turns)
+    for rule in _RULES:
+        if (classified := rule(case)) is not None:
+            return classified
+    return _with_limit_hits(summary, finished)
+
+
+def _cancelled(case: _Case) -> TranscriptSummary | None:
+    return _with(case, Outcome.CANCELLED, "interrupted by the user") if case.finished.cancelled else None
+
+
+def _lost_sandbox(case: _Case) -> TranscriptSummary | None:
+    if LimitHit.LOST not in case.finished.hits:
+        return None
+    return _with(case, Outcome.SANDBOX_ERROR, f"the sandbox was lost: {case.finished.note}", retryable=True)
+
+
+def _delivery(case: _Case) -> TranscriptSummary | None:
+    """Detect a treatment that the model was not sent; the agent's output counts only before the first turn."""
+    delivery = case.delivery
+    if delivery is None:
+        return None
+    fault = delivery.reason or ("" if case.began else delivery.claims)
+    if not fault and not case.began and case.summary.outcome is Outcome.COMPLETED and not delivery.proved:
+        fault = f"what the agent had is not proved: {'; '.join(delivery.unverified)}"
+    return _with(case, Outcome.DELIVERY_ERROR, fault) if fault else None
+
+
+def _gateway(case: _Case) -> TranscriptSummary | None:
+    if not case.traffic.lost:
+        return None
+    return _with(case, Outcome.PROVIDER_ERROR, "the model gateway died during the attempt", retryable=True)
+
+
+def _recording(case: _Case) -> TranscriptSummary | None:
+    unmatched = case.traffic.account.unmatched
+    reason = f"{counted(unmatched, 'request is', 'requests are')} not in the recording"
+    return _with(case, Outcome.PROVIDER_ERROR, reason) if unmatched else None
+
+
+def _budget(case: _Case) -> TranscriptSummary | None:
+    """Detect a spent budget: a trial's own measures the agent, one that other trials spent does not."""
+    spent = [error for error in case.traffic.account.errors if error.startswith("budget_exceeded")]
+    if not spent:
+        return None
+    own = any(error.startswith("budget_exceeded:trial") for error in spent)
+    outcome = Outcome.BUDGET_EXCEEDED if own else Outcome.CANCELLED
+    limits = ", ".join(f"{error} ({_LIMIT_OF[error]})" if error in _LIMIT_OF else error for error in spent)
+    return _with(case, outcome, f"refused before the request: {limits}")
+
+
+def _provider(case: _Case) -> TranscriptSummary | None:
+    """Detect a request that failed at all retries and was the last, so that the agent could not go on."""
+    evidence = case.traffic.account.evidence
+    if evidence.fault is None or case.summary.outcome not in _CUT_SHORT:
+        return None
+    reason = f"the provider failed a request for good ({evidence.fault}); {case.summary.reason}"
+    return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=not evidence.is_lasting)
+
+
+def _silence(case: _Case) -> TranscriptSummary | None:
+    """Detect a provider that sent nothing for much of the trial's time, until its end."""
+    seconds = case.traffic.kept_waiting
+    if not case.finished.timed_out or seconds < min(_WAIT_SHARE * case.finished.seconds, _WAIT_SECONDS):
+        return None
+    reason = f"{case.summary.reason}, when a request had been without an answer for {seconds:.0f} s"
+    return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=True)
+
+
+def _claim(case: _Case) -> TranscriptSummary | None:
+    """Reject an excuse that only the agent states, after its first turn."""
+    if not case.began or case.summary.outcome.measures_agent:
+        return None
+    return _with(case, Outcome.AGENT_ERROR, f"{case.summary.reason}; but the model had answered the agent")
+
+
+def _turns(case: _Case) -> TranscriptSummary | None:
+    """Detect that the limit of turns was reached before the agent was done, whatever the transcript says."""
+    account = case.traffic.account
+    is_reached = case.turns is not None and account.turns >= case.turns and account.evidence.wants_tool
+    if not is_reached or case.summary.outcome is not Outcome.COMPLETED:
+        return None
+    return _with(
+        case, Outcome.BUDGET_EXCEEDED, f"the last of {counted(case.turns or 0, 'turn')} asked for a tool (limits.turns)"
+    )
+
+
+def _output(case: _Case) -> TranscriptSummary | None:
+    """Detect an output at its size limit; a trial that completed before stays completed."""
+    if LimitHit.OUTPUT not in case.finished.hits or case.summary.outcome is Outcome.COMPLETED:
+        return None
+    return _with(case, Outcome.BUDGET_EXCEEDED, f"output: it {_LIMITS[LimitHit.OUTPUT]}")
+
+
+_RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
+    _cancelled, _lost_sandbox, _delivery, _gateway, _recording, _budget, _provider, _silence, _output, _claim, _turns,
+)  # fmt: skip
+
+
+def _with_limit_hits(summary: TranscriptSummary, finished: FinishedProcess) -> TranscriptSummary:
+    """Add the limits that the agent hit to the reason; the outcome stays."""
+    hits = "; ".join(words for hit, words in _LIMITS.items() if hit in finished.hits)
+    note = finished.note[:_NOTE_CHARACTERS]
+    if not hits:
+        return replace(summary, reason=f"{summary.reason}; {note}") if note else summary
+    limits = f"it {hits} ({note})" if note else f"it {hits}"
+    parts = (limits, summary.reason) if summary.outcome is Outcome.AGENT_ERROR else (summary.reason, limits)
+    return replace(summary, reason="; ".join(parts))
+
+
+def _with(case: _Case, outcome: Outcome, reason: str, *, retryable: bool = False) -> TranscriptSummary:
+    return replace(case.summary, outcome=outcome, reason=reason, retryable=retryable)

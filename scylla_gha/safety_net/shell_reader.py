@@ -1,0 +1,193 @@
+"""A Bash script, read as Bash reads it but not run: the simple commands in it, and where each would run.
+
+Quotes, expansions, lists, pipes, subshells, substitutions, here-documents, `cd` and assignments are followed; what only
+a run can tell is UNKNOWN. Read with `safety_net`, so it too is of the standard library alone, for Python 3.9.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+UNKNOWN = "\ufffc"  # in a word: what is known only when it runs
+
+_DEEPEST = 8  # scripts inside of scripts; the call stack would end somewhere beyond
+_REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(&>>?|<<<|<<-?|>>|>\||[<>]&|<>|[<>](?!\())[ \t]*")
+_ARITHMETIC = re.compile(r"\(\((?:[^()]|\([^()]*\))*\)\)")
+_NAME = re.compile(r"(?P<name>[A-Za-z_]\w*|[0-9@*#?$!-])")
+_BRACED = re.compile(r"\{(?P<name>[A-Za-z_]\w*)(?::?[-=](?P<default>[^{}$]*))?\}")
+_OTHER_BRACED = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}?")
+
+
+class ShellCommand:
+    """A simple command: its words, the files it is redirected to and from, what it is fed, where it runs."""
+
+    def __init__(self, cwd: str, before: ShellCommand | None = None, words: list[str] | None = None) -> None:
+        self.words: list[str] = words or []
+        self.writes: list[str] = []
+        self.reads: list[str] = []
+        self.stdin, self.cwd, self.before, self.clear = "", cwd, before, True
+
+
+class ShellReader:
+    """Reads a script as Bash does into `commands`, those of substitutions included; `unclear` where it could not."""
+
+    def __init__(self, text: str, cwd: str, values: Mapping[str, str], depth: int = 0) -> None:
+        self.text, self.at, self.cwd, self.values, self.depth = text, 0, cwd, dict(values), depth
+        self.commands: list[ShellCommand] = []
+        self.pending: list[tuple[ShellCommand, str, bool]] = []
+        self.unclear = depth > _DEEPEST
+        self.current = ShellCommand(cwd)
+        if not self.unclear:
+            self.run("")
+
+    def run(self, closing: str) -> None:
+        """Read commands up to the closing character, which is read too."""
+        while self.at < len(self.text) and self.text[self.at] != closing:
+            char, redirect = self.text[self.at], _REDIRECT.match(self.text, self.at)
+            if char in " \t\r":
+                self.at += 1
+            elif self.text.startswith("\\\n", self.at):
+                self.at += 2
+            elif char == "#":
+                self.at = (self.text + "\n").index("\n", self.at)
+            elif redirect:
+                self.redirect(redirect)
+            elif char in ";&|\n()":
+                self.operator(char)
+            else:
+                self.current.words.append(self.word())
+        self.unclear = self.unclear or (bool(closing) and self.at >= len(self.text))
+        self.at += len(closing)
+        self.finish()
+
+    def operator(self, char: str) -> None:
+        """Read what ends a command, or begins a subshell."""
+        piped = char == "|" and self.text[self.at + 1 : self.at + 2] != "|"
+        self.at += 1
+        self.finish(self.current if piped else None)
+        if char == "\n":
+            self.documents()
+        elif char == "(":
+            self.subshell()
+
+    def subshell(self) -> None:
+        """Read a subshell; what it does to the place and the variables ends with it."""
+        if arithmetic := _ARITHMETIC.match(self.text, self.at - 1):
+            self.at = arithmetic.end()
+            return
+        kept, cwd, values = self.current, self.cwd, dict(self.values)
+        self.current, self.depth = ShellCommand(cwd), self.depth + 1
+        if self.depth > _DEEPEST:
+            self.at, self.unclear = len(self.text), True
+        self.run(")")
+        self.current, self.cwd, self.values, self.depth = kept, cwd, values, self.depth - 1
+
+    def finish(self, before: ShellCommand | None = None) -> None:
+        """End the current command, and do what it does to the place and the variables."""
+        done, words = self.current, self.current.words
+        if words or done.writes or done.reads:
+            self.commands.append(done)
+        for word in words[1:] if words[:1] == ["export"] else words:
+            name, given, value = word.partition("=")
+            if not (given and name.isidentifier()):
+                break
+            self.values[name] = value
+        if words[:1] == ["for"] and words[2:3] == ["in"]:
+            self.values[words[1]] = next((word for word in words[3:] if word.startswith("/")), "".join(words[3:4]))
+        if words[:1] in (["cd"], ["pushd"]):
+            where = words[1] if words[1:] else os.environ.get("HOME", "/")
+            self.cwd = os.path.join(self.cwd, UNKNOWN if where[:1] in ("-", UNKNOWN) else where)
+        self.current = ShellCommand(UNKNOWN if UNKNOWN in self.cwd else self.cwd, before)
+
+    def redirect(self, found: re.Match[str]) -> None:
+        """Read a redirection and its word."""
+        start = self.at = found.end()
+        word = self.word() if self.at < len(self.text) and self.text[self.at] not in ";&|\n()" else ""
+        if found[1] in ("<<", "<<-"):
+            self.pending.append((self.current, word, bool(set("'\"\\") & set(self.text[start : self.at]))))
+        elif found[1] == "<<<":
+            self.current.stdin = word
+        elif not (found[1][-1] == "&" and re.fullmatch(r"\d+-?|-", word)):
+            (self.current.reads if found[1][0] == "<" else self.current.writes).append(word)
+
+    def documents(self) -> None:
+        """Read the here-documents that begin after this line; unquoted ones may hold substitutions."""
+        waiting, self.pending = self.pending, []
+        for command, end, quoted in waiting:
+            found = re.compile(rf"^\t*{re.escape(end)}$", re.MULTILINE).search(self.text, self.at)
+            self.unclear = self.unclear or not found
+            command.stdin = self.text[self.at : found.start() if found else len(self.text)]
+            self.at = min(found.end() + 1 if found else len(self.text), len(self.text))
+            if not quoted and re.search(r"\$\(|`", command.stdin):
+                self.nested(': "' + command.stdin.replace('"', " ") + '"')
+
+    def nested(self, text: str) -> None:
+        """Read a text of its own, in the same place."""
+        inner = ShellReader(text, self.cwd, self.values, self.depth + 1)
+        self.commands += inner.commands
+        self.unclear = self.unclear or inner.unclear
+
+    def word(self) -> str:
+        """Read one word: what it becomes."""
+        parts, begin = [], self.at
+        if re.compile(r"~(?![^/\s;&|)])").match(self.text, self.at):
+            parts.append(os.environ.get("HOME", "/"))
+            self.at += 1
+        while self.at < len(self.text) and self.text[self.at] not in " \t\r\n;&|<>()":
+            parts.append(self.piece(quoted=False))
+        self.at += self.at == begin  # a lone < or >
+        return "".join(parts)
+
+    def piece(self, *, quoted: bool) -> str:
+        """Read one character, one quoted part, or one expansion."""
+        char, after = self.text[self.at], self.text[self.at + 1 : self.at + 2]
+        if char == "\\":
+            self.at += 2
+            return "" if after == "\n" else after
+        if char == "`":
+            self.nested(self.until("`"))
+            return UNKNOWN
+        if char == "$" and (after in ("(", "{") or (after in ("'", '"') and not quoted) or _NAME.match(after)):
+            self.at += 1
+            return self.piece(quoted=False) if after in ("'", '"') else self.expansion(after)
+        if char in "'\"" and not quoted:
+            return self.until("'") if char == "'" else self.double()
+        self.at += 1
+        return char
+
+    def until(self, end: str) -> str:
+        """Read what stands between two characters of a kind."""
+        inner, closed, _ = self.text[self.at + 1 :].partition(end)
+        self.unclear = self.unclear or not closed
+        self.at += len(inner) + 2
+        return inner
+
+    def double(self) -> str:
+        """Read what stands in double quotes."""
+        self.at += 1
+        parts = []
+        while self.at < len(self.text) and self.text[self.at] != '"':
+            parts.append(self.piece(quoted=True))
+        self.unclear = self.unclear or self.at >= len(self.text)
+        self.at += 1
+        return "".join(parts)
+
+    def expansion(self, char: str) -> str:
+        """Read what follows a dollar sign; a variable that nothing here could have set is empty, as in Bash."""
+        if char == "(":
+            self.at += 1
+            self.subshell()
+            return UNKNOWN
+        found = (_BRACED if char == "{" else _NAME).match(self.text, self.at)
+        other = _OTHER_BRACED.match(self.text, self.at)
+        self.at = found.end() if found else other.end() if other else self.at
+        if not found:
+            return UNKNOWN
+        name, default = found["name"], found.groupdict().get("default")
+        value = self.cwd if name == "PWD" else self.values.get(name, os.environ.get(name, default))
+        if value is not None:
+            return value or default or ""
+        set_here = re.search(rf"(?<![\w${{]){re.escape(name)}\b", self.text)
+        return UNKNOWN if set_here or not name.isidentifier() else ""

@@ -1,0 +1,1 @@
+"""The sandbox that runs each process in a fresh Docker container."""

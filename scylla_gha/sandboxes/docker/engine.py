@@ -1,0 +1,228 @@
+"""Container engine: the connection, removal of containers and leftovers, and its events."""
+
+import contextlib
+import functools
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scylla_gha.errors import SandboxError
+from scylla_gha.process import LimitHit
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+OURS: Final = "io.scylla-gha"  # the label of everything that the toolkit makes in an engine
+OWNER: Final = "io.scylla-gha.owner"
+_SOCKET: Final = "unix:///var/run/docker.sock"
+_SECONDS: Final = 120  # that the engine may take to answer
+_REMOVAL: Final = "removal of "
+_EVENT_SECONDS: Final = 86_400 * 2  # longer than any trial; the engine forgets sooner
+_NANO: Final = 1e9
+_OLDEST: Final = (1, 41)  # engine 20.10: volumes of a container's own, and a `none` log
+
+
+def connect() -> "APIClient":
+    """Connect to the engine at `$DOCKER_HOST` or at the usual socket; for one thread.
+
+    Raises:
+        SandboxError: no engine answers, it is too old, or it is on another machine.
+    """
+    import docker
+    from docker.errors import DockerException
+
+    host = os.environ.get("DOCKER_HOST") or _SOCKET
+    if not host.startswith("unix://"):
+        raise SandboxError(f"DOCKER_HOST is {host!r}; the sandbox shares a socket with the engine, so it has to be on "
+                        "this machine: set it to unix:///PATH, or unset it")  # fmt: skip
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:  # the client would leave its own open where nobody answers
+            probe.connect(host.removeprefix("unix://"))
+        api = docker.APIClient(base_url=host, version=_version(host), timeout=_SECONDS)
+    except (OSError, DockerException) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SandboxError(f"no container engine answers at {host} ({why}); start one (on Debian and Ubuntu: "
+                        "apt-get install docker.io), join the group docker if it runs but may not be used, or set "
+                        "DOCKER_HOST to its socket") from None  # fmt: skip
+    # No proxy leads to a socket, and looking for one in the environment fails if another thread changes that.
+    api.trust_env = False
+    return api
+
+
+@functools.cache
+def _version(host: str) -> str:
+    """Return the newest version of the interface that both sides know; asked once a process."""
+    import docker
+
+    with contextlib.closing(docker.APIClient(base_url=host, version="auto", timeout=_SECONDS)) as api:
+        version: str = api.api_version
+    if tuple(int(part) for part in version.split(".")) < _OLDEST:
+        raise SandboxError(f"the container engine at {host} speaks version {version} of its interface, and 1.41 is "
+                        "needed; update it to Docker 20.10 or newer")  # fmt: skip
+    return version
+
+
+def answers() -> bool:
+    """Return True if an engine can be used here; one that is starting or ending cannot."""
+    from docker.errors import DockerException
+
+    try:
+        with contextlib.closing(connect()) as api:
+            return bool(api.ping())
+    except (SandboxError, OSError, DockerException):
+        return False
+
+
+@functools.cache
+def owner() -> str:
+    """Identify this process uniquely: boot, process namespace, id, and start time in clock ticks."""
+    pid = os.getpid()
+    return f"{_boot()}/{_namespace()}/{pid}/{_started(pid)}"
+
+
+def is_gone(label: str) -> bool:
+    """Return True if the process of an `owner` label has certainly ended.
+
+    A process of another namespace of this boot cannot be looked up, so it counts as alive; its containers end by
+    themselves, see `supervisor`.
+    """
+    boot, namespace, pid, started = (label.split("/") + [""] * 4)[:4]
+    if not pid.isdecimal() or boot != _boot():
+        return True
+    return namespace == _namespace() and _started(int(pid)) != started
+
+
+def remove_stale(api: "APIClient") -> list[str]:
+    """Remove the containers and volumes of killed harnesses; return their names."""
+    return [*_remove_stale_containers(api), *_remove_stale_volumes(api)]
+
+
+def _remove_stale_containers(api: "APIClient") -> Iterator[str]:
+    for container in api.containers(all=True, filters={"label": OURS}):
+        if is_gone(container["Labels"].get(OWNER, "")):
+            remove(api, container["Id"])
+            yield container["Names"][0].lstrip("/")
+
+
+def _remove_stale_volumes(api: "APIClient") -> Iterator[str]:
+    from docker.errors import APIError
+
+    for volume in api.volumes(filters={"label": OURS})["Volumes"] or ():
+        if is_gone((volume["Labels"] or {}).get(OWNER, "")):
+            with contextlib.suppress(APIError):  # in use, or removed by somebody else
+                api.remove_volume(volume["Name"])
+                yield volume["Name"]
+
+
+def remove(api: "APIClient", container: str) -> None:
+    """Remove a container and its volumes in any state; a missing one counts as removed."""
+    from docker.errors import APIError, NotFound
+
+    try:
+        api.remove_container(container, v=True, force=True)
+    except NotFound:
+        return
+    except APIError as error:
+        if error.status_code != 409:  # noqa: PLR2004 Conflict: the engine is removing it itself
+            raise
+        with contextlib.suppress(NotFound):
+            api.wait(container, timeout=_SECONDS, condition="removed")
+
+
+def remove_in_background(container: str) -> None:
+    """Remove a container in a thread, since that takes as long as to start one.
+
+    Python waits for the thread before this process ends. A container that the engine cannot remove now ends by itself
+    (see `supervisor`) and is then removed by the engine or by `remove_stale`; the trial is not affected.
+    """
+    threading.Thread(target=_connect_and_remove, args=(container,), name=_REMOVAL + container).start()
+
+
+def await_removals() -> None:
+    """Wait for the threads of `remove_in_background`."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(_REMOVAL):
+            thread.join()
+
+
+def _connect_and_remove(container: str) -> None:
+    from docker.errors import DockerException
+    from requests.exceptions import RequestException
+
+    with contextlib.suppress(DockerException, RequestException, SandboxError), contextlib.closing(connect()) as api:
+        remove(api, container)
+
+
+@functools.cache
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def _namespace() -> str:
+    return str(Path("/proc/self/ns/pid").readlink())
+
+
+def _started(pid: int) -> str:
+    """Return when a process started, in ticks since the boot; empty if there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerEvents:
+    """Engine's events of one container, which it keeps for a while after the removal. A container cannot write them."""
+
+    api: "APIClient"
+    name: str
+
+    def exited(self, process: str) -> float | None:
+        """Return when a process ended, by this process's monotonic clock; None if the engine does not know any more."""
+        for event in self._events("exec_die"):
+            if event["Actor"]["Attributes"].get("execID") == process:
+                seconds_ago: float = time.time() - event["timeNano"] / _NANO
+                return time.monotonic() - seconds_ago
+        return None
+
+    def end(self) -> tuple[frozenset[LimitHit], str] | None:
+        """Return why the container has ended, as limits hit and in words; None if it runs.
+
+        It counts as lost if it was ended through the engine, or the engine does not know why. Any other cause came from
+        inside: a signal, as the kernel sends when memory is short.
+        """
+        if self._runs():
+            return None
+        events = {event["Action"]: event for event in self._events("oom", "kill", "die")}
+        if "die" not in events:
+            return frozenset({LimitHit.LOST}), "the container is gone, and the engine does not state why"
+        if "kill" in events:
+            return frozenset({LimitHit.LOST}), "somebody ended the container through the engine"
+        if "oom" in events:
+            return frozenset(
+                {LimitHit.MEMORY}
+            ), "the whole sandbox was ended for lack of memory, and its files are gone"
+        code = events["die"]["Actor"]["Attributes"].get("exitCode", "unknown")
+        return frozenset(), f"the whole sandbox was ended from inside (exit code {code}), and its files are gone"
+
+    def _runs(self) -> bool:
+        from docker.errors import NotFound
+
+        try:
+            return bool(self.api.inspect_container(self.name)["State"]["Running"])
+        except NotFound:
+            return False
+
+    def _events(self, *actions: str) -> list[dict[str, Any]]:
+        now = int(time.time())
+        filters = {"type": ["container"], "container": [self.name], "event": list(actions)}
+        # to the end of this second, since an event comes a moment after its cause
+        events = self.api.events(since=now - _EVENT_SECONDS, until=now + 1, filters=filters, decode=True)
+        # the engine matches names by prefix
+        return [event for event in events if event["Actor"]["Attributes"].get("name") == self.name]

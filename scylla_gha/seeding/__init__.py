@@ -1,1 +1,0 @@
-"""Start states: a fixture or a remote commit becomes a fresh workspace, and a workspace becomes a diff."""

@@ -1,0 +1,1 @@
+"""Files of a run folder: names, atomic writes, digests, locks."""

@@ -1,0 +1,291 @@
+"""Paths, judgments and the lock of an experiment's run folder; no other module knows these file names.
+
+```
+runs/<experiment>/
+  plan.json                what is to be run
+  shards.json              which job runs which cells, if the run is done in shards
+  reused.jsonl             rows of earlier runs, whose cells are not run again
+  <cell>/
+    cell.json              the cell and its key
+    trial.json             the outcome, with all attempts
+    judgment.json          checks, items, score
+    judgments/             judgments under other keys: other judges, prompts or rubrics
+    attempt-1/             attempt.json, prompt.md, transcript.jsonl, stderr.txt, trajectory.json, diff.patch,
+                           traffic.jsonl, first-request.json, network.jsonl, and with --keep-workspaces
+                           workspace/, workspace-left-out.txt
+  shards/<NNN>/
+    results.jsonl          the rows of that shard's cells, rewritten after each cell
+    manifest.json          what is in it, and what is missing
+  controls/<scenario or cell>/   results of each judge's controls, and their traffic
+  results.jsonl            one row per trial
+  controls.jsonl           one row per judge and scenario or trial that was controlled
+  report.json  report.md
+  unstarted.json           cells that a run did not start, and why; absent if it started all
+  refused.json             what was refused or missing of the rows that jobs sent
+  old/                     cells under keys that are no longer planned
+```
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.record import slug
+from scylla_gha.model.shards import WavePacking, shard_name
+from scylla_gha.store.records import read_record, write_record
+
+JUDGE_TRAFFIC: Final = "judge-traffic.jsonl"  # in an attempt's folder
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Paths in the folder of one experiment's run."""
+
+    root: Path
+
+    @property
+    def plan(self) -> Path:
+        """Path of the plan."""
+        return self.root / "plan.json"
+
+    @property
+    def results(self) -> Path:
+        """Path of the rows."""
+        return self.root / "results.jsonl"
+
+    @property
+    def controls(self) -> Path:
+        """Path of the rows of judge controls."""
+        return self.root / "controls.jsonl"
+
+    def probe(self, subject: str, judge: str, key: str) -> Path:
+        """Return the path of one judge's controls on a scenario or a cell."""
+        return self.root / "controls" / subject / f"{slug(judge)}--{key[:8]}.json"
+
+    def probes(self) -> list[Path]:
+        """Return the paths of all controls, sorted."""
+        return sorted(self.root.glob("controls/*/*.json"))
+
+    def report(self, suffix: str) -> Path:
+        """Return the path of the report, as `json` or `md`."""
+        return self.root / f"report.{suffix}"
+
+    @property
+    def unstarted(self) -> Path:
+        """Path of the list of cells that the last run did not start."""
+        return self.root / "unstarted.json"
+
+    @property
+    def refused(self) -> Path:
+        """Path of the result of reading rows that other machines sent."""
+        return self.root / "refused.json"
+
+    def journals(self, name: str) -> list[Path]:
+        """Return all files of that name in the run's attempts, including those of archived cells."""
+        return sorted({*self.root.glob(f"*/attempt-*/{name}"), *self.root.glob(f"old/*/attempt-*/{name}")})
+
+    def judgment_records(self) -> list[tuple[Path, Path]]:
+        """Return all judgments of the run, including archived cells, each with its cell's folder."""
+        cells = [*self.root.glob("*/"), *self.root.glob("old/*/")]
+        records = [(path, cell) for cell in cells for path in (cell / "judgment.json", *cell.glob("judgments/*.json"))]
+        return sorted(pair for pair in records if pair[0].exists())
+
+    def archive_path(self, cell: str, key: str) -> Path:
+        """Return a free path for archived records of a cell under another key."""
+        first = self.root / "old" / f"{cell}--{key[:8]}"
+        paths = (first, *(first.with_name(f"{first.name}-{number}") for number in range(2, 10_000)))
+        return next(path for path in paths if not path.exists())
+
+    def cell(self, cell: str) -> "CellFolder":
+        """Return the folder of a cell."""
+        return CellFolder(self.root / cell)
+
+
+@dataclass(frozen=True, slots=True)
+class CellFolder:
+    """Paths in the folder of one cell."""
+
+    root: Path
+
+    @property
+    def cell(self) -> Path:
+        """Path of the cell's own record, which is written before any work on the cell."""
+        return self.root / "cell.json"
+
+    @property
+    def trial(self) -> Path:
+        """Path of the trial."""
+        return self.root / "trial.json"
+
+    @property
+    def judgment(self) -> Path:
+        """Path of the judgment."""
+        return self.root / "judgment.json"
+
+    def other_judgment(self, key: str) -> Path:
+        """Return the path of a judgment that is not the experiment's current one."""
+        return self.root / "judgments" / f"{key[:8]}.json"
+
+    def attempt(self, number: int) -> "AttemptFolder":
+        """Return the folder of an attempt, counted from 1."""
+        return AttemptFolder(self.root / f"attempt-{number}")
+
+    def attempts(self) -> list["AttemptFolder"]:
+        """Return the started attempts in order; folders with other names are skipped."""
+        folders = [AttemptFolder(path) for path in self.root.glob("attempt-*") if path.name[8:].isdecimal()]
+        return sorted(folders, key=lambda attempt: attempt.number)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFolder:
+    """Paths in the folder of one start of the agent."""
+
+    root: Path
+
+    @property
+    def number(self) -> int:
+        """Number of the attempt, from 1."""
+        return int(self.root.name.removeprefix("attempt-"))
+
+    def file(self, name: str) -> Path:
+        """Return the path of one of the files named in the module's docstring."""
+        return self.root / name
+
+
+def find_judgment(folder: CellFolder, key: str) -> Judgment | None:
+    """Return the cell's judgment under this key, or None.
+
+    Raises:
+        ConfigError: a stored record is invalid.
+    """
+    judgments = (read_record(path, Judgment) for path in (folder.judgment, folder.other_judgment(key)))
+    return next((judgment for judgment in judgments if judgment and judgment.key == key), None)
+
+
+def keep_judgment(folder: CellFolder, judgment: Judgment, *, stands: bool) -> None:
+    """Store a judgment: the current one in `judgment.json`, every other beside it, since all were paid for.
+
+    Raises:
+        ConfigError: a stored record is invalid.
+    """
+    aside = folder.other_judgment(judgment.key)
+    target = folder.judgment if stands else aside
+    earlier = read_record(target, Judgment)
+    if earlier is not None and earlier.key != judgment.key:
+        write_record(folder.other_judgment(earlier.key), earlier)
+    if earlier != judgment:
+        write_record(target, judgment)
+    if stands:
+        aside.unlink(missing_ok=True)
+
+
+def traffic_of(probe: Path) -> Path:
+    """Return the path of the request log of a control."""
+    return probe.with_suffix(".traffic.jsonl")
+
+
+def lock_run(folder: Path, *, shared: bool = False) -> None:
+    """Lock the run folder until the command ends; create the folder if it is missing.
+
+    The kernel's lock on the folder needs no file and ends with its process. Two commands in one folder would pay for
+    the same cells twice. Jobs of several shards share the folder; each shard has a lock of its own.
+
+    Args:
+        folder: the run folder.
+        shared: other commands with a shared lock may hold it too.
+
+    Raises:
+        RefusedError: another process holds the lock.
+    """
+    click.get_current_context().with_resource(_held(folder, shared=shared))
+
+
+@contextlib.contextmanager
+def _held(folder: Path, *, shared: bool) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RefusedError(f"{folder}: {_holder(descriptor)} is at work in it; wait until it ends, or give "
+                                   "another folder by --runs; nothing was started") from None  # fmt: skip
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    """Return the process that holds the lock, if the kernel tells."""
+    number = os.fstat(descriptor).st_ino
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            fields = line.split()
+            if fields[1] == "FLOCK" and int(fields[5].rpartition(":")[2]) == number:
+                argv = Path("/proc", fields[4], "cmdline").read_bytes().decode(errors="replace").split("\0")
+                return f"process {fields[4]} ({' '.join(argv).strip()})"
+    return "another process"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPaths:
+    """Paths in the folder of one shard."""
+
+    root: Path
+
+    @property
+    def rows(self) -> Path:
+        """Path of the rows."""
+        return self.root / "results.jsonl"
+
+    @property
+    def manifest(self) -> Path:
+        """Path of the manifest."""
+        return self.root / "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class WavePaths:
+    """Paths of a wave; `root` is the run's folder."""
+
+    root: Path
+
+    @property
+    def packing(self) -> Path:
+        """Path of the assignment of cells to shards."""
+        return self.root / "shards.json"
+
+    @property
+    def reused(self) -> Path:
+        """Path of the reused rows."""
+        return self.root / "reused.jsonl"
+
+    def shard(self, number: int) -> ShardPaths:
+        """Return the folder of a shard."""
+        return ShardPaths(self.root / "shards" / shard_name(number))
+
+
+def stored_packing(folder: RunFolder) -> WavePacking:
+    """Read the wave of a run's folder.
+
+    Raises:
+        ConfigError: there is none, or it is of another plan than the one beside it.
+    """
+    path = WavePaths(folder.root).packing
+    packing = read_record(path, WavePacking)
+    if packing is None:
+        raise ConfigError(f"{path}: there is no such file; `scylla-gha plan {folder.root.name} --github` writes it")
+    if packing.plan != hashlib.sha256(folder.plan.read_bytes()).hexdigest():
+        raise ConfigError(f"{path}: is of another plan than {folder.plan.name} beside it; take both files from the "
+                          "same plan job")  # fmt: skip
+    return packing

@@ -1,0 +1,1 @@
+"""Start states and workspaces: fixture to workspace to diff."""

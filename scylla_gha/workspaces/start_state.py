@@ -1,0 +1,191 @@
+"""Start state of a scenario: a commit, made once from a fixture folder or fetched once, then copied per trial.
+
+A fixture becomes one commit with fixed author, dates and modes, so its hash depends on its content alone and can be
+pinned. A remote repository has one bare mirror, into which pinned commits are fetched without history.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pathspec
+
+from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.model.scenario import FixtureSource
+from scylla_gha.workspaces.cache import locked
+from scylla_gha.workspaces.git import fetch, git, init
+from scylla_gha.workspaces.tree_manifest import TreeManifest, scan_tree
+
+_COMMIT_DATE: Final = "2026-01-01T00:00:00+00:00"
+_COMMIT_IDENTITY: Final = {
+    f"GIT_{role}_{key}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for key, value in (("NAME", "Maintainer"), ("EMAIL", "maintainer@example.com"), ("DATE", _COMMIT_DATE))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StartState:
+    """Commit ready to be copied: the harness's git directory, and a clone with its own `.git` for the agent."""
+
+    commit: str
+    git_dir: Path
+    clone: Path
+    manifest: TreeManifest
+    ignored: Callable[[str], bool]
+
+    def holds(self, text: bytes) -> bool:
+        """Return True if a file of the commit holds this text; of several lines, only the longest is searched."""
+        line = os.fsdecode(max(text.splitlines(), key=len, default=b""))
+        try:
+            git(self.git_dir, "grep", "--quiet", "--text", "--fixed-strings", "-e", line, self.commit)
+        except FixtureError:  # git's exit code without a match
+            return False
+        return True
+
+
+def commit_of(fixture: Path) -> str:
+    """Return the hash of a fixture folder as a commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        git_dir = Path(folder) / "git"
+        init(git_dir)
+        return _commit(git_dir, fixture)
+
+
+def changed_fixture(source: FixtureSource, fixture: Path) -> str | None:
+    """Return a message if a fixture's files are not the pinned commit, or None; the cache is not asked."""
+    commit = commit_of(fixture)
+    return None if commit == source.hash else _changed(fixture, commit, source.hash)
+
+
+def start_state(source: FixtureSource, fixture: Path | None, cache: Path) -> StartState:
+    """Return the start state of a scenario, made if it is not cached, after a check that it is the pinned tree.
+
+    Args:
+        source: what the scenario pins.
+        fixture: the fixture's folder, if the source is one.
+        cache: the folder of cached start states.
+
+    Raises:
+        FixtureError: the content is not the pinned one, or cannot be fetched.
+    """
+    return _start(source.hash, source.repo or "", fixture, cache)
+
+
+@functools.cache
+def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> StartState:
+    folder = cache / "starts" / commit
+    if fixture is not None and fixture.is_dir() and (actual := commit_of(fixture)) != commit:
+        raise FixtureError(_changed(fixture, actual, commit))
+    with locked(folder):
+        if folder.exists() and not _is_whole(folder, commit):
+            shutil.rmtree(folder)  # the cache was changed, so it is not trusted
+        if not folder.exists():
+            _make(folder, commit, repo, fixture, cache)
+    clone = folder / "clone"
+    manifest = scan_tree(clone)
+    return StartState(commit, folder / "git", clone, manifest, _ignore_rules(clone, manifest))
+
+
+def _make(target: Path, commit: str, repo: str, fixture: Path | None, cache: Path) -> None:
+    new = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    for stale in target.parent.glob(f"{target.name}.*.tmp"):  # of a killed process, since a live one waits for the lock
+        shutil.rmtree(stale, ignore_errors=True)
+    try:
+        init(new / "git")
+        if fixture is not None:
+            _commit_pinned(new / "git", fixture, commit)
+        else:
+            fetch(_mirror(repo, cache), repo, commit)
+            fetch(new / "git", str(_mirror(repo, cache)), commit)
+        _clone(new / "git", commit, new / "clone")
+        if not _is_whole(new, commit):
+            raise FixtureError(f"{repo or fixture}: the checked-out files are not those of commit {commit}")
+        new.replace(target)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _commit_pinned(git_dir: Path, fixture: Path, commit: str) -> None:
+    actual = _commit(git_dir, fixture)
+    if actual != commit:
+        raise FixtureError(_changed(fixture, actual, commit))
+
+
+def _changed(fixture: Path, actual: str, commit: str) -> str:
+    return (f"{fixture}: this fixture is commit {actual}, but the scenario pins {commit}; "
+            "undo the change to the fixture, or set source.hash to the new commit on purpose")  # fmt: skip
+
+
+def _commit(git_dir: Path, folder: Path) -> str:
+    git(git_dir, "add", "--all", ".", work_tree=folder)
+    tree = git(git_dir, "write-tree").decode().strip()
+    commit = git(git_dir, "commit-tree", "-m", "Initial commit", tree, env=_COMMIT_IDENTITY).decode().strip()
+    git(git_dir, "update-ref", "refs/heads/main", commit)
+    return commit
+
+
+def _clone(git_dir: Path, commit: str, clone: Path) -> None:
+    """Make the agent's repository: on branch main at the commit, with an index and no remote."""
+    own = clone / ".git"
+    init(own)
+    git(own, "config", "core.bare", "false")
+    git(own, "config", "--unset", "uploadpack.allowAnySHA1InWant")
+    fetch(own, str(git_dir), commit)
+    git(own, "update-ref", "refs/heads/main", commit)
+    git(own, "read-tree", commit, work_tree=clone)
+    git(own, "checkout-index", "--all", "--force", "--index", work_tree=clone)
+    git(own, "repack", "-adq")
+    git(own, "prune-packed", "--quiet")
+    (own / "FETCH_HEAD").unlink(missing_ok=True)
+    # Every trial copies and removes these folders, which costs time.
+    for unused in ("info", "logs", "objects/info", "refs/tags", "branches"):
+        shutil.rmtree(own / unused, ignore_errors=True)
+
+
+def _mirror(repo: str, cache: Path) -> Path:
+    mirror = cache / "mirrors" / hashlib.sha256(repo.encode()).hexdigest()[:16]
+    with locked(mirror):
+        if not mirror.exists():
+            init(mirror)
+    return mirror
+
+
+def _is_whole(folder: Path, commit: str) -> bool:
+    try:
+        tree = git(folder / "git", "rev-parse", f"{commit}^{{tree}}").decode().strip()
+    except (FixtureError, ToolError):  # no such commit, or no git directory
+        return False
+    return scan_tree(folder / "clone").tree == tree
+
+
+def _ignore_rules(clone: Path, manifest: TreeManifest) -> Callable[[str], bool]:
+    """Return the base's ignore rules; the agent's later rules must not hide its files."""
+    rules: list[tuple[str, pathspec.GitIgnoreSpec]] = []
+    # As in git, the rules nearest to a file decide.
+    for path in sorted(manifest.entries, key=lambda path: -path.count("/")):
+        if path.rpartition("/")[2] == ".gitignore" and not (clone / path).is_symlink():
+            lines = (clone / path).read_text(errors="replace").splitlines()
+            rules.append((path.removesuffix(".gitignore"), pathspec.GitIgnoreSpec.from_lines(lines)))
+    tracked = {*manifest.entries, *_folders(manifest)}
+
+    def ignored(path: str) -> bool:
+        if path in tracked:
+            return False  # tracked files are never ignored
+        verdicts = (spec.check_file(path[len(top) :]).include for top, spec in rules if path.startswith(top))
+        return next((verdict for verdict in verdicts if verdict is not None), False)
+
+    return ignored
+
+
+def _folders(manifest: TreeManifest) -> Iterator[str]:
+    """Return the folders that hold tracked files, each with a slash at its end."""
+    for path in manifest.entries:
+        while path := path.rpartition("/")[0]:
+            yield f"{path}/"

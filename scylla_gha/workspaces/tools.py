@@ -1,0 +1,140 @@
+"""Tools that a scenario or an experiment pins, in environments apart from the toolkit's.
+
+Agent and checks find these on PATH, and nothing of the toolkit: Python packages in a virtual environment per set of
+pins, agent CLIs from npm in a folder per version. Both are installed once, into the cache.
+"""
+
+import functools
+import json
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import process
+from scylla_gha.errors import ToolError
+from scylla_gha.model.record import digest
+from scylla_gha.model.scenario import Tools
+from scylla_gha.workspaces.cache import locked
+
+_INSTALL_SECONDS: Final = 900.0
+_RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox
+_INSTALLED: Final = "installed"  # marks a folder that npm finished without scripts
+_SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+
+
+def toolbox_digest(tools: Tools) -> str:
+    """Return a digest of the pinned packages and the Python that runs them."""
+    return digest([platform.python_version(), platform.machine(), tools.python])
+
+
+def search_path(tools: Tools, cache: Path) -> str:
+    """Return the PATH of agent and checks: the pinned tools, then the system's own.
+
+    Raises:
+        ToolError: a package cannot be installed, or a system tool is missing.
+    """
+    for name in tools.system:
+        if shutil.which(name, path=_SYSTEM_PATH) is None:
+            raise ToolError(f"the scenario needs {name!r}, which is not on {_SYSTEM_PATH}; "
+                            f"install it, on Debian and Ubuntu by: apt-get install {name}")  # fmt: skip
+    return f"{_toolbox(toolbox_digest(tools), tuple(sorted(tools.python.items())), cache)}:{_SYSTEM_PATH}"
+
+
+@functools.cache
+def _toolbox(key: str, packages: tuple[tuple[str, str], ...], cache: Path) -> Path:
+    place = cache / "tools" / key[:16]
+    with locked(place):
+        if not (place / _RELOCATABLE).exists():
+            shutil.rmtree(place, ignore_errors=True)
+            _uv("venv", "--quiet", "--relocatable", "--python", sys.executable, str(place))
+            pins = [f"{name}=={version}" for name, version in packages]
+            if pins:
+                _uv(
+                    "pip", "install", "--quiet", "--link-mode", "copy", "--python", str(place / "bin" / "python"), *pins
+                )
+            (place / _RELOCATABLE).touch()
+    return place / "bin"
+
+
+def _uv(*args: str) -> None:
+    from uv import find_uv_bin
+
+    done = process.capture([find_uv_bin(), *args], env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_INSTALL_SECONDS)
+    if done.code:
+        raise ToolError(f"uv {' '.join(args[:2])} failed: {done.message}; is a package registry in reach?")
+
+
+def find_program(program: str, package: str) -> str:
+    """Find a program on the user's PATH.
+
+    Raises:
+        ToolError: it is missing.
+    """
+    found = shutil.which(program)
+    if found is None:
+        raise ToolError(f"{program!r} is not on PATH; install it with `npm install -g {package}`, or let the "
+                        "experiment pin a version (NAME@VERSION), which is then installed for it")  # fmt: skip
+    return found
+
+
+def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
+    """Return a program of an npm package at a version, installed into the cache if it is missing.
+
+    No script of a package is run, since it would run outside of any sandbox. A package whose script fetches or places
+    its program works if one of its optional packages holds that program for this platform.
+
+    Raises:
+        ToolError: npm is missing, the package cannot be installed, or it needs its script.
+    """
+    place = cache / "npm" / f"{package.replace('/', '+')}-{version}"
+    found = place / "node_modules" / ".bin" / program
+    with locked(place):
+        if not (place / _INSTALLED).exists():
+            _npm_install(place, f"{package}@{version}")
+            _place_native(place / "node_modules", program)
+            (place / _INSTALLED).touch()
+    if not found.exists():
+        raise ToolError(f"{package}@{version} has no program {program!r}")
+    return found
+
+
+def _npm_install(place: Path, wanted: str) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    argv = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error",
+            "--prefix", str(place), wanted]  # fmt: skip
+    done = process.capture(argv, seconds=_INSTALL_SECONDS)
+    if done.code:
+        raise ToolError(f"npm could not install {wanted}: {done.message}; is the npm registry in reach?")
+
+
+def _place_native(modules: Path, program: str) -> None:
+    """Link the program to the optional package for this platform, as the script of its package would do.
+
+    Raises:
+        ToolError: the package has a script, and none of its optional packages holds the program.
+    """
+    link = modules / ".bin" / program
+    if not link.exists():
+        return
+    owner = next(folder for folder in link.resolve().parents if (folder / "package.json").is_file())
+    about = json.loads((owner / "package.json").read_text(encoding="utf-8"))
+    scripts = [name for name in ("preinstall", "install", "postinstall") if name in about.get("scripts", {})]
+    if not scripts:
+        return
+    held = [modules / name / program for name in about.get("optionalDependencies", {})]
+    native = next((path for path in sorted(held, key=_is_musl) if os.access(path, os.X_OK)), None)
+    if native is None:
+        raise ToolError(f"{about.get('name')}: its {scripts[0]} script would make {program!r}, and scripts of packages "
+                        "are not run; install the program yourself, put it on PATH, and name the agent without a "
+                        "version")  # fmt: skip
+    link.unlink()
+    link.symlink_to(os.path.relpath(native, link.parent))
+
+
+def _is_musl(path: Path) -> bool:
+    """Return True if a program is for the other C library; older npm versions install the packages for both."""
+    return path.parent.name.endswith("-musl") == (platform.libc_ver()[0] == "glibc")

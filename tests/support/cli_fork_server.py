@@ -1,0 +1,100 @@
+"""A process that has the whole toolkit loaded, and starts each command line as a fork of itself.
+
+To start `scylla-gha` anew takes a second of processor time, most of it to load what is the same each time; the tests
+start it a thousand times. Run as a script: it listens at the socket that is its standard input.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+SIZE = 1 << 20
+
+
+def load() -> None:
+    """Import all modules of the toolkit, but those that begin to work as soon as they are imported."""
+    import scylla_gha
+
+    for module in pkgutil.walk_packages(scylla_gha.__path__, "scylla_gha."):
+        if not module.name.endswith("__main__") and ".templates" not in module.name:
+            importlib.import_module(module.name)
+
+
+def serve(asked: socket.socket) -> dict[str, object]:
+    """Fork for each request, until nobody asks any more; returns in the fork that is to be the command."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the forks are waited for by nobody
+    while True:
+        data, fds, _, _ = socket.recv_fds(asked, SIZE, 3)
+        if not data:
+            os._exit(0)
+        if not os.fork():
+            break
+        for fd in fds:
+            os.close(fd)
+    asked.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    out, err, reply = fds
+    if child := os.fork():
+        os.write(reply, b"%d\n" % child)
+        os.write(reply, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        os._exit(0)
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    for fd in fds:
+        os.close(fd)
+    told: dict[str, object] = json.loads(data)
+    return told
+
+
+def become(told: dict[str, object]) -> None:
+    """Take on the arguments, folder and environment of a command."""
+    env, cwd, argv = told["env"], told["cwd"], told["argv"]
+    assert isinstance(env, dict)
+    assert isinstance(cwd, str)
+    assert isinstance(argv, list)
+    os.environ.clear()
+    os.environ.update(env)
+    if "SCYLLA_TEST_CONTEXT" in os.environ:
+        import coverage
+
+        if measured := coverage.Coverage.current():
+            measured.switch_context(os.environ["SCYLLA_TEST_CONTEXT"])
+    time.tzset()
+    os.chdir(cwd)
+    tempfile.tempdir = None
+    sys.argv = argv
+
+
+def end(code: object) -> None:
+    """As the interpreter ends, but for the clearing away of what is loaded, which takes longer than most commands."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    assert isinstance(code, int)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(sys.executable).parent)
+    load()
+    gc.freeze()  # so that no fork copies what it only looks at
+    with socket.socket(fileno=os.dup(0)) as listening:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        become(serve(listening))
+    from scylla_gha.cli.main import main
+
+    try:
+        main()
+    except SystemExit as ended:
+        end(ended.code)

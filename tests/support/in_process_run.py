@@ -1,0 +1,57 @@
+"""A journey of the shell agent, in this process."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import Cell
+from scylla_gha.model.trial import Trial
+from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.plan.cells import AgentInfo, CellSelection, plan_cells
+from scylla_gha.process import Cancel
+from scylla_gha.store.run_folder import CellFolder, RunFolder
+from tests.support.agents import ShellAgent
+from tests.support.records import make_experiment
+from tests.support.repository import SCENARIO, Repository
+
+
+@dataclass
+class InProcessRun:
+    """What was told of each cell, in the order in which they were done."""
+
+    journey: RunContext
+    told: list[tuple[Cell, Trial, Judgment | None]] = field(default_factory=list)
+
+    def cell(self, number: int = 0) -> CellFolder:
+        return self.journey.folder.cell(self.journey.plan.cells[number].id)
+
+    def trials(self) -> list[Trial]:
+        return [trial for _, trial, _ in self.told]
+
+
+def make_run_context(repository: Repository, runs: Path, agents: dict[str, ShellAgent], **given: Any) -> RunContext:
+    """Plan with the agents, by name; `given` are fields of the experiment, or `cancel` and `fresh`."""
+    own = ("cancel", "fresh", "judging", "epoch", "keep", "not_before")
+    how = {name: given.pop(name) for name in own if name in given}
+    fields = {"id": "greet", "scenarios": (SCENARIO,), "agents": tuple(agents), "baseline": next(iter(agents)),
+              "retry": {"attempts": 3, "backoff_seconds": 0.0}, **given}  # fmt: skip
+    library = Library((repository.root,))
+    known = {name: AgentInfo("1", uses_model=False) for name in agents}
+    made = plan_cells(make_experiment(**fields), library, known, CellSelection(epoch=how.pop("epoch", "")))
+    made = made.model_copy(update={"not_before": how.pop("not_before", None)})
+    installed = {name: InstalledAgent(agent, "", "1") for name, agent in agents.items()}
+    cancel = how.pop("cancel", None) or Cancel()
+    return RunContext(made, RunFolder(runs), ConfigSources(library), installed, cancel, **how)
+
+
+def run_agents(
+    repository: Repository, runs: Path, agents: dict[str, ShellAgent], jobs: int = 1, **given: Any
+) -> InProcessRun:
+    """Plan and travel with the agents; `given` as above."""
+    travelled = InProcessRun(make_run_context(repository, runs, agents, **given))
+    run_cells(travelled.journey, travelled.journey.plan.cells, jobs, lambda *told: travelled.told.append(told))
+    return travelled

@@ -1,0 +1,63 @@
+"""Arms get no verdict where too many of their cells, or of their baseline's, ended without a counted trial."""
+
+import pytest
+
+from scylla_gha.aggregate.warnings import excused_warnings, withheld_arms, without_verdicts
+from scylla_gha.model.analysis import Analysis, Contrast, Ruling
+from scylla_gha.model.report import ArmSummary, Counts, Excused
+
+
+def arm(name: str, planned: int, judged: int) -> ArmSummary:
+    return ArmSummary(
+        arm=name, counts=Counts(planned=planned, ran=planned, judged=judged, scored=judged), passed=0, pass_rate=None,
+        pass_low=None, pass_high=None, mean_score=None, mean_progress=None, grades={}, outcomes={}, usd=None,
+        cost_of_pass=None, mean_seconds=None, tokens=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("planned", "judged", "why"),
+    [
+        (10, 10, None),
+        (10, 8, None),
+        (10, 7, "3 of 10 cells of new ended without a counted trial, and a verdict allows 2"),
+        (100, 95, None),
+        (100, 94, "6 of 100 cells of new ended without a counted trial, and a verdict allows 5"),
+        (2, 0, None),
+        (3, 0, "3 of 3 cells of new ended without a counted trial, and a verdict allows 2"),
+    ],
+)
+def test_an_arm_may_lack_two_cells_or_a_twentieth(planned: int, judged: int, why: str | None) -> None:
+    found = withheld_arms([arm("new", planned, judged), arm("old", 10, 10)], {"new": "old", "old": None})
+    assert found == ({} if why is None else {"new": why})
+
+
+def test_an_arm_has_no_verdict_either_where_its_baseline_lacks_cells() -> None:
+    arms = [arm("new", 10, 6), arm("other", 10, 10), arm("old", 10, 5), arm("alone", 10, 0)]
+    found = withheld_arms(arms, {"new": "old", "other": "old", "old": None, "alone": None})
+    assert found == {
+        "new": "4 of 10 cells of new ended without a counted trial, and a verdict allows 2; "
+        "5 of 10 cells of old ended without a counted trial, and a verdict allows 2",
+        "other": "5 of 10 cells of old ended without a counted trial, and a verdict allows 2",
+    }, "an arm that is compared with none has no verdict that could be withheld"
+
+
+def test_a_verdict_that_is_withheld_keeps_its_numbers() -> None:
+    rulings = tuple(
+        Ruling.model_construct(arm=name, baseline="old", verdict="worse", why="by far", margin=0.1,
+                               contrast=Contrast.model_construct(arm=name), is_withheld=False)
+        for name in ("new", "other")
+    )  # fmt: skip
+    analysis = Analysis.model_construct(rulings=rulings, warnings=("kept",))
+    made = without_verdicts(analysis, {"new": "too few"})
+    first, second = made.rulings
+    assert (first.verdict, first.why, first.is_withheld) == ("not_enough_data", "too few", True)
+    assert (first.margin, first.contrast, made.warnings) == (0.1, rulings[0].contrast, ("kept",))
+    assert second == rulings[1]
+
+
+def test_a_kind_of_excuse_that_an_arm_has_twice_is_warned_of() -> None:
+    once = Excused(arm="old", outcome="provider_error", attempts=1, trials=1, reason="529")
+    twice = Excused(arm="new", outcome="sandbox_error", attempts=2, trials=1, reason="the box was lost")
+    (said,) = excused_warnings([once, twice])
+    assert said.startswith("new: 2 attempts in 1 trial ended in sandbox_error and were excused (one of them: the box")

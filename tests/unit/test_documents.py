@@ -1,0 +1,49 @@
+"""Reference pages and CONTRIBUTING.md name everything that the code has, and nothing else."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scylla_gha import errors
+from scylla_gha.analysis.frame import COMPONENTS, TOKENS
+from scylla_gha.report import metrics
+from tests.support.pages import ROOT, anchors, links
+
+OTHER_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")]
+
+
+def table_keys(page: str) -> set[str]:
+    """Return the codes in the first column of a page's tables."""
+    rows = re.findall(r"^\| (`[^|]+) \|", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+
+
+def test_the_glossary_explains_each_metric() -> None:
+    shares = {f"{name}_share" for name in (*TOKENS, *COMPONENTS)}
+    missing = (metrics._METRICS.keys() | shares) - table_keys("docs/metrics.md")
+    assert missing == set()
+
+
+def test_the_page_of_exit_codes_has_those_of_the_code() -> None:
+    codes = {error.exit_code for error in vars(errors).values() if hasattr(error, "exit_code")}
+    listed = {int(code) for code in table_keys("docs/exit-codes.md")}
+    assert listed == codes | {0, 2, 130}
+
+
+@pytest.mark.parametrize("page", OTHER_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_outside_of_docs_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert link.startswith("https://") or target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_contributing_names_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8") + (ROOT / "tests/README.md").read_text(
+        encoding="utf-8"
+    )
+    paths = re.findall(r"`((?:scylla_gha|tests|docs|config|scenarios|\.github)/[\w./-]*)`", text)
+    assert len(paths) > 40
+    assert [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []

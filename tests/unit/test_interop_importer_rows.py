@@ -1,0 +1,101 @@
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from scylla_gha.aggregate.build import aggregate
+from scylla_gha.collect.rows import collect
+from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.importers.columns import rule_of
+from scylla_gha.interop.importers.rows import ImportedRows, ImportInput, load_rows
+from scylla_gha.interop.importers.sources import SourceRow, SourceTable, table_of
+from scylla_gha.store.run_folder import RunFolder
+from tests.support.foreign import Row
+
+
+def of(*rows: Row) -> SourceTable:
+    return table_of(SourceRow(f"f.csv:{number}", dict(row)) for number, row in enumerate(rows, start=2))
+
+
+def row(scenario: str = "s", arm: str = "a", passed: object = True, **given: Any) -> Row:
+    return {"scenario": scenario, "arm": arm, "passed": passed, **given}
+
+
+def loaded(rows: Sequence[Row], **given: Any) -> ImportedRows:
+    return load_rows(of(*rows), ImportInput("run", "f.csv", "csv", **given))
+
+
+def test_what_a_row_does_not_tell_is_unknown_and_not_zero() -> None:
+    (made,) = loaded([row()]).rows
+    unknown = ("usd", "judge_usd", "seconds", "score", "grade", "progress", "input_tokens", "output_tokens",
+               "cache_read_tokens", "cache_write_tokens", "total_tokens", "turns", "tool_calls", "failed_tool_calls",
+               "attempts", "files_changed", "delivered", "model", "variant")  # fmt: skip
+    assert [getattr(made, name) for name in unknown] == [None] * len(unknown)
+    assert (made.category, made.sandbox, made.agent) == ("unknown", "unknown", "imported")
+    assert made.reason == "imported from f.csv:2"
+
+
+def test_repetitions_are_counted_where_no_column_tells_them() -> None:
+    made = loaded([row(), row(arm="b"), row(), row("t")])
+    assert [one.cell for one in made.rows] == ["s--a--r01", "s--b--r01", "s--a--r02", "t--a--r01"]
+
+
+def test_a_row_that_is_there_twice_is_refused_with_both_lines() -> None:
+    rows = [row(repetition=1), row(arm="b", repetition=1), row(repetition=1, passed=False)]
+    with pytest.raises(ConfigError) as error:
+        loaded(rows)
+    assert "f.csv:4: repetition 1 of 'a' on 's' is there already, at f.csv:2" in str(error.value)
+
+
+def test_a_value_is_refused_with_its_line_and_column() -> None:
+    with pytest.raises(ConfigError) as error:
+        loaded([row(), row(cost="$3")], columns={"usd": "cost"})
+    assert str(error.value).startswith("f.csv:3: column 'cost' (as usd): '$3' not a number")
+
+
+def test_the_same_rows_have_the_same_keys_and_others_have_others() -> None:
+    first, again, other = (loaded([row(junk=junk)]).plan.cells[0].key for junk in ("x", "x", "y"))
+    assert first == again != other
+
+
+def test_names_that_are_alike_but_for_their_signs_have_cells_of_their_own() -> None:
+    made = loaded([row(arm="A b"), row(arm="a-b"), row(arm="日本")])
+    assert len({one.cell for one in made.rows}) == 3
+    assert [one.arm for one in made.rows] == ["A b", "a-b", "日本"]
+
+
+def test_the_plan_is_of_the_rows_and_guesses_nothing() -> None:
+    plan = loaded([row(model="m"), row(arm="b", model="m"), row(arm="b", model="n")]).plan
+    assert [(arm.id, arm.agent, arm.model) for arm in plan.arms] == [("a", "imported", "m"), ("b", "imported", None)]
+    assert (plan.experiment.baseline, plan.estimate.usd.likely, plan.estimate.minutes.high) == ("a", None, None)
+
+
+def test_the_baseline_is_an_arm() -> None:
+    assert loaded([row(), row(arm="b")], baseline="b").plan.experiment.baseline == "b"
+    with pytest.raises(ConfigError, match="--baseline 'c': not an arm; the arms are: a, b"):
+        loaded([row(), row(arm="b")], baseline="c")
+
+
+def test_an_outcome_that_is_not_the_agents_takes_no_verdict_and_is_told_of() -> None:
+    made = loaded([row(outcome="provider_error", passed=False, score=0.5), row(outcome="timeout", passed=False)])
+    assert [(one.passed, one.score, one.judged) for one in made.rows] == [(None, None, False), (False, None, True)]
+    assert made.plan.imported is not None
+    assert made.plan.imported.notes == (
+        "1 row with an outcome that says nothing of the agent: no pass is taken from there.",
+    )
+
+
+def test_a_pass_by_rule_is_unknown_where_its_number_is() -> None:
+    made = loaded([row(score="0.6"), row(score=""), row(score="0.5")], rule=rule_of("score>=0.6"))
+    assert [(one.passed, one.judged) for one in made.rows] == [(True, True), (None, False), (False, True)]
+
+
+def test_the_report_says_that_nobody_verified_the_rows() -> None:
+    made = loaded([row()])
+    assert aggregate(made.plan, made.rows).warnings[0].startswith("The rows are imported from f.csv (csv), and not ver")
+
+
+def test_what_was_imported_is_not_collected(tmp_path: Any) -> None:
+    with pytest.raises(ConfigError, match="there is nothing to collect"):
+        collect(loaded([row()]).plan, RunFolder(tmp_path), Library(()))

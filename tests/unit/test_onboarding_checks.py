@@ -1,0 +1,206 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.github.setup import (
+    DefaultRights,
+    Environment,
+    HiddenResource,
+    MissingResource,
+    Policy,
+    ProtectionRule,
+    RepositorySetup,
+    SelectedActions,
+    Workflow,
+)
+from scylla_gha.onboarding.checks.finding import Finding, hidden, ok, optional, plain, problem, unknown
+from scylla_gha.onboarding.checks.local import caller_findings, machine_findings
+from scylla_gha.onboarding.checks.repository import (
+    FEDERATION,
+    KEY,
+    action_findings,
+    findings,
+    model_finding,
+    rights_finding,
+)
+from tests.support.command import NO_ENGINE
+from tests.support.library import write
+from tests.support.setups import FACTS, make_setup
+
+
+def states(setup: RepositorySetup) -> dict[str, str]:
+    return {each.id: each.state for each in findings(setup, "scylla-eval", "scylla-results")}
+
+
+def test_where_all_is_right_all_is_ok_and_each_thing_is_told_once() -> None:
+    found = findings(make_setup(), "scylla-eval", "scylla-results")
+    assert {each.state for each in found} == {"ok"}
+    assert len({each.id for each in found}) == len(found)
+
+
+def test_what_cannot_be_seen_is_never_a_problem() -> None:
+    hidden = HiddenResource(403)
+    blind = make_setup(policy=hidden, rights=hidden, workflows=hidden, environment=hidden, pages=hidden, results=hidden,
+                       secrets={"repository": hidden}, variables={"repository": hidden})  # fmt: skip
+    assert set(states(blind).values()) == {"ok", "unknown"}
+
+
+def test_a_workflow_that_is_off_says_why() -> None:
+    off = {state: make_setup(workflows=(Workflow(path=".github/workflows/dispatch.yml", state=state),))
+           for state in ("disabled_fork", "disabled_inactivity", "disabled_manually", "disabled_somehow")}  # fmt: skip
+    said = {state: next(each.what for each in findings(setup, "e", "r") if each.id == "workflow dispatch.yml")
+            for state, setup in off.items()}  # fmt: skip
+    assert len(set(said.values())) == 4
+    assert "60 days" in said["disabled_inactivity"]
+
+
+def test_workflows_of_others_and_deleted_ones_are_passed_over() -> None:
+    other = Workflow(path=".github/workflows/ci.yml", state="disabled_manually")
+    gone = Workflow(path=".github/workflows/scylla.yml", state="deleted")
+    found = states(make_setup(workflows=(other, gone)))
+    assert found["workflows"] == "problem"
+    assert not any(name.startswith("workflow ") for name in found)
+
+
+def test_an_environment_without_reviewers_is_for_some() -> None:
+    waits = make_setup(environment=Environment(protection_rules=(ProtectionRule(type="wait_timer"),)))
+    assert states(waits)["environment"] == "optional"
+    assert states(make_setup(environment=MissingResource()))["environment"] == "problem"
+
+
+def test_forks_private_and_archived_repositories_are_told_of() -> None:
+    assert states(make_setup(facts=FACTS.model_copy(update={"fork": True})))["fork"] == "ok"
+    assert states(make_setup(facts=FACTS.model_copy(update={"archived": True})))["repository"] == "problem"
+    assert "fork" not in states(make_setup())
+
+
+def test_each_state_has_its_word() -> None:
+    found = [ok("a", "b"), optional("a", "b", "c"), problem("a", "b", "c"), unknown("a", "b", "c")]
+    assert [each.state for each in found] == ["ok", "optional", "problem", "unknown"]
+    assert Finding.model_validate_json(found[1].model_dump_json()) == found[1]
+
+
+def test_what_is_hidden_says_with_which_status_and_whom_to_ask() -> None:
+    assert hidden("pages", "the site", HiddenResource(403)).what == "the site: this token has no access (403)"
+    assert "(404)" in hidden("pages", "the site", MissingResource()).what
+    assert "administrator" in hidden("pages", "the site", MissingResource()).mend
+
+
+def test_words_from_outside_cannot_steer_a_terminal() -> None:
+    assert plain("a\x1b[2J\nb") == "a[2Jb"
+    assert plain(None) == ""
+    assert len(plain("x" * 999)) == 200
+
+
+def program(folder: Path, name: str, says: str) -> None:
+    write(folder / name, f"#!/bin/sh\n{says}\n").chmod(0o755)
+
+
+def test_what_is_here_is_named_with_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path, "git", "echo git version 2.50.0")
+    program(tmp_path, "node", "echo v22.1.0")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("DOCKER_HOST", NO_ENGINE)
+    found = {each.id: (each.state, each.what) for each in machine_findings()}
+    assert (found["git"], found["node"]) == (("ok", "2.50.0"), ("ok", "v22.1.0"))
+    assert found["docker"][0] == "optional"
+
+
+@pytest.mark.parametrize("says", ["exit 1", "echo v16.0.0", "echo nonsense"])
+def test_what_is_not_there_too_old_or_broken_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", NO_ENGINE)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert {each.id: each.state for each in machine_findings()} == {
+        "python": "ok", "git": "problem", "node": "optional", "docker": "optional", "bubblewrap": "optional",
+    }  # fmt: skip
+    program(tmp_path, "node", says)
+    assert {each.id: each.state for each in machine_findings()}["node"] == "optional"
+
+
+@pytest.mark.parametrize(("version", "state"), [("2.335.1", "problem"), ("2.336.0", "ok"), ("no idea", "problem")])
+def test_a_runner_of_this_machine_has_to_know_the_toolkits_paths(tmp_path: Path, version: str, state: str) -> None:
+    listener = tmp_path / "bin" / "Runner.Listener"
+    program(listener.parent, listener.name, f'if [ "$1" = --version ]; then echo {version}; else echo up; read _; fi')
+    with subprocess.Popen([listener, "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as runner:
+        assert runner.stdout is not None
+        runner.stdout.readline()
+        found = [each for each in machine_findings() if each.id == "runner" and str(tmp_path) in each.what]
+        runner.communicate(b"\n")
+    assert [each.state for each in found] == [state]
+    assert version in found[0].what or "unknown" in found[0].what
+
+
+def test_the_toolkit_itself_needs_no_caller(tmp_path: Path) -> None:
+    write(tmp_path / ".github/workflows/evaluate.yml", "on: workflow_call\n")
+    assert list(caller_findings(tmp_path, pins_required=False)) == []
+
+
+def test_calls_of_other_projects_are_none_of_ours(tmp_path: Path) -> None:
+    write(tmp_path / ".github/workflows/ci.yml", "    uses: o/other/.github/workflows/x.yml@main\n")
+    (said,) = caller_findings(tmp_path, pins_required=False)
+    assert (said.state, said.mend) == ("problem", "scylla-gha init")
+
+
+NONE: frozenset[str] = frozenset()
+
+
+def test_a_key_in_the_environment_or_federation_is_right() -> None:
+    assert model_finding(make_setup(), "scylla-eval").mend == ""
+    parts = {"environment": frozenset(FEDERATION[:1]), "repository": frozenset(FEDERATION[1:])}
+    said = model_finding(make_setup(secrets={"repository": NONE}, variables=parts), "e")
+    assert (said.state, "by federation" in said.what) == ("ok", True)
+    assert "repo:octo-org@123/app@456:environment:e (" in said.what
+    assert "repo:octo-org/app:environment:e (" in said.what
+
+
+def test_a_key_elsewhere_is_right_and_could_lie_better() -> None:
+    said = model_finding(make_setup(secrets={"environment": NONE, "repository": frozenset({KEY})}), "scylla-eval")
+    assert (said.state, said.mend) == ("ok", "gh secret set ANTHROPIC_API_KEY --env scylla-eval --repo octo-org/app")
+
+
+def test_half_a_federation_names_what_lacks() -> None:
+    said = model_finding(make_setup(secrets={}, variables={"repository": frozenset(FEDERATION[:1])}), "e")
+    assert said.state == "problem"
+    assert f"variables of federation are missing: {FEDERATION[1]}" in said.what
+
+
+def test_what_is_hidden_may_hold_it() -> None:
+    assert model_finding(make_setup(secrets={"repository": HiddenResource(403)}), "e").state == "unknown"
+    assert model_finding(make_setup(secrets={"repository": NONE}), "e").state == "problem"
+
+
+SOME = Policy(enabled=True, allowed_actions="selected")
+
+
+@pytest.mark.parametrize(
+    ("selected", "state"),
+    [
+        (SelectedActions(github_owned_allowed=True, patterns_allowed=("astral-sh/setup-uv@*",)), "ok"),
+        (SelectedActions(github_owned_allowed=True, patterns_allowed=("astral-sh/*",)), "ok"),
+        (SelectedActions(github_owned_allowed=True, patterns_allowed=("*",)), "ok"),
+        (
+            SelectedActions(github_owned_allowed=True, patterns_allowed=("astral/*", "astral-sh/setup-uv-more@v1")),
+            "problem",
+        ),
+        (SelectedActions(github_owned_allowed=False, patterns_allowed=("astral-sh/*",)), "problem"),
+        (HiddenResource(403), "unknown"),
+    ],
+)
+def test_a_choice_of_actions_must_have_those_that_the_toolkit_takes(
+    selected: SelectedActions | HiddenResource, state: str
+) -> None:
+    *_, said = action_findings(make_setup(policy=SOME, selected=selected))
+    assert (said.id, said.state) == ("allowed-actions", state)
+
+
+def test_where_actions_are_off_nothing_else_is_said_of_them() -> None:
+    (said,) = action_findings(make_setup(policy=Policy(enabled=False)))
+    assert (said.id, said.state) == ("actions", "problem")
+
+
+def test_rights_by_default_are_better_few() -> None:
+    assert rights_finding(make_setup()).state == "ok"
+    assert rights_finding(make_setup(rights=DefaultRights(default_workflow_permissions="write"))).state == "optional"

@@ -1,0 +1,116 @@
+from pathlib import Path
+
+from scylla_gha.errors import FixtureError
+from scylla_gha.onboarding.example_task import example
+from scylla_gha.onboarding.select_task import TaskTrial, Tried, find_tasks
+from scylla_gha.onboarding.task import ScaffoldTask
+from scylla_gha.onboarding.user_repository import RepositoryCheckout, checkout_of
+from tests.support.adopters import commit, empty, till, web, words
+
+
+def find_task(checkout: RepositoryCheckout, name: str, trying: TaskTrial, *, look: bool) -> ScaffoldTask:
+    (task,) = find_tasks(checkout, name, trying, int(look))
+    return task
+
+
+def tried(
+    task: ScaffoldTask, *, nop: str | None = None, solution: str | None = None, passing: tuple[str, ...] = ()
+) -> Tried:
+    wrong = tuple((f"wrong/{name}", name in passing, "passes" if name in passing else None) for name in task.wrong)
+    return (("nop", nop is not None, nop), ("solution", solution is None, solution), *wrong)
+
+
+def test_the_first_candidate_that_holds_is_taken_with_two_wrong_ones(tmp_path: Path) -> None:
+    said: list[str] = []
+    task = find_task(checkout_of(web(tmp_path / "web")), "web", TaskTrial(tried, said.append), look=True)
+    assert task.id == "101-slugs-are-trimmed-and-short"
+    assert len(task.wrong) == 2
+    assert len(said) == 1
+
+
+def test_wrong_ones_that_pass_are_not_kept(tmp_path: Path) -> None:
+    checkout = checkout_of(web(tmp_path / "web"))
+    every = find_task(checkout, "web", TaskTrial(tried, lambda _: None), look=True)
+    first = next(iter(every.wrong))
+    trying = TaskTrial(lambda task: tried(task, passing=(first,)), lambda _: None)
+    assert first not in find_task(checkout, "web", trying, look=True).wrong
+
+
+def test_further_wrong_ones_are_tried_only_where_the_first_two_do_not_suffice(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def prove(task: ScaffoldTask) -> Tried:
+        asked.append(len(task.wrong))
+        return tried(task)
+
+    checkout = checkout_of(web(tmp_path / "web"))
+    every = find_task(checkout, "web", TaskTrial(prove, lambda _: None), look=True)
+    assert asked == [0, 2]
+    asked.clear()
+    passing = next(iter(every.wrong))
+    trying = TaskTrial(lambda task: tried(task, passing=(passing,)) if prove(task) else (), lambda _: None)
+    assert len(find_task(checkout, "web", trying, look=True).wrong) == 2
+    assert asked[:2] == [0, 2]
+    assert asked[2] > 0
+
+
+def test_guards_are_given_up_before_the_candidate(tmp_path: Path) -> None:
+    def prove(task: ScaffoldTask) -> Tried:
+        return tried(task, nop="guards do not hold" if any(check.guard for check in task.checks) else None)
+
+    task = find_task(checkout_of(till(tmp_path / "till")), "till", TaskTrial(prove, lambda _: None), look=True)
+    assert [check.id for check in task.checks] == ["hidden-tests"]
+
+
+def test_the_example_is_what_is_left(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def fails(_: ScaffoldTask) -> Tried:
+        raise FixtureError("cannot fetch")
+
+    checkout = checkout_of(web(tmp_path / "web"))
+    assert find_task(checkout, "web", TaskTrial(fails, said.append), look=True).id == "101-list-the-files"
+    assert "  start: cannot fetch" in said
+    few = TaskTrial(lambda task: tried(task, passing=tuple(task.wrong)), said.append)
+    assert find_task(checkout, "web", few, look=True).id == "101-list-the-files"
+    assert said[-2] == "  its tests accept too many wrong solutions"
+
+
+def test_there_is_an_end_to_trying(tmp_path: Path) -> None:
+    said: list[str] = []
+    checkout = checkout_of(web(tmp_path / "web"))
+    assert find_task(checkout, "web", TaskTrial(tried, said.append, -1.0), look=True).id == "101-list-the-files"
+    assert said[:1] == ["no more commits are tried: they took more than -1 s"]
+
+
+def test_without_a_look_at_the_history_nothing_is_tried(tmp_path: Path) -> None:
+    said: list[str] = []
+    task = find_task(checkout_of(web(tmp_path / "web")), "web", TaskTrial(tried, said.append), look=False)
+    assert (task.id, said) == ("101-list-the-files", [])
+    assert find_task(checkout_of(empty(tmp_path / "a")), "a", TaskTrial(tried, said.append), look=True).id == task.id
+
+
+def test_an_empty_repository_gets_files_that_are_made_up(tmp_path: Path) -> None:
+    task = example(checkout_of(empty(tmp_path / "a")), ())
+    assert [file.path for file in task.start.files] == ["README.md", "notes/first.txt", "notes/second.txt"]
+    assert "made-up files" in task.origin
+
+
+def test_small_plain_text_files_are_taken_those_at_the_top_first(tmp_path: Path) -> None:
+    root = words(tmp_path / "a")
+    (root / "here").symlink_to("README.md")
+    more = {f"docs/{number:02d}.md": "x\n" for number in range(20)}
+    commit(
+        root, "More", {"data.bin": b"a\0b", "large.txt": "x" * 9000, "FILE-LIST.md": "x\n", "ours/a.md": "x\n", **more}
+    )
+    task = example(checkout_of(root), ("ours/",))
+    names = [file.path for file in task.start.files]
+    assert names[:3] == ["README.md", "main.f90", "docs/00.md"]
+    assert len(names) == 12
+
+
+def test_solution_and_wrong_ones_list_the_files(tmp_path: Path) -> None:
+    task = example(checkout_of(words(tmp_path / "a")), ())
+    assert task.solution.endswith(b"+- README.md\n+- main.f90\n")
+    assert task.wrong["last-one-missing"].endswith(b"@@\n+- README.md\n")
+    assert task.wrong["not-sorted"].endswith(b"+- main.f90\n+- README.md\n")

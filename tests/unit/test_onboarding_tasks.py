@@ -1,0 +1,294 @@
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scylla_gha.errors import ToolError
+from scylla_gha.onboarding.languages import NODE, PYTHON, SAFE_NAME, is_code, is_test
+from scylla_gha.onboarding.pinned_packages import pinned, requirements
+from scylla_gha.onboarding.task import ScaffoldFile, ScaffoldTask, new_file
+from scylla_gha.onboarding.task_from_history import candidates, shortened, task_of
+from scylla_gha.onboarding.user_repository import RepositoryCheckout, checkout_of
+from scylla_gha.onboarding.wrong_solutions import wrong_solutions
+from tests.support.adopters import DISCOUNT, commit, empty, till, words
+from tests.support.git import shell
+
+
+def first(root: Path) -> tuple[RepositoryCheckout, ScaffoldTask]:
+    checkout = checkout_of(root)
+    task = task_of(checkout, next(candidates(checkout, ())), "till", {"click": "8.1.0"})
+    assert task is not None
+    return checkout, task
+
+
+def test_a_commit_becomes_start_solution_and_hidden_tests(tmp_path: Path) -> None:
+    _, task = first(till(tmp_path / "till"))
+    assert (task.id, task.title, task.category) == (
+        "101-a-discount-in-percent",
+        "A discount in percent",
+        "new_features",
+    )
+    assert task.prompt == "A discount in percent\n\nNo item of 1 or less gets it.\n"
+    assert b"test_discount" not in task.solution
+    assert b"src/till/money.py" in task.solution
+    assert "tests/test_discount.py" not in {file.path for file in task.start.files}
+    hidden = {file.path: file.content for file in task.hidden}
+    assert hidden["hidden.txt"] == b"tests/test_discount.py\n"
+    assert hidden["kept.txt"] == b"tests/conftest.py\ntests/test_money.py\n"
+    assert hidden["kept-tests.txt"] == b"tests/test_money.py\n"
+    assert b"def test_discount" in hidden["tests/tests/test_discount.py"]
+    assert dict(task.python) == {"click": "8.1.0", "pytest": "9.2.0"}
+    assert [check.guard for check in task.checks] == [False, True]
+
+
+def test_tests_beside_those_of_the_change_guard_and_only_some(tmp_path: Path) -> None:
+    root = empty(tmp_path / "till")
+    many = {f"tests/test_{number:02d}.py": "" for number in range(30)}
+    commit(root, "One", {"a.py": "x = 1\n", "tests/deep/test_b.py": "", **many})
+    commit(root, "Two", {"a.py": "x = 2\n", "tests/test_a.py": "def test_a(): ...\n"})
+    _, task = first(root)
+    hidden = {file.path: file.content.decode().splitlines() for file in task.hidden if file.path.endswith(".txt")}
+    assert hidden["kept-tests.txt"] == [f"tests/test_{number:02d}.py" for number in range(20)]
+    assert len(hidden["kept.txt"]) == 31
+
+
+def test_a_repository_without_code_and_tests_has_none(tmp_path: Path) -> None:
+    assert list(candidates(checkout_of(words(tmp_path / "words")), ())) == []
+
+
+@pytest.mark.parametrize("message", ["Merge branch x", 'Revert "a"', "wip", "Release 1.2", "bump x"])
+def test_commits_that_say_nothing_are_passed_over(tmp_path: Path, message: str) -> None:
+    root = till(tmp_path / "till")
+    commit(root, message, {"src/till/money.py": "x = 1\n", "tests/test_x.py": "def test_x(): ...\n"})
+    assert {each.commit.message.partition("\n")[0] for each in candidates(checkout_of(root), ())} == {
+        "feat: a discount in percent (#12)",
+    }  # fmt: skip
+
+
+def test_names_that_a_shell_would_read_otherwise_are_passed_over(tmp_path: Path) -> None:
+    root = empty(tmp_path / "till")
+    commit(root, "One", {"a.py": "x = 1\n"})
+    commit(root, "Two", {"a.py": "x = 2\n", "tests/test_a.py": "", "tests/a file.txt": ""})
+    assert list(candidates(checkout_of(root), ())) == []
+
+
+def test_our_own_folders_are_part_of_no_task(tmp_path: Path) -> None:
+    root = empty(tmp_path / "till")
+    commit(root, "One", {"a.py": "x = 1\n", "fixtures/till/a.py": "x = 1\n"})
+    commit(root, "Two", {"a.py": "x = 2\n", "fixtures/till/tests/test_a.py": "def test_a(): ...\n"})
+    assert list(candidates(checkout_of(root), ("fixtures/till/",))) == []
+    _, task = first(root)
+    assert {file.path for file in task.start.files} == {"a.py"}
+
+
+@pytest.mark.parametrize(
+    ("origin", "address"),
+    [
+        ("git@github.com:octo-org/app.git", "https://github.com/octo-org/app"),
+        ("ssh://git@github.com/octo-org/app", "https://github.com/octo-org/app"),
+        ("https://me:ghp_secret@github.com/octo-org/app.git", "https://github.com/octo-org/app.git"),
+        ("https://github.com/octo-org/app", "https://github.com/octo-org/app"),
+    ],
+)
+def test_a_large_start_is_fetched_from_an_address_without_a_password(tmp_path: Path, origin: str, address: str) -> None:
+    root = empty(tmp_path / "till")
+    begin = commit(root, "One", {"a.py": "x = 1\n", "data.bin": bytes(5_000_001)})
+    commit(root, "Two", {"a.py": "x = 2\n", "tests/test_a.py": "def test_a(): ...\n"})
+    checkout = checkout_of(root)
+    (candidate,) = candidates(checkout, ())
+    assert task_of(checkout, candidate, "till", {}) is None, "there is nowhere to fetch it from"
+    shell(root, f"git remote add origin {origin}")
+    task = task_of(checkout, candidate, "till", {})
+    assert task is not None
+    assert (task.start.files, task.start.repo, task.start.commit) == ((), address, begin)
+
+
+def test_a_solution_that_is_too_long_is_no_task(tmp_path: Path) -> None:
+    root = empty(tmp_path / "till")
+    commit(root, "One", {"a.py": "x = 1\n"})
+    commit(root, "Two", {"a.py": "x = 1\n" * 900, "tests/test_a.py": "def test_a(): ...\n"})
+    checkout = checkout_of(root)
+    assert task_of(checkout, next(candidates(checkout, ())), "till", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "name", "category"),
+    [
+        ("fix(core)!: rounding of halves (#4)", "101-core-rounding-of-halves", "bug_fixing"),
+        ("Fix the rounding of halves", "101-fix-the-rounding-of-halves", "bug_fixing"),
+        ("Speed up", "101-speed-up", "optimization"),
+        ("Übergröße", "101-bergr-e", "new_features"),
+        ("!!!", "101-change", "new_features"),
+        (
+            "A very long subject that goes on and on and on",
+            "101-a-very-long-subject-that-goes-on-and-on",
+            "new_features",
+        ),
+    ],
+)
+def test_names_and_kinds_come_from_the_subject(tmp_path: Path, subject: str, name: str, category: str) -> None:
+    checkout = checkout_of(till(tmp_path / "till"))
+    candidate = next(candidates(checkout, ()))
+    task = task_of(checkout, replace(candidate, commit=replace(candidate.commit, message=subject)), "till", {})
+    assert task is not None
+    assert (task.id, task.category) == (name, category)
+    assert yaml.safe_load(f"id: {task.id}")
+
+
+@pytest.mark.parametrize(
+    ("message", "title"),
+    [
+        ("feat: a discount in percent (#12)", "A discount in percent"),
+        ("fix(parser): keep the last line", "Parser: keep the last line"),
+        ("till: round half up", "Till: round half up"),
+        ("Follow-up: handle empty carts\n\nSigned-off-by: Ada <a@b.c>", "Follow-up: handle empty carts"),
+        ("Fix: no item of 1 is free", "Fix: no item of 1 is free"),
+    ],
+)
+def test_title_and_prompt_keep_the_words_of_the_subject(tmp_path: Path, message: str, title: str) -> None:
+    root = till(tmp_path / "till")
+    shell(root, "git reset -q --hard HEAD~2")
+    commit(root, message, DISCOUNT)
+    (candidate,) = candidates(checkout_of(root), ())
+    task = task_of(checkout_of(root), candidate, "till", {})
+    assert task is not None
+    assert (task.title, task.prompt) == (title, f"{title}\n")
+
+
+def test_a_long_line_is_cut_between_words() -> None:
+    assert shortened("one two three four", 13) == "one two ..."
+    assert shortened("one two", 13) == "one two"
+    assert shortened("x" * 20, 13) == "x" * 13
+
+
+@pytest.mark.parametrize("path", ["tests/test_a.py", "test_a.py", "pkg/a_test.py"])
+def test_python_tests_are_known_by_name(path: str) -> None:
+    assert PYTHON.runs(path)
+    assert is_test(path)
+    assert not is_code(path, PYTHON)
+
+
+@pytest.mark.parametrize(
+    "path", ["a.test.js", "lib/a.spec.mjs", "test/a.js", "lib/__tests__/a.cjs", "test.js", "test-a.js"]
+)
+def test_javascript_tests_are_known_by_name_or_folder(path: str) -> None:
+    assert NODE.runs(path)
+    assert is_test(path)
+
+
+@pytest.mark.parametrize("path", ["tests/conftest.py", "conftest.py", "tests/data/a.json", "spec/a.rb"])
+def test_what_lies_among_tests_belongs_to_them_and_is_not_run(path: str) -> None:
+    assert is_test(path)
+    assert not PYTHON.runs(path)
+
+
+def test_code_is_of_its_language() -> None:
+    assert is_code("src/attest.py", PYTHON)
+    assert is_code("contest.js", NODE)
+    assert not is_code("README.md", PYTHON)
+    assert not is_code("a.js", PYTHON)
+
+
+@pytest.mark.parametrize("name", ["a b.py", "-rf", "it's", "a\nb", "$(x)", 'a"b'])
+def test_names_that_a_shell_would_read_otherwise_are_not_safe(name: str) -> None:
+    assert not SAFE_NAME.fullmatch(name)
+
+
+PATCH = b"""\
+diff --git a/a.py b/a.py
+--- a/a.py
++++ b/a.py
+@@ -1 +1,2 @@
+-x = 0
++if x == 1 and y < 2:
++    return x + y
+@@ -9 +10 @@
+-old
++new
+diff --git a/notes.md b/notes.md
+new file mode 100644
+--- /dev/null
++++ b/notes.md
+@@ -0,0 +1 @@
++A == B
+"""
+
+
+def made(most: int = 99, patch: bytes = PATCH) -> dict[str, bytes]:
+    return wrong_solutions(patch, most, lambda path: is_code(path, PYTHON))
+
+
+def test_each_part_is_left_out_once() -> None:
+    found = made()
+    assert b"+new" not in found["part-2-left-out"]
+    assert b"+if x" in found["part-2-left-out"]
+    assert b"notes.md" not in found["part-3-left-out"], "a file whose only part is left out is no part of the patch"
+    assert found["part-1-left-out"].count(b"diff --git") == 2
+
+
+def test_one_line_is_turned_and_lengths_of_parts_stay() -> None:
+    found = made()
+    assert b"+if x != 1 and y < 2:" in found["equal-turned"]
+    assert b"+if x == 1 or y < 2:" in found["and-turned"]
+    assert b"+if x == 1 and y >= 2:" in found["less-turned"]
+    assert b"+    return x - y" in found["plus-turned"]
+    assert b"+    return 0" in found["result-lost"]
+    turned = [patch for name, patch in found.items() if "part" not in name]
+    assert all(patch.count(b"\n") == PATCH.count(b"\n") for patch in turned)
+
+
+def test_only_code_that_was_added_is_turned() -> None:
+    for patch in made().values():
+        if b"notes.md" in patch:
+            assert b"+A == B" in patch
+        assert not re.search(rb"^-x = (?!0$)", patch, re.MULTILINE)
+
+
+def test_there_are_at_most_so_many_and_none_is_the_right_one() -> None:
+    assert len(made(3)) == 3
+    one = b"diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n"
+    assert made(patch=one) == {}, "with its only part left out nothing is left, and there is nothing to turn"
+
+
+PROJECT = b"""\
+[project]
+dependencies = ["click>=8", "rich; python_version >= '3.11'"]
+[project.optional-dependencies]
+test = ["hypothesis"]
+dev = ["ruff", "pytest-cov>=6"]
+[dependency-groups]
+tests = ["anyio", {include-group = "other"}]
+"""
+
+
+def test_what_use_and_tests_need_is_asked_for() -> None:
+    assert requirements(PROJECT, b"attrs==1 # why\n-r more.txt\n\n# a comment\ngit+https://x/y\n") == (
+        "anyio", "attrs==1", "click>=8", "hypothesis", "pytest-cov>=6", "rich; python_version >= '3.11'",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [None, b"[project", b"\xff", b""])
+def test_what_cannot_be_read_asks_for_nothing(text: bytes | None) -> None:
+    assert requirements(text, None) == ()
+
+
+def test_versions_fit_one_another() -> None:
+    found = pinned(("click<8.2",), ("click>=8.1",))
+    assert found["click"].startswith("8.1.")
+
+
+def test_what_cannot_be_found_is_named() -> None:
+    with pytest.raises(ToolError, match="no versions of click<8 are compatible"):
+        pinned(("click<8",), ("click>=8",))
+
+
+def test_a_file_lies_in_a_folder() -> None:
+    assert ScaffoldFile("a/b", b"x", "100755").within("c") == ScaffoldFile("c/a/b", b"x", "100755")
+
+
+def test_a_new_file_is_a_patch_that_git_applies(tmp_path: Path) -> None:
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=new_file("list.md", "- a\n- b\n"), check=True)
+    assert (tmp_path / "list.md").read_text() == "- a\n- b\n"

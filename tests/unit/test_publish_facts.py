@@ -1,0 +1,97 @@
+import pytest
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.comment import CommentState
+from scylla_gha.publish.comment import is_newer, next_state, read_state, verdict_of, write_state
+from scylla_gha.publish.comment_facts import PullRequestInfo, comment_facts, run_page_from
+from tests.support.comments import HEAD, facts, past
+from tests.support.records import make_experiment, make_plan, make_report
+
+RUN = {"GITHUB_REPOSITORY": "octo-org/app", "GITHUB_RUN_ID": "55", "GITHUB_SERVER_URL": "https://ghe.example/"}
+PLAN = make_plan(experiment=make_experiment(margin=0.1, gate="better"))
+
+
+def test_the_run_is_read_from_the_runner() -> None:
+    page = run_page_from(RUN)
+    assert page.url == "https://ghe.example/octo-org/app/actions/runs/55"
+    assert page.artifacts == f"{page.url}#artifacts"
+    assert page.results("scylla-results") == "https://ghe.example/octo-org/app/tree/scylla-results"
+    assert run_page_from({**RUN, "GITHUB_RUN_ATTEMPT": "3"}).attempt == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"GITHUB_REPOSITORY": ""},
+        {"GITHUB_RUN_ID": "x"},
+        {"GITHUB_RUN_ID": ""},
+        {"GITHUB_REPOSITORY": "a/b) @x ("},
+        {"GITHUB_SERVER_URL": "javascript:x"},
+    ],
+)
+def test_what_is_no_run_is_told(change: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="do not name a run"):
+        run_page_from({**RUN, **change})
+
+
+def test_facts_are_of_the_plan() -> None:
+    of = comment_facts(PLAN, PullRequestInfo("demo", 7, HEAD, base_name="x" * 999), run_page_from(RUN), "f" * 999)
+    assert (of.experiment, of.margin, of.has_gate, of.pull, of.head) == ("demo", 0.1, True, 7, HEAD)
+    assert [one.agent for one in of.entrants] == ["oracle", "nop"]
+    assert (len(of.base_name), len(of.gate_fault), len(of.digest)) == (300, 300, 64)
+
+
+def test_the_digest_is_of_the_cells_whatever_their_order() -> None:
+    turned = PLAN.model_copy(update={"cells": PLAN.cells[::-1]})
+    page = run_page_from(RUN)
+    assert (
+        comment_facts(PLAN, PullRequestInfo("demo"), page, "").digest
+        == comment_facts(turned, PullRequestInfo("demo"), page, "").digest
+    )
+
+
+@pytest.mark.parametrize(
+    ("about", "name"), [(PullRequestInfo("A b"), "--suite"), (PullRequestInfo("demo", head="main"), "--head")]
+)
+def test_what_is_said_wrongly_is_named(about: PullRequestInfo, name: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        comment_facts(PLAN, about, run_page_from(RUN), "")
+
+
+MINE = CommentState(suite="demo", attempt=1, verdicts=(past("worse", 5),))
+
+
+def body(memory: CommentState) -> str:
+    return f"<!-- marker -->\n{write_state(memory)}\ntext"
+
+
+def test_what_is_written_is_remembered() -> None:
+    evil = CommentState(suite="demo", attempt=1, verdicts=(past(said="--> <!-- x --> @octocat"),))
+    assert read_state(body(evil), "demo") == evil
+    assert "octocat" not in write_state(evil)
+
+
+def test_what_is_of_another_suite_or_form_is_not() -> None:
+    assert read_state(body(MINE), "other") is None
+    for text in ("", "one line", "a\nb\nc", f"{write_state(MINE)}\nfirst line", "a\n<!-- scylla:data e30= -->"):
+        assert read_state(text, "demo") is None
+
+
+def test_a_later_line_is_not_read() -> None:
+    assert read_state(f"<!-- marker -->\ntext\n{write_state(MINE)}", "demo") is None
+
+
+def test_five_are_kept_and_a_run_stands_once() -> None:
+    verdict = verdict_of(make_report(), facts())
+    assert (verdict.verdict, verdict.run) == ("no_baseline", facts().origin.run)
+    before = CommentState(suite="demo", attempt=1, verdicts=tuple(past(run=number) for number in (5, 4, 3, 2, 1)))
+    assert [one.run for one in next_state(verdict, facts(), before).verdicts] == [verdict.run, 5, 4, 3, 2]
+    again = next_state(verdict, facts(), next_state(verdict, facts(), None))
+    assert [one.run for one in again.verdicts] == [verdict.run]
+
+
+def test_a_later_run_or_attempt_is_newer() -> None:
+    run = facts().origin.run
+    assert is_newer(CommentState(suite="demo", attempt=1, verdicts=(past(run=run + 1),)), facts())
+    assert is_newer(CommentState(suite="demo", attempt=2, verdicts=(past(run=run),)), facts())
+    assert not is_newer(CommentState(suite="demo", attempt=1, verdicts=(past(run=run),)), facts())

@@ -1,0 +1,139 @@
+"""Each row of the table in docs/outcomes.md has a case that ends as it says, and no outcome is left out."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.agents.base import TranscriptSummary
+from scylla_gha.config.library import Library
+from scylla_gha.gateway.evidence import ProviderEvidence
+from scylla_gha.gateway.log import TrafficSummary
+from scylla_gha.model.delivery import Delivery
+from scylla_gha.model.scenario import FixtureSource
+from scylla_gha.model.trial import Outcome, Trial
+from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.process import FinishedProcess, LimitHit
+from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
+from scylla_gha.store.run_folder import RunFolder
+from tests.support.agents import ShellAgent
+from tests.support.in_process_run import make_run_context
+from tests.support.library import write_scenario
+from tests.support.records import make_judgment, make_trial
+from tests.support.repository import cache, make_repository
+from tests.support.rows import CELL, row_of
+
+
+@pytest.fixture(autouse=True)
+def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCYLLA_CACHE", str(cache()))
+    monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
+
+
+DONE, DIED = TranscriptSummary(Outcome.COMPLETED, "done"), TranscriptSummary(Outcome.AGENT_ERROR, "no result")
+LATE, EARLY = TranscriptSummary(Outcome.TIMEOUT, "late"), TranscriptSummary(Outcome.SANDBOX_ERROR, "did not start")
+BEGAN = ProviderEvidence(answers=1)
+ROOT = Path(__file__).parents[2]
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split(" | ")]
+    for line in (ROOT / "docs/outcomes.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| `")
+]
+OUTCOMES = [Outcome(row[0].strip("`")) for row in ROWS]
+
+
+def ruled(reading: TranscriptSummary, **given: Any) -> Outcome:
+    ends = {name: given.pop(name) for name in ("cancelled", "hits", "timed_out") if name in given}
+    delivery, lost, waiting, turns = (given.pop(name, None) for name in ("delivery", "lost", "waiting", "limit"))
+    traffic = AttemptTraffic(TrafficSummary(**given), lost=bool(lost), kept_waiting=waiting or 0.0)
+    return classify_outcome(reading, FinishedProcess(0, 60.0, **ends), delivery, traffic, turns).outcome
+
+
+CASES: dict[int, Outcome] = {
+    2: ruled(DONE, cancelled=True),
+    3: ruled(DONE, hits=frozenset({LimitHit.LOST}), evidence=BEGAN),
+    4: ruled(DONE, delivery=Delivery(proved=False, missing=("tool x (first request)",)), evidence=BEGAN),
+    5: ruled(DIED, delivery=Delivery(proved=False, claimed=("tool x (start event)",))),
+    6: ruled(DONE, lost=True, evidence=BEGAN),
+    7: ruled(DONE, unmatched=1),
+    8: ruled(DONE, errors={"budget_exceeded:trial": 1}, evidence=BEGAN),
+    9: ruled(DONE, errors={"budget_exceeded:experiment": 1}, evidence=BEGAN),
+    10: ruled(DIED, evidence=ProviderEvidence(fault="401", is_lasting=True)),
+    11: ruled(DIED, evidence=ProviderEvidence(answers=1, fault="529 overloaded_error")),
+    12: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
+    13: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
+    14: ruled(EARLY),
+    15: ruled(EARLY, evidence=BEGAN),
+    16: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, wants_tool=True)),
+    17: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
+    18: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
+    19: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
+    20: ruled(DONE, evidence=ProviderEvidence(answers=1, fault="529 overloaded_error")),
+    21: ruled(DIED, evidence=BEGAN),
+}
+
+
+@pytest.mark.parametrize("number", sorted(CASES))
+def test_each_row_that_is_ruled_has_a_case_that_ends_as_it_says(number: int) -> None:
+    assert CASES[number] is OUTCOMES[number]
+
+
+def test_no_row_is_without_a_case() -> None:
+    assert {*CASES, 0, 1, len(ROWS) - 1} == set(range(len(ROWS)))
+    assert all(len(row) == 5 and all(row) for row in ROWS)
+
+
+def worked(journey: RunContext) -> Outcome:
+    """The outcome of its one cell."""
+    told: list[Trial] = []
+    run_cells(journey, journey.plan.cells, 1, lambda _cell, trial, _judgment: told.append(trial))
+    (trial,) = told
+    return trial.outcome
+
+
+def test_the_first_row_is_a_start_state_that_cannot_be_made(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo", source=FixtureSource(fixture="greeting", hash="1" * 40))
+    assert worked(make_run_context(repository, tmp_path / "runs", {"shell": ShellAgent("true")})) is OUTCOMES[0]
+
+
+def test_the_second_row_is_a_box_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody")
+    repository = make_repository(tmp_path / "repo")
+    shutil.copytree(ROOT / "config/images", repository.root / "config/images")
+    journey = make_run_context(repository, tmp_path / "runs", {"shell": ShellAgent("true")})
+    journey.plan = journey.plan.model_copy(update={"sandbox": "docker"})
+    assert worked(journey) is OUTCOMES[1]
+
+
+def test_the_last_row_is_a_judgment_that_failed(tmp_path: Path) -> None:
+    library = Library((tmp_path / "repo",))
+    write_scenario(tmp_path / "repo")
+    made = make_judgment(CELL, result=None, error="unjudged: Q1: the provider answered 529")
+    assert row_of(RunFolder(tmp_path / "run"), library, make_trial(CELL), made).outcome == OUTCOMES[-1]
+
+
+def test_every_outcome_is_in_the_table() -> None:
+    assert set(OUTCOMES) == set(Outcome)
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome"),
+    [
+        ({"delivery": Delivery(proved=False, claimed=("tool x (start event)",))}, Outcome.AGENT_ERROR),
+        ({"errors": {"permission_error": 1}}, Outcome.AGENT_ERROR),
+        ({"timed_out": True, "waiting": 29.9}, Outcome.AGENT_ERROR),
+        ({"hits": frozenset({LimitHit.MEMORY, LimitHit.DISK, LimitHit.PROCESSES})}, Outcome.AGENT_ERROR),
+    ],
+)
+def test_what_is_like_an_excuse_and_is_none(given: dict[str, Any], outcome: Outcome) -> None:
+    assert ruled(DIED, evidence=BEGAN, **given) is outcome
+
+
+def test_only_a_fault_before_any_answer_stops_the_arm() -> None:
+    evidence = ProviderEvidence(answers=1, fault="401")
+    made = classify_outcome(
+        DIED, FinishedProcess(0, 1.0), None, AttemptTraffic(TrafficSummary(evidence=evidence), lost=False)
+    )
+    assert (made.outcome, made.retryable) == (Outcome.PROVIDER_ERROR, True)

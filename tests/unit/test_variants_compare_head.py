@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.errors import RefusedError
+from scylla_gha.model.variant import Treatment
+from scylla_gha.plan.cells import CellSelection
+from tests.support.library import write_tier
+from tests.unit.test_plan import BARE, WITH_MODEL, library, planned
+
+
+def changed(root: Path, **treatments: Treatment) -> Path:
+    write_tier(root, **treatments)
+    return root
+
+
+def test_a_change_is_held_against_what_it_changes(tmp_path: Path) -> None:
+    where = library(tmp_path / "here")
+    head = changed(tmp_path / "head", bare=BARE, vanilla=Treatment(tools=("Bash",)), tools=Treatment(tools=()))
+    made = planned(where, CellSelection(head=head), **WITH_MODEL)
+    arms = {arm.id: (arm.side, arm.against) for arm in made.arms}
+    base = "t0-01-vanilla.cli.m"
+    assert arms == {base: (None, None), f"{base}.head": ("head", base)}
+    assert made.pairs == {f"{base}.head": base}
+    assert made.experiment.baseline == base
+    before = {cell.arm: cell.key for cell in planned(where, **WITH_MODEL).cells}
+    now = {cell.arm: cell.key for cell in made.cells}
+    assert now[base] == before[base] != now[f"{base}.head"]
+
+
+def test_what_a_change_adds_is_held_against_the_baseline(tmp_path: Path) -> None:
+    where = library(tmp_path / "here")
+    head = changed(tmp_path / "head", bare=BARE, vanilla=Treatment(), tools=Treatment(tools=()),
+                   more=Treatment(tools=("Bash",)))  # fmt: skip
+    made = planned(where, CellSelection(head=head), **WITH_MODEL)
+    assert made.pairs == {"t0-03-more.cli.m.head": "t0-00-bare.cli.m"}
+
+
+def test_a_merged_change_has_the_keys_of_its_trial(tmp_path: Path) -> None:
+    where, after = library(tmp_path / "here"), library(tmp_path / "after")
+    head = changed(tmp_path / "after", bare=BARE, vanilla=Treatment(tools=("Bash",)), tools=Treatment(tools=()))
+    tried = {cell.arm: cell.key for cell in planned(where, CellSelection(head=head), **WITH_MODEL).cells}
+    merged = {cell.arm: cell.key for cell in planned(after, **WITH_MODEL).cells}
+    assert tried["t0-01-vanilla.cli.m.head"] == merged["t0-01-vanilla.cli.m"]
+
+
+def test_a_change_of_nothing_is_refused(tmp_path: Path) -> None:
+    where = library(tmp_path / "here")
+    with pytest.raises(RefusedError, match="nothing to compare"):
+        planned(where, CellSelection(head=tmp_path / "here"), **WITH_MODEL)
