@@ -28,7 +28,7 @@ from scylla_gha.gateway.sessions import SessionRegistry, SessionState
 from scylla_gha.gateway.settings import CONTROL, GatewaySettings, OpenedSession, RecordingSettings
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest
-from scylla_gha.redaction.eligibility import unsearchable_reason
+from scylla_gha.redaction.patterns import unsearchable_reason
 from scylla_gha.redaction.redactor import Redactor
 
 _CONNECT_SECONDS: Final = 30.0

@@ -17,7 +17,7 @@ from scylla_gha.pipeline.context import ProviderRoute, RunContext
 from scylla_gha.pipeline.stored_run import RecordingOptions
 from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
-from scylla_gha.redaction.eligibility import secrets_in
+from scylla_gha.redaction.patterns import secrets_in
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.store.digests import require_log_digests
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, RunFolder, traffic_of

@@ -1,1 +1,1 @@
-"""No secret in what is stored: its spellings, the kinds of well-known tokens, and the pass that takes them out."""
+"""Removal of secrets from all that is stored: encodings of given values, and tokens of well-known kinds."""

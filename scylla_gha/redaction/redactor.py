@@ -1,10 +1,8 @@
-"""Secrets out of bytes, in one pass of bounded memory: same result however the bytes are cut into chunks.
+"""Removal of secrets from bytes: one pass of bounded memory, with the same result however the bytes are chunked.
 
-In the JSON lines of a transcript, what is split over events of a stream is found as well.
-
-A literal search finds anchors (the beginnings of spellings and of tokens); only where one stands is looked closer.
-Of the engines measured in `tests/benchmarks/redaction.py`, this is the fastest that starts in a millisecond, as long
-as it has few enough literals to search with vector instructions: so they are searched in groups.
+A literal search finds anchors (the beginnings of encodings and of tokens), and patterns are matched only at anchors.
+Of the engines measured in `tests/benchmarks/redaction.py`, this one is the fastest that starts in a millisecond, if it
+searches few enough literals to use vector instructions; so literals are searched in groups.
 """
 
 import copy
@@ -19,191 +17,186 @@ from typing import BinaryIO, Final
 import ahocorasick_rs
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.redaction.eligibility import MARK, secret_parts, unsearchable_reason
-from scylla_gha.redaction.encodings import secret_encodings
-from scylla_gha.redaction.escapes import end_of_escape
-from scylla_gha.redaction.token_patterns import KINDS, REACH
+from scylla_gha.redaction.encodings import end_of_escape, secret_encodings
+from scylla_gha.redaction.patterns import MARK, REACH, TOKEN_PATTERNS, secret_parts, unsearchable_reason
 from scylla_gha.store.records import atomic
 
 _MARK: Final = MARK.encode()
 _CHUNK: Final = 1 << 20
 _BEHIND: Final = 256  # bytes before an anchor that may belong to its secret, or decide whether it is one
-_REMEMBERED: Final = 1024  # opinions of what is public
-_SEARCHED: Final = 256 * 1024  # bytes that are searched at once
-_GROUP: Final = 62  # literals of given secrets; beyond 64 the search has no vector instructions
-_KIND_GROUP: Final = 16  # short ones of well-known tokens, which are often found by chance
-_MATCH = ahocorasick_rs.MatchKind.LeftmostFirst
-
-Find = Callable[[bytes, int], tuple[int, int] | None]
+_CACHED: Final = 1024  # tokens of which it is known whether they are public
+_SEARCHED: Final = 256 * 1024  # bytes of one search; other threads wait until it ends
+_SECRET_GROUP: Final = 62  # literals; beyond 64 the search uses no vector instructions
+_TOKEN_GROUP: Final = 16  # literals of well-known tokens, which are short and often match by chance
+_LEFTMOST = ahocorasick_rs.MatchKind.LeftmostFirst
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """How to look closer where an anchor stands. `by_form`: it is a secret by its looks alone."""
+    """The match at an anchor; `is_token`: it is a secret by its form alone, so it may be public."""
 
-    find: Find
-    by_form: bool
+    find: Callable[[bytes, int], Span | None]
+    is_token: bool
+
+
+_Rules = dict[bytes, list[_Rule]]
 
 
 class Redactor:
-    """Takes out given values, in every spelling, and tokens of well-known kinds. For any number of threads."""
+    """Removes given values in every encoding, and tokens of well-known kinds. Any number of threads may share it."""
 
     def __init__(self, secrets: Iterable[str] = (), public: Callable[[bytes], bool] = lambda _: False) -> None:
         """Build the search.
 
         Args:
             secrets: values that must not be stored.
-            public: tells of what only looks like a token whether it may stay, since the task itself holds it.
+            public: returns whether what has the form of a token may stay, since the task itself contains it.
 
         Raises:
             ConfigError: a secret is too short or too common: half of every file would go.
         """
-        rules: defaultdict[bytes, list[_Rule]] = defaultdict(list)
-        kinds: defaultdict[bytes, list[_Rule]] = defaultdict(list)
-        self._reach = REACH
         self._secrets = tuple(dict.fromkeys(secrets))
+        self._public = public
+        self._reach = REACH
+        tokens: _Rules = {}
+        for kind in TOKEN_PATTERNS:
+            tokens |= {anchor: [*tokens.get(anchor, ()), _Rule(kind.find, is_token=True)] for anchor in kind.anchors}
+        rules = self._secret_rules()
+        self._groups = [*_groups(tokens, _TOKEN_GROUP), *_groups(rules, _SECRET_GROUP)]
+        self._longest = max(map(len, (*tokens, *rules)))
+
+    def _secret_rules(self) -> _Rules:
+        rules: defaultdict[bytes, list[_Rule]] = defaultdict(list)
         for secret in self._secrets:
             if reason := unsearchable_reason(secret):
                 raise ConfigError(f"a secret to be redacted is {reason}; use a longer random value")
-            for part in secret_parts(secret):
-                self._add(rules, part)
-        for kind in KINDS:
-            for anchor in kind.anchors:
-                kinds[anchor].append(_Rule(kind.find, by_form=True))
-        self._groups = [*_groups(kinds, _KIND_GROUP), *_groups(rules, _GROUP)]
-        self._longest = max(map(len, (*kinds, *rules)))
-        self._public = public
-
-    def _add(self, rules: defaultdict[bytes, list[_Rule]], secret: str) -> None:
-        for spelling in secret_encodings(secret):
-            self._reach = max(self._reach, spelling.reach)
-            for anchor, offset in spelling.anchors:
-                find = functools.partial(spelling.find, offset=offset)
-                rules[anchor].append(_Rule(find, by_form=False))
+            for encoding in itertools.chain.from_iterable(map(secret_encodings, secret_parts(secret))):
+                self._reach = max(self._reach, encoding.reach)
+                for anchor, offset in encoding.anchors:
+                    rules[anchor].append(_Rule(functools.partial(encoding.find, offset=offset), is_token=False))
+        return rules
 
     def with_secrets(self, secrets: Iterable[str]) -> "Redactor":
-        """The same, with more values to look for."""
+        """Return a redactor of more values."""
         more = [secret for secret in secrets if secret not in self._secrets]
         return Redactor((*self._secrets, *more), self._public) if more else self
 
     def knowing(self, public: Callable[[bytes], bool]) -> "Redactor":
-        """The same, with another opinion of what is public."""
+        """Return a redactor that decides otherwise which tokens are public."""
         other = copy.copy(self)
-        other._public = functools.lru_cache(maxsize=_REMEMBERED)(public)
+        other._public = functools.lru_cache(maxsize=_CACHED)(public)
         return other
 
     def redact_bytes(self, data: bytes) -> tuple[bytes, int]:
-        """Clean bytes, and how many secrets were taken out."""
-        flow = _Flow(data)
-        return b"".join(self._clean(flow, is_last=True)), flow.found
+        """Return bytes without secrets, and the number of secrets that were removed."""
+        stream = _Stream(data)
+        return b"".join(self._clean(stream, is_last=True)), stream.count
 
     def redact(self, source: BinaryIO, target: BinaryIO) -> int:
-        """Copy, without secrets; returns how many were taken out."""
-        flow = _Flow()
-        target.writelines(self._pass(_chunks(source), flow))
-        return flow.found
+        """Copy without secrets; return the number of secrets that were removed."""
+        stream = _Stream()
+        target.writelines(self._pass(_chunks(source), stream))
+        return stream.count
 
     def redact_file(self, path: Path) -> int:
-        """Clean a file; it is only written, as a whole, where something was found."""
-        flow = _Flow()
+        """Clean a file and return the number of secrets; it is written, as a whole, only if it has one."""
+        stream = _Stream()
         with path.open("rb") as source:
-            for _ in self._pass(_chunks(source), flow):
-                if flow.found:
+            for _ in self._pass(_chunks(source), stream):
+                if stream.count:
                     break
-        if not flow.found:
+        if not stream.count:
             return 0
         with path.open("rb") as source, atomic(path) as temporary, temporary.open("wb") as target:
             return self.redact(source, target)
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where secrets stand in a text, as from and to, in order and apart from each other."""
+    def spans(self, text: str) -> list[Span]:
+        """Return start and end of all secrets of a text, in characters and in order; none overlap."""
         data = text.encode(errors="surrogatepass")
-        merged: list[tuple[int, int]] = []
-        for start, end in sorted(span for at, rules in self._anchors(data) for span in self._found(data, at, rules)):
-            if merged and start < merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
+        merged: list[Span] = []
+        for span in sorted(span for at, rules in self._anchors(data) for span in self._matches(data, at, rules)):
+            _merge(merged, span)
         return [(_characters(data, start), _characters(data, end)) for start, end in merged]
 
-    def _pass(self, chunks: Iterable[bytes], flow: "_Flow") -> Iterator[bytes]:
-        """Clean chunks; `flow` counts. Whatever is decided is decided by the bytes around it, not by the chunks."""
+    def _pass(self, chunks: Iterable[bytes], stream: "_Stream") -> Iterator[bytes]:
         for chunk in chunks:
-            flow.buffer += chunk
-            yield from self._clean(flow, is_last=False)
-        yield from self._clean(flow, is_last=True)
+            stream.buffer += chunk
+            yield from self._clean(stream, is_last=False)
+        yield from self._clean(stream, is_last=True)
 
-    def _clean(self, flow: "_Flow", *, is_last: bool) -> Iterator[bytes]:
-        """Give out what no further byte can change: what lies far enough before the first anchor left undecided."""
-        data = flow.buffer
-        ready = len(data) if is_last else len(data) - self._reach
+    def _clean(self, stream: "_Stream", *, is_last: bool) -> Iterator[bytes]:
+        """Yield what no further byte can change: all that lies far enough before the first undecided anchor."""
+        data = stream.buffer
+        decided = len(data) if is_last else len(data) - self._reach
         undecided = len(data) + _BEHIND if is_last else len(data) - self._longest + 1
-        spans: list[tuple[int, int]] = []
+        spans: list[Span] = []
         for at, rules in self._anchors(data):
-            if at < ready:
-                _join(spans, self._found(data, at, rules))
+            if at < decided:
+                for span in self._matches(data, at, rules):
+                    _merge(spans, span)
             else:
                 undecided = min(undecided, at)
-        yield from flow.give(sorted(spans), min(undecided - _BEHIND, len(data)))
+        yield from stream.release(sorted(spans), min(undecided - _BEHIND, len(data)))
 
     def _anchors(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
         for group in self._groups:
             yield from group.search(data)
 
-    def _found(self, data: bytes, at: int, rules: list[_Rule]) -> Iterator[tuple[int, int]]:
+    def _matches(self, data: bytes, at: int, rules: list[_Rule]) -> Iterator[Span]:
         for rule in rules:
             span = rule.find(data, at)
-            if span is not None and not (rule.by_form and self._public(data[span[0] : span[1]])):
+            if span is not None and not (rule.is_token and self._public(data[span[0] : span[1]])):
                 start, end = end_of_escape(data, span[0]), end_of_escape(data, span[1])
                 if start < end:
                     yield start, end
 
 
 @dataclass(slots=True)
-class _Flow:
-    """One pass: what is not given out yet, with a little of what was, which may decide what follows it."""
+class _Stream:
+    """State of one pass: bytes that are not released yet, and a few released ones that may decide what follows."""
 
     buffer: bytes = b""
-    given: int = 0  # bytes of the buffer that are through already
-    found: int = 0
+    released: int = 0  # bytes of the buffer
+    count: int = 0  # removed secrets
 
-    def give(self, spans: list[tuple[int, int]], safe: int) -> Iterator[bytes]:
-        """All up to `safe`, with a mark for every span that begins before it; overlapping ones have one together."""
+    def release(self, spans: list[Span], safe: int) -> Iterator[bytes]:
+        """Yield all up to `safe`, with a mark for every span that begins before it, and one for overlapping spans."""
         view = memoryview(self.buffer)
         for start, end in spans:
             if start >= safe:
                 break
-            if start >= self.given:
-                yield bytes(view[self.given : start])
+            if start >= self.released:
+                yield bytes(view[self.released : start])
                 yield _MARK
-                self.found += 1
-            self.given = max(self.given, end)
-        if self.given < safe:
-            yield bytes(view[self.given : safe])
-            self.given = safe
-        keep_from = max(0, min(self.given, safe - _BEHIND))
+                self.count += 1
+            self.released = max(self.released, end)
+        if self.released < safe:
+            yield bytes(view[self.released : safe])
+            self.released = safe
+        keep_from = max(0, min(self.released, safe - _BEHIND))
         self.buffer = self.buffer[keep_from:]
-        self.given -= keep_from
+        self.released -= keep_from
 
 
 class _Group:
     """Literals that are searched together."""
 
-    def __init__(self, rules: dict[bytes, list[_Rule]]) -> None:
+    def __init__(self, rules: _Rules) -> None:
         self._rules = list(rules.values())
-        self._search = ahocorasick_rs.BytesAhoCorasick(list(rules), matchkind=_MATCH)
+        self._search = ahocorasick_rs.BytesAhoCorasick(list(rules), matchkind=_LEFTMOST)
         self._longest = max(map(len, rules))
 
     def search(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
-        """Every place of an anchor, some perhaps twice; one that begins within another is looked for as well.
+        """Yield every anchor, some perhaps twice; also those that begin inside of another.
 
-        It is searched part by part: all places at once may be many, and other threads wait until a search ends.
+        Data is searched part by part: all anchors at once may be many.
         """
         for base in range(0, len(data), _SEARCHED):
             part = data[base : base + _SEARCHED + self._longest - 1]
-            yield from ((base + at, rules) for at, rules in self._within(part))
+            yield from ((base + at, rules) for at, rules in self._search_part(part))
 
-    def _within(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
+    def _search_part(self, data: bytes) -> Iterator[tuple[int, list[_Rule]]]:
         for index, start, end in self._search.find_matches_as_indexes(data):
             yield start, self._rules[index]
             at = start + 1
@@ -215,18 +208,17 @@ class _Group:
                 at += inner[0][1] + 1
 
 
-def _join(spans: list[tuple[int, int]], more: Iterable[tuple[int, int]]) -> None:
-    """Add spans; one that overlaps the last only prolongs it, since both are taken out together."""
-    for start, end in more:
-        if spans and spans[-1][0] <= start < spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
-        else:
-            spans.append((start, end))
+def _merge(spans: list[Span], span: Span) -> None:
+    """Add a span; one that overlaps the last one only prolongs it, since both are removed together."""
+    if spans and spans[-1][0] <= span[0] < spans[-1][1]:
+        spans[-1] = (spans[-1][0], max(span[1], spans[-1][1]))
+    else:
+        spans.append(span)
 
 
-def _groups(rules: dict[bytes, list[_Rule]], most: int) -> list[_Group]:
-    """Of two anchors that begin alike the shorter one stands for both: wherever the longer one is, it is too."""
-    folded: dict[bytes, list[_Rule]] = {}
+def _groups(rules: _Rules, size: int) -> list[_Group]:
+    """Split rules into groups; of two anchors that begin alike, the shorter one stands for both."""
+    folded: _Rules = {}
     last = b""
     for anchor in sorted(rules):
         if last and anchor.startswith(last):
@@ -234,10 +226,12 @@ def _groups(rules: dict[bytes, list[_Rule]], most: int) -> list[_Group]:
         else:
             last = anchor
             folded[last] = list(rules[anchor])
-    names = list(folded)
-    count = -(-len(names) // most)
-    cuts = [len(names) * number // count for number in range(count + 1)] if names else []
-    return [_Group({name: folded[name] for name in names[at:to]}) for at, to in itertools.pairwise(cuts)]
+    anchors = list(folded)
+    count = -(-len(anchors) // size)
+    cuts = [len(anchors) * number // count for number in range(count + 1)] if anchors else []
+    return [
+        _Group({anchor: folded[anchor] for anchor in anchors[start:end]}) for start, end in itertools.pairwise(cuts)
+    ]
 
 
 def _chunks(source: BinaryIO) -> Iterator[bytes]:

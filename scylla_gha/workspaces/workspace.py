@@ -14,7 +14,7 @@ from typing import Final
 from scylla_gha import process
 from scylla_gha.errors import FixtureError
 from scylla_gha.model.trial import DiffStat
-from scylla_gha.redaction.file_names import Clean, redacted_names
+from scylla_gha.redaction.session import Clean, redacted_names
 from scylla_gha.workspaces.git import git
 from scylla_gha.workspaces.start_state import StartState
 from scylla_gha.workspaces.tree_manifest import TreeManifest, scan_tree

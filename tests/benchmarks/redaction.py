@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from scylla_gha.redaction.encodings import secret_encodings
+from scylla_gha.redaction.patterns import TOKEN_PATTERNS
 from scylla_gha.redaction.redactor import Redactor
-from scylla_gha.redaction.token_patterns import KINDS
 
 CHOOSE = random.Random(1)
 SECRETS = ["".join(CHOOSE.choices(string.ascii_letters + string.digits, k=40)) for _ in range(15)]
@@ -84,7 +84,7 @@ def whole(megabytes: int) -> None:
 
 def literals() -> list[bytes]:
     own = [anchor for secret in SECRETS[:5] for each in secret_encodings(secret) for anchor, _ in each.anchors]
-    return sorted({*own, *(anchor for kind in KINDS for anchor in kind.anchors)})
+    return sorted({*own, *(anchor for kind in TOKEN_PATTERNS for anchor in kind.anchors)})
 
 
 def engines(found: list[bytes]) -> dict[str, Scan]:

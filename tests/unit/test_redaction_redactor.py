@@ -67,6 +67,19 @@ def test_every_form_is_found_at_every_place_of_a_text(secret: str, form: str) ->
         assert_gone(secret, clean[len(before) : len(clean) - len(after)])
 
 
+def redacted_chunks(redactor: Redactor, chunks: list[bytes]) -> tuple[bytes, int]:
+    """Redact a file whose reads return these chunks."""
+
+    class Chunks(io.BytesIO):
+        def read(self, _size: int | None = -1, /) -> bytes:
+            return next(remaining, b"")
+
+    remaining = iter([chunk for chunk in chunks if chunk])
+    target = io.BytesIO()
+    count = redactor.redact(Chunks(), target)
+    return target.getvalue(), count
+
+
 def assert_gone(secret: str, clean: bytes) -> None:
     """Neither the secret nor a third of it is left, as it is, in base64, or in base32."""
     raw = secret.encode()
@@ -84,9 +97,7 @@ def test_a_secret_cut_at_any_byte_by_a_chunk_is_found(form: str, monkeypatch: py
     redactor = Redactor([PLAIN])
     whole, found = redactor.redact_bytes(written)
     for cut in range(400, 401 + len(forms(PLAIN)[form])):
-        flow = subject._Flow()
-        parts = b"".join(redactor._pass([written[:cut], written[cut:]], flow))
-        assert (parts, flow.found) == (whole, found), cut
+        assert redacted_chunks(redactor, [written[:cut], written[cut:]]) == (whole, found), cut
     monkeypatch.setattr(subject, "_CHUNK", 1)
     target = io.BytesIO()
     assert redactor.redact(io.BytesIO(written), target) == found
@@ -106,8 +117,7 @@ def test_any_cutting_of_any_bytes_gives_the_same_result() -> None:
         whole = redactor.redact_bytes(data)
         cuts = sorted(choose.choices(range(len(data) + 1), k=choose.randint(0, 8)))
         chunks = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-        flow = subject._Flow()
-        assert (b"".join(redactor._pass(chunks, flow)), flow.found) == whole
+        assert redacted_chunks(redactor, chunks) == whole
         assert not any(secret.encode() in whole[0] for secret in secrets)
 
 
@@ -164,7 +174,7 @@ def test_each_long_line_of_a_secret_is_one() -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [("1234567", "shorter than 8"), ("production", "a plain word"), ("safe.directory", "a plain word"),
-     ("aaaaaaaaaaab", "fewer than 4 different"), ("[redacted", "a part of what is put in the place")],
+     ("aaaaaaaaaaab", "fewer than 4 different"), ("[redacted", "a part of the text that replaces")],
 )  # fmt: skip
 def test_what_would_take_half_of_every_file_is_refused(value: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason) as caught:
@@ -212,12 +222,12 @@ def test_a_file_is_written_only_where_something_was_found(tmp_path: Path) -> Non
 
 def test_memory_is_bounded_also_by_a_flood_of_overlapping_secrets() -> None:
     redactor = Redactor(["abcdabcd-abcdabcd-abcd"])
-    flow = subject._Flow()
+    stream = subject._Stream()
     largest = 0
-    for _ in redactor._pass((b"abcdabcd-" * 11_000 for _ in range(30)), flow):
-        largest = max(largest, len(flow.buffer))
+    for _ in redactor._pass((b"abcdabcd-" * 11_000 for _ in range(30)), stream):
+        largest = max(largest, len(stream.buffer))
     assert largest < 400_000
-    assert flow.found == 1
+    assert stream.count == 1
 
 
 def test_more_secrets_and_the_same_ones() -> None:

@@ -1,16 +1,59 @@
-"""Tokens that are known by their form, whoever they belong to; forms as their providers document them (2026-11).
+"""What is a secret: values that can be searched for, and tokens that are known by their form.
 
-A kind is looked for where one of its anchors stands, so a file without any is passed over at the speed of a literal
-search. What is matched are characters of tokens only, so no match goes beyond the end of a JSON string.
+Forms of tokens are those that their providers document (2026-11). A pattern is matched only at one of its anchors, so a
+file without any is passed over at the speed of a literal search. It matches characters of tokens only, so no match goes
+beyond the end of a JSON string.
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-REACH: Final = 32 * 1024  # bytes from an anchor on that are looked at; no key of any kind is longer
+MARK: Final = "[redacted]"  # replaces a secret
+_MIN_CHARACTERS: Final = 8
+_MIN_DIFFERENT: Final = 4
+_MIN_PASSPHRASE: Final = 20  # characters; shorter words are words such as `production`
+_MIN_LINE: Final = 16  # characters of a line of a longer secret that is a secret by itself
+_WORDS: Final = re.compile(r"[a-z]+(?:[ ._/:-]+[a-z]+)*", re.IGNORECASE)
+# Ends of words of a variable's name: API_KEY, PGPASSWORD, GITHUB_TOKEN; not MAX_TOKENS, KEYRING.
+_SECRET_NAMES: Final = re.compile(
+    r"(?:KEY|TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|CREDENTIALS|PAT)(?:_|$)", re.IGNORECASE
+)
 
-# What may stand before a token: nothing of a word, unless it ends an escape, in JSON, a URL or a terminal.
+
+def unsearchable_reason(value: str) -> str | None:
+    """Return why a value cannot be searched for; None if it can."""
+    if len(value.encode(errors="surrogateescape")) < _MIN_CHARACTERS:
+        return f"shorter than {_MIN_CHARACTERS} characters"
+    if value in MARK:
+        return "a part of the text that replaces secrets"
+    if len(set(value)) < _MIN_DIFFERENT:
+        return f"made of fewer than {_MIN_DIFFERENT} different characters"
+    if len(value) < _MIN_PASSPHRASE and _WORDS.fullmatch(value):
+        return "a plain word"
+    return None
+
+
+def secret_parts(secret: str) -> Iterator[str]:
+    """Yield a secret, and each long line of it, since a diff writes a sign before every line."""
+    yield secret
+    lines = secret.split("\n")
+    if len(lines) > 1:  # the first and last line of a key are those of all keys
+        long_lines = (line for line in lines if len(line) >= _MIN_LINE and not line.startswith("-----"))
+        yield from (line for line in long_lines if not unsearchable_reason(line))
+
+
+def secrets_in(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return variables with a secret's name: searchable values, and reasons why others cannot be searched for."""
+    named = {name: value.strip() for name, value in environment.items() if _SECRET_NAMES.search(name) and value.strip()}
+    reasons = {name: reason for name, value in named.items() if (reason := unsearchable_reason(value))}
+    return {name: value for name, value in named.items() if name not in reasons}, reasons
+
+
+REACH: Final = 32 * 1024  # bytes from an anchor on that are matched; no key of any kind is longer
+
+# No character of a word stands before a token, unless it ends an escape in JSON, a URL or a terminal.
 _START: Final = (
     rb"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})"
     rb"|(?<=\[m)|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m))"
@@ -20,7 +63,7 @@ _END: Final = rb"(?![A-Za-z0-9_])"
 
 @dataclass(frozen=True, slots=True)
 class TokenPattern:
-    """A kind of token. `back` is how far before its anchor it begins; its group, where it has one, is the secret."""
+    """A kind of token. It begins `back` bytes before its anchor; its group, if it has one, is the secret."""
 
     name: str
     anchors: tuple[bytes, ...]
@@ -28,18 +71,17 @@ class TokenPattern:
     back: int = 0
 
     def find(self, data: bytes, at: int) -> tuple[int, int] | None:
-        """From and to of the secret whose anchor stands at `at`."""
-        found = self.pattern.match(data, at - self.back, at + REACH) if at >= self.back else None
-        return found.span(found.lastindex or 0) if found else None
+        """Return start and end of the secret whose anchor stands at `at`; None if it is not a token."""
+        match = self.pattern.match(data, at - self.back, at + REACH) if at >= self.back else None
+        return match.span(match.lastindex or 0) if match else None
 
 
 def _kind(name: str, anchors: str, rest: bytes, *, apart: bool = True, ends: bool = False) -> TokenPattern:
-    """Any of the anchors, then `rest`. `apart`: nothing of a word stands before; `ends`: nor after it."""
-    spelt = tuple(anchor.encode() for anchor in anchors.split())
-    either = b"|".join(re.escape(anchor) for anchor in spelt)
-    return TokenPattern(
-        name, spelt, re.compile((_START if apart else b"") + b"(?:%s)" % either + rest + (_END if ends else b""))
-    )
+    """Match an anchor and `rest`; `apart`: no character of a word stands before it; `ends`: nor after it."""
+    texts = tuple(anchor.encode() for anchor in anchors.split())
+    choice = b"(?:%s)" % b"|".join(re.escape(text) for text in texts)
+    pattern = (_START if apart else b"") + choice + rest + (_END if ends else b"")
+    return TokenPattern(name, texts, re.compile(pattern))
 
 
 _SECRET_KEY: Final = rb"""\W{1,12}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"""
@@ -51,7 +93,7 @@ _PEM: Final = (
     rb"(?:-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----)?"
 )
 
-KINDS: Final = (
+TOKEN_PATTERNS: Final = (
     _kind("Anthropic", "sk-ant-", rb"[A-Za-z0-9_-]{20,400}"),
     _kind("OpenAI", "sk-proj- sk-svcacct- sk-admin-", rb"[A-Za-z0-9_-]{40,400}"),
     TokenPattern("OpenAI, older", (b"T3BlbkFJ",), re.compile(rb"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"), back=23),

@@ -1,6 +1,10 @@
+"""The encodings of a secret, and escapes of JSON strings, which are never cut."""
+
 import base64
 
-from scylla_gha.redaction.encodings import SecretEncoding, secret_encodings
+import pytest
+
+from scylla_gha.redaction.encodings import SecretEncoding, end_of_escape, secret_encodings
 
 
 def test_a_secret_of_letters_and_digits_has_few_spellings() -> None:
@@ -27,3 +31,27 @@ def test_an_anchor_after_a_line_end_finds_the_whole() -> None:
     assert spelling.find(data, data.index(b"cdef"), 12) == (1, len(data) - 1)
     assert spelling.find(b"cdefghijklmn", 0, 12) is None
     assert spelling.find(b"0123456789ab", 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "at", "end"),
+    [
+        (b"abc", 1, 1),
+        (rb"a\nb", 2, 3),
+        (rb"a\nb", 1, 1),
+        (rb"a\nb", 3, 3),
+        (rb"a\\nb", 3, 3),
+        (rb"a\\\nb", 4, 5),
+        (rb"\u00e9x", 1, 6),
+        (rb"\u00e9x", 4, 6),
+        (rb"\u00e9x", 6, 6),
+        (rb"\\u00e9x", 4, 4),
+        (rb"\u0z", 1, 2),
+        (rb"\u0z", 3, 3),
+        (rb"a\"b", 2, 3),
+        (b"\\", 1, 1),
+        (b"", 0, 0),
+    ],
+)
+def test_no_escape_is_cut(data: bytes, at: int, end: int) -> None:
+    assert end_of_escape(data, at) == end
