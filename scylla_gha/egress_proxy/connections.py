@@ -1,16 +1,28 @@
-"""The connections of one session: allowed or refused, logged, counted and limited."""
+"""The connections of one session: allowed or refused, counted, limited, and logged in `network.jsonl`.
+
+A line is flushed before the action that it records, so a killed gateway leaves at worst a connection without an end.
+"""
 
 import asyncio
 import datetime
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Final, Literal
 
-from scylla_gha.egress_proxy.log import EgressLog
+from pydantic import Field, TypeAdapter
+
 from scylla_gha.egress_proxy.policy import EgressPolicy, EgressTarget
-from scylla_gha.model.sandbox import UNREAD, EgressClosed, EgressOpened
+from scylla_gha.model.sandbox import UNREAD, EgressClosed, EgressOpened, HostContact
+from scylla_gha.store.records import open_journal, read_journal
 
+NETWORK_LOG: Final = "network.jsonl"  # in an attempt's folder
+_MAX_HOSTS: Final = 50  # that are counted by name
+_OTHERS: Final = "(others)"
+_LINE: Final[TypeAdapter[EgressOpened | EgressClosed]] = TypeAdapter(
+    Annotated[EgressOpened | EgressClosed, Field(discriminator="kind")]
+)
 Method = Literal["connect", "http"]
 Refusal = Literal["host", "unreadable", "too_many"]
 Error = Literal["private_address", "unreachable", "idle", "too_much", "cut", "ended_with_trial"]
@@ -24,15 +36,17 @@ class Connections:
     """The connections of a session. `tasks` are those of the connections that have not ended."""
 
     def __init__(self, policy: EgressPolicy, path: Path) -> None:
-        """Continue the log at `path`.
+        """Continue the log at `path`, which is created at the first attempt; a torn last line is removed.
 
         Raises:
             ConfigError: the file is not such a log.
         """
         self.policy = policy
         self.tasks: set[asyncio.Task[object]] = set()
-        self._log = EgressLog(path)
-        self._number = self._log.last_number()
+        self._path = path
+        if path.exists():
+            open_journal(path).close()
+        self._number = max((record.number for record in read_egress_log(path)), default=0)
         self._bytes = 0
 
     def open(self, method: Method, target: EgressTarget | None) -> "Connection | Refusal":
@@ -43,10 +57,15 @@ class Connections:
         self._number += 1
         host, port = (target.host, target.port) if target else (UNREAD, 0)
         now = datetime.datetime.now(datetime.UTC)
-        self._log.write(EgressOpened(number=self._number, at=now, how=method, host=host, port=port, refused=refusal))
+        self.log(EgressOpened(number=self._number, at=now, how=method, host=host, port=port, refused=refusal))
         if refusal is not None or target is None:
             return refusal or "unreadable"
-        return Connection(self, self._log, self._number, target)
+        return Connection(self, self._number, target)
+
+    def log(self, record: EgressOpened | EgressClosed) -> None:
+        """Append a line to the log; after this returns, a crash of this process does not lose it."""
+        with self._path.open("ab", buffering=0) as file:
+            file.write(record.model_dump_json().encode() + b"\n")
 
     def count_bytes(self, size: int) -> None:
         """Count bytes before they are passed on.
@@ -79,7 +98,6 @@ class Connection:
     """One allowed connection or request."""
 
     connections: Connections
-    log: EgressLog
     number: int
     target: EgressTarget
     error: Error | None = None
@@ -115,8 +133,47 @@ class Connection:
         if not self._is_closed:
             self._is_closed = True
             seconds = round(time.monotonic() - self._start, 6)
-            self.log.write(
-                EgressClosed(
-                    number=self.number, up_bytes=self._up, down_bytes=self._down, seconds=seconds, error=self.error
-                )
-            )
+            self.connections.log(EgressClosed(number=self.number, up_bytes=self._up, down_bytes=self._down,
+                                              seconds=seconds, error=self.error))  # fmt: skip
+
+
+def read_egress_log(path: Path) -> list[EgressOpened | EgressClosed]:
+    """Read all records in order of time; none if there is no file.
+
+    Raises:
+        ConfigError: a line other than a torn last one is not such a record.
+    """
+    return read_journal(path, _LINE, "the network")
+
+
+def egress_summary(path: Path) -> HostContact:
+    """Summarise a log; all zero if there is no file.
+
+    Raises:
+        ConfigError: the file is not such a log.
+    """
+    records = read_egress_log(path)
+    ends = {record.number: record for record in records if isinstance(record, EgressClosed)}
+    allowed: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    unended = 0
+    for record in records:
+        if isinstance(record, EgressOpened):
+            end = ends.get(record.number)
+            is_refused = record.refused is not None or (end is not None and end.error == "private_address")
+            (refused if is_refused else allowed)[EgressTarget(record.host, record.port or 443).label] += 1
+            unended += record.refused is None and end is None
+    return HostContact(
+        allowed=_named(allowed),
+        refused=_named(refused),
+        up_bytes=sum(end.up_bytes for end in ends.values()),
+        down_bytes=sum(end.down_bytes for end in ends.values()),
+        unended=unended,
+    )
+
+
+def _named(counts: Counter[str]) -> dict[str, int]:
+    """Count the most frequent hosts by name and the rest together, since an agent may name any number of hosts."""
+    named = dict(counts.most_common(_MAX_HOSTS))
+    rest = counts.total() - sum(named.values())
+    return named | ({_OTHERS: rest} if rest else {})

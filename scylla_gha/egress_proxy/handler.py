@@ -9,10 +9,9 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
-from scylla_gha.egress_proxy import tunnel
 from scylla_gha.egress_proxy.addresses import PrivateAddressError, Resolver
 from scylla_gha.egress_proxy.connections import Connection, ConnectionLimitError, Connections, Refusal
-from scylla_gha.egress_proxy.http_forward import ForwardedHttpRequest
+from scylla_gha.egress_proxy.forward import forward_http, tunnel
 from scylla_gha.egress_proxy.policy import EgressPolicy, EgressTarget, tunnel_target, url_target
 
 _CONNECT: Final = "CONNECT"
@@ -73,12 +72,10 @@ class EgressProxy:
             connection.close()
 
     async def _forward(self, connection: Connection, request: web.Request) -> web.StreamResponse:
-        policy = connection.connections.policy
-        addresses = await self._resolver.addresses(connection.target, policy)
+        addresses = await self._resolver.addresses(connection.target, connection.connections.policy)
         if connection.target.path is not None:
-            return await ForwardedHttpRequest(self._http, connection, request).run(addresses)
-        remote = await tunnel.connect(addresses, policy.limits.connect_seconds)
-        await tunnel.join(connection, request, remote)
+            return await forward_http(self._http, connection, request, addresses)
+        await tunnel(connection, request, addresses)
         return web.Response()  # not sent: the connection is closed
 
 

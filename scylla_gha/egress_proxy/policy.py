@@ -54,12 +54,11 @@ class EgressPolicy(Record):
 
     def local_address(self, host: str, port: int) -> tuple[str, int] | None:
         """Return the address of the harness's server for this host, or None."""
-        places = (value for pattern, value in self.local.items() if pattern_of(pattern).covers(host, port))
-        local = next(places, None)
-        if local is None:
-            return None
-        where, _, number = local.rpartition(":")
-        return where.strip("[]"), int(number)
+        for pattern, local in self.local.items():
+            if pattern_of(pattern).covers(host, port):
+                local_host, _, local_port = local.rpartition(":")
+                return local_host.strip("[]"), int(local_port)
+        return None
 
     @property
     def description(self) -> str:
@@ -74,7 +73,7 @@ def proxy_environment(url: str, token: str) -> dict[str, str]:
         url: the gateway's address as the program sees it, `http://127.0.0.1:PORT`.
         token: the session's dummy key.
     """
-    proxy = url.replace("http://", f"http://lane:{token}@", 1)
+    proxy = url.replace("http://", f"http://session:{token}@", 1)
     names = {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": _NO_PROXY}
     return names | {key.lower(): value for key, value in names.items()}  # curl reads http_proxy in lower case only
 

@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 from multidict import CIMultiDict
 
-from scylla_gha.egress_proxy.http_forward import HOP_BY_HOP, without_headers
+from scylla_gha.egress_proxy.forward import HOP_BY_HOP, without_headers
 from scylla_gha.providers.base import Provider
 
 JSON: Final = "application/json"

@@ -13,8 +13,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
+from scylla_gha.egress_proxy.forward import http_session
 from scylla_gha.egress_proxy.handler import EgressProxy, is_proxy_request
-from scylla_gha.egress_proxy.http_forward import http_session
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.budget import BudgetLedger
 from scylla_gha.gateway.conversation import FULL

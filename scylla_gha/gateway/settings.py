@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from scylla_gha.egress_proxy.log import FILE
+from scylla_gha.egress_proxy.connections import NETWORK_LOG
 from scylla_gha.egress_proxy.policy import EgressPolicy
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.pricing import ModelInfo
@@ -110,7 +110,7 @@ class Session(Record):
     @property
     def network(self) -> Path:
         """The log of the hosts that it contacted."""
-        return self.journal.with_name(FILE)
+        return self.journal.with_name(NETWORK_LOG)
 
     @property
     def tape(self) -> str:

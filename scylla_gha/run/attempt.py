@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scylla_gha.agents.base import Agent, AgentCommand, AgentTask, ModelAccess, ProcessResult, TranscriptSummary
-from scylla_gha.egress_proxy.log import FILE as NETWORK
-from scylla_gha.egress_proxy.log import egress_summary
+from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary
 from scylla_gha.egress_proxy.policy import EgressPolicy, proxy_environment
 from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
@@ -190,7 +189,7 @@ def _close_session(runner: AgentRunner, session: SessionHandle | None, folder: A
         return AttemptTraffic(TrafficSummary(), lost=False)
     lost = runner.gateway.lost(session)
     return AttemptTraffic(
-        runner.gateway.close(session), lost, runner.gateway.is_subscription, egress_summary(folder.file(NETWORK))
+        runner.gateway.close(session), lost, runner.gateway.is_subscription, egress_summary(folder.file(NETWORK_LOG))
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.egress_proxy.log import FILE, egress_summary, read_egress_log
+from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary, read_egress_log
 from scylla_gha.egress_proxy.policy import EgressLimits, EgressPolicy
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.model.sandbox import EgressClosed, EgressOpened
@@ -41,7 +41,7 @@ def permit_for(where: Site, **bounds: float) -> EgressPolicy:
 
 
 def journal(host: Host) -> Path:
-    return host.journal().with_name(FILE)
+    return host.journal().with_name(NETWORK_LOG)
 
 
 def ends(host: Host) -> list[str | None]:
@@ -123,7 +123,7 @@ def test_a_listed_name_that_leads_to_a_private_address_is_refused(host: Host, pl
     "credentials",
     [
         {},
-        http_basic("lane:nobody"),
+        http_basic("session:nobody"),
         {"Proxy-Authorization": "Basic %%%"},
         {"Proxy-Authorization": "Bearer x"},
     ],
@@ -173,7 +173,7 @@ def test_a_lane_that_is_closed_lets_nobody_through(host: Host, plain: Site) -> N
 )
 def test_what_can_be_read_in_two_ways_is_not_read(host: Host, plain: Site, wanted: bytes) -> None:
     door = host.lane(egress=permit_for(plain))
-    name, value = next(iter(http_basic(f"lane:{door.token}").items()))
+    name, value = next(iter(http_basic(f"session:{door.token}").items()))
     line = wanted.replace(b"NAME", f"{NAME}:{plain.port}".encode())
     said = knock(door, line + f"\r\nHost: {NAME}\r\n{name}: {value}\r\n\r\n".encode())
     assert said.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 ", b"HTTP/1.1 403 ")), said

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.egress_proxy.log import FILE, egress_summary
+from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary
 from scylla_gha.egress_proxy.policy import EgressPolicy, proxy_environment
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
@@ -49,7 +49,7 @@ def test_a_box_reaches_declared_hosts_by_its_one_socket_and_no_others(desk: Desk
         f"HTTP Error 403: 10.0.0.1:{hub.port} is not allowed",
     ]
     assert [line.startswith("<urlopen error") for line in without.out.splitlines()] == [True, True]
-    made = egress_summary(host.journal().with_name(FILE))
+    made = egress_summary(host.journal().with_name(NETWORK_LOG))
     assert made == HostContact(
         allowed={"registry.example": 1, "hub.example": 1},
         refused={"elsewhere.example.com": 2, f"10.0.0.1:{hub.port}": 1},

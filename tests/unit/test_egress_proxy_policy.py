@@ -1,4 +1,4 @@
-"""Which hosts a session may reach: the policy, how a request's target is parsed, credentials, headers, variables."""
+"""Which hosts a session may reach: the policy, how a request's target is parsed, headers, variables."""
 
 import base64
 import ipaddress
@@ -7,8 +7,8 @@ import pytest
 from multidict import CIMultiDict
 from pydantic import ValidationError
 
+from scylla_gha.egress_proxy.forward import HOP_BY_HOP, connection_headers, without_headers
 from scylla_gha.egress_proxy.handler import proxy_password
-from scylla_gha.egress_proxy.http_forward import HOP_BY_HOP, connection_headers, without_headers
 from scylla_gha.egress_proxy.policy import EgressPolicy, EgressTarget, proxy_environment, tunnel_target, url_target
 
 
@@ -26,7 +26,7 @@ def test_a_local_server_is_one_host_at_an_address_with_a_port(local: dict[str, s
 
 def test_programs_find_the_proxy_in_both_spellings_and_the_gateway_without_it() -> None:
     found = proxy_environment("http://127.0.0.1:4141", "sk-scylla-x")
-    url = "http://lane:sk-scylla-x@127.0.0.1:4141"
+    url = "http://session:sk-scylla-x@127.0.0.1:4141"
     assert {found[name] for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy")} == {url}
     assert found["NO_PROXY"] == found["no_proxy"] == "127.0.0.1,localhost,::1"
 
@@ -104,10 +104,10 @@ def basic(text: bytes) -> str:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (f"Basic {basic(b'lane:sk-x')}", "sk-x"),
+        (f"Basic {basic(b'session:sk-x')}", "sk-x"),
         (f"basic  {basic(b'anyone:sk:x')} ", "sk:x"),
         (f"Basic {basic(b'sk-x')}", ""),
-        (f"Bearer {basic(b'lane:sk-x')}", ""),
+        (f"Bearer {basic(b'session:sk-x')}", ""),
         ("Basic", ""),
         ("Basic !", ""),
         ("Basic ü", ""),

@@ -1,4 +1,4 @@
-"""Tokens of every kind (examples are put together here, so that no scanner finds one), and values that can be searched."""
+"""Tokens of every kind, put together here so that no scanner finds one, and values that can be searched for."""
 
 import json
 import os

@@ -1,0 +1,205 @@
+"""Forwarding of an allowed request: plain http with its headers, or a CONNECT tunnel whose bytes pass unread."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Final
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict
+from yarl import URL
+
+from scylla_gha.egress_proxy.addresses import Address
+from scylla_gha.egress_proxy.connections import Connection, ConnectionLimitError, Error
+
+# Headers of one connection only (RFC 9110, 7.6.1), or made anew for the other side.
+HOP_BY_HOP: Final = frozenset(
+    {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+     "transfer-encoding", "upgrade", "host", "content-length", "date", "server"}
+)  # fmt: skip
+_CHUNK: Final = 1 << 18
+_ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_ByteStream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+def without_headers(headers: Mapping[str, str], names: Iterable[str]) -> CIMultiDict[str]:
+    """Return the headers without those of these names, which are in lower case."""
+    dropped = frozenset(names)
+    return CIMultiDict([(name, value) for name, value in headers.items() if name.lower() not in dropped])
+
+
+def connection_headers(headers: Mapping[str, str]) -> set[str]:
+    """Return the names of headers that the sender declares as of this connection only."""
+    return {name.strip().lower() for name in headers.get("connection", "").split(",")}
+
+
+def http_session() -> aiohttp.ClientSession:
+    """Create a client session that opens a new connection for every request, so that sessions share none."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, force_close=True), timeout=aiohttp.ClientTimeout(total=None),
+        auto_decompress=False, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=("User-Agent", "Accept", "Content-Type", "Accept-Encoding"),
+    )  # fmt: skip
+
+
+async def forward_http(
+    http: aiohttp.ClientSession, connection: Connection, request: web.Request, addresses: list[Address]
+) -> web.StreamResponse:
+    """Send a request to the first address that accepts a connection, and pass the response on.
+
+    Raises:
+        OSError: no address answers (`aiohttp.ClientError` if the answer is not HTTP).
+    """
+    response: web.StreamResponse | None = None
+    try:
+        async with connection.idle_timeout(), await _send(http, connection, request, addresses) as upstream:
+            response = web.StreamResponse(status=upstream.status, headers=_end_to_end_headers(upstream.headers))
+            await response.prepare(request)
+            async for chunk in upstream.content.iter_any():
+                connection.count_bytes(down=len(chunk))
+                await response.write(chunk)
+            await response.write_eof()
+            return response
+    except (ConnectionLimitError, TimeoutError, OSError, aiohttp.ClientError) as error:
+        connection.error = connection.error or _error(error, begun=response is not None)
+        if response is None or not response.prepared:
+            raise
+        if request.transport is not None:
+            request.transport.abort()  # without an end, so that the client knows that something is missing
+        return response
+    finally:
+        connection.timeout = None
+
+
+async def _send(
+    http: aiohttp.ClientSession, connection: Connection, request: web.Request, addresses: list[Address]
+) -> aiohttp.ClientResponse:
+    """Send the client's headers and body, with the Host of the URL that was checked."""
+    headers = _end_to_end_headers(request.headers, "expect")
+    headers["host"] = connection.target.header
+    failure: aiohttp.ClientConnectorError | None = None
+    for host, port in addresses:
+        authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        url = URL(f"http://{authority}{connection.target.path}", encoded=True)
+        body = _upload(connection, request) if request.body_exists else None
+        try:
+            return await http.request(request.method, url, headers=headers, allow_redirects=False, data=body)
+        except aiohttp.ClientConnectorError as error:
+            failure = error
+    raise failure or OSError("it has no address")
+
+
+async def _upload(connection: Connection, request: web.Request) -> AsyncIterator[bytes]:
+    async for chunk in request.content.iter_any():
+        connection.count_bytes(up=len(chunk))
+        yield chunk
+
+
+def _end_to_end_headers(original: Mapping[str, str], *dropped: str) -> CIMultiDict[str]:
+    headers = without_headers(original, HOP_BY_HOP | connection_headers(original) | set(dropped))
+    if "content-length" in original:
+        headers["content-length"] = original["content-length"]
+    return headers
+
+
+def _error(error: BaseException, *, begun: bool) -> Error:
+    if isinstance(error, ConnectionLimitError):
+        return "too_much"
+    if isinstance(error, TimeoutError):
+        return "idle"
+    return "cut" if begun else "unreachable"
+
+
+async def _connect(addresses: list[Address], seconds: float) -> _ByteStream:
+    """Connect to the first address that answers."""
+    failure: OSError = OSError("it has no address")
+    for host, port in addresses:
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.open_connection(host, port, limit=_CHUNK)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+async def tunnel(connection: Connection, request: web.Request, addresses: list[Address]) -> None:
+    """Connect, confirm the tunnel, and pass bytes until both sides have ended or one of them fails.
+
+    Raises:
+        OSError: no address answers.
+    """
+    remote = await _connect(addresses, connection.connections.policy.limits.connect_seconds)
+    client, is_complete = _take_over(request), False
+    try:
+        client[1].write(_ESTABLISHED)
+        async with connection.idle_timeout(), asyncio.TaskGroup() as group:
+            group.create_task(_pass_on(client, remote, lambda size: connection.count_bytes(up=size)))
+            group.create_task(_pass_on(remote, client, lambda size: connection.count_bytes(down=size)))
+        is_complete = True
+    except* ConnectionLimitError:
+        connection.error = "too_much"
+    except* TimeoutError:
+        connection.error = "idle"
+    except* OSError:
+        connection.error = connection.error or "cut"
+    finally:
+        connection.timeout = None
+        for _, writer in (client, remote):
+            if not is_complete:
+                writer.transport.abort()
+            writer.close()
+
+
+async def _pass_on(source: _ByteStream, target: _ByteStream, count: Callable[[int], None]) -> None:
+    reader, writer = source[0], target[1]
+    while chunk := await reader.read(_CHUNK):
+        count(len(chunk))
+        writer.write(chunk)
+        await writer.drain()
+    with contextlib.suppress(OSError):  # the other side may have gone already
+        writer.write_eof()
+
+
+class _EarlyData:
+    """Bytes that followed the request before the tunnel was established, as aiohttp passes them to a parser."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        """Keep bytes."""
+        self.data += data
+        return False, b""
+
+    def feed_eof(self) -> None:
+        """Do nothing: the connection gets another protocol."""
+
+
+class _Protocol(asyncio.StreamReaderProtocol):
+    """A byte stream in place of HTTP, on a connection whose end aiohttp has to know."""
+
+    def __init__(self, reader: asyncio.StreamReader, previous: asyncio.BaseProtocol) -> None:
+        super().__init__(reader)
+        self._previous = previous
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell both protocols."""
+        super().connection_lost(exc)
+        self._previous.connection_lost(exc)
+
+
+def _take_over(request: web.Request) -> _ByteStream:
+    """Turn the request's connection into a byte stream."""
+    transport = request.transport
+    if transport is None or transport.is_closing():
+        raise ConnectionResetError("the client has disconnected")
+    early = _EarlyData()
+    request.protocol.set_parser(early)  # type: ignore[arg-type] # written for WebSockets
+    reader = asyncio.StreamReader(limit=_CHUNK)
+    protocol = _Protocol(reader, request.protocol)
+    transport.set_protocol(protocol)
+    protocol.connection_made(transport)
+    if early.data:
+        reader.feed_data(early.data)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, asyncio.get_running_loop())
