@@ -17,10 +17,9 @@ from scylla_gha.counting import counted
 from scylla_gha.judge.controls import control_warnings
 from scylla_gha.model.analysis import Analysis, Verdict
 from scylla_gha.model.judgment import JudgeControl
-from scylla_gha.model.plan import Plan, UnstartedCells
+from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
 from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Failure, Report, ScenarioRow
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import CollectReport
 from scylla_gha.stats.proportion import MOST_EXACT, cost_per_success, difference_interval, sign_flip_bound, wilson
 
 _ALPHA: Final = 0.05

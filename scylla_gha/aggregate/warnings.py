@@ -11,9 +11,8 @@ from typing import Final
 from scylla_gha.aggregate.row_counts import RowCounts
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Analysis
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import CollectReport, Plan
 from scylla_gha.model.report import ArmSummary, Excused
-from scylla_gha.model.shards import CollectReport
 
 _MOST_CELLS: Final = 2
 _MOST_SHARE: Final = 0.05

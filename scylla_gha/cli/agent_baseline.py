@@ -12,19 +12,19 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import SessionSettings
 from scylla_gha.images.sandbox_pool import SandboxPool, most_isolated
-from scylla_gha.model.delivery import Inventory, Observed
 from scylla_gha.model.experiment import SandboxWish, TrialLimits
 from scylla_gha.model.plan import Arm
+from scylla_gha.model.variant import Inventory, Observed
 from scylla_gha.plan.build import InstalledAgent, find_agent
 from scylla_gha.plan.cells import agent_name
-from scylla_gha.prepare.workspace import prepare_scenario, prepare_workspace
+from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
+from scylla_gha.prepare.tools import cache_root
+from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import Cancel
 from scylla_gha.run.attempt import AgentRunner, run_attempt
 from scylla_gha.store.records import write_text
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.variants.delivery import ALWAYS_SEEN, line_hash
-from scylla_gha.workspaces.cache import cache_root
-from scylla_gha.workspaces.workspace import scratch
 
 _NOWHERE = "http://127.0.0.1:9"  # the discard port: what is asked gets no answer, and costs nothing
 _LIMITS = TrialLimits(timeout_seconds=60, api_retries=0, safety_net=False)

@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.pipeline.report import aggregate_run
-from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.pipeline.report import aggregate_run, stored_plan
 
 
 @click.command()

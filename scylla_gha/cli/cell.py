@@ -9,8 +9,15 @@ from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
 from scylla_gha.errors import BudgetError, IncompleteError
-from scylla_gha.pipeline.shard_worker import ShardCells, ShardJob, ShardOptions, ShardOutcome, load_shard, run_shard
-from scylla_gha.pipeline.shard_writer import ShardWriter
+from scylla_gha.pipeline.shard_worker import (
+    ShardCells,
+    ShardJob,
+    ShardOptions,
+    ShardOutcome,
+    ShardWriter,
+    load_shard,
+    run_shard,
+)
 from scylla_gha.plan.build import refuse_changed_fixtures
 from scylla_gha.plan.reuse_results import reusable
 from scylla_gha.publish import actions_output

@@ -9,8 +9,8 @@ from scylla_gha.collect.read_artifacts import collect_from
 from scylla_gha.collect.rows import collect
 from scylla_gha.counting import counted
 from scylla_gha.github.actions import escape_command
-from scylla_gha.model.shards import CollectReport
-from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.model.plan import CollectReport
+from scylla_gha.pipeline.report import stored_plan
 
 
 @click.command()

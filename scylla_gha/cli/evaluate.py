@@ -15,7 +15,7 @@ from scylla_gha.pipeline.run_experiment import (
     store_plan,
 )
 from scylla_gha.plan.cells import CellSelection
-from scylla_gha.workspaces.keep import Keep
+from scylla_gha.prepare.keep import Keep
 
 
 @click.command()

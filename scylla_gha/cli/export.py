@@ -19,7 +19,7 @@ from scylla_gha.interop.exporters.rows_table import write_csv, write_parquet
 from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
-from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.pipeline.report import stored_plan
 from scylla_gha.store.records import atomic, read_lines, read_record, write_bytes
 from scylla_gha.store.run_folder import RunFolder
 

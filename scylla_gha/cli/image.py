@@ -17,11 +17,11 @@ from scylla_gha.images.sandbox_pool import SandboxPool
 from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import Plan
 from scylla_gha.pipeline.confirm import confirm
-from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.pipeline.report import stored_plan
 from scylla_gha.plan.cells import agent_name, select
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker import engine
-from scylla_gha.workspaces.cache import cache_root
 
 
 @click.group()

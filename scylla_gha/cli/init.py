@@ -161,7 +161,7 @@ def _find(
     from scylla_gha.onboarding.scaffold import scenario_files, write_files
     from scylla_gha.onboarding.select_task import TaskTrial, find_tasks
     from scylla_gha.pipeline.validate_scenario import validate_scenario
-    from scylla_gha.workspaces.workspace import scratch
+    from scylla_gha.prepare.workspace import scratch
 
     def proved(task: "ScaffoldTask") -> "Tried":
         with scratch() as root:

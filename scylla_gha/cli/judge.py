@@ -17,7 +17,7 @@ from scylla_gha.pipeline.judge_run import (
     require_all_judged,
     stored_trials,
 )
-from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.pipeline.report import stored_plan
 from scylla_gha.plan.build import refuse_changed_fixtures
 from scylla_gha.process import Cancel
 

@@ -9,7 +9,7 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.pipeline.report import stored_plan
 from scylla_gha.store.records import read_lines
 
 if TYPE_CHECKING:

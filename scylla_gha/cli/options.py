@@ -11,7 +11,7 @@ import click
 
 from scylla_gha.config.library import Library
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.pipeline.model_access import RecordingOptions
 from scylla_gha.plan.cells import CellSelection
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder

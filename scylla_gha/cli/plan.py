@@ -10,8 +10,8 @@ from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
 from scylla_gha.github.actions import JobFacts
 from scylla_gha.model.experiment import SandboxName
-from scylla_gha.model.shards import MOST_SHARDS
-from scylla_gha.pipeline.stored_run import without_garbage_collection
+from scylla_gha.model.plan import MOST_SHARDS
+from scylla_gha.pipeline.report import without_garbage_collection
 from scylla_gha.plan.build import find_agents, history_of, make_plan, print_plan
 from scylla_gha.plan.cells import CellSelection, refuse_above_budget
 from scylla_gha.plan.notes import reject_impossible_gate

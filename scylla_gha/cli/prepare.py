@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.prepare.workspace import prepare_scenario, prepare_workspace
-from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
+from scylla_gha.prepare.tools import cache_root
 
 
 @click.command()

@@ -11,7 +11,7 @@ from scylla_gha.cli import options
 from scylla_gha.results_branch.remote import branch_option, remote_option
 
 if TYPE_CHECKING:
-    from scylla_gha.model.comment import CommentFacts
+    from scylla_gha.model.publication import CommentFacts
     from scylla_gha.model.report import Report
     from scylla_gha.publish.comment_facts import PullRequestInfo
 
@@ -70,7 +70,7 @@ def branch(
     of: str | None, pull: int | None, campaign: str | None, run: str | None, attempt: int,
 ) -> None:  # fmt: skip
     """Push the rows and the report of EXPERIMENT to the results branch, and print their folder there."""
-    from scylla_gha.model.results_branch import Origin
+    from scylla_gha.model.publication import Origin
     from scylla_gha.publish.push_run import BranchTarget, push_run
 
     origin = Origin(head=head, base=base, branch=of, pull=pull, campaign=campaign)

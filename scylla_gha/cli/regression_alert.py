@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.pipeline.stored_run import stored_plan
+from scylla_gha.pipeline.report import stored_plan
 
 if TYPE_CHECKING:
-    from scylla_gha.model.comment import ArmVerdict
+    from scylla_gha.model.publication import ArmVerdict
     from scylla_gha.publish.regression_issue import RegressionPost, RegressionSuite
 
 _file = click.Path(path_type=Path, dir_okay=False)

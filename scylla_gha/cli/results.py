@@ -11,7 +11,7 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.results_branch import RunIndexEntry
+from scylla_gha.model.publication import RunIndexEntry
 from scylla_gha.results_branch.clone import BranchClone, open_clone
 from scylla_gha.results_branch.index import RunQuery, baseline, index_entries, last_waves, select_runs
 from scylla_gha.results_branch.remote import branch_option, remote_option

@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.pipeline.gateway import gateway_for_run
+from scylla_gha.pipeline.model_access import gateway_for_run
 from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_run, run_all_cells, store_plan
 from scylla_gha.plan.cells import CellSelection
-from scylla_gha.workspaces.keep import Keep
+from scylla_gha.prepare.keep import Keep
 
 
 @click.command()

@@ -15,11 +15,12 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.report import stored_plan
 from scylla_gha.pipeline.run_cells import runner_of
-from scylla_gha.pipeline.stored_run import stored_plan
 from scylla_gha.plan.build import find_agents
 from scylla_gha.plan.cells import agent_name, key_of
-from scylla_gha.prepare.workspace import prepare_workspace
+from scylla_gha.prepare.scenario import prepare_workspace
+from scylla_gha.prepare.workspace import apply_patch, scratch
 from scylla_gha.process import Cancel, FinishedProcess, LimitHit, ProcessLimits
 from scylla_gha.run.attempt import AgentRunner, equip_agent, sandbox_mounts
 from scylla_gha.sandboxes import SANDBOXES
@@ -27,7 +28,6 @@ from scylla_gha.sandboxes.attach import Run, attach_pipes, attach_tty, exit_on_s
 from scylla_gha.sandboxes.base import GATEWAY_URL, SandboxMounts
 from scylla_gha.store.find_cell import CellRef, find_cell
 from scylla_gha.store.records import read_record
-from scylla_gha.workspaces.workspace import apply_patch, scratch
 
 _INTERRUPTED, _UNREAD = 130, 141  # as a shell tells of INT and PIPE
 _FULL: Final = "ended, since it wrote more to its output than one file may hold (limits.file_mb)"

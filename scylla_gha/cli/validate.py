@@ -17,12 +17,18 @@ from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
 from scylla_gha.images.sandbox_pool import SandboxPool, most_isolated
 from scylla_gha.model.experiment import SandboxWish
 from scylla_gha.model.scenario import size_of
-from scylla_gha.pipeline.proof_cache import proof_digest, record_proof, recorded_proof
-from scylla_gha.pipeline.validate_scenario import ScenarioProof, stop, validate_scenario
+from scylla_gha.pipeline.validate_scenario import (
+    ScenarioProof,
+    proof_digest,
+    record_proof,
+    recorded_proof,
+    stop,
+    validate_scenario,
+)
 from scylla_gha.plan.build import find_agents
 from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.notes import model_notes
-from scylla_gha.workspaces.start_state import changed_fixture
+from scylla_gha.prepare.start_state import changed_fixture
 
 _SIGNAL_SECONDS: Final = 0.5
 

@@ -16,8 +16,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from scylla_gha.counting import counted
-from scylla_gha.model.plan import Plan
-from scylla_gha.model.shards import ShardManifest, WavePacking
+from scylla_gha.model.plan import Plan, ShardManifest, WavePacking
 from scylla_gha.store.untrusted_files import (
     LINE_BYTES,
     UntrustedFileError,

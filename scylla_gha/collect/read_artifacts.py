@@ -17,9 +17,8 @@ from scylla_gha.collect.artifacts import (
 )
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.plan import Plan, UnstartedCells
+from scylla_gha.model.plan import CollectReport, Plan, RefusedArtifact, UnstartedCells, WavePacking, shard_name
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import CollectReport, RefusedArtifact, WavePacking, shard_name
 from scylla_gha.store.records import atomic, read_lines, write_record
 from scylla_gha.store.run_folder import RunFolder, WavePaths, stored_packing
 from scylla_gha.store.untrusted_files import UntrustedFileError, printable_excerpt

@@ -15,9 +15,8 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.judge.controls import has_known_answers
 from scylla_gha.judge.score import score_by_judge
 from scylla_gha.model.judgment import Judge, JudgeControl, Judgment
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.plan import Cell, CollectReport, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import CollectReport
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
 from scylla_gha.store.digests import digest_mismatch
 from scylla_gha.store.records import read_record, write_lines, write_record

@@ -12,8 +12,8 @@ import orjson
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.analysis import Ruling
-from scylla_gha.model.comment import ArmVerdict
 from scylla_gha.model.comparison import ArmPair, History, ResultComparison, Series
+from scylla_gha.model.publication import ArmVerdict
 from scylla_gha.model.report import Report
 from scylla_gha.store.records import read_record
 

@@ -15,12 +15,11 @@ from scylla_gha.config.load import did_you_mean, load_yaml
 from scylla_gha.config.materials import materials, resolve_inside
 from scylla_gha.config.scenario_folder import ScenarioFolder, _scenario_folder
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.pricing import ModelInfo, PriceList
 from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.variant import SubTest, Tier, Variant
+from scylla_gha.model.variant import Inventory, SubTest, Tier, Variant
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 

@@ -3,14 +3,13 @@
 import json
 from typing import Final
 
-from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.pricing import ModelInfo, PriceList
 from scylla_gha.model.record import Record
 from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.scenario import Rubric, Scenario
-from scylla_gha.model.variant import McpServer, Tier
+from scylla_gha.model.variant import Inventory, McpServer, Tier
 
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,

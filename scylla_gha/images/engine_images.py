@@ -11,9 +11,8 @@ from scylla_gha.images.archive import ImageArchive, ImageLayer, assemble_image
 from scylla_gha.images.layers import TOOLS, agent_layer, base_layer, supervisor_layer, tools_layer
 from scylla_gha.model.record import digest
 from scylla_gha.model.sandbox import ImageRecipe
+from scylla_gha.prepare.tools import locked, npm_program
 from scylla_gha.sandboxes.docker.engine import OURS
-from scylla_gha.workspaces.cache import locked
-from scylla_gha.workspaces.tools import npm_program
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -16,7 +16,7 @@ from typing import Final
 from scylla_gha.errors import ConfigError
 from scylla_gha.images.archive import ImageLayer
 from scylla_gha.model.record import digest
-from scylla_gha.workspaces.cache import locked
+from scylla_gha.prepare.tools import locked
 
 _NAME: Final = re.compile(r"[0-9a-f]{24}\.tar")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")

@@ -19,10 +19,10 @@ from scylla_gha.errors import ToolError
 from scylla_gha.images.archive import ImageLayer, write_layer
 from scylla_gha.model.record import digest
 from scylla_gha.model.sandbox import ImageRecipe
+from scylla_gha.prepare.tools import locked
 from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
-from scylla_gha.workspaces.cache import locked
 
 PYTHON: Final = "3.11"  # of the releases that a recipe can name; packages are chosen for it
 TOOLS: Final = "/opt/tools"

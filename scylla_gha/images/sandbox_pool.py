@@ -20,10 +20,10 @@ from scylla_gha.images.archive import ImageArchive
 from scylla_gha.model.experiment import Experiment, SandboxName, TrialLimits
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.scenario import Tools
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import GATEWAY_URL, Sandbox, SandboxTarget
 from scylla_gha.sandboxes.docker import engine
-from scylla_gha.workspaces.cache import cache_root
 
 
 def _no_digest(tools: Tools, arm: Arm | None) -> str | None:  # noqa: ARG001 the signature of `SandboxImages.image`

@@ -21,13 +21,13 @@ from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import CheckResult, Judgment, Score
 from scylla_gha.model.record import FileDigest
 from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.workspace import materialise_diff, scratch
 from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
 from scylla_gha.store.digests import digest_mismatch, file_digest
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
-from scylla_gha.workspaces.workspace import materialise_diff, scratch
 
 _READ_BYTES: Final = 1_000_000  # of a check's output; what is beyond cannot be as expected
 

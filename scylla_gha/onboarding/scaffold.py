@@ -16,7 +16,7 @@ from scylla_gha.onboarding.task import PROGRAM, ScaffoldFile, ScaffoldTask, Task
 from scylla_gha.onboarding.task_from_history import fixture_of
 from scylla_gha.onboarding.templates import filled
 from scylla_gha.onboarding.user_repository import LINK
-from scylla_gha.workspaces.start_state import commit_of
+from scylla_gha.prepare.start_state import commit_of
 
 
 @dataclass(frozen=True, slots=True)

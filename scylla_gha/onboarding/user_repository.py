@@ -7,7 +7,7 @@ from typing import Final
 
 from scylla_gha import process
 from scylla_gha.errors import FixtureError
-from scylla_gha.workspaces.git import git
+from scylla_gha.prepare.start_state import git
 
 LINK: Final = "120000"
 _SUBMODULE: Final = "160000"

@@ -9,8 +9,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.plan import Cell, Estimate
 from scylla_gha.pipeline.context import RunContext, stored_trial
-from scylla_gha.pipeline.gateway import spent_usd
-from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.pipeline.model_access import RecordingOptions, spent_usd
 from scylla_gha.plan.build import history_of
 from scylla_gha.plan.cells import DueCells, expect
 from scylla_gha.store.run_folder import find_judgment

@@ -24,15 +24,14 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.cell_budget import CellBudget
 from scylla_gha.plan.build import InstalledAgent
-from scylla_gha.prepare.workspace import prepare_scenario
+from scylla_gha.prepare.keep import Keep
+from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.process import Cancel
 from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder
-from scylla_gha.workspaces.cache import cache_root
-from scylla_gha.workspaces.keep import Keep
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
 
 _PROVIDER: Final = PROVIDERS[DEFAULT_PROVIDER]
 

@@ -33,11 +33,11 @@ from scylla_gha.model.plan import Cell
 from scylla_gha.model.record import slug
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext, finish
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.workspace import Workspace, materialise_diff, scratch, snapshot
 from scylla_gha.store.digests import file_digest
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import traffic_of
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
-from scylla_gha.workspaces.workspace import Workspace, materialise_diff, scratch, snapshot
 
 _MEGA: Final = 1_000_000
 _FINAL_MESSAGE: Final = "Done."  # the agent's final message, the same in both known answers

@@ -14,7 +14,6 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.confirm import confirm_spending
 from scylla_gha.pipeline.context import RunContext, stored_trial
-from scylla_gha.pipeline.gateway import gateway_for_run, require_credentials
 from scylla_gha.pipeline.judge_controls import (
     ControlTarget,
     JudgedTrial,
@@ -23,9 +22,8 @@ from scylla_gha.pipeline.judge_controls import (
     run_controls,
     stored_controls,
 )
-from scylla_gha.pipeline.key_guard import guard_checks
+from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, guard_checks, require_credentials
 from scylla_gha.pipeline.run_experiment import run_all_cells
-from scylla_gha.pipeline.stored_run import RecordingOptions
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder, find_judgment, lock_run
 

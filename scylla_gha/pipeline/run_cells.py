@@ -22,7 +22,9 @@ from scylla_gha.model.sandbox import Isolation
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.pipeline.cell_reservation import agent_share, reserve_cell, reserve_judging, unjudged_first
 from scylla_gha.pipeline.context import RunContext, finish, stored_trial
-from scylla_gha.prepare.workspace import prepare_workspace
+from scylla_gha.prepare.keep import drop_workspaces, keep_workspace
+from scylla_gha.prepare.scenario import prepare_workspace
+from scylla_gha.prepare.workspace import scratch, work_root
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.attempt import AgentRunner, run_attempt
@@ -31,8 +33,6 @@ from scylla_gha.store.digests import file_digests
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, AttemptFolder, CellFolder, find_judgment, keep_judgment
 from scylla_gha.variants.resources import agent_resources
-from scylla_gha.workspaces.keep import drop_workspaces, keep_workspace
-from scylla_gha.workspaces.workspace import scratch, work_root
 
 _MEGA: Final = 1_000_000
 

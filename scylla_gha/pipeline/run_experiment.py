@@ -14,22 +14,25 @@ from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.confirm import confirm, confirm_spending
 from scylla_gha.pipeline.context import RunContext, stored_trial
-from scylla_gha.pipeline.gateway import gateway_for_run, require_credentials
-from scylla_gha.pipeline.key_guard import require_safe_sandbox
+from scylla_gha.pipeline.model_access import (
+    RecordingOptions,
+    gateway_for_run,
+    require_credentials,
+    require_safe_sandbox,
+)
 from scylla_gha.pipeline.progress import Progress
 from scylla_gha.pipeline.report import finish_run
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.stored_run import RecordingOptions
 from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
 from scylla_gha.plan.cells import CellSelection, refuse_above_budget
 from scylla_gha.plan.notes import reject_impossible_gate
+from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel
 from scylla_gha.report.gate import hold_gate
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import remove_stale_folders
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder, lock_run
-from scylla_gha.workspaces.workspace import remove_stale_workspaces
 
 
 def print_dry_run(experiment: str, library: Library, choice: CellSelection, folder: RunFolder, jobs: int) -> None:

@@ -1,39 +1,116 @@
 """The work of one job: its cells are opened by the stored plan, travelled with while there is time, and gathered."""
 
+import datetime
+import hashlib
 import math
+import platform
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from scylla_gha import __version__
+from scylla_gha.collect.rows import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError, RefusedError, ScyllaError
 from scylla_gha.model.experiment import Experiment, RoleBudgets
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.plan import TIME_OVER, Cell, Plan, Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import TIME_OVER, Shard, WavePacking
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.confirm import confirm_spending
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.gateway import gateway_for_run, require_credentials
-from scylla_gha.pipeline.key_guard import require_safe_sandbox
+from scylla_gha.pipeline.model_access import (
+    RecordingOptions,
+    gateway_for_run,
+    require_credentials,
+    require_safe_sandbox,
+)
 from scylla_gha.pipeline.progress import Progress
+from scylla_gha.pipeline.report import stored_plan, without_garbage_collection
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.shard_writer import ShardWriter
-from scylla_gha.pipeline.stored_run import RecordingOptions, stored_plan, without_garbage_collection
 from scylla_gha.plan.build import InstalledAgent, find_agent
 from scylla_gha.plan.cells import agent_name
 from scylla_gha.plan.fingerprint import environment_fingerprint, require_same_environment
 from scylla_gha.plan.shards import account_for
+from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import exit_on_signals
 from scylla_gha.sandboxes.base import remove_stale_folders
-from scylla_gha.store.run_folder import RunFolder, WavePaths, stored_packing
-from scylla_gha.workspaces.workspace import remove_stale_workspaces
+from scylla_gha.store.records import write_record, write_text
+from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths, stored_packing
 
 _NO_RECORDING: Final = RecordingOptions()  # a job asks the provider
+_UNTIMELY: Final = "the job ended before the cell was started, or while it was at work"
+_MOST: Final = 600  # characters of a reason, which stands there for each cell
+
+
+class ShardWriter:
+    """The rows of a shard's cells as they come, from several lanes.
+
+    Args:
+        packing: of the wave.
+        shard: whose rows they are.
+        attempt: of the workflow run.
+        shelf: where they are written.
+        taken: rows that were there before, by cell.
+    """
+
+    def __init__(
+        self, packing: WavePacking, shard: Shard, attempt: int, paths: ShardPaths, reused: Mapping[str, Result]
+    ) -> None:
+        self._packing, self._shard, self._attempt, self._paths = packing, shard, attempt, paths
+        self._reused = dict(reused)
+        self._rows = {name: row.model_dump_json() for name, row in reused.items()}
+        self._lock = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        """Rows that there are."""
+        return len(self._rows)
+
+    def add(self, plan: Plan, cell: Cell, folder: RunFolder, library: Library) -> None:
+        """Collect the row of a cell that was worked on, and write all."""
+        lines = [row.model_dump_json() for row in rows(plan.model_copy(update={"cells": (cell,)}), folder, library)]
+        with self._lock:
+            self._rows.update(dict.fromkeys([cell.id], *lines) if lines else {})
+            self._write({})
+
+    def write(self, unstarted: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Write the rows and their manifest.
+
+        Args:
+            unstarted: why cells were not started, where that was chosen.
+
+        Returns:
+            The shard's cells without a row, and why.
+        """
+        with self._lock:
+            return self._write(unstarted or {})
+
+    def _write(self, unstarted: Mapping[str, str]) -> dict[str, str]:
+        lines = "".join(f"{self._rows[name]}\n" for name in self._shard.cells if name in self._rows)
+        missing = {name: unstarted.get(name, _UNTIMELY)[:_MOST] for name in self._shard.cells if name not in self._rows}
+        write_text(self._paths.rows, lines)
+        write_record(self._paths.manifest, ShardManifest(
+            experiment=self._packing.experiment,
+            shard=self._shard.number,
+            attempt=self._attempt,
+            plan=self._packing.plan,
+            sha256=hashlib.sha256(lines.encode()).hexdigest(),
+            count=len(self._rows),
+            carried=len(self._reused),
+            unstarted=missing,
+            versions=self._versions(),
+            written_at=datetime.datetime.now(datetime.UTC),
+        ))  # fmt: skip
+        return missing
+
+    def _versions(self) -> dict[str, str]:
+        agents = {name: value for name, value in self._packing.footing.items() if name.startswith("agent ")}
+        return {"scylla-gha": __version__, "python": platform.python_version(), "system": platform.platform(), **agents}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ same. The other right solutions are judged once: the runs of the rest show wheth
 """
 
 import functools
+import hashlib
+import platform
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -14,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+import scylla_gha
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
@@ -22,14 +26,15 @@ from scylla_gha.judge.judge_trial import JudgingContext, judge_trial
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Arm
+from scylla_gha.model.record import digest
 from scylla_gha.model.trial import Attempt, Outcome, Trial
-from scylla_gha.prepare.workspace import prepare_scenario, prepare_workspace
+from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
+from scylla_gha.prepare.tools import cache_root
+from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import Cancel
 from scylla_gha.run.attempt import AgentRunner, run_attempt
+from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import CellFolder
-from scylla_gha.workspaces.cache import cache_root
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
-from scylla_gha.workspaces.workspace import scratch
 
 _LEAST_WRONG: Final = 2
 
@@ -183,3 +188,59 @@ def _try(stand: _Stand, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
         attempt = run_attempt(runner, ground, prepare_workspace(ground, root / "ground"), cell.attempt(1))
         trial = Trial(cell=agent, key=agent, sandbox=bench.place.sandbox.name, versions={}, attempts=(attempt,))
         return attempt, judge_trial(trial, ground, cell, bench)
+
+
+_WITHOUT_EFFECT: Final = frozenset({
+    "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github", "interop", "onboarding",
+    "plan", "providers", "publish", "report", "results_branch", "stats",
+})  # fmt: skip
+_SYSTEM: Final = Path("/etc/os-release")
+
+
+def proof_digest(folder: ScenarioFolder, boxes: SandboxPool) -> str:
+    """Compute the digest under which a scenario's proof is recorded.
+
+    Raises:
+        ToolError: the sandbox's image cannot be made.
+    """
+    image = boxes.digest(folder.scenario.tools, None) if SANDBOXES[boxes.sandbox].needs_image else ""
+    system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
+    return digest({
+        "scenario": dict(_file_digests(folder.path)),
+        "code": dict(_code_digests()),
+        "sandbox": [boxes.sandbox, image],
+        "system": [platform.python_version(), platform.machine(), system],
+    })  # fmt: skip
+
+
+def recorded_proof(key: str) -> str | None:
+    """Return what was tried in the proof that is recorded under a digest, in words; None if there is none."""
+    file = _record(key)
+    return file.read_text(encoding="utf-8") if file.is_file() else None
+
+
+def record_proof(key: str, trials: str) -> None:
+    """Record that a scenario's proof holds; `trials` is what was tried, in words."""
+    file = _record(key)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(".tmp")
+    unfinished.write_text(trials, encoding="utf-8")
+    unfinished.replace(file)
+
+
+def _record(key: str) -> Path:
+    return cache_root() / "proofs" / re.sub(r"[^0-9a-f]", "", key)
+
+
+def _code_digests() -> Iterator[tuple[str, str]]:
+    package = Path(scylla_gha.__path__[0])
+    for name, value in _file_digests(package):
+        if name.endswith(".py") and name.split("/", 1)[0] not in _WITHOUT_EFFECT:
+            yield name, value
+
+
+def _file_digests(folder: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            yield path.relative_to(folder).as_posix(), f"{path.stat().st_mode & 0o111:o} {content}"

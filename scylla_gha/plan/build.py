@@ -24,13 +24,12 @@ from scylla_gha.plan.cells import AgentInfo, CellSelection, agent_name, plan_cel
 from scylla_gha.plan.estimate import PastCost
 from scylla_gha.plan.notes import model_notes, power_notes
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
+from scylla_gha.prepare.start_state import changed_fixture
+from scylla_gha.prepare.tools import cache_root, find_program, npm_program
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.records import read_lines
 from scylla_gha.store.run_folder import RunFolder
-from scylla_gha.workspaces.cache import cache_root
-from scylla_gha.workspaces.start_state import changed_fixture
-from scylla_gha.workspaces.tools import find_program, npm_program
 
 History = Mapping[tuple[str, str], Sequence[PastCost]]
 

@@ -19,9 +19,9 @@ from scylla_gha.model.plan import Arm, Cell, CostRange, Estimate, Plan
 from scylla_gha.model.record import slug
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.estimate import CellGroup, PastCost, estimate
+from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.variants.compare_head import compare_head
-from scylla_gha.workspaces.tools import toolbox_digest
 
 
 @dataclass(frozen=True, slots=True)

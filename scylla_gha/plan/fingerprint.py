@@ -13,7 +13,7 @@ from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.cells import agent_name, key_of
-from scylla_gha.workspaces.tools import toolbox_digest
+from scylla_gha.prepare.tools import toolbox_digest
 
 _MOST: Final = 5  # differences that a message names
 _DIGEST: Final = 64

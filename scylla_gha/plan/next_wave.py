@@ -9,9 +9,8 @@ from typing import Final
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.events import DispatchEvent, read_event
-from scylla_gha.model.plan import Plan, UnstartedCells
+from scylla_gha.model.plan import TIME_OVER, Plan, UnstartedCells, WavePacking
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import TIME_OVER, WavePacking
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import RunFolder, stored_packing
 

@@ -21,8 +21,7 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.plan import Plan
-from scylla_gha.model.shards import MOST_SHARDS, WavePacking
+from scylla_gha.model.plan import MOST_SHARDS, Plan, WavePacking
 
 _NEAR: Final = 1.02  # of the bound: good enough
 _PARTNERS: Final = 8  # of the shortest lanes, for a cell of the longest one

@@ -14,9 +14,8 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError
 from scylla_gha.images.sandbox_pool import SandboxPool
 from scylla_gha.model.experiment import RoleBudgets
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.model.plan import Cell, Plan, Shard, WavePacking
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import Shard, WavePacking
 from scylla_gha.plan.build import History, InstalledAgent
 from scylla_gha.plan.cells import DueCells, expect, refuse_above_budget
 from scylla_gha.plan.estimate import CellGroup, ExpectedCost, expected

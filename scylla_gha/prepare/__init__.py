@@ -1,1 +1,1 @@
-"""Step `prepare`: build the start state of a scenario and the workspace of a trial."""
+"""Step `prepare`: fixture to start state to workspace, and the agent's change as a diff."""

@@ -1,37 +1,252 @@
-"""prepare: a scenario's start state and tools, then a fresh workspace per trial."""
+"""Workspace of a trial: its folders, the agent's change as a patch, and the fresh copy that is judged."""
 
+import contextlib
+import hashlib
+import os
+import re
 import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from scylla_gha.config.library import Library
-from scylla_gha.config.scenario_folder import ScenarioFolder
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
-from scylla_gha.workspaces.start_state import start_state
-from scylla_gha.workspaces.tools import search_path
-from scylla_gha.workspaces.workspace import Workspace, open_workspace
+from scylla_gha import process
+from scylla_gha.errors import FixtureError
+from scylla_gha.model.trial import DiffStat
+from scylla_gha.prepare.start_state import StartState, git
+from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
+from scylla_gha.redaction.session import Clean, redacted_names
+
+_NO_ENTRY: Final = b"0 " + b"0" * 40 + b"\t"
+_LINK: Final = "120000"
+_HEADER: Final = re.compile(rb"^diff --git a/(.+) b/\1$", re.MULTILINE)
 
 
-def prepare_scenario(folder: ScenarioFolder, library: Library, cache: Path) -> PreparedScenario:
-    """Make the start state and install the tools of a scenario.
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Folders of one trial, outside of any repository: the clone, and a HOME."""
+
+    root: Path
+
+    @property
+    def repo(self) -> Path:
+        """Folder that the agent works in."""
+        return self.root / "workspace"
+
+    @property
+    def home(self) -> Path:
+        """The agent's HOME."""
+        return self.root / "home"
+
+
+def work_root() -> Path:
+    """Return the folder of workspaces: `$SCYLLA_WORK`, or a folder of this user among the temporary files.
 
     Raises:
-        FixtureError: the start state is not the pinned one.
-        ToolError: a tool cannot be had.
+        FixtureError: the folder is inside a repository, whose files the agent would see.
     """
-    source = folder.scenario.source
-    fixture = library.fixture(source.fixture) if source.fixture else None
-    return PreparedScenario(folder, start_state(source, fixture, cache), search_path(folder.scenario.tools, cache))
+    root = Path(os.environ.get("SCYLLA_WORK") or Path(tempfile.gettempdir()) / f"work-{os.getuid()}")
+    for folder in (root, *root.parents):
+        if (folder / ".git").exists():
+            raise FixtureError(f"{root}: workspaces must be outside any repository, but {folder} is one; "
+                               "set SCYLLA_WORK to another folder")  # fmt: skip
+    return root
 
 
-def prepare_workspace(ground: PreparedScenario, root: Path) -> Workspace:
-    """Make a trial's workspace in `root`, proved equal to the pinned commit, with the scenario's overrides in HOME.
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """Make a folder and remove it afterwards; its name holds this process's number, to find leftovers."""
+    root = work_root()
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=root))
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+def remove_stale_workspaces() -> None:
+    """Remove the workspaces of killed processes."""
+    for folder in work_root().glob("*-*"):
+        owner = folder.name.partition("-")[0]
+        if owner.isdecimal() and not Path("/proc", owner).exists():
+            remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder even if an agent removed the rights to it, or nested it deeper than Python recurses."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        _restore_rights(folder)
+        process.capture(["rm", "-rf", str(folder)])
+
+
+def _restore_rights(folder: Path) -> None:
+    """Restore this user's rights to all folders below; links are left alone, since they may lead anywhere."""
+    waiting = [folder]
+    while waiting:
+        current = waiting.pop()
+        with contextlib.suppress(OSError):  # gone already, or its path is too long; `rm` comes afterwards
+            current.chmod(0o700)
+            with os.scandir(current) as items:
+                waiting += [Path(item.path) for item in items if item.is_dir(follow_symlinks=False)]
+
+
+def open_workspace(start: StartState, root: Path) -> Workspace:
+    """Copy the start state into `root`.
 
     Raises:
         FixtureError: the copy is not the pinned commit's tree.
     """
-    workspace = open_workspace(ground.start, root)
-    for target, source in ground.folder.scenario.overrides.items():
-        place = workspace.home / target
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ground.folder.path / source, place)
+    workspace = Workspace(root)
+    shutil.copytree(start.clone, workspace.repo, symlinks=True)
+    workspace.home.mkdir()
+    if scan_tree(workspace.repo).tree != start.manifest.tree:
+        raise FixtureError(f"{start.clone}: a copy of it is not the tree of commit {start.commit}; try again")
     return workspace
+
+
+class NoPatchError(Exception):
+    """Change of an agent that git cannot write as a patch that applies."""
+
+
+def snapshot(
+    start: StartState,
+    workspace: Workspace,
+    max_bytes: int,
+    clean: Clean = lambda content: content,
+    max_files: int | None = None,
+) -> tuple[DiffStat, bytes]:
+    """Return the agent's change as numbers and as a binary patch: committed, staged and untracked work alike.
+
+    Args:
+        start: the state that the change is against.
+        workspace: where the agent worked; it is not changed.
+        max_bytes: how much it may have grown.
+        clean: removes secrets. It cleans the contents and names that the patch is made of, not the patch itself, where
+            a match could reach from one file into the next; so the patch applies.
+        max_files: how many files and folders it may hold beyond those of the start state; None: any number.
+
+    Raises:
+        TooLargeError: the workspace has grown by more than `max_bytes` or `max_files`; the agent's failure.
+        NoPatchError: git makes no patch of it that applies; the agent's failure.
+    """
+    most_files = None if max_files is None else len(start.manifest.paths) + max_files
+    now = scan_tree(workspace.repo, start.ignored, start.manifest.size + max_bytes, most_files)
+    paths = now.changed(start.manifest)
+    added = [os.fsencode(path) for path in paths if path not in start.manifest.entries]
+    names = redacted_names(added, map(os.fsencode, start.manifest.entries), clean)
+    with scratch() as own:  # an agent on the host could block a path beside the workspace
+        patch, plus, minus = (b"", 0, 0) if not paths else _patch(start, workspace, own, now, clean, names)
+    _require_applicable(start, patch)
+    shown = tuple(sorted(_printable(names.get(os.fsencode(path), os.fsencode(path))) for path in paths))
+    skipped = tuple(_printable(os.fsencode(path)) for path in now.skipped)
+    sha = hashlib.sha256(patch).hexdigest()
+    return DiffStat(files=shown, added=plus, deleted=minus, sha256=sha, skipped=skipped), patch
+
+
+def _require_applicable(start: StartState, patch: bytes) -> None:
+    if not patch:
+        return
+    try:
+        git(start.git_dir, "apply", "--check", "--binary", "-", work_tree=start.clone, stdin=patch)
+    except FixtureError as error:
+        message = f"what git cannot write as a patch: {str(error)[-300:]}"
+        raise NoPatchError(message) from None
+
+
+def _patch(
+    start: StartState, workspace: Workspace, own: Path, now: TreeManifest, clean: Clean, names: dict[bytes, bytes]
+) -> tuple[bytes, int, int]:
+    """Make the patch in the folder `own`; return it with the numbers of added and deleted lines."""
+    paths = now.changed(start.manifest)
+    (own / "objects").mkdir()
+    shutil.copyfile(start.clone / ".git" / "index", own / "index")
+    env = {
+        "GIT_INDEX_FILE": str(own / "index"),
+        "GIT_OBJECT_DIRECTORY": str(own / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(start.git_dir / "objects"),
+    }
+    # Deleted files leave the index without a look at the workspace, where a link or a pipe may have their path.
+    gone = b"".join(_NO_ENTRY + os.fsencode(path) + b"\0" for path in paths if path not in now.entries)
+    git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=gone)
+    if present := [path for path in paths if path in now.entries]:
+        update = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+        listed = b"".join(os.fsencode(path) + b"\0" for path in present)
+        git(start.git_dir, *update, work_tree=workspace.repo, env=env, stdin=listed)
+        _replace_unclean(start, workspace, now, present, clean, env)
+        _rename(start, names, env)
+    show = ("diff-index", "--cached", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff",
+            "--no-textconv", "--numstat", "--patch", start.commit)  # fmt: skip
+    output = git(start.git_dir, *show, env=env)
+    numbers, _, patch = output.partition(b"\ndiff --git ")
+    added, deleted = _lines(numbers)
+    return _HEADER.sub(_quoted, b"diff --git " + patch), added, deleted
+
+
+def _replace_unclean(
+    start: StartState, workspace: Workspace, now: TreeManifest, paths: list[str], clean: Clean, env: dict[str, str]
+) -> None:
+    """Put clean content into the index for each file or link that holds a secret."""
+    lines = b""
+    for path in paths:
+        mode = now.entries[path].mode
+        content = _content(workspace.repo / path, mode)
+        if (cleaned := clean(content)) != content:
+            blob = git(start.git_dir, "hash-object", "-w", "--stdin", env=env, stdin=cleaned).strip()
+            lines += b"%s %s\t%s\0" % (mode.encode(), blob, os.fsencode(path))
+    if lines:
+        git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=lines)
+
+
+def _rename(start: StartState, names: dict[bytes, bytes], env: dict[str, str]) -> None:
+    """Rename files in the index."""
+    if not names:
+        return
+    lines = b""
+    for entry in git(start.git_dir, "ls-files", "--stage", "-z", env=env).split(b"\0"):
+        mode_and_blob, _, path = entry.partition(b"\t")
+        if path in names:
+            lines += _NO_ENTRY + path + b"\0" + b"%s\t%s\0" % (mode_and_blob, names[path])
+    git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=lines)
+
+
+def _content(path: Path, mode: str) -> bytes:
+    return os.fsencode(os.readlink(path)) if mode == _LINK else path.read_bytes()  # noqa: PTH115 as in `tree_manifest`
+
+
+def _quoted(header: re.Match[bytes]) -> bytes:
+    """Quote a name with a space, as git does not: `git apply` cannot read `diff --git a/x /y b/x /y`."""
+    return b'diff --git "a/%s" "b/%s"' % (header[1], header[1]) if b" " in header[1] else header[0]
+
+
+def _lines(numstat: bytes) -> tuple[int, int]:
+    """Sum the added and deleted lines; binary files count none."""
+    rows = [line.split(b"\t")[:2] for line in numstat.splitlines() if line[:1].isdigit()]
+    return sum(int(row[0]) for row in rows), sum(int(row[1]) for row in rows)
+
+
+def materialise_diff(start: StartState, patch: bytes, into: Path) -> None:
+    """Copy the base to `into`, a new folder, and apply the diff.
+
+    Raises:
+        FixtureError: the patch does not apply to the base.
+    """
+    shutil.copytree(start.clone, into, symlinks=True, ignore=lambda _, names: [n for n in names if n == ".git"])
+    apply_patch(start, patch, into)
+
+
+def apply_patch(start: StartState, patch: bytes, tree: Path) -> None:
+    """Apply a stored diff to a copy of the base.
+
+    Raises:
+        FixtureError: the patch does not apply to the base.
+    """
+    if patch.strip():
+        git(start.git_dir, "apply", "--binary", "--whitespace=nowarn", "-", work_tree=tree, stdin=patch)
+
+
+def _printable(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")

@@ -17,7 +17,7 @@ from scylla_gha.github.client import GitHubRepository
 from scylla_gha.github.issues import create_comment, edit_comment, find_marked
 from scylla_gha.github.pulls import read_pull_request
 from scylla_gha.github.responses import Comment
-from scylla_gha.model.comment import MOST_PAST, CommentFacts, CommentState, PastVerdict
+from scylla_gha.model.publication import MOST_PAST, CommentFacts, CommentState, PastVerdict
 from scylla_gha.model.report import Report
 from scylla_gha.report.comment import comment, marker, pointer
 from scylla_gha.report.numbers import clipped, plain

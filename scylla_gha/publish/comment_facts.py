@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.comment import ArmEntry, CommentFacts, RunPage
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.publication import ArmEntry, CommentFacts, RunPage
 from scylla_gha.model.record import digest
 from scylla_gha.report.numbers import clipped
 

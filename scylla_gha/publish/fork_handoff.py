@@ -18,7 +18,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.github.client import GitHubRepository
 from scylla_gha.github.pulls import read_pull_request, workflow_run
 from scylla_gha.github.responses import PullRequest, WorkflowRun
-from scylla_gha.model.comment import CommentFacts, PendingPost, RunPage
+from scylla_gha.model.publication import CommentFacts, PendingPost, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.report.comment import comment
 from scylla_gha.store.records import write_record

@@ -13,8 +13,8 @@ from scylla_gha.github.client import GitHubRepository, open_repository
 from scylla_gha.github.events import WorkflowRunEvent, read_event
 from scylla_gha.github.issues import own_login, reply_once
 from scylla_gha.github.pulls import CheckReport, Conclusion, post_conclusion
-from scylla_gha.model.comment import CommentFacts
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.publication import CommentFacts
 from scylla_gha.model.report import Report
 from scylla_gha.publish.comment import post_comment
 from scylla_gha.publish.comment_facts import PullRequestInfo, comment_facts, run_page_from

@@ -10,10 +10,9 @@ import click
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import Plan, WavePacking
+from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
 from scylla_gha.model.report import Report
-from scylla_gha.model.results_branch import Origin, RunIndexEntry, RunName
-from scylla_gha.model.shards import WavePacking
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, publish_run
 from scylla_gha.results_branch.remote import GitRemote, chosen_remote

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scylla_gha.github.client import GitHubRepository
 from scylla_gha.github.issues import create_comment, find_issue, open_issue, update_issue
 from scylla_gha.github.responses import Issue
-from scylla_gha.model.comment import ArmVerdict, RegressionState, RunPage
+from scylla_gha.model.publication import ArmVerdict, RegressionState, RunPage
 from scylla_gha.report.regression_issue import alarm, alarm_marker, alarm_title, recovery, spread
 
 LABEL: Final = "scylla-regression"

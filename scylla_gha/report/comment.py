@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from scylla_gha.model.comment import CommentFacts, PastVerdict
+from scylla_gha.model.publication import CommentFacts, PastVerdict
 from scylla_gha.model.record import Sha
 from scylla_gha.model.report import Report
 from scylla_gha.report import comment_sections as parts

@@ -8,7 +8,7 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast, Verdict
-from scylla_gha.model.comment import CommentFacts
+from scylla_gha.model.publication import CommentFacts
 from scylla_gha.model.report import ArmSummary, Comparison, Excluded
 from scylla_gha.report.markdown_table import SAFE_NAME, code, escape, fold, raw_table, table
 from scylla_gha.report.metrics import change, change_limits, limits, value

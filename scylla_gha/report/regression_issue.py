@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from scylla_gha.model.comment import ArmVerdict, RunPage
+from scylla_gha.model.publication import ArmVerdict, RunPage
 from scylla_gha.report.markdown_table import code, escape, raw_table
 from scylla_gha.report.numbers import clipped
 from scylla_gha.report.summary import MARKS

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import OVERALL, Verdict
-from scylla_gha.model.comment import CommentFacts
+from scylla_gha.model.publication import CommentFacts
 from scylla_gha.model.report import ArmSummary, Comparison, Report
 from scylla_gha.report.metrics import INFINITE, limits, value
 from scylla_gha.report.numbers import (

@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.results_branch import RunIndexEntry, RunName
+from scylla_gha.model.publication import RunIndexEntry, RunName
 from scylla_gha.results_branch.clone import BranchClone
 
 INDEX: Final = "v1/index"

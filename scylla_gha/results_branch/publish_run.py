@@ -12,10 +12,10 @@ import scylla_gha
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.publication import Origin, RunIndexEntry, RunManifest, RunName
 from scylla_gha.model.record import Record
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.model.results_branch import Origin, RunIndexEntry, RunManifest, RunName
 from scylla_gha.results_branch.clone import BranchClone, TemporaryCloneError
 from scylla_gha.results_branch.index import INDEX, index_entry, month_of
 from scylla_gha.results_branch.stored_run import PackedRun

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.publication import RunFile, RunIndexEntry, RunManifest
 from scylla_gha.model.record import digest
 from scylla_gha.model.report import Report
-from scylla_gha.model.results_branch import RunFile, RunIndexEntry, RunManifest
 from scylla_gha.results_branch.clone import BranchClone
 
 _ROWS: Final = 5_000  # of a part: about half a megabyte, of which git and GitHub take well

@@ -13,11 +13,12 @@ from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.gateway.settings import Session
-from scylla_gha.model.delivery import Declared, Delivery, Inventory
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.trial import Attempt, Outcome
-from scylla_gha.model.variant import AgentResources, Treatment
+from scylla_gha.model.variant import AgentResources, Declared, Delivery, Inventory, Treatment
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.process import Cancel, ProcessLimits, ProcessStreams
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.session import RedactionSession
@@ -29,8 +30,6 @@ from scylla_gha.store.records import write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.variants.delivery import prove_delivery
 from scylla_gha.variants.resources import allowed_models
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
-from scylla_gha.workspaces.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,17 @@ from typing import Final
 
 from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.errors import is_lack_of_the_host
-from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome, Step, Trajectory
+from scylla_gha.model.variant import Delivery
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.tree_manifest import TooLargeError
+from scylla_gha.prepare.workspace import NoPatchError, Workspace, snapshot
 from scylla_gha.process import FinishedProcess
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic
 from scylla_gha.store.records import write_bytes, write_record
 from scylla_gha.store.run_folder import AttemptFolder
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
-from scylla_gha.workspaces.tree_manifest import TooLargeError
-from scylla_gha.workspaces.workspace import NoPatchError, Workspace, snapshot
 
 MEGABYTE: Final = 1_000_000
 

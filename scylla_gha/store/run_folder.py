@@ -39,8 +39,8 @@ import click
 
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import WavePacking, shard_name
 from scylla_gha.model.record import slug
-from scylla_gha.model.shards import WavePacking, shard_name
 from scylla_gha.store.records import read_record, write_record
 
 JUDGE_TRAFFIC: Final = "judge-traffic.jsonl"  # in an attempt's folder

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed, Source
+from scylla_gha.model.variant import Declared, Delivery, Inventory, Observed, Source
 
 ALWAYS_SEEN: Final[frozenset[Source]] = frozenset({"start event", "first request"})
 _SHOWN: Final = 60

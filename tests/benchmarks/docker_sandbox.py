@@ -19,11 +19,11 @@ from pathlib import Path
 
 from scylla_gha.config.library import Library
 from scylla_gha.images import engine_images
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
-from scylla_gha.workspaces.cache import cache_root
 
 ROOT = Path(__file__).parents[2]
 

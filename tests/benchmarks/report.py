@@ -76,7 +76,7 @@ def whole(file: str) -> None:
     from scylla_gha.aggregate.build import aggregate
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result
-    from scylla_gha.pipeline.stored_run import without_garbage_collection
+    from scylla_gha.pipeline.report import without_garbage_collection
     from scylla_gha.report.markdown import write_report
     from scylla_gha.store.records import read_lines, read_record
     from scylla_gha.store.run_folder import RunFolder

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.workspaces.cache import cache_root
-from scylla_gha.workspaces.tools import npm_program
+from scylla_gha.prepare.tools import cache_root, npm_program
 from tests.support.command import scylla
 from tests.support.hello import hello
 from tests.support.provider import Provider, serve

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.prepare.tools import cache_root
 from tests.support.command import scylla
 from tests.support.library import write_tier
 from tests.support.provider import Say, serve

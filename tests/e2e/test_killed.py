@@ -14,7 +14,7 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.images.layers import base_layer
-from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.prepare.tools import cache_root
 from tests.support.command import Said, scylla
 from tests.support.engine import found_by
 from tests.support.faults import JUDGES, KEY, ROOT, SHOWS, agents_repository, content, diligent

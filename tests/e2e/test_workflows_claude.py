@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.prepare.tools import cache_root
 from tests.support.act import REF, TOOLKIT, Ran, actions, add_workflow, look_at
 from tests.support.engine import found_by
 from tests.support.hello import hello

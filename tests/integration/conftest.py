@@ -7,8 +7,8 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.images import engine_images
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes.docker import engine
-from scylla_gha.workspaces.cache import cache_root
 from tests.support.boxes import Desk
 
 ROOT = Path(__file__).parents[2]

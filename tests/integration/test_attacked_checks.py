@@ -15,10 +15,9 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.judge.judge_trial import judge_trial
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.prepare.workspace import prepare_scenario
+from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.store.run_folder import CellFolder
-from scylla_gha.workspaces.cache import cache_root
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
 from tests.support import attack
 from tests.support.trials import leave_trial, make_bench
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.workspaces.start_state import StartState
+from scylla_gha.prepare.start_state import StartState
 from tests.support.git import shell
 from tests.support.repository import Files, make_start, write_tree
 from tests.support.workspaces import act

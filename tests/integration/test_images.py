@@ -10,10 +10,10 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ToolError
 from scylla_gha.images import engine_images
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.container import ContainerSize
-from scylla_gha.workspaces.cache import cache_root
 from tests.support.boxes import MEGA, Desk
 from tests.support.command import scylla
 from tests.support.engine import found_by

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.plan import UnstartedCells
-from scylla_gha.model.shards import TIME_OVER
+from scylla_gha.model.plan import TIME_OVER, UnstartedCells
 from scylla_gha.model.trial import Outcome
 from scylla_gha.store.records import write_record
 from tests.support.github_api import State, serving, sha

@@ -11,11 +11,10 @@ import pytest
 
 from scylla_gha.agents.claude.agent import ClaudeCode
 from scylla_gha.model.trial import DiffStat, Outcome, Trial
-from scylla_gha.pipeline.gateway import gateway_for_run
+from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.prepare.workspace import materialise_diff
 from scylla_gha.store.run_folder import AttemptFolder
-from scylla_gha.workspaces.workspace import materialise_diff
 from tests.support.agents import ShellAgent
 from tests.support.ask import ASK
 from tests.support.gateway import ask, hosted, question

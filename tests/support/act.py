@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from uv import find_uv_bin
 
-from scylla_gha.workspaces.cache import cache_root
+from scylla_gha.prepare.tools import cache_root
 from tests.support.command import NO_ENGINE
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.aggregate.build import aggregate
+from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.result import Result
-from scylla_gha.model.results_branch import Origin, RunName
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.publish_run import RunToPublish
 from scylla_gha.results_branch.remote import GitRemote

@@ -4,8 +4,8 @@ import dataclasses
 from typing import Any
 
 from scylla_gha.aggregate.build import aggregate
-from scylla_gha.model.comment import ArmEntry, CommentFacts, PastVerdict, RunPage
 from scylla_gha.model.plan import Arm
+from scylla_gha.model.publication import ArmEntry, CommentFacts, PastVerdict, RunPage
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Outcome
 from scylla_gha.pipeline.report import analysis_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.agents.claude import delivery
-from scylla_gha.model.delivery import Declared, Inventory, Observed
+from scylla_gha.model.variant import Declared, Inventory, Observed
 from scylla_gha.variants.delivery import line_hash
 
 Body = dict[str, Any]

@@ -10,9 +10,8 @@ import pytest
 
 from scylla_gha.collect.rows import collect
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.pipeline.gateway import gateway_for_run
+from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.stored_run import RecordingOptions
 from tests.support.agents import ShellAgent
 from tests.support.command import Said, scylla
 from tests.support.in_process_run import make_run_context

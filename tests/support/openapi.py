@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 from jsonschema import Draft202012Validator
 
-from scylla_gha.workspaces.cache import cache_root, locked
+from scylla_gha.prepare.tools import cache_root, locked
 
 VERSION: Final = "23.0.2"
 _MEMBER: Final = "package/generated/api.github.com.json"

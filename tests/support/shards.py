@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.model.shards import ShardManifest, WavePacking
+from scylla_gha.model.plan import ShardManifest, WavePacking
 from tests.support.actions import Step, step_in
 from tests.support.command import Said, scylla
 from tests.support.repository import environment, make_repository, write_greet_experiment

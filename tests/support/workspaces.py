@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scylla_gha.model.trial import DiffStat
-from scylla_gha.workspaces.start_state import StartState
-from scylla_gha.workspaces.tree_manifest import scan_tree
-from scylla_gha.workspaces.workspace import Workspace, materialise_diff, open_workspace, snapshot
+from scylla_gha.prepare.start_state import StartState
+from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.workspace import Workspace, materialise_diff, open_workspace, snapshot
 from tests.support.git import shell
 
 MOST_BYTES = 10_000_000

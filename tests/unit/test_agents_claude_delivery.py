@@ -9,9 +9,8 @@ import pytest
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude import delivery
-from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.model.variant import SystemPrompt, Treatment
+from scylla_gha.model.variant import Declared, Observed, SystemPrompt, Treatment
 from scylla_gha.variants.delivery import prove_delivery
 from tests.support.delivery import (
     AGENTS,

@@ -9,9 +9,8 @@ from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import Session
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.gateway import gateway_for_run, require_credentials
+from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, require_credentials
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.stored_run import RecordingOptions
 from scylla_gha.plan.build import InstalledAgent
 from tests.support.agents import ShellAgent
 from tests.support.ask import ASK

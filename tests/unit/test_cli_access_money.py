@@ -8,9 +8,8 @@ import pytest
 from scylla_gha.agents.base import AgentPackage
 from scylla_gha.model.trial import Attempt
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.gateway import gateway_for_run, spent_usd
+from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, spent_usd
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.stored_run import RecordingOptions
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
 from tests.support.ask import ASK

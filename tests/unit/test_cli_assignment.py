@@ -5,7 +5,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import RoleBudgets
-from scylla_gha.model.shards import Shard, WavePacking
+from scylla_gha.model.plan import Shard, WavePacking
 from scylla_gha.pipeline.shard_worker import load_shard
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import RunFolder, WavePaths

@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from scylla_gha.pipeline.stored_run import without_garbage_collection
+from scylla_gha.pipeline.report import without_garbage_collection
 
 
 def test_garbage_is_collected_again_afterwards_also_after_an_error() -> None:

@@ -8,8 +8,15 @@ import pytest
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.experiment import RoleBudgets
-from scylla_gha.pipeline.shard_worker import ShardJob, ShardOptions, ShardOutcome, budgets_left, load_shard, run_shard
-from scylla_gha.pipeline.shard_writer import ShardWriter
+from scylla_gha.pipeline.shard_worker import (
+    ShardJob,
+    ShardOptions,
+    ShardOutcome,
+    ShardWriter,
+    budgets_left,
+    load_shard,
+    run_shard,
+)
 from scylla_gha.store.run_folder import RunFolder, WavePaths
 from tests.support.records import make_experiment, make_result
 from tests.support.shards import make_shop

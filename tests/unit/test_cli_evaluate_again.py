@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.workspaces.start_state import commit_of
+from scylla_gha.prepare.start_state import commit_of
 from tests.support.command import scylla
 from tests.support.processes import wait_for
 from tests.support.repository import FIXTURE, SCENARIO, environment, make_repository, write_greet_experiment

@@ -11,8 +11,7 @@ from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import RefusedError
 from scylla_gha.gateway.credentials import NAMES, hide_credentials, provider_environment
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.key_guard import guard_checks, has_real_key, require_safe_sandbox
-from scylla_gha.pipeline.stored_run import RecordingOptions
+from scylla_gha.pipeline.model_access import RecordingOptions, guard_checks, has_real_key, require_safe_sandbox
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla

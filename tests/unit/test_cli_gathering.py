@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library
+from scylla_gha.model.plan import Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import Shard, ShardManifest, WavePacking
-from scylla_gha.pipeline.shard_writer import ShardWriter
+from scylla_gha.pipeline.shard_worker import ShardWriter
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder, ShardPaths
 from tests.support.library import write_scenario

@@ -8,7 +8,7 @@ import pytest
 
 from scylla_gha.cli.main import cli
 from scylla_gha.cli.options import project_root
-from scylla_gha.pipeline.stored_run import without_garbage_collection
+from scylla_gha.pipeline.report import without_garbage_collection
 
 
 def test_the_search_for_cycles_is_off_while_many_records_are_made_and_on_again_after_a_fault() -> None:

@@ -11,7 +11,6 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.judge.overrides import JudgeOverrides
 from scylla_gha.model.judgment import JudgeControl
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.gateway import gateway_for_run
 from scylla_gha.pipeline.judge_controls import (
     ControlTarget,
     JudgedTrial,
@@ -20,8 +19,8 @@ from scylla_gha.pipeline.judge_controls import (
     run_controls,
     stored_controls,
 )
+from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.pipeline.stored_run import RecordingOptions
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import traffic_of
 from tests.support.agents import ShellAgent

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.model.results_branch import RunName
+from scylla_gha.model.publication import RunName
 from scylla_gha.results_branch.publish_run import publish_run
 from tests.support.branch import a_run, bare, copy_of
 from tests.support.command import Said, scylla

@@ -5,7 +5,7 @@ import pytest
 
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.variant import Treatment
-from scylla_gha.workspaces.start_state import commit_of
+from scylla_gha.prepare.start_state import commit_of
 from tests.support.command import Said, scylla
 from tests.support.library import write_prices, write_tier
 from tests.support.materials import AGENT_AT, FILES, SKILL_AT

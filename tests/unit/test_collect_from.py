@@ -6,9 +6,8 @@ import pytest
 from scylla_gha.aggregate.build import aggregate
 from scylla_gha.collect.read_artifacts import collect_from
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.plan import UnstartedCells
+from scylla_gha.model.plan import CollectReport, UnstartedCells
 from scylla_gha.model.result import Result
-from scylla_gha.model.shards import CollectReport
 from scylla_gha.store.records import read_lines, read_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.command import scylla

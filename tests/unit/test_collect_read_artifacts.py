@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.collect.artifacts import ArtifactLimits, ArtifactReader
 from scylla_gha.collect.read_artifacts import ReceivedRows, artifact_limits, missing_reason, read_artifacts
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.shards import WavePacking
+from scylla_gha.model.plan import WavePacking
 from scylla_gha.model.trial import Outcome
 from tests.support.records import make_excluded_result, make_plan, make_result
 from tests.support.sent import CELLS, good, make_packing, rows_text, send

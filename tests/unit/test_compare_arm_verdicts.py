@@ -4,8 +4,8 @@ import pytest
 
 from scylla_gha.compare.arm_verdicts import arm_globs, arm_verdicts, worse_arms
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.comment import ArmVerdict
 from scylla_gha.model.comparison import ArmPair, History, Point, ResultComparison, Series, Shift
+from scylla_gha.model.publication import ArmVerdict
 from scylla_gha.store.records import write_record
 from tests.support.comments import Made, report_of
 

@@ -13,9 +13,9 @@ from scylla_gha.judge.panel_session import PanelSession, open_panel
 from scylla_gha.judge.score import NO_PANEL
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trajectory, Trial
+from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import CellFolder
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
 from tests.support.gateway import EACH, hosted
 from tests.support.panel import asked_for, fault, raw, reply
 from tests.support.provider import Body, Fail, Provider, Say, serve

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.delivery import Delivery, Inventory, Observed
+from scylla_gha.model.variant import Delivery, Inventory, Observed
 from tests.support.delivery import make_declared, make_inventory
 
 

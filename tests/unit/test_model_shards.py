@@ -3,7 +3,7 @@ import datetime
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.shards import MOST_SHARDS, Shard, ShardManifest, WavePacking, shard_name
+from scylla_gha.model.plan import MOST_SHARDS, Shard, ShardManifest, WavePacking, shard_name
 
 DIGEST = "a" * 64
 

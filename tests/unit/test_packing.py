@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.shards import Shard, WavePacking
+from scylla_gha.model.plan import Shard, WavePacking
 from scylla_gha.plan.shards import (
     NOTHING,
     PackedWave,

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.model.publication import Origin
 from scylla_gha.model.report import Report
-from scylla_gha.model.results_branch import Origin
 from scylla_gha.publish.push_run import ResultsBranch, origin_of, publish_to_branch
 from scylla_gha.results_branch.index import index_entries
 from scylla_gha.results_branch.remote import GitRemote

@@ -1,7 +1,7 @@
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.comment import CommentState
+from scylla_gha.model.publication import CommentState
 from scylla_gha.publish.comment import is_newer, next_state, read_state, verdict_of, write_state
 from scylla_gha.publish.comment_facts import PullRequestInfo, comment_facts, run_page_from
 from tests.support.comments import HEAD, facts, past

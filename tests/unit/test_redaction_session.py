@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from scylla_gha.prepare.start_state import StartState
+from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.workspace import materialise_diff, open_workspace, scratch, snapshot
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.session import RedactionSession, redacted_names
-from scylla_gha.workspaces.start_state import StartState
-from scylla_gha.workspaces.tree_manifest import scan_tree
-from scylla_gha.workspaces.workspace import materialise_diff, open_workspace, scratch, snapshot
 from tests.support.records import make_attempt
 from tests.support.repository import FILES, make_start
 

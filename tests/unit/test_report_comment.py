@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scylla_gha.model.comment import ArmVerdict, CommentFacts, CommentState, RunPage
+from scylla_gha.model.publication import ArmVerdict, CommentFacts, CommentState, RunPage
 from scylla_gha.model.report import Comparison, Excluded, Report, ScenarioRow
 from scylla_gha.publish.comment import read_state, write_state
 from scylla_gha.report.comment import MOST_BYTES, comment, marker, pointer

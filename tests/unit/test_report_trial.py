@@ -1,9 +1,9 @@
 import pytest
 
-from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import NO_USAGE, DiffStat, Outcome, Step, ToolCall, Trajectory, Usage
+from scylla_gha.model.variant import Delivery
 from scylla_gha.report.trial import TrialViewOptions
 from scylla_gha.report.trial_parts import AttemptRecord
 from tests.support.dossiers import CELL, answered, asked, judgment, make_dossier, make_whole, shown

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError, GitHubError
-from scylla_gha.model.results_branch import RunIndexEntry, RunManifest, RunName
+from scylla_gha.model.publication import RunIndexEntry, RunManifest, RunName
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.index import index_entries
 from scylla_gha.results_branch.publish_run import PushBackoff, publish_run, run_files

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.publication import Origin, RunFile, RunIndexEntry, RunName
 from scylla_gha.model.report import Counts
-from scylla_gha.model.results_branch import Origin, RunFile, RunIndexEntry, RunName
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.index import (
     INDEX,

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents.base import AgentPackage
-from scylla_gha.model.delivery import Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome
-from scylla_gha.prepare.workspace import prepare_workspace
+from scylla_gha.model.variant import Observed
+from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
 from scylla_gha.run.attempt import run_attempt
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.ask import ASK
 from tests.support.delivery import make_declared, make_inventory, make_request, make_start

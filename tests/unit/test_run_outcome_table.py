@@ -10,9 +10,9 @@ from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.config.library import Library
 from scylla_gha.gateway.evidence import ProviderEvidence
 from scylla_gha.gateway.log import TrafficSummary
-from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import Outcome, Trial
+from scylla_gha.model.variant import Delivery
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.process import FinishedProcess, LimitHit

@@ -11,10 +11,9 @@ from scylla_gha.agents.base import AgentPackage
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.traffic import RequestRecord
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome
-from scylla_gha.prepare.workspace import prepare_workspace
+from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
 from scylla_gha.run.attempt import run_attempt
 from scylla_gha.store.run_folder import AttemptFolder
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.ask import ASK
 from tests.support.gateway import EACH, KEY, Host, hosted

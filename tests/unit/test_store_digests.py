@@ -9,7 +9,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import JudgeControl
-from scylla_gha.pipeline.gateway import spent_usd
+from scylla_gha.pipeline.model_access import spent_usd
 from scylla_gha.store.digests import digest_mismatch, file_digest
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import RunFolder, traffic_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scylla_gha.model.delivery import Declared, Observed
+from scylla_gha.model.variant import Declared, Observed
 from scylla_gha.variants.delivery import prove_delivery
 
 MANY = tuple(f"Bash {number}" for number in range(9))

@@ -13,8 +13,7 @@ from scylla_gha import process
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.agents.claude import delivery, safety_hook, session_outcome, stream_json
 from scylla_gha.errors import ToolError
-from scylla_gha.model.delivery import Declared, Observed
-from scylla_gha.model.variant import FOLDER, McpServer, Treatment
+from scylla_gha.model.variant import FOLDER, Declared, McpServer, Observed, Treatment
 from scylla_gha.store.records import write_text
 
 _VERSION_SECONDS: Final = 60.0

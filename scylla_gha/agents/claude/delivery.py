@@ -14,7 +14,7 @@ import orjson
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude import safety_hook
-from scylla_gha.model.delivery import Declared, Observed
+from scylla_gha.model.variant import Declared, Observed
 from scylla_gha.safety_net import hook
 
 PLUGIN: Final = "team"  # the plugin that skills come in; the agent reads it as a part of their names

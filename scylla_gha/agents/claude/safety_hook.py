@@ -17,8 +17,8 @@ import orjson
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude import stream_json
-from scylla_gha.model.delivery import Observed
 from scylla_gha.model.trial import BlockedCall, SafetyNetSummary
+from scylla_gha.model.variant import Observed
 from scylla_gha.safety_net import hook, rules, shell_reader
 from scylla_gha.store.records import write_text
 

@@ -8,10 +8,10 @@ import pytest
 
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Outcome
+from scylla_gha.prepare.keep import drop_workspaces, keep_workspace
+from scylla_gha.prepare.workspace import remove_tree
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.store.run_folder import AttemptFolder, CellFolder
-from scylla_gha.workspaces.keep import drop_workspaces, keep_workspace
-from scylla_gha.workspaces.workspace import remove_tree
 from tests.support.hostile import plant
 from tests.support.records import make_attempt, make_cell, make_judgment, make_score, make_trial
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import FixtureError
-from scylla_gha.workspaces.start_state import StartState
-from scylla_gha.workspaces.tree_manifest import TooLargeError, scan_tree
-from scylla_gha.workspaces.workspace import (
+from scylla_gha.prepare.start_state import StartState
+from scylla_gha.prepare.tree_manifest import TooLargeError, scan_tree
+from scylla_gha.prepare.workspace import (
     materialise_diff,
     open_workspace,
     remove_stale_workspaces,

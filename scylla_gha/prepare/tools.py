@@ -1,15 +1,18 @@
-"""Tools that a scenario or an experiment pins, in environments apart from the toolkit's.
+"""Tools that a scenario or an experiment pins, and the cache in which they and start states are kept.
 
 Agent and checks find these on PATH, and nothing of the toolkit: Python packages in a virtual environment per set of
 pins, agent CLIs from npm in a folder per version. Both are installed once, into the cache.
 """
 
+import fcntl
 import functools
 import json
 import os
 import platform
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,12 +20,26 @@ from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.model.record import digest
 from scylla_gha.model.scenario import Tools
-from scylla_gha.workspaces.cache import locked
 
 _INSTALL_SECONDS: Final = 900.0
 _RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox
 _INSTALLED: Final = "installed"  # marks a folder that npm finished without scripts
 _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+
+
+def cache_root() -> Path:
+    """`$SCYLLA_CACHE`, or a folder in the user's cache folder; agents see its name, so it tells nothing."""
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boxes"
+    return Path(os.environ.get("SCYLLA_CACHE") or default)
+
+
+@contextmanager
+def locked(place: Path) -> Iterator[None]:
+    """Let one thread of one process at a time make `place`."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.with_name(f"{place.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def toolbox_digest(tools: Tools) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from scylla_gha.errors import ToolError
 from scylla_gha.model.scenario import Tools
-from scylla_gha.workspaces.tools import find_program, npm_program, search_path, toolbox_digest
+from scylla_gha.prepare.tools import find_program, npm_program, search_path, toolbox_digest
 from tests.support.repository import cache, write_tree
 
 SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin"]

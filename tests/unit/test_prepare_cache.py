@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.workspaces.cache import cache_root, locked
+from scylla_gha.prepare.tools import cache_root, locked
 
 
 @pytest.mark.parametrize(

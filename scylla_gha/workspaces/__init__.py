@@ -1,1 +1,0 @@
-"""Start states and workspaces: fixture to workspace to diff."""
