@@ -6,7 +6,6 @@ A parcel is a folder of `<name>.tar` with its `<name>.sha256` beside it, as in t
 """
 
 import hashlib
-import os
 import re
 import shutil
 from collections.abc import Iterable
@@ -30,7 +29,7 @@ def pack_layers(layers: Iterable[ImageLayer], into: Path) -> str:
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
     for name, layer in wanted:
-        _link(layer.path, into / name)
+        shutil.copyfile(layer.path, into / name)  # not a link: others may write over the folder's files
         (into / name).with_suffix(".sha256").write_text(layer.sha256, encoding="ascii")
     return digest([[name, layer.sha256] for name, layer in wanted]) if wanted else ""
 
@@ -50,7 +49,7 @@ def unpack_layers(parcel: Path, cache: Path) -> int:
                 continue
             told.unlink(missing_ok=True)
             place.unlink(missing_ok=True)
-            _link(tar, place)
+            shutil.copyfile(tar, place)
             untold = place.with_suffix(".making.sha256")
             untold.write_text(sha256, encoding="ascii")
             untold.replace(told)  # whole or not at all: it says that the layer is there
@@ -67,11 +66,3 @@ def _told(tar: Path) -> str:
         if not _SHA256.fullmatch(sha256) or hashlib.file_digest(file, "sha256").hexdigest() != sha256:
             raise ConfigError(f"{tar}: is not what its digest says; delete the folder, and make the images anew")
     return sha256
-
-
-def _link(source: Path, target: Path) -> None:
-    """The same file under another name; a copy where that is on another disk."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)

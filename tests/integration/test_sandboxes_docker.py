@@ -199,13 +199,13 @@ def test_a_box_that_ends_by_a_signal_and_not_through_the_engine_is_not_lost(desk
 
 def test_the_engine_tells_that_a_box_ended_for_want_of_memory(desk: Desk) -> None:
     hog = "held = []\nwhile True: held.append(bytearray(1 << 20))"
-    with contextlib.closing(engine.connect()) as api:
+    name = f"hog-{os.getpid()}"
+    with contextlib.closing(engine.connect()) as api, contextlib.closing(ContainerEvents(api, name)) as events:
         limits = api.create_host_config(mem_limit=32 * MEGA, memswap_limit=32 * MEGA, auto_remove=True)
-        name = f"hog-{os.getpid()}"
         api.create_container(desk.image, ["python3", "-c", hog], name=name, host_config=limits)
         api.start(name)
         until(lambda: not api.containers(all=True, filters={"name": name}), 60)
-        hits, note = ContainerEvents(api, name).end() or (frozenset(), "it runs")
+        hits, note = events.end() or (frozenset(), "it runs")
     assert (hits, note) == ({LimitHit.MEMORY}, "the whole sandbox was ended for lack of memory, and its files are gone")
 
 

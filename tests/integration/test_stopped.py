@@ -1,14 +1,19 @@
 """A harness that is stopped for longer than a trial's limit, and rules on what ended meanwhile by its real end."""
 
 import ast
+import contextlib
 import signal
 import subprocess
 import sys
 import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from scylla_gha.sandboxes.docker import engine
 from tests.support.boxes import Desk
 from tests.support.processes import wait_for
 
@@ -30,10 +35,14 @@ print("begun", flush=True)
 found = sandbox.run(("/bin/sh", "-c", script), box, streams, ProcessLimits(4))
 print((found.code, found.timed_out, found.seconds))
 """
-STOPPED_SECONDS = 25
+STOPPED_SECONDS = 9
+REMEMBERED_EVENTS = 256  # by the engine, of all containers
 
 
-def ran(name: str, folder: Path, image: str, script: str, stopped_seconds: float) -> tuple[int, bool, float]:
+def ran(
+    name: str, folder: Path, image: str, script: str, stopped_seconds: float,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> tuple[int, bool, float]:  # fmt: skip
     """Code, whether it is ruled to have timed out, and the seconds, of a program whose harness is stopped meanwhile."""
     for part in ("workspace", "home"):
         (folder / part).mkdir(parents=True, exist_ok=True)
@@ -44,6 +53,7 @@ def ran(name: str, folder: Path, image: str, script: str, stopped_seconds: float
         assert wait_for(lambda: (folder / "out").exists() and "there" in (folder / "out").read_text())
         harness.send_signal(signal.SIGSTOP)
         time.sleep(stopped_seconds)
+        meanwhile()
         harness.send_signal(signal.SIGCONT)
         found = ast.literal_eval(harness.communicate(timeout=120)[0])
     assert (folder / "out").read_text() == "there\ndone\n", "what it said meanwhile is kept"
@@ -51,24 +61,39 @@ def ran(name: str, folder: Path, image: str, script: str, stopped_seconds: float
     return code, timed_out, seconds
 
 
-@pytest.mark.parametrize("name", ["host", "bubblewrap"])
-def test_what_ended_in_time_while_the_harness_was_stopped_is_not_timed_out(name: str, tmp_path: Path) -> None:
-    code, timed_out, seconds = ran(name, tmp_path, "", "echo there; sleep 1; echo done; exit 3", STOPPED_SECONDS)
-    assert (code, timed_out) == (3, False)
-    assert 1 <= seconds < 3, "its own time, not that of the harness"
+IN_TIME, LATE = "echo there; sleep 1; echo done; exit 3", "echo there; sleep 6; echo done; exit 3"
+
+
+def check_both_ends(name: str, folder: Path, image: str = "", meanwhile: Callable[[], object] = lambda: None) -> None:
+    """Stop two harnesses at once; their programs end within the limit and after it."""
+    with ThreadPoolExecutor(2) as pool:
+        early = pool.submit(ran, name, folder / "early", image, IN_TIME, STOPPED_SECONDS, meanwhile)
+        late = pool.submit(ran, name, folder / "late", image, LATE, STOPPED_SECONDS, meanwhile)
+        code, timed_out, seconds = early.result()
+        assert (code, timed_out) == (3, False)
+        assert 1 <= seconds < 3, "its own time, not that of the harness"
+        code, timed_out, seconds = late.result()
+        assert timed_out
+        assert 6 <= seconds < 8
 
 
 @pytest.mark.parametrize("name", ["host", "bubblewrap"])
-def test_what_ended_too_late_while_the_harness_was_stopped_is_timed_out(name: str, tmp_path: Path) -> None:
-    _, timed_out, seconds = ran(name, tmp_path, "", "echo there; sleep 6; echo done", 9)
-    assert timed_out
-    assert 6 <= seconds < 8
+def test_a_process_is_timed_out_by_its_own_end_while_the_harness_is_stopped(name: str, tmp_path: Path) -> None:
+    check_both_ends(name, tmp_path)
 
 
 @pytest.mark.usefixtures("running_engine")
-@pytest.mark.parametrize(("sleeps", "stopped", "late"), [(1, STOPPED_SECONDS, False), (6, 9, True)])
-def test_the_engine_tells_when_a_program_ended(desk: Desk, sleeps: int, stopped: int, late: bool) -> None:
-    script = f"echo there; sleep {sleeps}; echo done"
-    code, timed_out, seconds = ran("docker", desk.folder / "one", desk.image or "", script, stopped)
-    assert (code, timed_out) == (0, late)
-    assert sleeps <= seconds < sleeps + 2
+def test_a_busy_engine_still_states_when_a_process_ended(desk: Desk) -> None:
+    check_both_ends("docker", desk.folder, desk.image, lambda: crowd_out_events(desk.image))
+
+
+def crowd_out_events(image: str) -> None:
+    """Make the engine forget all events until now, by more events of another container."""
+    name = f"crowd-{uuid.uuid4().hex}"
+    with contextlib.closing(engine.connect()) as api:
+        container = api.create_container(image, ["true"], name=name)["Id"]
+        try:
+            for number in range(REMEMBERED_EVENTS + 50):
+                api.rename(container, f"{name}-{number}")
+        finally:
+            api.remove_container(container, force=True)

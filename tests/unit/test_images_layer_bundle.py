@@ -61,6 +61,16 @@ def test_no_folder_is_no_parcel(tmp_path: Path) -> None:
     assert unpack_layers(tmp_path / "none", tmp_path / "cache") == 0
 
 
+def test_writing_over_the_folder_does_not_change_the_caches(
+    tmp_path: Path, layers: tuple[ImageLayer, ImageLayer]
+) -> None:
+    pack_layers(layers, tmp_path / "parcel")
+    unpack_layers(tmp_path / "parcel", tmp_path / "cache")
+    (tmp_path / "parcel" / layers[0].path.name).write_bytes(b"half a lay")
+    assert layers[0].path.read_bytes() == b"system"
+    assert (tmp_path / "cache" / "layers" / layers[0].path.name).read_bytes() == b"system"
+
+
 @pytest.mark.parametrize("forge", ["content", "digest", "missing", "link", "name"])
 def test_what_is_not_what_it_says_is_refused_whole(
     tmp_path: Path, layers: tuple[ImageLayer, ImageLayer], forge: str

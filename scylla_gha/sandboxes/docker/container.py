@@ -102,11 +102,7 @@ class Container:
     name: str
     size: ContainerSize
     supervisor: SupervisorClient
-
-    @property
-    def events(self) -> ContainerEvents:
-        """The engine's events of it, also after its removal."""
-        return ContainerEvents(self.api, self.name)
+    events: ContainerEvents
 
     def put(self, folder: str, archive: IO[bytes]) -> None:
         """Extract a tar stream into a folder."""
@@ -214,10 +210,13 @@ def running_container(
     name = f"box-{uuid.uuid4().hex}"  # known before there is a container, so that none can be lost
     remove: Callable[[str], None] = functools.partial(engine.remove, api)  # nothing in it may run on
     try:
-        with _started(api, name, image, _settings(size, mounts, limits)) as stream:
+        with (
+            contextlib.closing(ContainerEvents(api, name)) as events,
+            _started(api, name, image, _settings(size, mounts, limits)) as stream,
+        ):
             supervisor = SupervisorClient(stream)
             supervisor.send(_supervisor_settings(mounts))
-            yield Container(api, name, size, supervisor)
+            yield Container(api, name, size, supervisor, events)
         remove = engine.remove_in_background  # all processes have ended or are frozen
     finally:
         remove(name)

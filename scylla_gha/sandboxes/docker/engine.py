@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +21,7 @@ OWNER: Final = "io.scylla-gha.owner"
 _SOCKET: Final = "unix:///var/run/docker.sock"
 _SECONDS: Final = 120  # that the engine may take to answer
 _REMOVAL: Final = "removal of "
-_EVENT_SECONDS: Final = 86_400 * 2  # longer than any trial; the engine forgets sooner
+_EVENT_SECONDS: Final = 1.0  # within which an event follows its cause
 _NANO: Final = 1e9
 _OLDEST: Final = (1, 41)  # engine 20.10: volumes of a container's own, and a `none` log
 
@@ -176,30 +175,40 @@ def _started(pid: int) -> str:
     return stat.rpartition(")")[2].split()[19]
 
 
-@dataclass(frozen=True, slots=True)
 class ContainerEvents:
-    """Engine's events of one container, which it keeps for a while after the removal. A container cannot write them."""
+    """Engine's events of one container from now on. A container cannot write them.
 
-    api: "APIClient"
-    name: str
+    They are received as they happen, since the engine keeps only the last 256 events of all containers: what happens
+    while this process is stopped waits in the connection.
+    """
+
+    def __init__(self, api: "APIClient", name: str) -> None:
+        self._api, self._name = api, name
+        filters = {"type": ["container"], "container": [name], "event": ["exec_die", "oom", "kill", "die"]}
+        # the engine answers a moment before it subscribes; `since` is for that moment
+        self._stream: Any = api.events(since=int(time.time()), filters=filters, decode=True)
+
+    def close(self) -> None:
+        """Receive no more events."""
+        self._stream._response.close()
 
     def exited(self, process: str) -> float | None:
-        """Return when a process ended, by this process's monotonic clock; None if the engine does not know any more."""
-        for event in self._events("exec_die"):
+        """Return when a process ended, by this process's monotonic clock; None if the engine does not state it."""
+        for event in self._received(_EVENT_SECONDS):
             if event["Actor"]["Attributes"].get("execID") == process:
                 seconds_ago: float = time.time() - event["timeNano"] / _NANO
                 return time.monotonic() - seconds_ago
         return None
 
     def end(self) -> tuple[frozenset[LimitHit], str] | None:
-        """Return why the container has ended, as limits hit and in words; None if it runs.
+        """Return why the container has ended, as limits hit and in words; None if it runs. No events follow.
 
         It counts as lost if it was ended through the engine, or the engine does not know why. Any other cause came from
         inside: a signal, as the kernel sends when memory is short.
         """
         if self._runs():
             return None
-        events = {event["Action"]: event for event in self._events("oom", "kill", "die")}
+        events = {event["Action"]: event for event in self._received(_EVENT_SECONDS)}
         if "die" not in events:
             return frozenset({LimitHit.LOST}), "the container is gone, and the engine does not state why"
         if "kill" in events:
@@ -215,14 +224,17 @@ class ContainerEvents:
         from docker.errors import NotFound
 
         try:
-            return bool(self.api.inspect_container(self.name)["State"]["Running"])
+            return bool(self._api.inspect_container(self._name)["State"]["Running"])
         except NotFound:
             return False
 
-    def _events(self, *actions: str) -> list[dict[str, Any]]:
-        now = int(time.time())
-        filters = {"type": ["container"], "container": [self.name], "event": list(actions)}
-        # to the end of this second, since an event comes a moment after its cause
-        events = self.api.events(since=now - _EVENT_SECONDS, until=now + 1, filters=filters, decode=True)
-        # the engine matches names by prefix
-        return [event for event in events if event["Actor"]["Attributes"].get("name") == self.name]
+    def _received(self, seconds: float) -> Iterator[dict[str, Any]]:
+        """Return the events until now, and those that come in the next seconds."""
+        timer = threading.Timer(seconds, self._stream.close)
+        timer.start()
+        try:
+            for event in self._stream:
+                if event["Actor"]["Attributes"].get("name") == self._name:  # the engine matches names by prefix
+                    yield event
+        finally:
+            timer.cancel()
