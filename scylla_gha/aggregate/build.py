@@ -20,7 +20,7 @@ from scylla_gha.model.judgment import JudgeControl
 from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
 from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Failure, Report, ScenarioRow
 from scylla_gha.model.result import Result
-from scylla_gha.stats.proportion import MOST_EXACT, cost_per_success, difference_interval, sign_flip_bound, wilson
+from scylla_gha.stats.simple import MOST_EXACT, cost_per_success, difference_interval, sign_flip_bound, wilson
 
 _ALPHA: Final = 0.05
 _DRAWN_ALPHA: Final = 0.04  # five standard errors of a p of 0.05 that is drawn 10,000 times

@@ -19,9 +19,8 @@ from scylla_gha.analysis.verdicts import ALPHA, rule
 from scylla_gha.model.analysis import Ruling, Verdict
 from scylla_gha.model.comparison import EqualArm, EqualArms, FalseVerdictShares
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.bootstrap import Resampling
-from scylla_gha.stats.proportion import wilson
-from scylla_gha.stats.significance import sign_flip_p
+from scylla_gha.stats.resampling import Resampling, sign_flip_p
+from scylla_gha.stats.simple import wilson
 
 _BLOCK: Final = 2_000_000  # numbers that are shuffled at once
 _LEAST: Final = 2

@@ -26,7 +26,7 @@ from scylla_gha.analysis.slices import best_subtests, slices
 from scylla_gha.analysis.verdicts import rulings
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Analysis, ShrunkRate, ToolUse
-from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.resampling import Resampling
 from scylla_gha.stats.shrinkage import FEWEST, shrink
 
 _FEW_SCENARIOS: Final = 10

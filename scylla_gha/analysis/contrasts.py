@@ -16,9 +16,10 @@ from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.bootstrap import Resampling
-from scylla_gha.stats.effect import cliffs_delta, cohens_d, cohens_dz, correlation, hedges_correction
-from scylla_gha.stats.significance import MOST_EXACT, benjamini_hochberg, holm, sign_flip_p, stratified_exact_p
+from scylla_gha.stats.effects import cliffs_delta, cohens_d, cohens_dz, correlation, hedges_correction
+from scylla_gha.stats.resampling import Resampling, sign_flip_p
+from scylla_gha.stats.significance import benjamini_hochberg, holm, stratified_exact_p
+from scylla_gha.stats.simple import MOST_EXACT
 
 PASS: Final = "pass_rate"  # noqa: S105 no password
 # Metrics that are compared beside the pass rate: name, column, scale.
@@ -42,7 +43,7 @@ def compare(
 ) -> tuple[Contrast, ...]:
     """Compare the pass rate of each pairing, or another metric; p adjusted by Holm for these pairings."""
     contrasts = _contrasts(frame, _metric(frame, metric), pairings, how, len(pairings))
-    adjusted = holm([contrast.p for contrast in contrasts], len(contrasts))
+    adjusted = holm([contrast.p for contrast in contrasts])
     return _adjusted(contrasts, adjusted, family, "Holm")
 
 
@@ -70,7 +71,7 @@ def _metric(frame: Frame, name: str) -> _Metric:
 def screen(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> tuple[Contrast, ...]:
     """Compare all other metrics of each pairing, for exploration: Benjamini-Hochberg over all of them."""
     contrasts = [contrast for metric in _screened(frame) for contrast in _contrasts(frame, metric, pairings, how, 1)]
-    adjusted = benjamini_hochberg([contrast.p for contrast in contrasts], len(contrasts))
+    adjusted = benjamini_hochberg([contrast.p for contrast in contrasts])
     return _adjusted(contrasts, adjusted, "screening", "Benjamini-Hochberg")
 
 

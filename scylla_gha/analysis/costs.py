@@ -13,7 +13,6 @@ from scylla_gha.analysis.paired import INNER, WIDE
 from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.model.analysis import Contrast, CostFrontier, Measure, State
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.bootstrap import Resampling
 from scylla_gha.stats.frontier import (
     ResampledFrontier,
     pareto_set,
@@ -21,8 +20,9 @@ from scylla_gha.stats.frontier import (
     resampled_frontier,
     strata_frontier,
 )
-from scylla_gha.stats.interval import Interval
 from scylla_gha.stats.ratios import Attempts, success_cost_ratio
+from scylla_gha.stats.resampling import Resampling
+from scylla_gha.stats.simple import Interval
 
 _FEWEST: Final = 20  # scenarios for limits by resampling
 _METRIC: Final = "cost_of_pass"

@@ -12,9 +12,8 @@ from scylla_gha.analysis.simulated import Layout, power_to_differ, smallest_effe
 from scylla_gha.analysis.verdicts import ALPHA, can_show, scenarios_needed
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import Design, PairVariance, Power
-from scylla_gha.stats.bootstrap import DRAWS
-from scylla_gha.stats.power import Split, split_variance
-from scylla_gha.stats.significance import least_p_drawn, least_p_sign_flip
+from scylla_gha.stats.effects import Split, split_variance
+from scylla_gha.stats.resampling import DRAWS, least_p_drawn, least_p_sign_flip
 
 # Rates that are uniform over scenarios, and correlated by 0.8 between two arms.
 USUAL_SPLIT: Final = Split(between=1 / 30, within_x=1 / 6, within_y=1 / 6)

@@ -13,7 +13,7 @@ from scylla_gha.analysis.verdicts import can_show
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import PairVariance
 from scylla_gha.model.plan import Plan
-from scylla_gha.stats.power import Split
+from scylla_gha.stats.effects import Split
 
 WANTED_POWER: Final = 0.8
 IDLE: Final = 0.1  # an arm a whole margin worse passes with 0.05

@@ -19,12 +19,11 @@ from scylla_gha.model.analysis import Ruling
 from scylla_gha.model.comparison import History, Point, Series, Shift
 from scylla_gha.model.result import Result
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.bootstrap import Resampling
 from scylla_gha.stats.change_points import change_points, cusum, first_signal
+from scylla_gha.stats.resampling import Resampling
 
 Metric = Literal["pass_rate", "usd", "seconds"]
 SHORT: Final = 9  # result sets: of fewer, no order has a p as small as 0.05 over three metrics
-_DRAWS: Final = 999
 _METRICS: Final[tuple[tuple[Metric, str], ...]] = (("pass_rate", "passed"), ("usd", "usd"), ("seconds", "seconds"))
 
 
@@ -151,7 +150,7 @@ def changes(track: Track, seed: int, level: float = 0.05) -> Iterator[Shift]:
     x = values[known]
     if x.size < SHORT:
         return
-    points = change_points(x, level, draws=_DRAWS, seed=seed)
+    points = change_points(x, level, seed=seed)
     bounds = [0, *(point.at for point in points), x.size]
     means = [float(x[start:end].mean()) for start, end in pairwise(bounds)]
     for number, point in enumerate(points):

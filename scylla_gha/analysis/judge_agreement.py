@@ -9,7 +9,7 @@ from scylla_gha.analysis.frame import Frame
 from scylla_gha.model.analysis import Agreement, Pair
 from scylla_gha.stats.agreement import alpha, alpha_limits, bias, icc, quadratic_kappa
 from scylla_gha.stats.arrays import Floats, Ints
-from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.resampling import Resampling
 
 _GRADES: Final = (0.2, 0.4, 0.6, 0.8)  # where F, D, C, B and A part; S takes more than a score
 _SCENARIOS: Final = 20  # fewer are too few clusters for a bootstrap

@@ -10,9 +10,12 @@ from scylla_gha.analysis.estimate import LIKE, Sample, over_scenarios, share
 from scylla_gha.analysis.frame import COMPONENTS, TOKENS, Frame
 from scylla_gha.model.analysis import ArmMeasures, Measure
 from scylla_gha.stats.arrays import Bools, Floats, Ints
-from scylla_gha.stats.clusters import clustered, design_effect, effective_n, icc1
-from scylla_gha.stats.repeatability import (
+from scylla_gha.stats.clusters import (
+    clustered,
     cv_consistencies,
+    design_effect,
+    effective_n,
+    icc1,
     outcome_consistency,
     pass_all_k,
     pass_at_k,

@@ -11,10 +11,9 @@ from scylla_gha.analysis.frame import Frame, grouped
 from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.model.analysis import Omnibus, Unpaired, UnpairedArm, UnpairedPair
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.bootstrap import Resampling, bca_limits
-from scylla_gha.stats.effect import cliffs_delta
-from scylla_gha.stats.ranks import kendall_w, kruskal_wallis, mann_whitney_p
-from scylla_gha.stats.significance import holm
+from scylla_gha.stats.effects import cliffs_delta
+from scylla_gha.stats.resampling import Resampling, bca_limits
+from scylla_gha.stats.significance import holm, kendall_w, kruskal_wallis, mann_whitney_p
 
 _METRICS: Final = ("passed", "score", "usd", "seconds")
 _NAMES: Final = {"passed": "pass_rate"}
@@ -57,7 +56,7 @@ def _unpaired(frame: Frame, column: str, known: dict[int, Floats], how: Resampli
     test = kruskal_wallis(list(known.values()))
     pairs = [(one, other) for one in known for other in known if other < one]
     p = [mann_whitney_p(known[one], known[other]) for one, other in pairs]
-    adjusted = holm([1.0 if raw is None else raw for raw in p], len(p))
+    adjusted = holm([1.0 if raw is None else raw for raw in p])
     return Unpaired(
         metric=_NAMES.get(column, column), h=test.h if test else None, p=test.p if test else None,
         arms=tuple(_arm(frame.arms[at], x, how) for at, x in known.items()),

@@ -9,8 +9,8 @@ import numpy as np
 from scylla_gha.analysis.verdicts import ALPHA, can_show
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.stats.arrays import Bools, Floats
+from scylla_gha.stats.effects import mde_paired
 from scylla_gha.stats.means import FEW_NOT_ZERO, mean_limits, mean_limits_bounded, rare_limits
-from scylla_gha.stats.power import mde_paired
 
 Scale = Literal["difference", "ratio"]
 WIDE: Final = 0.95
@@ -57,7 +57,7 @@ def pair_sides(one: Floats, other: Floats, scale: Scale, *, bounded: bool, famil
     confidence = 1 - (1 - INNER) / family
     columns = [low, high, *mean_limits(d, INNER)[1:]]
     if bounded:
-        columns = [*mean_limits_bounded(d, WIDE), *rare_limits(d, INNER), *rare_limits(d, confidence)]
+        columns = [*mean_limits_bounded(d), *rare_limits(d, INNER), *rare_limits(d, confidence)]
     else:
         enough = (~np.isnan(d)).sum(axis=1) >= _FEWEST_UNBOUNDED
         columns += [np.where(enough, limit, np.nan) for limit in mean_limits(d, confidence)[1:]]

@@ -11,7 +11,7 @@ from scylla_gha.analysis.verdicts import rule
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.comparison import ArmPair, Flip, Metric
 from scylla_gha.model.result import Result
-from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.resampling import Resampling
 
 FAMILY: Final = "B against A"
 _BESIDE: Final = "pass rates beside"

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from scylla_gha.analysis.paired import INNER, WIDE, likely_effect
+from scylla_gha.analysis.paired import INNER, likely_effect
 from scylla_gha.analysis.verdicts import ALPHA
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.bootstrap import DRAWS, Resampling
+from scylla_gha.stats.effects import Split
 from scylla_gha.stats.means import mean_limits_bounded, rare_limits
-from scylla_gha.stats.power import Split
-from scylla_gha.stats.significance import sign_flip_p
+from scylla_gha.stats.resampling import DRAWS, Resampling, sign_flip_p
 
 Singles: TypeAlias = NDArray[np.float32]
 _Z, _W = np.polynomial.hermite_e.hermegauss(48)
@@ -132,7 +131,7 @@ def differs(d: Floats, family: int) -> Bools:
     """
     draws = _FEW_DRAWS if family <= _SMALL_FAMILY else DRAWS
     p, _ = sign_flip_p(d, how=Resampling(draws=draws), most_exact=_MOST_EXACT)
-    low, high = mean_limits_bounded(d, WIDE)
+    low, high = mean_limits_bounded(d)
     return np.asarray((np.minimum(p * family, 1.0) <= ALPHA) & ((low > 0) | (high < 0)))
 
 

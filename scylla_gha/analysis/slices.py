@@ -10,7 +10,7 @@ from scylla_gha.analysis.frame import Frame, Groups, ScenarioFacts, grouped
 from scylla_gha.analysis.pairings import arms_by_tier
 from scylla_gha.model.analysis import BestSubtest, Measure, Slice
 from scylla_gha.stats.arrays import Bools, Floats, Ints
-from scylla_gha.stats.rates import wilson_effective, wilson_limits
+from scylla_gha.stats.means import wilson_effective, wilson_limits
 
 By = Literal["scenario", "category", "difficulty", "size", "tier"]
 _PARTS: Final[tuple[tuple[By, Callable[[ScenarioFacts], str]], ...]] = (

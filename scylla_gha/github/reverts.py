@@ -15,7 +15,7 @@ from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
 from scylla_gha.github.client import ApiRequest, GitHubRepository
 from scylla_gha.github.responses import GHOST, GitHubResponse, User
 from scylla_gha.model.record import Record
-from scylla_gha.stats.proportion import wilson
+from scylla_gha.stats.simple import wilson
 
 _TITLE: Final = re.compile(r'(Revert|Reapply) "')
 _NUMBER: Final = re.compile(r"^\s*Reverts\s+(?:([\w.-]+/[\w.-]+))?#([0-9]{1,18})\b", re.MULTILINE | re.ASCII)

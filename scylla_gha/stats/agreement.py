@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scylla_gha.stats.arrays import Floats, is_constant, on_grid, table_of
-from scylla_gha.stats.bootstrap import USUAL, Resampling, multinomial_weights
+from scylla_gha.stats.resampling import TAIL, USUAL, Resampling, multinomial_weights
 
 _TWO: Final = 2
 _NOISE: Final = 1e-12  # of the sum of squares: rounding
@@ -35,15 +35,14 @@ def alpha(ratings: ArrayLike) -> float | None:
 
 
 def alpha_limits(ratings: ArrayLike, clusters: ArrayLike, how: Resampling = USUAL) -> tuple[float, float] | None:
-    """Compute percentile limits of alpha, by resampling whole clusters of units (good from some 20 clusters on).
+    """Compute 95 % percentile limits of alpha, by resampling whole clusters of units (good from some 20 clusters on).
+
+    None with fewer than two clusters that have a unit with two ratings, or if alpha is None.
 
     Args:
         ratings: shape (units, raters), NaN if missing.
         clusters: one label per unit.
-        how: draws, seed and confidence.
-
-    Returns:
-        None with fewer than two clusters that have a unit with two ratings, or if alpha is None.
+        how: draws and seed.
 
     Raises:
         ValueError: not one label per unit, or as `alpha`.
@@ -61,12 +60,11 @@ def alpha_limits(ratings: ArrayLike, clusters: ArrayLike, how: Resampling = USUA
     sums = np.stack(
         [np.bincount(index, weights=column, minlength=unique.size) for column in moments.T], dtype=np.float64
     )
-    drawn = _alphas(on_grid(sums, unique.size) @ multinomial_weights(unique.size, how.draws, how.seed))
+    drawn = _alphas(on_grid(sums, unique.size) @ multinomial_weights(unique.size, how))
     drawn = drawn[~np.isnan(drawn)]  # a resample in which all is equal has no alpha
     if not drawn.size:
         return None
-    tail = (1 - how.confidence) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail])
+    low, high = np.quantile(drawn, [TAIL, 1 - TAIL])
     return float(low), float(high)
 
 
@@ -128,14 +126,9 @@ def icc(ratings: ArrayLike) -> Icc | None:
 
 
 def quadratic_kappa(first: ArrayLike, second: ArrayLike, levels: int) -> float | None:
-    """Compute Cohen's kappa of two raters' ordered categories, weighted by squared distance.
+    """Compute Cohen's kappa of two raters' ordered categories 0..levels - 1, weighted by squared distance.
 
-    None without pairs, or if chance has no disagreement. Source: Cohen 1968.
-
-    Args:
-        first: categories as whole numbers in 0..levels - 1, shape (units,).
-        second: likewise.
-        levels: number of categories.
+    None without pairs, or if chance has no disagreement. Source: Cohen 1968, Psychological Bulletin 70:213.
     """
     table = np.zeros((levels, levels))
     np.add.at(table, (np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)), 1.0)

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 
 from scylla_gha.stats.arrays import Bools, Floats, Ints, is_constant, vector
 
-SHORTEST: Final = 3  # values of a stretch
-DRAWS: Final = 199  # with the series itself 200
+_SHORTEST: Final = 3  # values of a stretch
+_DRAWS: Final = 999  # with the series itself 1,000
 _BATCH: Final = 50  # permutations at once, so that what they need stays in the processor's cache
 _SLACK: Final = 1e-9  # of a statistic: equal, but for rounding
 _STREAM: Final = 4  # a stream of random numbers of its own
@@ -36,79 +36,61 @@ class Change:
     p: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
-    at: int
-    statistic: float
-
-
-def change_points(
-    values: ArrayLike, level: float = 0.05, draws: int = DRAWS, seed: int = 0, shortest: int = SHORTEST
-) -> tuple[Change, ...]:
+def change_points(values: ArrayLike, level: float = 0.05, *, draws: int = _DRAWS, seed: int = 0) -> tuple[Change, ...]:
     """Find all changes whose p is at most the level, in the order of time; a stable series has one at that rate.
 
     Args:
         values: in the order of time.
         level: of each step.
         draws: permutations of each step; 1 / (draws + 1) is the smallest p.
-        seed: the same one gives the same p.
-        shortest: values of a stretch, at least 2.
+        seed: of the permutations.
 
     Raises:
-        ValueError: a value that is NaN or infinite, no draw, or a shortest stretch below 2.
+        ValueError: a value that is NaN or infinite, or no draw.
     """
-    if draws < 1 or shortest < 2:  # noqa: PLR2004 a distance within takes two
-        raise ValueError(f"draws must be at least 1 and shortest at least 2, not {draws} and {shortest}")
+    if draws < 1:
+        raise ValueError(f"draws must be at least 1, not {draws}")
     x = vector(values)
     rng = np.random.default_rng([seed, _STREAM])
     bounds, changes = [0, x.size], []
-    while best := _best(x, bounds, shortest):
-        p = _p(x, bounds, best.statistic, rng, _PermutationTest(draws, shortest, level))
+    while (best := _best_split(x, bounds)) is not None:
+        statistic, at = best
+        p = _permutation_p(x, bounds, statistic, rng, draws=draws, level=level)
         if p > level:
             break
-        changes.append(Change(best.at, p))
-        bounds = sorted([*bounds, best.at])
+        changes.append(Change(at, p))
+        bounds = sorted([*bounds, at])
     return tuple(sorted(changes, key=lambda change: change.at))
 
 
-def _best(x: Floats, bounds: list[int], shortest: int) -> _Split | None:
-    """Find the best split of any stretch; None if all are too short or constant."""
+def _best_split(x: Floats, bounds: list[int]) -> tuple[float, int] | None:
+    """Find the largest statistic of any stretch, and its index; None if all stretches are too short or constant."""
     splits = []
     for start, end in pairwise(bounds):
-        if end - start >= 2 * shortest and not is_constant(x[start:end]):
-            statistic, at = _scan(x[start:end, None], shortest)
-            splits.append(_Split(start + int(at[0]), float(statistic[0])))
-    return max(splits, key=lambda split: split.statistic, default=None)
+        if end - start >= 2 * _SHORTEST and not is_constant(x[start:end]):
+            statistic, at = _scan(x[start:end, None])
+            splits.append((float(statistic[0]), start + int(at[0])))
+    return max(splits, key=lambda split: split[0], default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _PermutationTest:
-    draws: int
-    shortest: int
-    level: float  # above it the exact p does not matter
-
-
-def _p(x: Floats, bounds: list[int], observed: float, rng: np.random.Generator, test: _PermutationTest) -> float:
+def _permutation_p(
+    x: Floats, bounds: list[int], observed: float, rng: np.random.Generator, *, draws: int, level: float
+) -> float:
     """Compute the add-one p of the best split, values permuted within their stretch; stop once above the level."""
     least, reached, done = observed * (1 - _SLACK), 0, 0
-    while done < test.draws and reached + 1 <= test.level * (test.draws + 1):
-        batch = min(_BATCH, test.draws - done)
-        reached += int((_permuted(x, bounds, batch, rng, test.shortest) >= least).sum())
+    while done < draws and reached + 1 <= level * (draws + 1):
+        batch = min(_BATCH, draws - done)
+        best = np.full(batch, -np.inf)
+        for start, end in pairwise(bounds):
+            if end - start >= 2 * _SHORTEST:
+                shuffled = rng.permuted(np.tile(x[start:end, None], batch), axis=0)
+                best = np.maximum(best, _scan(shuffled)[0])
+        reached += int((best >= least).sum())
         done += batch
     return (reached + 1) / (done + 1)
 
 
-def _permuted(x: Floats, bounds: list[int], batch: int, rng: np.random.Generator, shortest: int) -> Floats:
-    """Return the best statistic of each permutation."""
-    best = np.full(batch, -np.inf)
-    for start, end in pairwise(bounds):
-        if end - start >= 2 * shortest:
-            shuffled = rng.permuted(np.tile(x[start:end, None], batch), axis=0)
-            best = np.maximum(best, _scan(shuffled, shortest)[0])
-    return best
-
-
-def _scan(x: Floats, shortest: int) -> tuple[Floats, Ints]:
+def _scan(x: Floats) -> tuple[Floats, Ints]:
     """Find the largest statistic over splits t and ends e of each series (a column of x), and its t.
 
     With w the sum of distances of all pairs in a stretch, the statistic of [0, t) against [t, e) is
@@ -125,14 +107,14 @@ def _scan(x: Floats, shortest: int) -> tuple[Floats, Ints]:
         within[: end - 1] += np.cumsum(apart[::-1], axis=0)[::-1]
         if end < n:
             head[end] = within[0] / (end - 1)
-        if end >= 2 * shortest:
-            last = end - shortest + 1
-            sums = within[shortest:last] / tails[n - end + shortest : n - end + last] + head[shortest:last]
+        if end >= 2 * _SHORTEST:
+            first, last = _SHORTEST, end - _SHORTEST + 1
+            sums = within[first:last] / tails[n - end + first : n - end + last] + head[first:last]
             at = sums.argmin(axis=0)
             low = np.take_along_axis(sums, at[None], axis=0)[0]
             statistic = 2 / end * (within[0] - (end - 1) * low)
             better: Bools = statistic > best
-            best, where = np.where(better, statistic, best), np.where(better, at + shortest, where)
+            best, where = np.where(better, statistic, best), np.where(better, at + first, where)
     return best, where
 
 
@@ -154,11 +136,7 @@ class Signal:
 
 
 def cusum(residuals: ArrayLike, k: float = 0.5) -> Cusum:
-    """Compute both sums of standardised residuals; empty without residuals.
-
-    Raises:
-        ValueError: a residual that is NaN or infinite.
-    """
+    """Compute both sums of standardised residuals (finite); empty without residuals."""
     z = vector(residuals, "residuals")
     return Cusum(_running_sum(z - k), _running_sum(-z - k))
 
@@ -174,18 +152,9 @@ def _running_sum(steps: Floats) -> Floats:
 
 def first_signal(sums: Cusum, h: float = 5.0) -> Signal | None:
     """Find the first sum above h; None without any. `since` tells where the drift probably began."""
-    signals = [Signal(at, _since(series, at), side) for series, side in _sides(sums) for at in _first(series, h)]
-    return min(signals, key=lambda signal: (signal.at, signal.side == "down"), default=None)
-
-
-def _sides(sums: Cusum) -> tuple[tuple[Floats, Literal["up", "down"]], ...]:
-    return (sums.upper, "up"), (sums.lower, "down")
-
-
-def _first(sums: Floats, h: float) -> list[int]:
-    return [int(at) for at in np.flatnonzero(sums > h)[:1]]
-
-
-def _since(sums: Floats, at: int) -> int:
-    zeros = np.flatnonzero(sums[:at] == 0)
-    return int(zeros[-1]) + 1 if zeros.size else 0
+    above = np.flatnonzero((sums.upper > h) | (sums.lower > h))
+    if not above.size:
+        return None
+    at, is_up = int(above[0]), bool(sums.upper[above[0]] > h)
+    zeros = np.flatnonzero((sums.upper if is_up else sums.lower)[:at] == 0)
+    return Signal(at, int(zeros[-1]) + 1 if zeros.size else 0, "up" if is_up else "down")

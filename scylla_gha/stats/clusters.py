@@ -1,5 +1,10 @@
-"""Values in clusters: repetitions of one thing resemble each other, so clusters are counted, not values."""
+"""Repetitions in clusters: rates over clusters, how alike repetitions are, consistency, pass@k and pass^k.
 
+Repetitions of one thing resemble each other, so clusters are counted, not values.
+"""
+
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -7,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scylla_gha.stats.arrays import Floats, Ints, vector
-from scylla_gha.stats.interval import Interval, make_interval
-from scylla_gha.stats.rates import wilson_effective
+from scylla_gha.stats.means import wilson_effective
+from scylla_gha.stats.simple import Interval, make_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,7 @@ def clustered(values: ArrayLike, labels: Labels) -> Clusters:
     return Clusters(sizes.astype(np.int64), sums.astype(np.float64), within.astype(np.float64))
 
 
-def macro_rate(values: ArrayLike, labels: Labels, confidence: float = 0.95) -> Interval | None:
+def macro_rate(values: ArrayLike, labels: Labels) -> Interval | None:
     """Compute the mean of the clusters' rates, by Wilson's limits with effective n and Student's quantile.
 
     The limits stay in [0, 1], exist if all trials are alike, and are shorter than those of t with few clusters. None
@@ -71,7 +76,6 @@ def macro_rate(values: ArrayLike, labels: Labels, confidence: float = 0.95) -> I
     Args:
         values: 0 or 1 per trial.
         labels: its cluster.
-        confidence: of the interval.
 
     Raises:
         ValueError: a value is neither 0 nor 1.
@@ -83,15 +87,15 @@ def macro_rate(values: ArrayLike, labels: Labels, confidence: float = 0.95) -> I
     if trials is None:
         return None
     rate, count = float(clusters.means.mean()), clusters.sizes.size
-    low, high = wilson_effective(rate, trials, count - 1, confidence)
-    return make_interval(rate, (float(low), float(high)), "Wilson, effective n and t", count, confidence)
+    low, high = wilson_effective(rate, trials, count - 1)
+    return make_interval(rate, (float(low), float(high)), "Wilson, effective n and t", count)
 
 
 def icc1(clusters: Clusters) -> float | None:
     """Compute the intraclass correlation from one-way analysis of variance; sizes may differ.
 
     Below 0 if clusters differ less than by chance. None with fewer than two clusters, without a repetition, or if all
-    values are equal. Source: Shrout & Fleiss 1979, ICC(1); n0 as in Donner 1986.
+    values are equal. Source: Shrout & Fleiss 1979, Psychological Bulletin 86:420, ICC(1); n0 as in Donner 1986.
     """
     count, n = clusters.sizes.size, int(clusters.sizes.sum())
     if count < 2 or n == count:  # noqa: PLR2004 clusters to compare
@@ -120,3 +124,101 @@ def effective_n(clusters: Clusters) -> float | None:
         return None
     alike = 1.0 if icc is None else min(max(icc, 0.0), 1.0)
     return sizes.size / (alike + (1 - alike) * float((1 / sizes).mean()))
+
+
+def cv_consistencies(clusters: Clusters) -> Floats:
+    """Compute 1 - sd / |mean| of each cluster, with n - 1 in the sd, clamped to [0, 1].
+
+    The Scylla paper's measure (section 5.1). It is too high for small n, and it changes if a constant is added. NaN
+    with fewer than two values or a mean of 0.
+    """
+    n, mean = clusters.sizes.astype(np.float64), clusters.means
+    usable = (n > 1) & (mean != 0)
+    sd = np.sqrt(clusters.within / np.where(usable, n - 1, np.nan))
+    return np.asarray(np.clip(1 - sd / np.abs(np.where(usable, mean, np.nan)), 0.0, 1.0))
+
+
+def outcome_consistency(n: ArrayLike, c: ArrayLike) -> Floats:
+    """Compute the chance that two of n tries, c of them successes, have the same outcome; NaN if n < 2.
+
+    [C(c, 2) + C(n - c, 2)] / C(n, 2), unbiased for p^2 + (1 - p)^2. Of the shape that n and c share.
+
+    Raises:
+        ValueError: not 0 <= c <= n.
+    """
+    total, hits = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(c, dtype=np.float64))
+    if not np.all((hits >= 0) & (hits <= total)):
+        raise ValueError("n and c must be numbers with 0 <= c <= n")
+    misses, pairs = total - hits, np.where(total > 1, total * (total - 1), np.nan)
+    return np.asarray((hits * (hits - 1) + misses * (misses - 1)) / pairs)
+
+
+def score_consistency(scores: ArrayLike, labels: Labels) -> float | None:
+    """Compute 1 - 2 * (mean over clusters of the sd within), for scores in [0, 1], whose sd is about 1/2 at most.
+
+    Clusters with one score are ignored; None without a cluster of two. At least 0: with n - 1, the sd of few scores may
+    be above 1/2.
+
+    Raises:
+        ValueError: a score outside [0, 1], or lengths that differ.
+    """
+    x = vector(scores, "scores")
+    if x.size and not (x.min() >= 0 and x.max() <= 1):
+        raise ValueError("scores must lie in [0, 1]")
+    clusters = clustered(x, labels)
+    enough = clusters.sizes > 1
+    if not enough.any():
+        return None
+    return max(0.0, 1 - 2 * float(np.sqrt(clusters.within[enough] / (clusters.sizes[enough] - 1)).mean()))
+
+
+def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
+    """Compute for each cluster of n tries with c successes how often one of k tries succeeds, without bias.
+
+    1 - C(n - c, k) / C(n, k). Of the shape that n and c share; NaN if n < k.
+    Source: Chen et al. 2021, arXiv:2107.03374, equation 1.
+
+    Raises:
+        ValueError: not 0 <= c <= n, no whole numbers, or k below 1.
+    """
+    return _look_up(n, c, k, lambda size, hits: math.comb(size, k) - math.comb(size - hits, k))
+
+
+def pass_all_k(n: ArrayLike, c: ArrayLike, k: int) -> Floats:
+    """Compute for each cluster how often all of k tries succeed (pass^k), C(c, k) / C(n, k); as `pass_at_k`.
+
+    Source: Yao et al. 2024, arXiv:2406.12045.
+    """
+    return _look_up(n, c, k, lambda _, hits: math.comb(hits, k))
+
+
+def _look_up(n: ArrayLike, c: ArrayLike, k: int, favourable: Callable[[int, int], int]) -> Floats:
+    """Compute the chances from whole numbers, so that only the last step rounds, once for each size and hits."""
+    sizes, hits = np.broadcast_arrays(np.asarray(n), np.asarray(c))
+    whole = np.all((sizes % 1 == 0) & (hits % 1 == 0))
+    if not (whole and np.all((hits >= 0) & (hits <= sizes))):
+        raise ValueError("n and c must be whole numbers with 0 <= c <= n")
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}")
+    chances = np.full(sizes.shape, np.nan)
+    for size in np.unique(sizes[sizes >= k]).astype(int).tolist():
+        table = np.array([favourable(size, won) / math.comb(size, k) for won in range(size + 1)])
+        same = sizes == size
+        chances[same] = table[hits[same].astype(np.int64)]
+    return chances
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """Number of clusters with at least one try, of those solved at least once, and of those always solved."""
+
+    ever: int
+    always: int
+    groups: int
+
+
+def solved(n: ArrayLike, c: ArrayLike) -> Solved:
+    """Count clusters ever and always solved. Both depend on n: compare under the same n only."""
+    sizes, hits = np.broadcast_arrays(np.asarray(n), np.asarray(c))
+    tried = sizes > 0
+    return Solved(int((hits[tried] > 0).sum()), int((hits == sizes)[tried].sum()), int(tried.sum()))

@@ -1,4 +1,7 @@
-"""The cheapest success over all arms, for strata pooled or stratum by stratum; and the Pareto set."""
+"""Cheapest success over all arms (the frontier), for strata pooled or stratum by stratum; and the Pareto set.
+
+Source: Erol et al. 2025, arXiv:2504.13359.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scylla_gha.stats.arrays import Bools, Floats
-from scylla_gha.stats.bootstrap import USUAL, Resampling, resample
-from scylla_gha.stats.interval import Interval, make_interval
+from scylla_gha.stats.resampling import TAIL, USUAL, Resampling, resample
+from scylla_gha.stats.simple import Interval, make_interval
 
 _TIE = 1 + 1e-12  # costs within rounding are equal
 
@@ -37,11 +40,7 @@ class StrataFrontier:
 
 
 def _checked(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both, of shape (arms, strata), NaN in the same places: an arm that did not try the stratum.
-
-    Raises:
-        ValueError: the shapes differ, a number is below 0 or infinite, or one is known without the other.
-    """
+    """Return both, of shape (arms, strata), NaN in the same places: an arm that did not try the stratum."""
     costs, successes = np.asarray(cost, dtype=np.float64), np.asarray(success, dtype=np.float64)
     if costs.ndim != 2 or costs.shape != successes.shape:  # noqa: PLR2004 arms and strata
         raise ValueError("cost and success must both have the shape (arms, strata)")
@@ -66,7 +65,7 @@ def pooled_frontier(cost: ArrayLike, success: ArrayLike) -> PooledFrontier:
         success: likewise.
 
     Raises:
-        ValueError: the two do not belong together.
+        ValueError: the shapes differ, a number is below 0 or infinite, or one is known without the other.
     """
     costs, successes = _checked(cost, success)
     tried = ~np.isnan(costs).all(axis=1)
@@ -87,7 +86,7 @@ def strata_frontier(cost: ArrayLike, success: ArrayLike, outside: ArrayLike = ma
             infinite for no price.
 
     Raises:
-        ValueError: cost and success do not belong together.
+        ValueError: as `pooled_frontier`.
     """
     costs, successes = _checked(cost, success)
     tried = ~np.isnan(costs).all(axis=0)
@@ -109,14 +108,14 @@ class ResampledFrontier:
 
 
 def resampled_frontier(cost: ArrayLike, success: ArrayLike, how: Resampling = USUAL) -> ResampledFrontier:
-    """Compute percentile limits of the pooled frontier, the choice of the arm included, by resampling strata.
+    """Compute 95 % percentile limits of the pooled frontier, the choice of the arm included, by resampling strata.
 
     Computed as success per cost, which is finite and ordered, and inverted at the end. Advised from 20 strata on.
 
     Args:
         cost: shape (arms, strata), all known and above 0.
         success: likewise; may be 0.
-        how: draws, seed and confidence.
+        how: draws and seed.
 
     Raises:
         ValueError: a cost is unknown or not above 0.
@@ -133,10 +132,9 @@ def resampled_frontier(cost: ArrayLike, success: ArrayLike, how: Resampling = US
     least = pooled_frontier(costs, successes).cost
     if least is None or strata == 1:
         return ResampledFrontier(None, _shares(share))
-    tail = (1 - how.confidence) / 2
-    low, high = (float(q) for q in np.quantile(top, [tail, 1 - tail]))
+    low, high = (float(q) for q in np.quantile(top, [TAIL, 1 - TAIL]))
     limits = (1 / high if high > 0 else math.inf, 1 / low if low > 0 else math.inf)
-    interval = make_interval(least, limits, "percentile of the resampled best", strata, how.confidence)
+    interval = make_interval(least, limits, "percentile of the resampled best", strata)
     return ResampledFrontier(interval, _shares(share))
 
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from scylla_gha.stats.arrays import Floats, is_constant, pair, vector
 from scylla_gha.stats.clusters import Labels, clustered
-from scylla_gha.stats.interval import Interval, make_interval
 from scylla_gha.stats.means import t_quantile
+from scylla_gha.stats.simple import Interval, make_interval
 
 _NO_SPREAD: Final = 1e-7  # the square root of a rounding
 _FEWEST: Final = 2
@@ -45,8 +45,8 @@ def _moments(x: ArrayLike, y: ArrayLike) -> _Moments | None:
                     scale * float(a @ b), n)  # fmt: skip
 
 
-def ratio_interval(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Interval | None:
-    """Compute the interval of sum(x) / sum(y), measured on the same units, with t on units less one.
+def ratio_interval(x: ArrayLike, y: ArrayLike) -> Interval | None:
+    """Compute the 95 % interval of sum(x) / sum(y), measured on the same units, with t on units less one.
 
     A `point` with one unit, if sum(x) is 0, or without any spread; None without units, or if sum(y) is 0.
 
@@ -54,10 +54,10 @@ def ratio_interval(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Inte
         ValueError: the lengths differ, or a mean is below 0.
     """
     moments = _moments(x, y)
-    return None if moments is None else _log_delta(moments, confidence)
+    return None if moments is None else _log_delta(moments)
 
 
-def _log_delta(of: _Moments, confidence: float) -> Interval | None:
+def _log_delta(of: _Moments) -> Interval | None:
     """Use se^2 = var(x) / x^2 + var(y) / y^2 - 2 cov / (x y) of the ratio's logarithm."""
     if of.x < 0 or of.y < 0:
         raise ValueError("means must not be below 0 to have a ratio on the scale of logarithms")
@@ -67,11 +67,11 @@ def _log_delta(of: _Moments, confidence: float) -> Interval | None:
     limits = (math.nan, math.nan)
     if of.x > 0 and of.n > 1:
         square = of.var_x / of.x**2 + of.var_y / of.y**2 - 2 * of.cov / (of.x * of.y)
-        limits = _log_limits(estimate, square, of.n, confidence)
-    return make_interval(estimate, limits, "log-delta with t", of.n, confidence)
+        limits = _log_limits(estimate, square, of.n)
+    return make_interval(estimate, limits, "log-delta with t", of.n)
 
 
-def _log_limits(estimate: float, variance: float, n: int, confidence: float) -> tuple[float, float]:
+def _log_limits(estimate: float, variance: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Compute limits from the variance of the estimate's logarithm, with t on n - 1; NaN without variance.
 
     The upper limit is infinite if a double cannot hold it, as with hardly a success.
@@ -83,8 +83,8 @@ def _log_limits(estimate: float, variance: float, n: int, confidence: float) -> 
     return estimate * math.exp(-half), high
 
 
-def positive_mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval | None:
-    """Compute the interval of the mean of values that are never below 0.
+def positive_mean_interval(values: ArrayLike) -> Interval | None:
+    """Compute the 95 % interval of the mean of values that are never below 0.
 
     None without values, a `point` for one value or equal values.
 
@@ -98,12 +98,12 @@ def positive_mean_interval(values: ArrayLike, confidence: float = 0.95) -> Inter
         return None
     mean, limits = float(x.mean()), (math.nan, math.nan)
     if x.size >= _FEWEST and not is_constant(x):
-        limits = _log_limits(mean, float(x.var(ddof=1)) / x.size / mean**2, x.size, confidence)
-    return make_interval(mean, limits, "Student t, delta method on logarithms", x.size, confidence)
+        limits = _log_limits(mean, float(x.var(ddof=1)) / x.size / mean**2, x.size)
+    return make_interval(mean, limits, "Student t, delta method on logarithms", x.size)
 
 
-def success_cost_interval(cost: ArrayLike, success: ArrayLike, confidence: float = 0.95) -> Interval | None:
-    """Compute the cost of a success from repetitions in one cluster; None without attempts.
+def success_cost_interval(cost: ArrayLike, success: ArrayLike) -> Interval | None:
+    """Compute the 95 % interval of the cost of a success from repetitions in one cluster; None without attempts.
 
     The variance of the rate is at least q (1 - q) / n with q = (k + 1/2) / (n + 1), or an attempt that never failed
     would be certain. Without a success the status is `infinite`, with a one-sided lower limit.
@@ -111,19 +111,16 @@ def success_cost_interval(cost: ArrayLike, success: ArrayLike, confidence: float
     Args:
         cost: of each attempt; if one is unknown, do not compute this.
         success: 0 or 1 for each attempt.
-        confidence: of the interval.
 
     Raises:
         ValueError: the lengths differ, a cost is below 0, or a success is neither 0 nor 1.
     """
     costs, successes = _attempts(cost, success)
-    return _cost_interval(_moments(costs, successes), float(successes.sum()), costs.size, confidence)
+    return _cost_interval(_moments(costs, successes), float(successes.sum()), costs.size)
 
 
-def macro_success_cost_interval(
-    cost: ArrayLike, success: ArrayLike, labels: Labels, confidence: float = 0.95
-) -> Interval | None:
-    """Compute the cost of a success over clusters that weigh the same, with t on clusters less one.
+def macro_success_cost_interval(cost: ArrayLike, success: ArrayLike, labels: Labels) -> Interval | None:
+    """Compute the 95 % interval of the cost of a success over clusters of equal weight, with t on clusters less one.
 
     With one cluster it is `success_cost_interval`, which is about this cluster alone. Without a success the lower limit
     counts clusters, not attempts: repetitions without a success say nothing about other clusters.
@@ -132,7 +129,6 @@ def macro_success_cost_interval(
         cost: of each attempt.
         success: 0 or 1 for each attempt.
         labels: the cluster of each attempt.
-        confidence: of the interval.
 
     Raises:
         ValueError: as `success_cost_interval`.
@@ -140,8 +136,8 @@ def macro_success_cost_interval(
     costs, successes = _attempts(cost, success)
     paid, won = clustered(costs, labels), clustered(successes, labels)
     if paid.sizes.size == 1:
-        return success_cost_interval(costs, successes, confidence)
-    return _cost_interval(_moments(paid.means, won.means), float(successes.sum()), costs.size, confidence)
+        return success_cost_interval(costs, successes)
+    return _cost_interval(_moments(paid.means, won.means), float(successes.sum()), costs.size)
 
 
 def _attempts(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
@@ -151,14 +147,14 @@ def _attempts(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
     return costs, successes
 
 
-def _cost_interval(of: _Moments | None, successes: float, attempts: int, confidence: float) -> Interval | None:
+def _cost_interval(of: _Moments | None, successes: float, attempts: int) -> Interval | None:
     if of is None:
         return None
     if of.y == 0:
-        return _infinite_cost(of, confidence)
+        return _infinite_cost(of)
     floor = _rate_variance_floor(successes, attempts)
     # One unit has no variance of costs either, and NaN must stay NaN.
-    cost = _log_delta(replace(of, var_y=max(of.var_y, floor) if of.n > 1 else math.nan), confidence)
+    cost = _log_delta(replace(of, var_y=max(of.var_y, floor) if of.n > 1 else math.nan))
     return None if cost is None else replace(cost, method=f"{cost.method}, floor")
 
 
@@ -168,14 +164,14 @@ def _rate_variance_floor(successes: float, n: int) -> float:
     return rate * (1 - rate) / n
 
 
-def _infinite_cost(of: _Moments, confidence: float) -> Interval:
+def _infinite_cost(of: _Moments) -> Interval:
     """Divide the mean cost by the one-sided upper limit of a rate without a success in n units, about 3 / n.
 
     Source: Hanley & Lippman-Hand 1983, JAMA 249:1743.
     """
-    most = -math.expm1(math.log1p(-confidence) / of.n)
+    most = -math.expm1(math.log1p(-0.95) / of.n)
     low = None if of.x == 0 else of.x / most
-    return Interval(None, low, None, "one-sided, no success", of.n, confidence, "infinite")
+    return Interval(None, low, None, "one-sided, no success", of.n, "infinite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,4 +216,4 @@ def success_cost_ratio(one: Attempts, other: Attempts, confidence: float = 0.95)
         difference = one.influence - other.influence
         variance = float(difference.var(ddof=1)) / n + one.missing_variance + other.missing_variance
         limits = _log_limits(estimate, variance, n, confidence)
-    return make_interval(estimate, limits, "log-delta with t on scenario means, paired, floor", n, confidence)
+    return make_interval(estimate, limits, "log-delta with t on scenario means, paired, floor", n)

@@ -40,13 +40,12 @@ class ShrunkenRates:
     converged: bool
 
 
-def shrink(successes: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> ShrunkenRates | None:
-    """Fit the model and return the rows' rates; None if all tries succeed or all fail.
+def shrink(successes: ArrayLike, n: ArrayLike) -> ShrunkenRates | None:
+    """Fit the model and return the rows' rates with 95 % limits; None if all tries succeed or all fail.
 
     Args:
         successes: shape (rows, columns).
         n: tries, same shape; 0 if a cell is missing.
-        confidence: of the limits.
 
     Raises:
         ValueError: the shapes differ, not 0 <= successes <= n, or fewer than 6 rows or columns with a try.
@@ -56,7 +55,7 @@ def shrink(successes: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> Shru
         return None
     model = _Model(y, tries)
     mode, converged = model.fitted()
-    rate, low, high = model.row_rates(mode, float(ndtri((1 + confidence) / 2)))
+    rate, low, high = model.row_rates(mode, float(ndtri((1 + 0.95) / 2)))
     return ShrunkenRates(rate, low, high, converged)
 
 
@@ -131,7 +130,7 @@ class _Model:
 
 
 def _spread(effects: Floats, left: Floats, spread: float) -> float:
-    """Divide the sum of squares by the effective number of effects: converges where EM does, in far fewer rounds.
+    """Divide the sum of squares by the effective number of effects: converges to the same as EM, in far fewer rounds.
 
     Source: MacKay 1992, Neural Computation 4:415.
     """

@@ -1,96 +1,32 @@
-"""Hypothesis tests of paired differences and of stratified successes, and p values adjusted for a family.
+"""Hypothesis tests of stratified successes and of ranks, and p values adjusted for a family of tests.
 
-Sign-flip test: without an effect, each difference could as well have had the other sign. Exact for up to 16
-differences, else drawn with p = (b + 1) / (m + 1). Source: Fisher 1935, Design of Experiments, 21.
+`resampling` has the sign-flip test of paired differences.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.special import chdtrc, gammaln, ndtr
 
-from scylla_gha.stats.arrays import Floats, Ints, finite, on_grid
-from scylla_gha.stats.bootstrap import USUAL, Resampling
+from scylla_gha.stats.arrays import Floats, table_of, vector
 
-MOST_EXACT: Final = 16  # 65,536 assignments of signs
-_BLOCK: Final = 1_280_000  # numbers at once: 10 MB, which a processor's cache still helps with
-_MOST_ROWS: Final = 128
-_SLACK: Final = 1e-12  # of the largest possible statistic: a tie that rounding broke is still a tie
-_EXACT_SLACK: Final = 1e-9  # of whole and half successes, which differ by far more
-
-
-def least_p_sign_flip(n: int) -> float:
-    """Return the least p of n differences that are not 0; 1 without any. With 5 it is 0.0625: never below 0.05."""
-    return min(1.0, 2 * 0.5**n)
-
-
-def least_p_drawn(draws: int) -> float:
-    """Return the least p of any test whose permutations are drawn."""
-    return 1 / (draws + 1)
-
-
-@lru_cache(maxsize=4)
-def _all_signs(n: int) -> Floats:
-    """List every assignment of signs: shape (n, 2**n), plus and minus one; read-only."""
-    bits = np.arange(2**n, dtype=np.int64) >> np.arange(n, dtype=np.int64)[:, None] & 1
-    signs = (1 - 2 * bits).astype(np.float64)
-    signs.flags.writeable = False
-    return signs
-
-
-@lru_cache(maxsize=8)
-def _random_signs(n: int, draws: int, seed: int) -> Floats:
-    """Draw signs: shape (n, draws), plus and minus one; read-only."""
-    signs = np.random.default_rng([seed, n, 2]).integers(0, 2, size=(n, draws)).astype(np.float64) * 2 - 1
-    signs.flags.writeable = False
-    return signs
-
-
-def sign_flip_p(differences: ArrayLike, how: Resampling = USUAL, most_exact: int = MOST_EXACT) -> tuple[Floats, Floats]:
-    """Compute the two-sided p of each row, and the least p that was possible; all rows share the signs.
-
-    A difference that is missing (NaN) or 0 is ignored; a row without any other has p = 1.
-
-    Args:
-        differences: shape (comparisons, clusters).
-        how: draws and seed, if it is not exact.
-        most_exact: columns up to which it is exact.
-    """
-    table = np.atleast_2d(np.asarray(differences, dtype=np.float64))
-    d = finite(np.where(np.isnan(table), 0.0, table), "differences")
-    count, n = d.shape
-    exact = n <= most_exact
-    signs = _all_signs(n) if exact else _random_signs(n, how.draws, how.seed)
-    extreme = _count_extreme(d, signs)
-    floor = np.array([least_p_sign_flip(int(size)) for size in np.count_nonzero(d, axis=1)])
-    if exact:
-        return extreme / 2**n, floor.reshape(count)
-    return (extreme + 1) / (how.draws + 1), np.maximum(floor, least_p_drawn(how.draws)).reshape(count)
-
-
-def _count_extreme(d: Floats, signs: Floats) -> Ints:
-    """Count for each row the assignments whose sum is at least as far from 0 as the observed one."""
-    grid = on_grid(d, d.shape[1])
-    least = np.abs(grid.sum(axis=1)) - _SLACK * np.abs(grid).sum(axis=1)
-    size = max(1, min(_MOST_ROWS, _BLOCK // max(signs.shape[1], 1)))
-    count = np.zeros(len(d), dtype=np.int64)
-    for at in range(0, len(d), size):
-        block = slice(at, at + size)
-        sums = grid[block] @ signs
-        count[block] = np.count_nonzero(np.abs(sums, out=sums) >= least[block, None], axis=1)
-    return count
+_SLACK: Final = 1e-9  # of whole and half successes, which differ by far more
+_TWO: Final = 2
+_LEAST: Final = math.ulp(0.0)  # a p is never 0
 
 
 def stratified_exact_p(counts: ArrayLike) -> float | None:
     """Compute the exact two-sided p of successes in strata; None if no stratum has trials of both arms.
 
     Convolves the hypergeometric distributions of the strata; the statistic is the successes of the first arm less those
-    expected by chance (the numerator of Cochran-Mantel-Haenszel). The answer is about these strata alone: it finds
-    differences between strata that average out, with 13-24 % false alarms about strata like these.
+    expected by chance (the numerator of Cochran-Mantel-Haenszel; Mehta, Patel & Gray 1985, JASA 80:969). The answer is
+    about these strata alone: it finds differences between strata that average out, with 13-24 % false positives about
+    strata like these.
 
     Args:
         counts: shape (strata, 4): successes and trials of the first arm, successes and trials of the second.
@@ -115,7 +51,7 @@ def stratified_exact_p(counts: ArrayLike) -> float | None:
         expected += (won + also_won) * n / (n + m)
     offsets = np.abs(np.arange(lowest, lowest + chance.size) - expected)
     observed = abs(float(table[:, 0].sum()) - expected)
-    return min(1.0, max(math.fsum(chance[offsets >= observed - _EXACT_SLACK].tolist()), math.ulp(0.0)))
+    return min(1.0, max(math.fsum(chance[offsets >= observed - _SLACK].tolist()), _LEAST))
 
 
 @lru_cache(maxsize=4096)  # few trials have few such tables, which thousands of strata share
@@ -133,42 +69,134 @@ def _hypergeometric(successes: int, n: int, m: int) -> Floats:
     return chance
 
 
-def holm(p: Sequence[float | None] | Floats, family: int | None = None) -> Floats:
-    """Adjust p values so that the chance of any false claim is held. Source: Holm 1979.
+def holm(p: Sequence[float | None]) -> Floats:
+    """Adjust p values so that the chance of any false claim is held. Source: Holm 1979, Scand. J. Statistics 6:65.
 
-    Args:
-        p: None or NaN for a test that gave no p, which stays NaN.
-        family: number of planned tests, if those without p count; by default the known ones.
+    A test that gave no p (None or NaN) stays NaN, and counts as a member of the family.
 
     Raises:
-        ValueError: a p is not in [0, 1], or the family is smaller than the number of known p.
+        ValueError: a p is not in [0, 1].
     """
-    return _adjust(p, family, lambda rising, size: np.maximum.accumulate(rising * (size - np.arange(rising.size))))
+    adjusted, order = _rising(p)
+    scaled = adjusted[order] * (adjusted.size - np.arange(order.size))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    return adjusted
 
 
-def benjamini_hochberg(p: Sequence[float | None] | Floats, family: int | None = None) -> Floats:
-    """Adjust p values so that the expected share of false claims is held; arguments as `holm`.
+def benjamini_hochberg(p: Sequence[float | None]) -> Floats:
+    """Adjust p values so that the expected share of false claims is held; otherwise as `holm`.
 
     Source: Benjamini & Hochberg 1995, JRSS B 57:289.
     """
-
-    def step_up(rising: Floats, size: int) -> Floats:
-        scaled = rising * size / (np.arange(rising.size) + 1)
-        return np.asarray(np.minimum.accumulate(scaled[::-1])[::-1])
-
-    return _adjust(p, family, step_up)
+    adjusted, order = _rising(p)
+    scaled = adjusted[order] * adjusted.size / (np.arange(order.size) + 1)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+    return adjusted
 
 
-def _adjust(p: Sequence[float | None] | Floats, family: int | None, adjust: Callable[[Floats, int], Floats]) -> Floats:
-    """Adjust the known p values, in rising order."""
-    adjusted = np.array(p, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(adjusted))
-    values = adjusted[known]
+def _rising(p: Sequence[float | None]) -> tuple[Floats, np.ndarray]:
+    """Return the p values with NaN for None, and the indices of the known ones in rising order."""
+    values = np.array(p, dtype=np.float64)
     if np.any((values < 0) | (values > 1)):
         raise ValueError("each p must lie in [0, 1]")
-    size = known.size if family is None else family
-    if size < known.size:
-        raise ValueError(f"a family of {size} cannot hold {known.size} tests")
-    order = known[np.argsort(values, kind="stable")]
-    adjusted[order] = np.minimum(1.0, adjust(adjusted[order], size))
-    return adjusted
+    known = np.flatnonzero(~np.isnan(values))
+    return values, known[np.argsort(values[known], kind="stable")]
+
+
+def average_ranks(values: ArrayLike) -> Floats:
+    """Rank values from 1 along the first dimension; ties share the mean of their ranks.
+
+    Raises:
+        ValueError: a value is NaN.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if np.isnan(x).any():
+        raise ValueError("ranks of NaN are not defined; leave out what is unknown")
+    ordered = np.sort(x, axis=0)
+    flat, table = ordered.reshape(len(x), -1), x.reshape(len(x), -1)
+    pairs = zip(flat.T, table.T, strict=True)
+    bounds = [(np.searchsorted(o, t, "left"), np.searchsorted(o, t, "right")) for o, t in pairs]
+    columns = [(low + high + 1) / 2 for low, high in bounds]
+    return np.asarray(columns).T.reshape(x.shape)
+
+
+def kendall_w(ratings: ArrayLike) -> float | None:
+    """Compute W in [0, 1], corrected for ties: how far all raters put the units in the same order.
+
+    12 S / (m^2 (n^3 - n) - m T), S the sum of squares of the rank sums, T of t^3 - t over all ties. Units that a rater
+    did not rate are ignored. None with fewer than two units or two raters, or if no rater ranks any unit before
+    another. Source: Kendall & Babington Smith 1939; Siegel & Castellan 1988.
+
+    Args:
+        ratings: shape (units, raters), NaN if missing.
+
+    Raises:
+        ValueError: other than two dimensions, or an infinite rating.
+    """
+    table = table_of(ratings, "ratings")
+    table = table[~np.isnan(table).any(axis=1)]
+    n, m = table.shape
+    if n < _TWO or m < _TWO:
+        return None
+    ranks = average_ranks(table)
+    sums = ranks.sum(axis=1)
+    spread = float(((sums - sums.mean()) ** 2).sum())
+    most = m * m * (n**3 - n) - m * sum(_ties(column) for column in table.T)
+    return 12 * spread / most if most > 0 else None
+
+
+def _ties(values: Floats) -> float:
+    """Return the sum of t^3 - t over groups of t equal values."""
+    _, counts = np.unique(values, return_counts=True)
+    return float((counts.astype(np.float64) ** 3 - counts).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class KruskalWallis:
+    """Whether any of several samples lies higher than another: H, and its p by chi-squared."""
+
+    h: float
+    p: float
+
+
+def kruskal_wallis(samples: Sequence[ArrayLike]) -> KruskalWallis | None:
+    """Test several samples, corrected for ties; None with fewer than two nonempty samples, or if all values are equal.
+
+    Source: Kruskal & Wallis 1952, JASA 47:583.
+    """
+    nonempty = [x for x in (vector(sample) for sample in samples) if x.size]
+    if len(nonempty) < _TWO:
+        return None
+    ranks = average_ranks(np.concatenate(nonempty))
+    n, correction = ranks.size, _tie_correction(ranks)
+    if correction == 0:
+        return None
+    ends = np.cumsum([x.size for x in nonempty])
+    sums = sum(part.sum() ** 2 / part.size for part in np.split(ranks, ends[:-1]))
+    h = (12 / (n * (n + 1)) * float(sums) - 3 * (n + 1)) / correction
+    return KruskalWallis(h, max(float(chdtrc(len(nonempty) - 1, max(h, 0.0))), _LEAST))
+
+
+def mann_whitney_p(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Compute the two-sided p, by the normal distribution with corrections for ties and continuity.
+
+    None if a sample is empty, or if all values are equal.
+    Source: Mann & Whitney 1947, Annals of Mathematical Statistics 18:50.
+    """
+    one, other = vector(x, "x"), vector(y, "y")
+    if not one.size or not other.size:
+        return None
+    ranks = average_ranks(np.concatenate([one, other]))
+    n, pairs = ranks.size, one.size * other.size
+    variance = pairs * (n + 1) / 12 * _tie_correction(ranks)
+    if variance == 0:
+        return None
+    u = float(ranks[: one.size].sum()) - one.size * (one.size + 1) / 2
+    z = max(abs(u - pairs / 2) - 0.5, 0.0) / math.sqrt(variance)
+    return min(1.0, max(2 * float(ndtr(-z)), _LEAST))
+
+
+def _tie_correction(ranks: Floats) -> float:
+    """Return the factor by which ties reduce the variance of ranks: 1 without any, 0 if all are equal."""
+    n = ranks.size
+    return 1 - _ties(ranks) / (n**3 - n) if n > 1 else 0.0

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from scylla_gha.analysis.design import USUAL_SPLIT, hardest_effect
-from scylla_gha.analysis.paired import INNER, WIDE
+from scylla_gha.analysis.paired import INNER
 from scylla_gha.analysis.simulated import Layout, differs, power_not_worse, rate_differences
 from scylla_gha.analysis.simulated import not_worse as passes_gate
+from scylla_gha.stats.effects import Split
 from scylla_gha.stats.means import mean_limits_bounded, rare_limits
-from scylla_gha.stats.power import Split
 
 RATES: Final = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95)
 SCENARIOS: Final = (3, 5, 8, 12, 20, 30, 47, 80)
@@ -104,7 +104,7 @@ def judged(layout: Layout, experiments: int, rng: Rng) -> dict[str, list[Share]]
             )
             if case.effect < 0:
                 found.setdefault(f"gate passed by -{margin:.2f}", []).append(share(case, least > -margin))
-            low, high = mean_limits_bounded(d, WIDE)
+            low, high = mean_limits_bounded(d)
             held = (low <= case.effect + SLACK) & (case.effect - SLACK <= high)
             found.setdefault("coverage of 95 %", []).append(share(case, held))
     return found

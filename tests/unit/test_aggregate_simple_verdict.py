@@ -11,9 +11,8 @@ from scylla_gha.analysis.contrasts import compare
 from scylla_gha.analysis.frame import build_frame
 from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.analysis.verdicts import rulings
-from scylla_gha.stats.bootstrap import USUAL
-from scylla_gha.stats.proportion import difference_interval, sign_flip_bound, student_t_975
-from scylla_gha.stats.significance import sign_flip_p
+from scylla_gha.stats.resampling import USUAL, sign_flip_p
+from scylla_gha.stats.simple import difference_interval, sign_flip_bound, student_t_975
 from tests.support.records import make_cell, make_result
 
 COUNTS = st.integers(1, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -10,7 +10,7 @@ from scylla_gha.analysis.contrasts import compare
 from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.analysis.verdicts import rule
 from scylla_gha.model.result import Result
-from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.resampling import Resampling
 from tests.support.frames import frame, group, table
 
 EXPERIMENTS, ALLOWED = 400, 0.05

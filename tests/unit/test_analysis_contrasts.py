@@ -13,7 +13,7 @@ from scylla_gha.analysis.pairings import BASELINE, TIERS, Pairing, baseline_pair
 from scylla_gha.analysis.simulated import Layout
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.result import Result
-from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.resampling import Resampling
 from tests.support.frames import frame, row, table
 
 HOW = Resampling()

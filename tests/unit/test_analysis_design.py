@@ -17,7 +17,7 @@ from scylla_gha.analysis.design import (
 from scylla_gha.analysis.simulated import Layout, differs, not_worse, rate_differences
 from scylla_gha.analysis.verdicts import can_show
 from scylla_gha.model.comparison import Power
-from scylla_gha.stats.power import Split
+from scylla_gha.stats.effects import Split
 from tests.support.frames import fault, frame, row, table
 
 MADE = power(PowerQuestion("demo", 2, 47, 5, 0.1), (), RepetitionCost(), USUAL_BASIS)

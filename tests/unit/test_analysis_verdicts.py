@@ -6,8 +6,8 @@ from scylla_gha.analysis.contrasts import compare
 from scylla_gha.analysis.pairings import BASELINE, baseline_pairings
 from scylla_gha.analysis.verdicts import rulings, scenarios_for_equivalence, scenarios_needed
 from scylla_gha.model.analysis import Ruling
-from scylla_gha.stats.bootstrap import Resampling
-from scylla_gha.stats.interval import format_p
+from scylla_gha.stats.resampling import Resampling
+from scylla_gha.stats.simple import format_p
 from tests.support.frames import frame, table
 
 

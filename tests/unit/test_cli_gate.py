@@ -9,7 +9,7 @@ from scylla_gha.errors import GateError
 from scylla_gha.model.analysis import Analysis, Verdict
 from scylla_gha.model.report import Comparison, Report
 from scylla_gha.report.gate import hold_gate
-from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.resampling import Resampling
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.command import scylla

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scylla_gha.stats.agreement import Bias, alpha, alpha_limits, bias, icc, quadratic_kappa
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.bootstrap import Resampling
+from scylla_gha.stats.resampling import Resampling
 from tests.support.numbers import FIXED
 
 RATING = st.one_of(st.just(np.nan), st.integers(0, 4).map(float))
@@ -69,8 +69,7 @@ def test_limits_enclose_alpha_and_depend_on_the_seed() -> None:
 def test_a_resample_is_alpha_of_the_clusters_that_were_drawn() -> None:
     table, clusters = np.array([[1, 2], [3, 3], [5, 4], [9, 8.0]]), ["a", "a", "b", "b"]
     drawn = [alpha(table[rows]) for rows in ([0, 1, 0, 1], [0, 1, 2, 3], [2, 3, 2, 3])]
-    limits = alpha_limits(table, clusters, Resampling(draws=999, confidence=0.999))
-    assert limits == pytest.approx((min(drawn), max(drawn)))  # type: ignore[type-var]
+    assert alpha_limits(table, clusters, Resampling(draws=999)) == pytest.approx((min(drawn), max(drawn)))  # type: ignore[type-var]
 
 
 def test_resamples_without_any_difference_have_no_alpha() -> None:

@@ -23,7 +23,7 @@ def test_a_shift_is_found_where_it_is() -> None:
     x = np.random.default_rng(5).normal(size=60) + np.repeat([0.0, 2.0], [25, 35])
     (found,) = change_points(x)
     assert abs(found.at - 25) <= 1
-    assert found.p == 1 / 200
+    assert found.p == 1 / 1000
     assert change_points(x * 10 + 5) == change_points(x)
 
 
@@ -41,7 +41,7 @@ def test_a_change_of_spread_alone_is_found_too() -> None:
 
 def test_several_changes_come_in_the_order_of_time() -> None:
     levels = np.repeat([0.0, 9.0, 3.0, 12.0], 20)
-    found = change_points(levels + np.random.default_rng(8).normal(0, 0.3, size=80), level=0.01)
+    found = change_points(levels + np.random.default_rng(8).normal(0, 0.3, size=80), level=0.01, draws=199)
     assert [one.at for one in found] == [20, 40, 60]
     assert all(one.p <= 0.01 for one in found)
 
@@ -54,9 +54,8 @@ def test_short_and_constant_series_have_no_change(x: list[float]) -> None:
 def test_impossible_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="NaN"):
         change_points([1, np.nan, 2, 3, 4, 5])
-    for draws, shortest in ((0, 3), (9, 1)):
-        with pytest.raises(ValueError, match="draws must be at least 1 and shortest at least 2"):
-            change_points([1, 2], draws=draws, shortest=shortest)
+    with pytest.raises(ValueError, match="draws must be at least 1, not 0"):
+        change_points([1, 2], draws=0)
 
 
 @FIXED

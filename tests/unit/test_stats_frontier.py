@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scylla_gha.stats.bootstrap import Resampling
 from scylla_gha.stats.frontier import pareto_set, pooled_frontier, resampled_frontier, strata_frontier
+from scylla_gha.stats.resampling import Resampling
 from tests.support.numbers import FIXED
 
 COST = [[2.0, 2.0], [6.0, 1.2]]

@@ -8,28 +8,33 @@ from hypothesis import given
 from scipy import stats
 
 from scylla_gha.stats.clusters import clustered, effective_n, icc1, macro_rate
-from scylla_gha.stats.interval import Interval, format_p, make_interval
-from scylla_gha.stats.means import mean_limits, mean_limits_bounded, rare_limits, t_quantile
-from scylla_gha.stats.proportion import wilson
-from scylla_gha.stats.rates import share_mean_interval, share_ratio_interval, wilson_effective, wilson_limits
-from scylla_gha.stats.ratios import (
-    positive_mean_interval,
+from scylla_gha.stats.means import (
+    mean_limits,
+    mean_limits_bounded,
+    rare_limits,
+    share_mean_interval,
+    share_ratio_interval,
+    t_quantile,
+    wilson_effective,
+    wilson_limits,
 )
+from scylla_gha.stats.ratios import positive_mean_interval
+from scylla_gha.stats.simple import Interval, format_p, make_interval, wilson
 from tests.support.numbers import FIXED, counts, known, spread
 
 
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        ((1.0, 3.0), Interval(2.0, 1.0, 3.0, "t", 5, 0.9)),
-        ((math.nan, 3.0), Interval(2.0, None, None, "t", 5, 0.9, "point")),
-        ((1.0, math.inf), Interval(2.0, 1.0, None, "t", 5, 0.9, "unbounded")),
-        ((-math.inf, math.inf), Interval(2.0, None, None, "t", 5, 0.9, "unbounded")),
+        ((1.0, 3.0), Interval(2.0, 1.0, 3.0, "t", 5)),
+        ((math.nan, 3.0), Interval(2.0, None, None, "t", 5, "point")),
+        ((1.0, math.inf), Interval(2.0, 1.0, None, "t", 5, "unbounded")),
+        ((-math.inf, math.inf), Interval(2.0, None, None, "t", 5, "unbounded")),
     ],
     ids=["known", "unknown", "infinite", "both infinite"],
 )
 def test_an_interval_is_made_from_numbers(limits: tuple[float, float], expected: Interval) -> None:
-    assert make_interval(2.0, limits, "t", 5, 0.9) == expected
+    assert make_interval(2.0, limits, "t", 5) == expected
     assert make_interval(math.nan, limits, "t", 5) is None
 
 
@@ -94,20 +99,20 @@ def test_rare_limits_are_those_of_random_weights() -> None:
 
 @pytest.mark.parametrize("x", [[1.0] * 6, [1.0] * 30 + [0.5], [-1.0] * 9, [0.0, 1.0], [0.3] * 8])
 def test_bounded_limits_lie_in_the_range_around_the_mean(x: list[float]) -> None:
-    for low, high in (mean_limits_bounded(x), rare_limits(x), mean_limits_bounded(x, 0.999)):
+    for low, high in (mean_limits_bounded(x), rare_limits(x, 0.999)):
         assert -1 <= low[0] <= np.mean(x) + 1e-12
         assert np.mean(x) - 1e-12 <= high[0] <= 1
         assert low[0] < high[0]
 
 
 def test_bounded_limits_ignore_missing_values_and_refuse_others_beyond_the_range() -> None:
-    low, high = rare_limits([[0.0, 0.5, -0.25], [0.0, 0.5, math.nan], [0.5, math.nan, math.nan]])
-    alone = rare_limits([0.0, 0.5])
+    low, high = rare_limits([[0.0, 0.5, -0.25], [0.0, 0.5, math.nan], [0.5, math.nan, math.nan]], 0.90)
+    alone = rare_limits([0.0, 0.5], 0.90)
     assert (low[1], high[1]) == (alone[0][0], alone[1][0])
     assert math.isnan(low[2])
     assert math.isnan(mean_limits_bounded([0.5])[1][0])
     with pytest.raises(ValueError, match="between -1 and 1"):
-        rare_limits([0.0, 1.5])
+        rare_limits([0.0, 1.5], 0.90)
 
 
 @FIXED

@@ -51,7 +51,11 @@ def test_ratios_without_limits() -> None:
     assert ratio_interval([1, 2], [0, 0]) is ratio_interval([], []) is None
     with pytest.raises(ValueError, match="must not be below 0"):
         ratio_interval([-1, -2], [1, 1])
-    vast = ratio_interval([1.0, 1000.0], [1e-9, 1e-3], 1 - 1e-6)
+
+
+def test_an_upper_limit_that_a_double_cannot_hold_is_infinite() -> None:
+    labels = [*[0] * 10_000, *range(1, 500)]
+    vast = macro_success_cost_interval(np.ones(len(labels)), np.arange(len(labels)) == 0, labels)
     assert vast is not None
     assert (vast.status, vast.high) == ("unbounded", None)
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from scylla_gha.stats.clusters import clustered
-from scylla_gha.stats.repeatability import (
+from scylla_gha.stats.clusters import (
     Solved,
+    clustered,
     cv_consistencies,
     outcome_consistency,
     pass_all_k,

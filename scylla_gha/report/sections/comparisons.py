@@ -8,7 +8,7 @@ from scylla_gha.report.markdown_table import code, escape, more, table
 from scylla_gha.report.metrics import change, change_limits, estimate, limits, title, value
 from scylla_gha.report.summary import MARKS
 from scylla_gha.report.view import PASS, ReportView
-from scylla_gha.stats.interval import format_p
+from scylla_gha.stats.simple import format_p
 
 _FEW_ARMS: Final = 4  # of which all is shown; of more, what can be told
 _MOST_ROWS: Final = 40

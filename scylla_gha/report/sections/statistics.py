@@ -9,7 +9,7 @@ from scylla_gha.report.markdown_table import fold, more, table
 from scylla_gha.report.metrics import change, change_limits, limits, ratio, title, unit, value
 from scylla_gha.report.numbers import UNDEFINED, number, percent
 from scylla_gha.report.view import MOST_COLUMNS, ReportView
-from scylla_gha.stats.interval import format_p
+from scylla_gha.stats.simple import format_p
 
 _MOST: Final = 60
 _FOR_ALL: Final = ("pass_rate", "pass_rate_pooled", "cost_of_pass", "icc", "design_effect", "effective_trials")

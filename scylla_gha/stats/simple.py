@@ -1,37 +1,76 @@
-"""Proportions and paired differences of proportions, without NumPy.
+"""Statistics that need no NumPy: intervals and their record, Wilson's limits, and paired differences of rates.
 
-The test and the interval of differences are never narrower than those of `significance` and `means`, which need NumPy.
+The test and the interval of differences are never narrower than those of `resampling` and `means`.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
-MOST_EXACT: Final = 16  # differences whose signs are enumerated
-_Z95: Final = 1.959963984540054  # the standard normal's 0.975 quantile
+MOST_EXACT: Final = 16  # differences whose 65,536 assignments of signs are enumerated
+_LEAST_P: Final = 0.0001  # 9,999 draws cannot resolve a smaller p
+_Z: Final = 1.959963984540054  # the standard normal's 0.975 quantile
 _LEVEL: Final = 0.975
 _LEAST_SQUARES: Final = 0.02  # the sum of squares that equal differences are assumed to have
 _EDGE: Final = 1e-9
 _BISECTIONS: Final = 80
 
 
-def wilson(successes: int, n: int, z: float = _Z95) -> tuple[float, float] | None:
-    """Compute Wilson's score interval of a proportion, both limits in [0, 1]; None if n is 0.
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate and its 95 % limits.
 
-    Source: Wilson 1927; Newcombe 1998, Statistics in Medicine 17:857, method 3.
+    Status `ok`: both limits. `point`: too few values, or all equal, so there are no limits. `infinite`: the estimate is
+    infinite, and `low` is a one-sided limit. `unbounded`: a limit that is None is infinite.
+    """
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+    method: str
+    n: int  # independent units: values, or clusters if there are clusters
+    status: Literal["ok", "point", "infinite", "unbounded"] = "ok"
+
+
+def make_interval(estimate: float, limits: tuple[float, float], method: str, n: int) -> Interval | None:
+    """Build an interval from numbers in which NaN means unknown: None without an estimate, `point` without a limit."""
+    if math.isnan(estimate):
+        return None
+    low, high = (float(limit) for limit in limits)
+    if math.isnan(low) or math.isnan(high):
+        return Interval(float(estimate), None, None, method, n, "point")
+    if math.isinf(low) or math.isinf(high):
+        finite = [None if math.isinf(limit) else limit for limit in (low, high)]
+        return Interval(float(estimate), finite[0], finite[1], method, n, "unbounded")
+    return Interval(float(estimate), low, high, method, n)
+
+
+def format_p(p: float | None) -> str:
+    """Format a p value for people; never as 0."""
+    if p is None:
+        return "unknown"
+    if p < _LEAST_P:
+        return f"< {_LEAST_P}"
+    return f"{p:.{max(2, 1 - math.floor(math.log10(p)))}f}" if p < 1 else "1"
+
+
+def wilson(successes: int, n: int) -> tuple[float, float] | None:
+    """Compute Wilson's 95 % score interval of a proportion, both limits in [0, 1]; None if n is 0.
+
+    Source: Wilson 1927, JASA 22:209; Newcombe 1998, Statistics in Medicine 17:857, method 3.
 
     Raises:
         ValueError: not 0 <= successes <= n.
     """
     if not 0 <= successes <= n:
-        message = f"successes must lie in 0..{n}, not {successes}"
-        raise ValueError(message)
+        raise ValueError(f"successes must lie in 0..{n}, not {successes}")
     if n == 0:
         return None
     p = successes / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    centre = (p + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)
+    half = _Z * math.sqrt(p * (1 - p) / n + _Z * _Z / (4 * n * n)) / (1 + _Z * _Z / n)
     # At the edges the limit is exactly 0 or 1; floating point must not miss it.
     low = 0.0 if successes == 0 else max(0.0, centre - half)
     high = 1.0 if successes == n else min(1.0, centre + half)

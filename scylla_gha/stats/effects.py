@@ -1,28 +1,100 @@
-"""The variances of a paired design, and the smallest effect that a t-test on it detects.
+"""Effect sizes, and the smallest effect that a paired design detects.
 
-The design of Miller 2024, arXiv:2411.00640: n clusters, K repetitions each in both arms. The variance of a
-cluster's difference is w^2 + a^2 / K_a + b^2 / K_b, with w^2 that between clusters and a^2, b^2 that within.
+An undefined effect size is None: without any spread, a difference of means is not a multiple of a spread. Do not print
+a label without an interval: without an effect, 24 % of comparisons of 5 with 5 have |d| above 0.8.
+
+The paired design is that of Miller 2024, arXiv:2411.00640: n clusters, K repetitions each in both arms. The variance of
+a cluster's difference is w^2 + a^2 / K_a + b^2 / K_b, with w^2 that between clusters and a^2, b^2 that within.
 """
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammainccinv, gammaincinv, gammaln, ndtr, stdtrit
 
-from scylla_gha.stats.arrays import Floats
+from scylla_gha.stats.arrays import NOISE_BITS, Floats, is_constant, pair, vector
 
-_FEWEST: Final = 2
+_TWO: Final = 2  # values that a spread takes
+_MANY: Final = 1e4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 _FAR: Final = 9.0  # standard deviations: what lies beyond has a chance below 1e-18
 _TAIL: Final = 1e-18
 
 
+def cohens_d(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Divide the difference of means by the pooled standard deviation (Cohen 1988, section 2.2).
+
+    None with fewer than two values in a sample, or if neither varies and the means differ. It is 0 if neither varies
+    and the means are equal.
+    """
+    one, other = vector(x, "x"), vector(y, "y")
+    if one.size < _TWO or other.size < _TWO:
+        return None
+    if is_constant(one) and is_constant(other):
+        return 0.0 if is_constant(np.concatenate([one, other])) else None
+    square = (one.size - 1) * one.var(ddof=1) + (other.size - 1) * other.var(ddof=1)
+    return float((one.mean() - other.mean()) / math.sqrt(square / (one.size + other.size - _TWO)))
+
+
+@lru_cache(maxsize=1024)
+def hedges_correction(df: float) -> float | None:
+    """Return the exact J that removes the bias of d; None unless df is above 1.
+
+    Source: Hedges 1981, Journal of Educational Statistics 6:107, c(m).
+    """
+    if df <= 1:
+        return None
+    if df > _MANY:  # the difference of logarithms would lose digits, and this errs by less than 1e-9
+        return 1 - 3 / (4 * df - 1)
+    return math.exp(float(gammaln(df / 2) - gammaln((df - 1) / 2))) / math.sqrt(df / 2)
+
+
+def cohens_dz(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Divide the mean of paired differences by their standard deviation; None as `cohens_d`.
+
+    Differences are rounded at 1e-13 of the largest value, so that 4/5 - 3/5 and 2/5 - 1/5 are equal, as they should be.
+    """
+    first, second = pair(x, y)
+    top = max(np.max(np.abs(first), initial=0.0), np.max(np.abs(second), initial=0.0))
+    shift = NOISE_BITS - int(np.frexp(top)[1])
+    d = np.ldexp(np.rint(np.ldexp(first - second, shift)), -shift)
+    if d.size < _TWO:
+        return None
+    if is_constant(d):
+        return 0.0 if d[0] == 0 else None
+    return float(d.mean() / d.std(ddof=1))
+
+
+def correlation(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Compute Pearson's r of pairs; None with fewer than three, or if x or y does not vary."""
+    one, other = pair(x, y)
+    if one.size <= _TWO or is_constant(one) or is_constant(other):
+        return None
+    a, b = one - one.mean(), other - other.mean()
+    r = float((a * b).sum() / math.sqrt(float((a * a).sum()) * float((b * b).sum())))
+    return min(max(r, -1.0), 1.0)
+
+
+def cliffs_delta(x: ArrayLike, y: ArrayLike) -> float | None:
+    """Compute P(x > y) - P(x < y) over all pairs, in [-1, 1]; None if a sample is empty.
+
+    Source: Cliff 1993, Psychological Bulletin 114:494; usual cut-offs are 0.147, 0.33, 0.474 (Romano 2006).
+    """
+    one, other = vector(x, "x"), np.sort(vector(y, "y"))
+    if not one.size or not other.size:
+        return None
+    below = int(np.searchsorted(other, one, side="left").sum())
+    above = one.size * other.size - int(np.searchsorted(other, one, side="right").sum())
+    return (below - above) / (one.size * other.size)
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Variances from a pilot: of the true differences between clusters, and of repetitions in each arm.
+    """Variances of a paired design: of the true differences between clusters, and of repetitions in each arm.
 
     `rate` is the mean of y if the values are 0 and 1 and it is known.
     """
@@ -58,17 +130,17 @@ def split_variance(x: ArrayLike, y: ArrayLike) -> Split | None:
         raise ValueError("x and y must both have the shape (clusters, repetitions)")
     in_both = ~np.isnan(one).all(axis=1) & ~np.isnan(other).all(axis=1)
     one, other = one[in_both], other[in_both]
-    within_x, within_y = _within(one), _within(other)
-    if len(one) < _FEWEST or within_x is None or within_y is None:
+    within_x, within_y = _variance_within(one), _variance_within(other)
+    if len(one) < _TWO or within_x is None or within_y is None:
         return None
     total = float((np.nanmean(one, axis=1) - np.nanmean(other, axis=1)).var(ddof=1))
     noise = within_x * _mean_inverse(one) + within_y * _mean_inverse(other)
     return Split(max(0.0, total - noise), within_x, within_y)
 
 
-def _within(table: Floats) -> float | None:
+def _variance_within(table: Floats) -> float | None:
     """Pool the variance over the clusters with repetitions."""
-    repeated = table[(~np.isnan(table)).sum(axis=1) >= _FEWEST]
+    repeated = table[(~np.isnan(table)).sum(axis=1) >= _TWO]
     if not len(repeated):
         return None
     offsets = repeated - np.nanmean(repeated, axis=1, keepdims=True)
@@ -90,7 +162,7 @@ def mde_paired(variance: float, n: int, alpha: float = 0.05, power: float = 0.8)
         alpha: two-sided; divide it by the size of the family for Bonferroni.
         power: wanted.
     """
-    if n < _FEWEST:
+    if n < _TWO:
         return None
     low, high = 0.0, 1.0
     while power_t(high, n - 1, alpha) < power:
