@@ -13,7 +13,8 @@ from scylla_gha.compare.result_set import LoadedResults, load_result_set
 from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.counting import counted
 from scylla_gha.errors import GateError
-from scylla_gha.interop.import_options import ImportOptions, import_options
+from scylla_gha.interop.import_options import import_options
+from scylla_gha.interop.importers.rows import ImportOptions
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.comparison import Metric, ResultComparison
 

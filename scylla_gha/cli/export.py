@@ -15,7 +15,7 @@ from scylla_gha.interop.exporters.atif import atif_trajectory
 from scylla_gha.interop.exporters.inspect_log import inspect_logs
 from scylla_gha.interop.exporters.junit import junit
 from scylla_gha.interop.exporters.profile_rows import profile_rows
-from scylla_gha.interop.exporters.rows_table import write_csv, write_parquet
+from scylla_gha.interop.exporters.rows import write_csv, write_parquet
 from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Trajectory, Trial

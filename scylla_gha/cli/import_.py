@@ -8,7 +8,8 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.import_options import ImportOptions, import_options, read_foreign
+from scylla_gha.interop.import_options import import_options, read_foreign
+from scylla_gha.interop.importers.rows import ImportOptions
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.record import slug
 from scylla_gha.pipeline.report import aggregate_and_render, print_report
@@ -40,7 +41,8 @@ def command(
         raise ConfigError(f"--name {run!r}: is no name of a run; use small letters, digits and dashes, as my-run")
     folder = RunFolder(runs.resolve() / run)
     _refuse_a_run(folder)
-    loaded = read_foreign(file, replace(how, baseline=baseline or how.baseline), run)
+    mapping = how.mapping.model_copy(update={"baseline": baseline or how.mapping.baseline})
+    loaded = read_foreign(file, replace(how, mapping=mapping), run)
     write_record(folder.plan, loaded.plan)
     write_lines(folder.results, loaded.rows)
     made = aggregate_and_render(loaded.plan, folder)

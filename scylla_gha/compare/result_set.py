@@ -8,7 +8,8 @@ import orjson
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.import_options import ImportOptions, read_foreign
+from scylla_gha.interop.import_options import read_foreign
+from scylla_gha.interop.importers.rows import ImportOptions
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.record import slug
 from scylla_gha.model.report import Report

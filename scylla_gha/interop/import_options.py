@@ -1,8 +1,7 @@
-"""Another tool's rows: the options that say how to read them, and the reading."""
+"""Reading of another tool's rows, and the command-line options that say how."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -10,13 +9,11 @@ import click
 
 from scylla_gha.config.load import load_yaml
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers.columns import rule_of
+from scylla_gha.interop.importers.columns import JudgeTable
 from scylla_gha.interop.importers.harbor import read_harbor
 from scylla_gha.interop.importers.inspect_samples import read_inspect
-from scylla_gha.interop.importers.prepare import JudgeTable, Preparation
-from scylla_gha.interop.importers.rows import ImportedRows, ImportInput, load_rows
-from scylla_gha.interop.importers.sources import SourceTable
-from scylla_gha.interop.importers.tables import read_csv, read_jsonl, read_parquet
+from scylla_gha.interop.importers.rows import ImportedRows, ImportOptions, load_rows
+from scylla_gha.interop.importers.tables import SourceTable, read_csv, read_jsonl, read_parquet
 from scylla_gha.model.plan import ColumnMap, Format
 
 _READERS: Final[Mapping[Format, Callable[[Path], SourceTable]]] = {
@@ -25,19 +22,6 @@ _READERS: Final[Mapping[Format, Callable[[Path], SourceTable]]] = {
 _SUFFIXES: Final[Mapping[str, Format]] = {
     ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".json": "inspect",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """How to read foreign rows, as the command line says."""
-
-    format: Format | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    passed_if: str | None = None
-    baseline: str | None = None
-    preparation: Preparation = field(default_factory=Preparation)
-
-
 _NAMES: Final = ("form", "map_file", "mapped", "constants", "units", "passed_if", "judge_scores", "judge_column",
                  "score_column", "join")  # fmt: skip
 _OPTIONS: Final = (
@@ -67,59 +51,56 @@ def import_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that say how foreign rows are read; the command gets them as one `how`."""
 
     @functools.wraps(command)
-    def with_reading(**given: object) -> None:
-        asked = {name: given.pop(name) for name in _NAMES}
-        command(how=_reading(asked), **given)
+    def with_import_options(**values: object) -> None:
+        import_values = {name: values.pop(name) for name in _NAMES}
+        command(how=_import_options(import_values), **values)
 
     for option in reversed(_OPTIONS):
-        with_reading = option(with_reading)
-    return with_reading
+        with_import_options = option(with_import_options)
+    return with_import_options
 
 
-def _reading(asked: Mapping[str, Any]) -> ImportOptions:
-    stored = load_yaml(asked["map_file"], ColumnMap) if asked["map_file"] else ColumnMap()
-    columns = {**stored.columns, **_pairs(asked["mapped"], "--map", "scenario=task")}
-    constants = {**stored.constants, **_pairs(asked["constants"], "--set", "model=gpt-5")}
-    units = {**stored.units, **_pairs(asked["units"], "--unit", "duration=ms")}
-    judges = _judges(asked) if asked["judge_scores"] else None
-    return ImportOptions(asked["form"], columns, asked["passed_if"] or stored.passed_if, stored.baseline,
-                   Preparation(constants, units, judges))  # fmt: skip
-
-
-def _judges(asked: Mapping[str, Any]) -> JudgeTable:
-    path = asked["judge_scores"]
+def _import_options(values: Mapping[str, Any]) -> ImportOptions:
+    stored = load_yaml(values["map_file"], ColumnMap) if values["map_file"] else ColumnMap()
+    mapping = stored.model_copy(update={
+        "columns": {**stored.columns, **_pairs(values["mapped"], "--map", "scenario=task")},
+        "constants": {**stored.constants, **_pairs(values["constants"], "--set", "model=gpt-5")},
+        "units": {**stored.units, **_pairs(values["units"], "--unit", "duration=ms")},
+        "passed_if": values["passed_if"] or stored.passed_if,
+    })  # fmt: skip
+    path = values["judge_scores"]
+    if path is None:
+        return ImportOptions(mapping, values["form"])
     if not path.is_file():
         raise ConfigError(f"--judge-scores {path}: there is no such file")
     table = _READERS[_format_of(path)](path)
-    return JudgeTable(table, asked["judge_column"], asked["score_column"], asked["join"])
+    judges = JudgeTable(table, values["judge_column"], values["score_column"], values["join"])
+    return ImportOptions(mapping, values["form"], judges)
 
 
 def _pairs(texts: Iterable[str], option: str, example: str) -> dict[str, str]:
-    found = {}
+    pairs = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not name or not sign:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE, as {example}", param_hint=option)
-        found[name] = value
-    return found
+        pairs[name] = value
+    return pairs
 
 
 def read_foreign(path: Path, how: ImportOptions, name: str) -> ImportedRows:
     """Read a file or folder of another tool's rows.
 
     Raises:
-        ConfigError: it is not there, or is not what it should be.
-        ToolError: what reads it is not installed.
+        ConfigError: it does not exist, or is not what it should be.
+        ToolError: a package that reads it is not installed.
     """
     if not path.exists():
         raise ConfigError(f"{path}: there is no such file or folder")
     form = how.format or _format_of(path)
     if path.is_dir() and form not in {"harbor", "inspect"}:
         raise ConfigError(f"{path}: is a folder, and {form} is a file; name the file")
-    table = _READERS[form](path)
-    rule = rule_of(how.passed_if) if how.passed_if else None
-    return load_rows(table, ImportInput(name, path.name, form, how.columns, rule, how.passed_if, how.baseline,
-                                  how.preparation))  # fmt: skip
+    return load_rows(_READERS[form](path), path.name, form, name, how)
 
 
 def _format_of(path: Path) -> Format:
@@ -127,6 +108,6 @@ def _format_of(path: Path) -> Format:
         return "harbor" if any(path.glob("*/config.json")) or not any(path.glob("*.json")) else "inspect"
     if path.suffix.lower() not in _SUFFIXES:
         raise ConfigError(
-            f"{path}: what it is cannot be told by its name; say it: --format {'|'.join(get_args(Format))}"
+            f"{path}: the format cannot be known from the name; add --format {'|'.join(get_args(Format))}"
         )
     return _SUFFIXES[path.suffix.lower()]

@@ -142,7 +142,7 @@ def test_a_run_that_was_paid_for_is_left_alone(tmp_path: Path) -> None:
     ("file", "more", "message"),
     [
         ("none.csv", (), "there is no such file or folder"),
-        ("a.txt", (), "what it is cannot be told by its name"),
+        ("a.txt", (), "the format cannot be known from the name"),
         (".", ("--format", "csv"), "is a folder, and csv is a file"),
         ("a.txt", ("--name", "No Name"), "is no name of a run"),
     ],

@@ -98,7 +98,7 @@ def test_scores_of_judges_come_from_a_second_file(tmp_path: Path) -> None:
         ("run,judge,score\n1,j1,0.9\n", ("--join", "id"), "--join 'id': there is no such column"),
         ("run,rater,score\n1,j1,0.9\n", (), "--judge-scores 'judge': there is no such column"),
         ("run,judge,score\n1,j1,high\n", (), "'high' not a number"),
-        ("run,judge,score\n1,j1,90\n", (), "judge_scores"),
+        ("run,judge,score\n1,j1,90\n", (), "90.0 should be less than or equal to 1"),
     ],
 )
 def test_scores_that_fit_no_row_are_refused(tmp_path: Path, scores: str, more: tuple[str, ...], said: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.harbor import read_harbor
-from scylla_gha.interop.importers.rows import ImportedRows, ImportInput, load_rows
+from scylla_gha.interop.importers.rows import ImportedRows, ImportOptions, load_rows
 
 
 def trial(folder: Path, name: str, **given: Any) -> None:
@@ -34,7 +34,7 @@ def fault(kind: str, message: str = "") -> dict[str, str]:
 
 
 def loaded(folder: Path) -> ImportedRows:
-    return load_rows(read_harbor(folder), ImportInput("run", "job", "harbor"))
+    return load_rows(read_harbor(folder), "job", "harbor", "run", ImportOptions())
 
 
 def test_a_trial_becomes_a_row_with_its_cost_tokens_and_time(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_trial_that_never_ended_is_told_of(tmp_path: Path) -> None:
     trial(tmp_path, "task__a")
     trial(tmp_path, "task__b")
     (tmp_path / "task__b" / "result.json").unlink()
-    assert read_harbor(tmp_path).notes == ("Left out: 1 trial folder without result.json.",)
+    assert read_harbor(tmp_path).notes == ["Left out: 1 trial folder without result.json."]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.exporters.inspect_log import inspect_logs
 from scylla_gha.interop.importers.inspect_samples import read_inspect
-from scylla_gha.interop.importers.rows import ImportedRows, ImportInput, load_rows
+from scylla_gha.interop.importers.rows import ImportedRows, ImportOptions, load_rows
 from tests.support.records import WHEN, make_cell, make_plan, make_result
 
 USAGE = {"input_tokens": 5, "output_tokens": 6, "total_tokens": 21, "input_tokens_cache_read": 10,
@@ -26,7 +26,7 @@ def log(place: Path, *samples: Any, **spec: Any) -> Path:
 
 
 def loaded(place: Path) -> ImportedRows:
-    return load_rows(read_inspect(place), ImportInput("run", place.name, "inspect"))
+    return load_rows(read_inspect(place), place.name, "inspect", "run", ImportOptions())
 
 
 def test_a_sample_becomes_a_row(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_was_exported_comes_back_with_its_arm_and_verdict(tmp_path: Path) -
 def test_a_log_that_did_not_end_well_is_told_of(tmp_path: Path) -> None:
     place = log(tmp_path / "a.json", sample())
     place.write_text(place.read_text().replace("success", "cancelled"))
-    assert read_inspect(place).notes == ("a.json: the log's status is 'cancelled', so samples may be missing.",)
+    assert read_inspect(place).notes == ["a.json: the log's status is 'cancelled', so samples may be missing."]
 
 
 @pytest.mark.parametrize(

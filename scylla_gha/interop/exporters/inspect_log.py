@@ -1,8 +1,8 @@
 """Inspect logs (`EvalLog`, version 2, JSON): one log per arm; a scenario is a sample, a repetition an epoch.
 
-`inspect view` and `inspect log convert` read them. A cell that is missing is no sample, and `total_samples` counts it.
-What does not measure the agent has an error and no score. Unknown numbers are left out: Inspect would read a null
-token count as wrong and a missing one as not told.
+`inspect view` and `inspect log convert` read them. A missing cell has no sample, but `total_samples` counts it. A trial
+that does not measure the agent has an error and no score. Unknown numbers are left out: for Inspect a null token count
+is an error, and a missing one is unknown.
 """
 
 import datetime
@@ -16,7 +16,7 @@ from scylla_gha.model.record import digest, slug
 from scylla_gha.model.result import Result
 
 _VERSION: Final = 2
-_NO_MODEL: Final = "none/none"  # Inspect's own name for it
+_NO_MODEL: Final = "none/none"  # Inspect's own name
 _METADATA: Final = (
     "cell", "category", "size", "difficulty", "outcome", "reason", "grade", "progress", "attempts", "usd", "judge_usd",
     "turns", "tool_calls", "failed_tool_calls", "delivered", "files_changed", "lines_changed", "replayed",
@@ -26,7 +26,7 @@ Json = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class InspectLog:
-    """One log; `name` is that of its file."""
+    """One log, with the name of its file."""
 
     name: str
     content: bytes
@@ -35,13 +35,13 @@ class InspectLog:
 def inspect_logs(
     plan: Plan, results: Iterable[Result], created: datetime.datetime, prompts: Mapping[str, str] | None = None
 ) -> tuple[InspectLog, ...]:
-    """A log for each arm of the plan.
+    """Return a log for each arm of the plan.
 
     Args:
-        plan: what was to be run.
+        plan: the plan.
         results: its rows; at most one per cell.
-        created: the time that the logs carry, with its zone.
-        prompts: the text of a scenario's task, by scenario; its id stands in for one that is not given.
+        created: the time of the logs, with its zone.
+        prompts: the text of a scenario's task, by scenario; by default, its id.
 
     Raises:
         ConfigError: a row that is not of the plan, or two of one cell.
@@ -57,7 +57,7 @@ def inspect_logs(
 
 
 def _file_name(plan: Plan, arm: ArmRows, created: datetime.datetime) -> str:
-    """As Inspect names its logs, which lists no other: time, task and id, joined by underscores."""
+    """Return a name as Inspect expects it: time, task and id, joined by underscores."""
     time = created.isoformat(timespec="seconds").replace(":", "-")
     task = f"{slug(plan.experiment.id)}-{slug(arm.arm.id) or 'arm'}"
     return f"{time}_{task}_{_task_id(plan, arm)}.json"
@@ -80,7 +80,7 @@ def _log(plan: Plan, arm: ArmRows, created: str, prompts: Mapping[str, str]) -> 
 
 
 def _spec(plan: Plan, arm: ArmRows, created: str) -> Json:
-    scenarios = list(dict.fromkeys(each.cell.scenario for each in arm.cells))
+    scenarios = list(dict.fromkeys(planned.cell.scenario for planned in arm.cells))
     of_run = [plan.experiment.id, plan.epoch, sorted(cell.key for cell in plan.cells)]
     variant = arm.arm.variant.id if arm.arm.variant else None
     return {
@@ -94,7 +94,7 @@ def _spec(plan: Plan, arm: ArmRows, created: str) -> Json:
         "solver": arm.arm.agent,
         "dataset": {"name": plan.experiment.id, "samples": len(scenarios), "sample_ids": scenarios},
         "model": arm.arm.model or _NO_MODEL,
-        "config": {"epochs": max((each.cell.repetition for each in arm.cells), default=0)},
+        "config": {"epochs": max((planned.cell.repetition for planned in arm.cells), default=0)},
         "metadata": {"arm": arm.arm.id, "variant": variant, "agent": arm.arm.agent, "version": arm.arm.version},
     }
 

@@ -1,6 +1,7 @@
 """JUnit XML, as CI systems read it: an arm is a test suite, a cell is a test case.
 
-Not passed is a failure; what does not measure the agent, or was not judged, is an error; what is missing is skipped.
+A trial that did not pass is a failure; one that does not measure the agent, or was not judged, is an error; a missing
+one is skipped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,11 +16,11 @@ _PROPERTIES: Final = (
     "scenario", "repetition", "outcome", "score", "grade", "progress", "usd", "judge_usd", "turns", "tool_calls",
     "failed_tool_calls", "delivered", "attempts", "replayed",
 )  # fmt: skip
-MISSING: Final = "no trial was collected"
+_MISSING: Final = "no trial was collected"
 
 
 def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str] | None = None) -> bytes:
-    """The whole document, in UTF-8.
+    """Return the whole document, in UTF-8.
 
     Args:
         plan: every cell of it becomes a test case.
@@ -61,7 +62,7 @@ def _case(planned: PlannedCell, reasons: Mapping[str, str]) -> Element:
     cell, row = planned.cell, planned.row
     case = Element("testcase", {"classname": escape_xml(cell.arm), "name": escape_xml(cell.id)})
     if row is None:
-        SubElement(case, "skipped", {"message": escape_xml(reasons.get(cell.id, MISSING))})
+        SubElement(case, "skipped", {"message": escape_xml(reasons.get(cell.id, _MISSING))})
         return case
     if row.seconds is not None:
         case.set("time", f"{row.seconds:.3f}")
@@ -71,13 +72,12 @@ def _case(planned: PlannedCell, reasons: Mapping[str, str]) -> Element:
         SubElement(case, "error", {"type": row.outcome.value, "message": escape_xml(reason)})
     elif not row.passed:
         score = "not scored" if row.score is None else f"score {row.score:g}"
-        told = {"type": row.outcome.value, "message": escape_xml(f"{score}: {row.reason}")}
-        SubElement(case, "failure", told)
+        SubElement(case, "failure", {"type": row.outcome.value, "message": escape_xml(f"{score}: {row.reason}")})
     return case
 
 
 def _properties(parent: Element, values: Mapping[str, object]) -> None:
-    """What is known; unknown is left out, as JUnit has no word for it."""
+    """Add known values; JUnit has no null."""
     known = {name: value for name, value in values.items() if value is not None}
     if known:
         group = SubElement(parent, "properties")

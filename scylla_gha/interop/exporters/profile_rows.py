@@ -1,7 +1,7 @@
-"""The rows of ghx's agent profiler (`ProfileRow`), as JSON lines: what its statistics and reports read.
+"""The rows of ghx's agent profiler (`ProfileRow`), as JSON lines for its statistics and reports.
 
-Unknown is null, also where the profiler itself would write 0. A trial that does not measure the agent has `success`
-null: leave it out before the profiler counts it as a failure.
+Unknown is null, also if the profiler itself would write 0. A trial that does not measure the agent has `success` null;
+leave it out, since the profiler counts it as a failure.
 """
 
 import datetime
@@ -22,25 +22,27 @@ _EXTENSIONS: Final = (
 
 
 def profile_rows(results: Iterable[Result], attempts: Mapping[str, Attempt] | None = None) -> bytes:
-    """One line per result, in UTF-8; nothing for no results.
+    """Return one line per result, in UTF-8.
 
     Args:
         results: in the order of the lines.
-        attempts: the attempt that stands, by cell, for times and tools by name; null where it is not given.
+        attempts: the final attempt, by cell, for times and tools by name; without it, these are null.
     """
     known = attempts or {}
     return b"".join(json_bytes(_row(row, known.get(row.cell))) + b"\n" for row in results)
 
 
 def _row(row: Result, attempt: Attempt | None) -> Json:
-    found: Json = {
+    profile: Json = {
         "runId": f"{row.experiment}@{row.epoch}" if row.epoch else row.experiment,
         "scenarioId": row.scenario,
         "mode": row.variant or row.agent,
         "model": row.model,
         "iteration": row.repetition,
         "startedAt": attempt.started_at.isoformat() if attempt else None,
-        "completedAt": _end(attempt) if attempt else None,
+        "completedAt": (attempt.started_at + datetime.timedelta(seconds=attempt.seconds)).isoformat()
+        if attempt
+        else None,
         "tokens": _tokens(row),
         "timing": {"wallMs": None if row.seconds is None else row.seconds * 1000, "segments": []},
         "toolCalls": _tools(row, attempt),
@@ -57,16 +59,12 @@ def _row(row: Result, attempt: Attempt | None) -> Json:
         "extensions": {name: getattr(row, name) for name in _EXTENSIONS},
     }
     if row.outcome != Outcome.COMPLETED:
-        found |= {"error": row.reason, "errorCode": row.outcome.value}
-    return found
-
-
-def _end(attempt: Attempt) -> str:
-    return (attempt.started_at + datetime.timedelta(seconds=attempt.seconds)).isoformat()
+        profile |= {"error": row.reason, "errorCode": row.outcome.value}
+    return profile
 
 
 def _tokens(row: Result) -> Json:
-    """`active` is what came from no cache. Reasoning is part of the output here, and not told apart."""
+    """`active` leaves out cached tokens; reasoning is a part of the output."""
     return {
         "input": row.input_tokens,
         "output": row.output_tokens,
@@ -84,13 +82,12 @@ def _sum(*parts: int | None) -> int | None:
 
 
 def _tools(row: Result, attempt: Attempt | None) -> Json:
+    failed = row.failed_tool_calls
     return {
         "total": row.tool_calls,
         "byCategory": attempt.tool_calls if attempt else None,
-        "failed": row.failed_tool_calls,
+        "failed": failed,
         "retried": None,
-        "errorRate": row.failed_tool_calls / row.tool_calls
-        if row.tool_calls and row.failed_tool_calls is not None
-        else None,
+        "errorRate": failed / row.tool_calls if row.tool_calls and failed is not None else None,
         "records": None,
     }

@@ -1,20 +1,29 @@
-"""Which of their columns is which of our fields: what is given first, then columns that have a field's own name."""
+"""Columns of foreign tables: which one is which of our fields, how units are converted, and when a row has passed."""
 
 import operator
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.config.load import did_you_mean
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers.fields import ALIASES, FIELDS, number
-from scylla_gha.interop.importers.sources import SourceTable, Value
+from scylla_gha.interop.importers.tables import SourceRow, SourceTable, Value
+from scylla_gha.interop.importers.values import FIELDS, parse_number
+from scylla_gha.model.plan import ColumnMap
 
+_ALIASES: Final = {"tokens": "total_tokens"}
 _COMPARISONS: Final[dict[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "==": operator.eq,
 }  # fmt: skip
 _RULE: Final = re.compile(r"\s*(\w+)\s*(>=|<=|==|>|<)\s*(\S+)\s*")
+_TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_MONEY: Final = {"usd": 1.0, "cent": 0.01}
+_SHARES: Final = {"share": 1.0, "percent": 0.01}
+_MILLISECOND_NAMES: Final = ("_ms", "millis", "milliseconds", "(ms)", "msec")
+_MAX_NAMED: Final = 40  # columns in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,97 +35,193 @@ class PassRule:
     limit: float
 
     def passed(self, values: Mapping[str, Value]) -> bool | None:
-        """Whether a row has; None where its number is not known."""
+        """Return whether a row has passed; None if its number is unknown."""
         value = values.get(self.field)
         return _COMPARISONS[self.comparison](value, self.limit) if isinstance(value, int | float) else None
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnMapping:
-    """Our fields with their columns, and the columns that are left over."""
-
-    used: dict[str, str]
-    ignored: tuple[str, ...]
-
-
-def rule_of(text: str) -> PassRule:
-    """Read a rule such as `score>=0.6`.
+def parse_rule(text: str) -> PassRule:
+    """Parse a rule such as `score>=0.6`.
 
     Raises:
         ConfigError: the text is not a rule.
     """
-    found = _RULE.fullmatch(text)
+    parts = _RULE.fullmatch(text)
     try:
-        if found:
-            return PassRule(field_of(found[1], "--passed-if"), found[2], number(found[3]))
+        if parts:
+            return PassRule(_field(parts[1], "--passed-if"), parts[2], parse_number(parts[3]))
     except ValueError:
         pass
     raise ConfigError(f"--passed-if {text!r}: not a rule; give a field, a comparison and a number, as score>=0.6")
 
 
-def field_of(name: str, where: str) -> str:
-    """The field that a name means.
-
-    Raises:
-        ConfigError: no field has this name.
-    """
-    field = ALIASES.get(name, name)
+def _field(name: str, option: str) -> str:
+    """Return the field that a name means."""
+    field = _ALIASES.get(name, name)
     if field not in FIELDS:
         hint = did_you_mean(name, FIELDS) or f"; there are: {', '.join(FIELDS)}"
-        raise ConfigError(f"{where} {name!r}: not a field of a row{hint}")
+        raise ConfigError(f"{option} {name!r}: not a field of a row{hint}")
     return field
 
 
-def match_columns(table: SourceTable, given: Mapping[str, str], rule: PassRule | None, where: str) -> ColumnMapping:
-    """Find each field's column.
+@dataclass(frozen=True, slots=True)
+class JudgeTable:
+    """Scores of judges, one a row: the columns with judge and score, and those that identify the row judged."""
+
+    table: SourceTable
+    judge: str = "judge"
+    score: str = "score"
+    join: tuple[str, ...] = ()
+
+
+def map_columns(
+    table: SourceTable, mapping: ColumnMap, rule: PassRule | None, judges: JudgeTable | None, where: str
+) -> dict[str, str]:
+    """Return the column of each field that has one; joined, constant and converted columns are written to the table.
 
     Args:
         table: the rows.
-        given: field to column, as the user says; an empty column means no column.
+        mapping: fields and units of columns; other columns with a field's own name are that field.
         rule: by which a row has passed, in place of a column.
+        judges: scores to join.
         where: the file, for messages.
 
     Raises:
-        ConfigError: a column is not there, or one that is needed is not known.
+        ConfigError: a column, field or unit does not exist, a needed column is not known, or a score has no row.
     """
-    asked = {field_of(field, "--map"): column for field, column in given.items()}
-    used: dict[str, str] = {}
+    asked = {_field(name, "--map"): column for name, column in mapping.columns.items()}
     for field, column in asked.items():
-        if column and column not in table.columns and table.rows:
-            hint = did_you_mean(column, table.columns)
-            raise ConfigError(f"{where}: --map {field}={column}: there is no such column{hint}; {_there(table)}")
-    for column in table.columns:
-        field = ALIASES.get(column, column)
-        if field in FIELDS and field not in asked:
-            used[field] = column
+        parts = [part.strip() for part in column.split("+")]
+        if column not in table.columns and len(parts) > 1:
+            asked[field] = _join(table, parts, where)
+    for name, value in mapping.constants.items():
+        field = _field(name, "--set")
+        if asked.get(field):
+            raise ConfigError(
+                f"--set {name}={value}: --map takes {field} from column {asked[field]!r}; give one of the two"
+            )
+        asked[field] = f"--set {field}"
+        _set_column(table, asked[field], [value] * len(table.rows))
+    if judges:
+        _join_judges(table, judges, where)
+    used = _match(table, asked, rule, where)
+    _convert_units(table, used, mapping.units, where)
+    return used
+
+
+def _set_column(table: SourceTable, column: str, values: Sequence[Value]) -> None:
+    for row, value in zip(table.rows, values, strict=True):
+        row.values[column] = value
+    if column not in table.columns:
+        table.columns.append(column)
+
+
+def _join(table: SourceTable, parts: Sequence[str], where: str) -> str:
+    """Write a column of several joined ones; return its name."""
+    for part in parts:
+        _require(table, part, f"{where}: --map")
+    cells = [[row.values.get(part) for part in parts] for row in table.rows]
+    _set_column(table, " + ".join(parts), [None if None in row or "" in row else " + ".join(map(str, row))
+                                           for row in cells])  # fmt: skip
+    return " + ".join(parts)
+
+
+def _match(table: SourceTable, asked: Mapping[str, str], rule: PassRule | None, where: str) -> dict[str, str]:
+    for field, column in asked.items():
+        if column:
+            _require(table, column, f"{where}: --map {field}:")
+    named = {_ALIASES.get(column, column): column for column in table.columns}
+    used = {field: column for field, column in named.items() if field in FIELDS and field not in asked}
     used.update({field: column for field, column in asked.items() if column})
     if rule is not None:
         used.pop("passed", None)
-    _check(table, used, rule, where)
-    taken = set(used.values())
-    return ColumnMapping(used, tuple(column for column in table.columns if column not in taken))
+    missing = {"scenario": "is the scenario", "arm": "is the arm",
+               **({rule.field: f"is {rule.field}, which --passed-if needs"} if rule
+                  else {"passed": "tells whether a row passed (or give --passed-if 'score>=0.6')"})}  # fmt: skip
+    for field, reason in missing.items():
+        if field not in used and table.rows:
+            raise ConfigError(f"{where}: no column {reason}; say which one: --map {field}=COLUMN; {_columns(table)}")
+    return used
 
 
-def _check(table: SourceTable, used: Mapping[str, str], rule: PassRule | None, where: str) -> None:
-    """Rows are needed to miss something of them: of none, all is known."""
-    if not table.rows:
-        return
-    for field in ("scenario", "arm"):
-        if field not in used:
-            raise ConfigError(
-                f"{where}: no column is the {field}; say which one: --map {field}=COLUMN; {_there(table)}"
-            )
-    if rule is None and "passed" not in used:
-        raise ConfigError(f"{where}: no column tells whether a row passed; say which one, --map passed=COLUMN, or by "
-                          f"which number, --passed-if 'score>=0.6'; {_there(table)}")  # fmt: skip
-    if rule is not None and rule.field not in used:
-        raise ConfigError(f"{where}: --passed-if goes by {rule.field}, and no column is that; "
-                          f"say which one: --map {rule.field}=COLUMN; {_there(table)}")  # fmt: skip
+def _convert_units(table: SourceTable, used: Mapping[str, str], units: Mapping[str, str], where: str) -> None:
+    unused = dict(units)
+    for field, column in used.items():
+        unit = unused.pop(column, None) or unused.pop(field, None)
+        if unit is None and field.endswith("seconds") and column.lower().endswith(_MILLISECOND_NAMES):
+            raise ConfigError(f"{where}: column {column!r} looks like milliseconds, and {field} is in seconds; "
+                              f"say which: --unit {column}=ms, or =s")  # fmt: skip
+        factor = 1.0 if unit is None else _factor(field, unit)
+        if factor != 1:
+            numbers = [_number(row, column) for row in table.rows]
+            _set_column(table, column, [None if number is None else number * factor for number in numbers])
+    if unused:
+        raise ConfigError(f"{where}: --unit {next(iter(unused))}: no field is taken from that column")
 
 
-def _there(table: SourceTable) -> str:
-    return f"the columns are: {', '.join(_plain(table.columns)) or 'none'}"
+def _factor(field: str, unit: str) -> float:
+    factors = _TIMES if field.endswith("seconds") else _MONEY if field.endswith("usd") else _SHARES
+    if unit not in factors:
+        raise ConfigError(f"--unit {unit!r}: not a unit of {field}; there are: {', '.join(factors)}")
+    return factors[unit]
 
 
-def _plain(columns: Sequence[str]) -> list[str]:
-    return [*columns[:40], f"and {len(columns) - 40} more"] if len(columns) > 40 else list(columns)  # noqa: PLR2004
+def _number(row: SourceRow, column: str) -> float | None:
+    value = row.values.get(column)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    try:
+        return parse_number(value.strip() if isinstance(value, str) else value)
+    except ValueError as error:
+        raise ConfigError(f"{row.where}: column {column!r}: {value!r:.80} {error}") from None
+
+
+def _join_judges(table: SourceTable, judges: JudgeTable, where: str) -> None:
+    """Write `judge_scores`, and their median as the score if there is no such column."""
+    keys = judges.join or tuple(column for column in judges.table.columns
+                                if column in table.columns and column not in {judges.judge, judges.score})  # fmt: skip
+    if not keys:
+        raise ConfigError(f"{where}: --judge-scores: no column is in both files; name the ones that join them: --join")
+    for column in keys:
+        _require(table, column, f"{where}: --join")
+    for column in (*keys, judges.judge, judges.score):
+        _require(judges.table, column, "--judge-scores")
+    scores = _scores_by_key(judges, keys)
+    rows = [_key(row, keys) for row in table.rows]
+    lost = [key for key in scores if key not in set(rows)]
+    if lost:
+        first = ", ".join(f"{name}={value}" for name, value in zip(keys, lost[0], strict=True))
+        count = counted(len(lost), "judged row is", "judged rows are")
+        raise ConfigError(f"--judge-scores: {count} not in {where}; the first: {first}")
+    by_row = [scores.get(key, {}) for key in rows]
+    _set_column(table, "judge_scores", by_row)
+    if "score" not in table.columns:
+        _set_column(table, "score", [statistics.median(row.values()) if row else None for row in by_row])
+        table.notes.append("No column is a score: it is the median of the judges' scores.")
+
+
+def _scores_by_key(judges: JudgeTable, keys: Sequence[str]) -> dict[tuple[str, ...], dict[str, float]]:
+    scores: dict[tuple[str, ...], dict[str, float]] = {}
+    for row in judges.table.rows:
+        judge, of_row = str(row.values.get(judges.judge) or ""), scores.setdefault(_key(row, keys), {})
+        if not judge or judge in of_row:
+            raise ConfigError(f"{row.where}: {f'judge {judge!r} scored this row already' if judge else 'has no judge'}")
+        score = _number(row, judges.score)
+        if score is not None:
+            of_row[judge] = score
+    return scores
+
+
+def _key(row: SourceRow, keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(row.values.get(name)) for name in keys)
+
+
+def _require(table: SourceTable, column: str, where: str) -> None:
+    if column not in table.columns and table.rows:
+        hint = did_you_mean(column, table.columns)
+        raise ConfigError(f"{where} {column!r}: there is no such column{hint}; {_columns(table)}")
+
+
+def _columns(table: SourceTable) -> str:
+    more = f" and {len(table.columns) - _MAX_NAMED} more" if len(table.columns) > _MAX_NAMED else ""
+    return f"the columns are: {', '.join(table.columns[:_MAX_NAMED]) or 'none'}{more}"

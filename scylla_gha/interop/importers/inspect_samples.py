@@ -1,14 +1,14 @@
 """Inspect's JSON logs: one log per task and model, a sample per scenario and epoch.
 
-A sample's id is the scenario (with the task before it, where logs of several tasks are read), its epoch the repetition,
-the log's model the arm (or the arm that `scylla-gha export` noted in its metadata). The score is that of the scorer
-called `score`, or of the only one: C is 1, P 0.5, I and N are 0. Passed is a 1 of the scorer called `passed`, or else
-of the score; of several scorers one is chosen by `--map score=scores.NAME`, with --passed-if.
+A sample's id is the scenario (after its task if logs of several tasks are read), its epoch the repetition, and the
+log's model the arm (or the arm that `scylla-gha export` wrote into its metadata). The score is that of the scorer
+called `score`, or of the only one: C is 1, P 0.5, I and N are 0. A sample passed if the scorer called `passed`, or else
+the score, is 1; of several scorers, `--map score=scores.NAME` with --passed-if chooses one.
 
 | sample | outcome |
 |---|---|
 | no error, no limit | completed |
-| an error | see `blame`; failed where it is the agent's, unknown where it is not |
+| an error | by `outcome_of_exception`; failed if it is the agent's, else unknown |
 | limit of time or working time | timeout |
 | limit of messages, tokens, cost, context, or one of the task's own | budget_exceeded |
 | limit by the operator | cancelled |
@@ -16,12 +16,17 @@ of the score; of several scorers one is chosen by `--map score=scores.NAME`, wit
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, cast
-
-import orjson
+from typing import Any, Final
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers.sources import SourceRow, SourceTable, Value, outcome_of_exception, table_of
+from scylla_gha.interop.importers.tables import (
+    SourceRow,
+    SourceTable,
+    Value,
+    outcome_of_exception,
+    read_json_object,
+    table_of,
+)
 from scylla_gha.model.trial import Outcome
 
 _LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -35,7 +40,7 @@ _Object = dict[str, Any]
 
 
 def read_inspect(path: Path) -> SourceTable:
-    """The samples of a log, or of all logs in a folder.
+    """Read the samples of a log, or of all logs in a folder.
 
     Raises:
         ConfigError: a file is not an Inspect log in JSON, or there is none.
@@ -45,21 +50,16 @@ def read_inspect(path: Path) -> SourceTable:
         raise ConfigError(f"{path}: holds no .json; `inspect log convert --to json` makes them of .eval files")
     logs = [(file, _log(file)) for file in files]
     several = len({_task(log) for _, log in logs}) > 1
-    unended = [f"{file.name}: the log's status is {log.get('status')!r}, so samples may be missing."
-               for file, log in logs if log.get("status") != "success"]  # fmt: skip
-    return table_of((row for file, log in logs for row in _samples(file, log, several=several)), unended)
+    notes = [f"{file.name}: the log's status is {log.get('status')!r}, so samples may be missing."
+             for file, log in logs if log.get("status") != "success"]  # fmt: skip
+    return table_of((row for file, log in logs for row in _samples(file, log, several=several)), notes)
 
 
 def _log(path: Path) -> _Object:
-    try:
-        found = orjson.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{path}: not JSON: {error}; `inspect log convert --to json` makes it of .eval") from None
-    if not isinstance(found, dict) or not isinstance(found.get("eval"), dict):
+    log = read_json_object(path.read_bytes(), path, "; `inspect log convert --to json` makes it of .eval")
+    if not isinstance(log.get("eval"), dict):
         raise ConfigError(f"{path}: not an Inspect log: it has no object `eval`")
-    return cast("_Object", found)
+    return log
 
 
 def _task(log: _Object) -> str:
@@ -72,13 +72,13 @@ def _arm(spec: _Object) -> Value:
 
 
 def _samples(path: Path, log: _Object, *, several: bool) -> Iterator[SourceRow]:
-    for place, sample in enumerate(log.get("samples") or ()):
+    for index, sample in enumerate(log.get("samples") or ()):
         if not isinstance(sample, dict) or "id" not in sample:
-            raise ConfigError(f"{path}: samples[{place}] has no id; is it a log of Inspect?")
+            raise ConfigError(f"{path}: samples[{index}] has no id; is it a log of Inspect?")
         name = f"{_task(log)}/{sample['id']}" if several else str(sample["id"])
-        first = {"scenario": name, "arm": _arm(log["eval"]), "model": log["eval"].get("model"),
-                 "repetition": sample.get("epoch", 1), "category": log["eval"].get("task")}  # fmt: skip
-        yield SourceRow(f"{path}: samples[{place}]", {**first, **dict(_sample(sample))})
+        cell = {"scenario": name, "arm": _arm(log["eval"]), "model": log["eval"].get("model"),
+                "repetition": sample.get("epoch", 1), "category": log["eval"].get("task")}  # fmt: skip
+        yield SourceRow(f"{path}: samples[{index}]", {**cell, **dict(_sample(sample))})
 
 
 def _sample(sample: _Object) -> Iterator[tuple[str, Value]]:
@@ -119,8 +119,8 @@ def _value(value: Value) -> Value:
 
 
 def _usage(usage: _Object) -> Iterator[tuple[str, Value]]:
-    """Of all models that the sample used; unknown in one is unknown in the sum."""
+    """Yield the sums over all models that the sample used; a sum is unknown if one part is."""
     for ours, theirs in _TOKENS:
-        parts = [each.get(theirs) for each in usage.values() if isinstance(each, dict)]
+        parts = [model.get(theirs) for model in usage.values() if isinstance(model, dict)]
         known = [part for part in parts if isinstance(part, int | float)]
         yield ours, sum(known) if known and len(known) == len(parts) else None

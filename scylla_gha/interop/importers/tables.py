@@ -1,72 +1,135 @@
-"""CSV, Parquet and JSON lines. Nothing is guessed of types: CSV is text, Parquet has its own."""
+"""Rows as another tool left them: CSV, Parquet and JSON lines, and the outcomes that exceptions stand for.
+
+Nothing is guessed of types: CSV is text, Parquet has its own. Which outcome an exception is: by its type first, then by
+words of its message.
+
+| exception | outcome |
+|---|---|
+| `AgentTimeoutError` | timeout |
+| type that names the verifier or a reward | judge_error |
+| type that names environment, sandbox, container, image or the agent's setup | sandbox_error |
+| cancelled task, interrupted run | cancelled |
+| rate limit, overload, lost connection, refused key, status 429 or 5xx | provider_error |
+| any other, such as an agent's exit code | agent_error |
+"""
 
 import csv
-import json
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import orjson
 
 from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers.sources import SourceRow, SourceTable, Value, flat, table_of
+from scylla_gha.model.trial import Outcome
 
+Value = object  # of JSON, or a time in a table with types
 _TABS: Final = frozenset({".tsv", ".tab"})
-_LONGEST: Final = 2**31 - 1  # characters of a cell
+_MAX_CELL: Final = 2**31 - 1  # characters
+_BY_TYPE: Final = (
+    (re.compile(r"^(AgentTimeout|TimeLimit)", re.IGNORECASE), Outcome.TIMEOUT),
+    (re.compile(r"verifier|reward|scorer", re.IGNORECASE), Outcome.JUDGE_ERROR),
+    (re.compile(r"environment|sandbox|container|image|agentsetup|docker", re.IGNORECASE), Outcome.SANDBOX_ERROR),
+    (re.compile(r"cancel|KeyboardInterrupt", re.IGNORECASE), Outcome.CANCELLED),
+)
+_PROVIDER: Final = re.compile(
+    r"rate.?limit|overloaded|too many requests|service.?unavailable|bad gateway|api.?connection|api.?timeout|"
+    r"internal.?server.?error|authentication.?error|api.?status|insufficient.?quota|credit balance|"
+    r"\b(error|status|code|http)\W{0,9}(429|5\d\d)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """One row: its file and line for messages, and its values by column; None is an empty cell."""
+
+    where: str
+    values: dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """All rows of a file or folder, in order; `notes` say what was left out. Columns may be added later."""
+
+    columns: list[str]
+    rows: list[SourceRow]
+    notes: list[str] = field(default_factory=list)
+
+
+def table_of(rows: Iterable[SourceRow], notes: Iterable[str] = ()) -> SourceTable:
+    """Return a table with all columns of any row, in the order of their first use."""
+    all_rows = list(rows)
+    return SourceTable(list(dict.fromkeys(column for row in all_rows for column in row.values)), all_rows, list(notes))
+
+
+def outcome_of_exception(kind: str, message: str) -> Outcome:
+    """Return the outcome of a trial that an exception of this type ended."""
+    for pattern, outcome in _BY_TYPE:
+        if pattern.search(kind):
+            return outcome
+    return Outcome.PROVIDER_ERROR if _PROVIDER.search(f"{kind}: {message}") else Outcome.AGENT_ERROR
+
+
+def read_json_object(data: bytes, where: object, hint: str = "") -> dict[str, Any]:
+    """Parse a JSON object.
+
+    Raises:
+        ConfigError: it is not one; the message begins with `where` and ends with `hint`.
+    """
+    try:
+        content = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(f"{where}: not JSON: {error}{hint}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{where}: not a JSON object{hint}")
+    return cast("dict[str, Any]", content)
 
 
 def read_csv(path: Path) -> SourceTable:
-    """Rows of a CSV file with a header; all values are text, blank lines are none, a short row ends in empty cells.
+    """Read a CSV file with a header; all values are text, blank lines are skipped, short rows have empty cells.
 
     Raises:
         ConfigError: it cannot be read.
     """
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(_MAX_CELL)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = list(_lines(file, "\t" if path.suffix in _TABS else ","))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
+            lines = list(_csv_lines(file, "\t" if path.suffix in _TABS else ","))
     except (csv.Error, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not a CSV file in UTF-8: {error}") from None
     if not lines:
         raise ConfigError(f"{path}: there is no header line; give the columns' names in the first line")
     columns = [name.strip() for name in lines[0][1]]
-    _check_header(path, columns)
-    return SourceTable(tuple(columns), tuple(_csv_rows(path, columns, lines[1:])))
-
-
-def _lines(file: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """With the line on which each begins: a quoted cell may hold several."""
-    reader = csv.reader(file, delimiter=delimiter, strict=True)
-    began = 1
-    for cells in reader:
-        yield began, cells
-        began = reader.line_num + 1
-
-
-def _csv_rows(path: Path, columns: list[str], lines: list[tuple[int, list[str]]]) -> Iterator[SourceRow]:
-    for number, cells in lines:
+    if len(set(columns)) < len(columns) or "" in columns:
+        raise ConfigError(f"{path}:1: a column has no name, or two have one name: {', '.join(columns)}; rename them")
+    rows = []
+    for number, cells in lines[1:]:
         if len(cells) > len(columns):
-            fault = f"Expected {counted(len(columns), 'field')} in line {number}, saw {len(cells)}"
-            raise ConfigError(f"{path}: not a CSV file in UTF-8: {fault}")
+            raise ConfigError(f"{path}:{number}: not a CSV file in UTF-8: expected {counted(len(columns), 'field')}, "
+                              f"got {len(cells)}")  # fmt: skip
         if any(cell.strip() for cell in cells):
-            held = [*cells, *[""] * (len(columns) - len(cells))]
-            yield SourceRow(f"{path}:{number}", {name: cell or None for name, cell in zip(columns, held, strict=True)})
+            values: dict[str, Value] = dict.fromkeys(columns)
+            values.update({name: cell or None for name, cell in zip(columns, cells, strict=False)})
+            rows.append(SourceRow(f"{path}:{number}", values))
+    return SourceTable(columns, rows)
 
 
-def _check_header(path: Path, columns: list[str]) -> None:
-    twice = sorted({name for name in columns if columns.count(name) > 1})
-    if "" in columns:
-        raise ConfigError(f"{path}:1: column {columns.index('') + 1} has no name; name it, or take it out")
-    if twice:
-        raise ConfigError(f"{path}:1: column {twice[0]!r} is there twice; rename one of the two")
+def _csv_lines(file: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows with the line on which each begins: a quoted cell may span several lines."""
+    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    first_line = 1
+    for cells in reader:
+        yield first_line, cells
+        first_line = reader.line_num + 1
 
 
 def read_parquet(path: Path) -> SourceTable:
-    """Rows of a Parquet file, with the types that it gives them.
+    """Read a Parquet file with its types; NaN becomes None.
 
     Raises:
         ConfigError: it cannot be read.
@@ -77,50 +140,31 @@ def read_parquet(path: Path) -> SourceTable:
     from pyarrow import parquet
 
     try:
-        held = parquet.read_table(path)
+        table = parquet.read_table(path)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise ConfigError(f"{path}: cannot be read as Parquet: {error}") from None
-    rows = (SourceRow(f"{path}: row {number}", {name: _known(cell) for name, cell in row.items()})
-            for number, row in enumerate(held.to_pylist(), start=1))  # fmt: skip
-    return SourceTable(tuple(str(name) for name in held.column_names), tuple(rows))
-
-
-def _known(cell: Value) -> Value:
-    """What not a number is None here."""
-    return None if isinstance(cell, float) and cell != cell else cell  # noqa: PLR0124 NaN alone
+    rows = [
+        SourceRow(f"{path}: row {number}", {name: None if cell != cell else cell for name, cell in row.items()})  # noqa: PLR0124 true of NaN
+        for number, row in enumerate(table.to_pylist(), start=1)
+    ]
+    return SourceTable([str(name) for name in table.column_names], rows)
 
 
 def read_jsonl(path: Path) -> SourceTable:
-    """Rows of JSON lines: one object a line, inner objects as columns `outer.inner`.
+    """Read JSON lines: one object a line, inner objects also as columns `outer.inner`.
 
     Raises:
-        ConfigError: a line not a JSON object.
+        ConfigError: a line is not a JSON object.
     """
-    return table_of(_json_rows(path))
+    with path.open("rb") as file:
+        lines = ((f"{path}:{number}", line) for number, line in enumerate(file, start=1) if line.strip())
+        return table_of(SourceRow(where, _flat(read_json_object(line, where))) for where, line in lines)
 
 
-def _json_rows(path: Path) -> Iterator[SourceRow]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield SourceRow(f"{path}:{number}", flat(_object(path, number, line)))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
-
-
-def _object(path: Path, number: int, line: bytes) -> dict[str, Value]:
-    try:
-        found = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{path}:{number}: not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ConfigError(f"{path}:{number}: not a JSON object; each line must be one, as {{...}}")
-    return cast("dict[str, Value]", found)
-
-
-def cell_of(value: Value) -> Value:
-    """A value as a table's cell: what has parts is JSON text."""
-    if isinstance(value, dict | list | tuple):
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return value
+def _flat(value: dict[str, Value], prefix: str = "") -> dict[str, Value]:
+    columns: dict[str, Value] = {}
+    for name, inner in value.items():
+        columns[f"{prefix}{name}"] = inner
+        if isinstance(inner, dict):
+            columns.update(_flat(inner, f"{prefix}{name}."))
+    return columns

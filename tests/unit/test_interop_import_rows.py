@@ -1,3 +1,5 @@
+"""Results and plan of foreign rows: mapping of columns, repetitions, keys, verdicts."""
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,9 +9,9 @@ from scylla_gha.aggregate.build import aggregate
 from scylla_gha.collect.rows import collect
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers.columns import rule_of
-from scylla_gha.interop.importers.rows import ImportedRows, ImportInput, load_rows
-from scylla_gha.interop.importers.sources import SourceRow, SourceTable, table_of
+from scylla_gha.interop.importers.rows import ImportedRows, ImportOptions, load_rows
+from scylla_gha.interop.importers.tables import SourceRow, SourceTable, table_of
+from scylla_gha.model.plan import ColumnMap
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.foreign import Row
 
@@ -23,7 +25,7 @@ def row(scenario: str = "s", arm: str = "a", passed: object = True, **given: Any
 
 
 def loaded(rows: Sequence[Row], **given: Any) -> ImportedRows:
-    return load_rows(of(*rows), ImportInput("run", "f.csv", "csv", **given))
+    return load_rows(of(*rows), "f.csv", "csv", "run", ImportOptions(ColumnMap(**given)))
 
 
 def test_what_a_row_does_not_tell_is_unknown_and_not_zero() -> None:
@@ -87,8 +89,74 @@ def test_an_outcome_that_is_not_the_agents_takes_no_verdict_and_is_told_of() -> 
 
 
 def test_a_pass_by_rule_is_unknown_where_its_number_is() -> None:
-    made = loaded([row(score="0.6"), row(score=""), row(score="0.5")], rule=rule_of("score>=0.6"))
+    made = loaded([row(score="0.6"), row(score=""), row(score="0.5")], passed_if="score>=0.6")
     assert [(one.passed, one.judged) for one in made.rows] == [(True, True), (None, False), (False, True)]
+
+
+FOREIGN = {"task": "a", "model": "m", "score": 0.5, "tokens": 9, "junk": 1}
+MAPPED = {"scenario": "task", "arm": "model"}
+
+
+def test_mapped_columns_come_first_then_those_with_a_fields_own_name() -> None:
+    source = loaded([FOREIGN], columns=MAPPED, passed_if="score>=0.5").plan.imported
+    assert source is not None
+    assert source.columns == {
+        "scenario": "task", "arm": "model", "model": "model", "score": "score", "total_tokens": "tokens",
+    }  # fmt: skip
+    assert source.ignored == ("junk",)
+
+
+def test_a_column_with_a_fields_name_can_be_left_out() -> None:
+    (result,) = loaded([{**FOREIGN, "passed": 1}], columns={**MAPPED, "score": ""}).rows
+    assert (result.score, result.passed) == (None, True)
+
+
+def test_a_rule_replaces_the_column() -> None:
+    made = loaded([{**FOREIGN, "passed": True}], columns=MAPPED, passed_if="score>0.5")
+    assert [result.passed for result in made.rows] == [False]
+    assert made.plan.imported is not None
+    assert made.plan.imported.ignored == ("junk", "passed")
+
+
+@pytest.mark.parametrize(
+    ("columns", "rule", "message"),
+    [
+        ({**MAPPED, "usd": "costs"}, None, "--map usd: 'costs': there is no such column"),
+        ({**MAPPED, "usd": "tasks"}, None, "did you mean"),
+        ({"arm": "model"}, None, "no column is the scenario; say which one: --map scenario=COLUMN"),
+        ({"scenario": "task"}, None, "no column is the arm"),
+        (MAPPED, None, "no column tells whether a row passed"),
+        (MAPPED, "usd<1", "no column is usd, which --passed-if needs"),
+        ({"cost": "junk"}, None, "--map 'cost': not a field of a row"),
+        *(
+            ({}, text, "as score>=0.6")
+            for text in ("x", "score", "score>=", "score>=high", "score=>0.6", "0.6<=score<=1")
+        ),
+    ],
+)
+def test_a_wrong_mapping_is_refused_with_what_there_is(columns: dict[str, str], rule: str | None, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        loaded([FOREIGN], columns=columns, passed_if=rule)
+    assert message in str(error.value)
+
+
+def test_without_rows_no_column_is_missing() -> None:
+    assert loaded([]).rows == ()
+
+
+@pytest.mark.parametrize(
+    ("rule", "score", "expected"),
+    [
+        ("score>=0.6", 0.6, True),
+        ("score > 0.6", 0.6, False),
+        ("score<=0.6", 0.6, True),
+        ("score<0.6", 0.6, False),
+        ("score == 1", 1.0, True),
+        ("score>=0.6", None, None),
+    ],
+)
+def test_a_rule_decides_a_pass(rule: str, score: float | None, expected: bool | None) -> None:
+    assert [result.passed for result in loaded([row(score=score)], passed_if=rule).rows] == [expected]
 
 
 def test_the_report_says_that_nobody_verified_the_rows() -> None:

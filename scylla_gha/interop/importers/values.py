@@ -1,0 +1,148 @@
+"""Values of foreign rows: each is checked against its field, and none is changed to fit.
+
+| kind | accepted | refused |
+|---|---|---|
+| passed and other truths | true, yes, pass, passed, 1 and false, no, fail, failed, 0, in any case | all else |
+| numbers | digits with a point or an exponent, from 0 to 1e18 | signs of thousands, units, nan, inf |
+| counts | the same without a fraction (`12` and `12.0`) | 12.5 |
+| names and texts | text; a whole number is its digits | other values |
+| times | ISO 8601 | all else |
+| an empty cell, and null | unknown | of a name or a repetition |
+"""
+
+import datetime
+import json
+import math
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, create_model, field_validator
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.importers.tables import SourceRow, Value
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Outcome
+
+_TRUE: Final = ("true", "yes", "pass", "passed", "1", "1.0")
+_FALSE: Final = ("false", "no", "fail", "failed", "0", "0.0")
+_REQUIRED: Final = ("scenario", "arm", "repetition")
+# Fields that describe the run of a row; imported rows are of another run.
+_OF_RUN: Final = {"schema_version", "experiment", "cell", "key", "epoch", "measures_agent", "judged"}
+FIELDS: Final = tuple(name for name in Result.model_fields if name not in _OF_RUN)
+_MAX_NUMBER: Final = 1e18  # every format and statistic can hold squares and sums of it
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def parse_number(value: Value) -> float:
+    """Return a finite number that is not below 0.
+
+    Raises:
+        ValueError: the value is not such a number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("not a number")  # noqa: TRY004 a table's value has no type of ours
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        raise ValueError("not a number; leave the cell empty if it is unknown")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError("not a finite number; leave the cell empty if it is unknown")
+    if not 0 <= number <= _MAX_NUMBER:
+        raise ValueError(f"not from 0 to {_MAX_NUMBER:g}")
+    return number
+
+
+def _parse_truth(value: Value) -> bool:
+    word = str(value).lower()
+    if word not in {*_TRUE, *_FALSE}:
+        raise ValueError(f"neither one of {', '.join(_TRUE[:-1])} nor one of {', '.join(_FALSE[:-1])}")
+    return word in _TRUE
+
+
+def _parse_count(value: Value) -> int:
+    number = parse_number(value)
+    if not number.is_integer():
+        raise ValueError("not a whole number")
+    return int(str(value)) if str(value).isdecimal() else int(number)
+
+
+def _parse_text(value: Value) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError("not text")  # noqa: TRY004 as above
+    return str(value)
+
+
+def _parse_time(value: Value) -> datetime.datetime:
+    return value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(str(value))
+
+
+def _parse_object(value: Value) -> Value:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+_PARSERS: Final[dict[object, Callable[[Value], Value]]] = {
+    bool: _parse_truth, int: _parse_count, float: parse_number, str: _parse_text, datetime.datetime: _parse_time,
+    dict: _parse_object, Literal: _parse_text, Outcome: _parse_text,
+}  # fmt: skip
+
+
+def plain_type(annotation: object) -> object:
+    """Return a type without annotations and without None."""
+    if get_origin(annotation) is Annotated:
+        return plain_type(get_args(annotation)[0])
+    if get_origin(annotation) in {types.UnionType, typing.Union}:
+        return plain_type(next(part for part in get_args(annotation) if part is not type(None)))
+    return annotation
+
+
+_TYPES: Final = typing.get_type_hints(Result, include_extras=True)
+
+
+class _SourceValues(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _parse(cls, value: Value, info: ValidationInfo) -> Value:
+        """Read a value by the type of its field in `Result`."""
+        value = value.strip() if isinstance(value, str) else value
+        name = str(info.field_name)
+        if value is None or value == "":
+            if name in _REQUIRED:
+                raise ValueError("empty, and every row needs one")
+            return None
+        kind = plain_type(_TYPES[name])
+        return _PARSERS[get_origin(kind) or kind](value)
+
+
+_OVERRIDES: Final[Mapping[str, Any]] = {
+    "outcome": Annotated[Outcome, Field(strict=False)], "repetition": Annotated[int, Field(ge=1)],
+}  # fmt: skip
+_Values: Final = create_model(  # type: ignore[call-overload] # fields are those of Result
+    "_Values", __base__=_SourceValues, **{name: (_OVERRIDES.get(name, _TYPES[name]) | None, None) for name in FIELDS}
+)
+
+
+def parse_values(row: SourceRow, columns: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of a row by field; None is unknown.
+
+    Args:
+        row: with values by column.
+        columns: each field's column.
+
+    Raises:
+        ConfigError: a value is not one of its field.
+    """
+    raw = {field: row.values.get(column) for field, column in columns.items()}
+    try:
+        values = _Values.model_validate(raw)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field = str(fault["loc"][0])
+        message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
+        raise ConfigError(
+            f"{row.where}: column {columns[field]!r} (as {field}): {raw[field]!r:.80} {message}"
+        ) from None
+    return {field: getattr(values, field) for field in columns}
