@@ -71,7 +71,7 @@ def _observe(
     prepared = prepare_scenario(own.scenario(next(iter(own.scenarios))), own, cache_root())
     arm = Arm(id="inventory", agent=agent_name(name)[0], version=installed.version, model=model)
     target = sandboxes.place(prepared.folder.scenario.tools, arm)
-    runner = AgentRunner(arm, installed.agent, installed.started_by(target), gateway, target, _LIMITS, Cancel())
+    runner = AgentRunner(arm, installed.agent, installed.program_in(target), gateway, target, _LIMITS, Cancel())
     with scratch() as root:
         folder = AttemptFolder(root / "inventory" / "attempt-1")
         attempt = run_attempt(runner, prepared, prepare_workspace(prepared, root / "ground"), folder)

@@ -38,7 +38,7 @@ def command(experiment: str, runs: Path, *, workflow: str, most_waves: int, tag_
     from scylla_gha.github.actions import write_outputs
     from scylla_gha.github.client import open_repository
     from scylla_gha.github.dispatch import dispatch_workflow
-    from scylla_gha.plan.next_wave import inputs_of, pending_cells, read_wave, remaining_budget, why_stop
+    from scylla_gha.plan.wave import inputs_of, pending_cells, read_wave, remaining_budget, why_stop
 
     folder = options.run_folder(runs, experiment)
     plan, wave = stored_plan(folder), read_wave(folder)

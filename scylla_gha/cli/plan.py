@@ -10,17 +10,18 @@ from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
 from scylla_gha.github.actions import JobFacts
 from scylla_gha.model.experiment import SandboxName
-from scylla_gha.model.plan import MOST_SHARDS
+from scylla_gha.model.plan import MOST_SHARDS, Plan
 from scylla_gha.pipeline.report import without_garbage_collection
+from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import find_agents, history_of, make_plan, print_plan
-from scylla_gha.plan.cells import CellSelection, refuse_above_budget
+from scylla_gha.plan.cells import CellSelection
 from scylla_gha.plan.notes import reject_impossible_gate
 from scylla_gha.plan.shards import WaveLimits
-from scylla_gha.plan.wave import Wave, WaveInputs, WaveOptions, make_wave
+from scylla_gha.plan.wave import Wave, WaveOptions, make_wave
 from scylla_gha.publish import actions_output
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import write_lines, write_record
-from scylla_gha.store.run_folder import WavePaths
+from scylla_gha.store.run_folder import RunFolder, WavePaths
 
 
 @click.command()
@@ -74,7 +75,7 @@ def command(
         folder, library = options.run_folder(runs, experiment), options.library()
         agents = find_agents(choice.apply(library.experiment(experiment)), install=not dry_run)
         history = history_of(folder.results, done)
-        made = make_plan(experiment, library, agents, choice, folder, draw=not dry_run, history=history,
+        made = make_plan(experiment, library, agents, choice, folder, build_images=not dry_run, history=history,
                          sandbox=sandbox)  # fmt: skip
         print_plan(made, jobs)
         if run is None:
@@ -83,28 +84,27 @@ def command(
         if not dry_run:
             write_record(folder.plan, made)
         if run is not None:
-            wish = WaveOptions(
-                WaveLimits(most_shards, lanes, minutes), campaign or f"{folder.root.name}-{run.run_id}", wave, done
-            )
-            _hand_out(run, WaveInputs(made, folder, ConfigSources.of(library, choice.head), agents, history), wish)
+            limits = WaveLimits(most_shards, lanes, minutes)
+            wave_options = WaveOptions(limits, campaign or f"{folder.root.name}-{run.run_id}", wave, done)
+            sources = ConfigSources.of(library, choice.head)
+            _write_wave(run, made, folder, make_wave(made, folder, sources, agents, history, wave_options))
         if as_json or run is None:
             click.echo(made.model_dump_json() if as_json else "\n".join(cell.id for cell in made.cells))
 
 
-def _hand_out(run: JobFacts, basis: WaveInputs, wish: WaveOptions) -> None:
-    """Write the wave's files, then its outputs: which jobs there are to be."""
-    wave = make_wave(basis, wish)
-    shelves, made = WavePaths(basis.folder.root), wave.packing
-    write_lines(shelves.reused, wave.taken)
-    write_record(shelves.packing, made)
-    _tell(wave)
+def _write_wave(run: JobFacts, plan: Plan, folder: RunFolder, wave: Wave) -> None:
+    """Write the wave's files, then the outputs of the job, from which the workflow makes the next jobs."""
+    paths, made = WavePaths(folder.root), wave.packing
+    write_lines(paths.reused, wave.reused)
+    write_record(paths.packing, made)
+    _print_wave(wave)
     actions_output.write_job_outputs(run, {
         "experiment": made.experiment,
         "shards": json.dumps([shard.number for shard in made.shards], separators=(",", ":")),
         "cells": made.cells,
         "left": len(made.left),
-        "planned": len(basis.plan.cells),
-        "needs_model": "true" if basis.plan.needs_model else "false",
+        "planned": len(plan.cells),
+        "needs_model": "true" if plan.needs_model else "false",
         "reused": len(made.reused),
         "wave": made.wave,
         "campaign": made.campaign,
@@ -113,7 +113,7 @@ def _hand_out(run: JobFacts, basis: WaveInputs, wish: WaveOptions) -> None:
     })  # fmt: skip
 
 
-def _tell(wave: Wave) -> None:
+def _print_wave(wave: Wave) -> None:
     made = wave.packing
     usd = "unknown" if wave.usd is None else f"{wave.usd:.2f}"
     click.echo(f"wave {made.wave} of {made.campaign}: {counted(made.cells, 'cell')} in "

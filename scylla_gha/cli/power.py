@@ -50,7 +50,7 @@ def _plan(experiment: str, folder: RunFolder) -> Plan:
         return stored
     library = options.library()
     agents = find_agents(library.experiment(experiment), install=False)
-    return make_plan(experiment, library, agents, CellSelection(), folder, draw=False)
+    return make_plan(experiment, library, agents, CellSelection(), folder, build_images=False)
 
 
 def _rows(folder: RunFolder, runs: Path, pilot: str | None) -> Path | None:

@@ -89,7 +89,7 @@ def _configuration(library: Library) -> Iterator[Callable[[], object]]:
 
 def _experiment(library: Library, name: str) -> None:
     experiment = library.experiment(name)
-    known = {named: found.known for named, found in find_agents(experiment, install=False).items()}
+    known = {named: found.info for named, found in find_agents(experiment, install=False).items()}
     made = plan_cells(experiment, library, known)
     for note in model_notes(made, library, datetime.datetime.now(datetime.UTC).date()):
         click.echo(f"note: {name}: {note}", err=True)

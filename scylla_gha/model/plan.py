@@ -195,9 +195,7 @@ class WavePacking(Record):
         float,
         Field(ge=0, description="how much earlier or later than all cells an arm's start on average, of the makespan"),
     ] = 0.0
-    crowding: Annotated[
-        float, Field(ge=0, le=1, description="0: no shard has more than an even part of an arm; 1: one has all of it")
-    ] = 0.0
+    crowding: Annotated[float | None, Field(description="of older packings; no longer computed")] = None
     footing: Annotated[
         dict[str, str], Field(description="what the keys stand on, by name: a job on another footing refuses to work")
     ] = {}

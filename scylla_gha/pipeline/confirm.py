@@ -11,7 +11,7 @@ from scylla_gha.model.plan import Cell, Estimate
 from scylla_gha.pipeline.context import RunContext, stored_trial
 from scylla_gha.pipeline.model_access import RecordingOptions, spent_usd
 from scylla_gha.plan.build import history_of
-from scylla_gha.plan.cells import DueCells, expect
+from scylla_gha.plan.estimate import DueCells, estimate_cells
 from scylla_gha.store.run_folder import find_judgment
 
 _NO_LIMIT = float("inf")
@@ -36,7 +36,7 @@ def confirm_spending(context: RunContext, recording: RecordingOptions, *, yes: b
         return
     plan = context.plan
     experiment = plan.experiment.model_copy(update={"judges": context.judges})
-    estimate = expect(experiment, context.library, plan.arms, due, history_of(context.folder.results))
+    estimate = estimate_cells(experiment, context.library, plan.arms, due, history_of(context.folder.results))
     limit_usd = _limit(context, due)
     controls_text = f", and {counted(controls, 'control')} of judges" if controls else ""
     work_text = f"{counted(len(due.trials), 'trial')} to run and {len(due.judgments)} to judge with paid models"

@@ -216,7 +216,7 @@ def runner_of(context: RunContext, cell: Cell) -> AgentRunner:
     return AgentRunner(
         arm=arm,
         agent=installed.agent,
-        program=installed.started_by(target),
+        program=installed.program_in(target),
         gateway=context.gateway,
         place=target,
         limits=experiment.limits,

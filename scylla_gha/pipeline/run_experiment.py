@@ -23,8 +23,9 @@ from scylla_gha.pipeline.model_access import (
 from scylla_gha.pipeline.progress import Progress
 from scylla_gha.pipeline.report import finish_run
 from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
-from scylla_gha.plan.cells import CellSelection, refuse_above_budget
+from scylla_gha.plan.cells import CellSelection
 from scylla_gha.plan.notes import reject_impossible_gate
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel
@@ -42,7 +43,7 @@ def print_dry_run(experiment: str, library: Library, choice: CellSelection, fold
         RefusedError: the likely cost is above the budget, or the gate cannot be passed.
     """
     agents = find_agents(choice.apply(library.experiment(experiment)), install=False)
-    plan = make_plan(experiment, library, agents, choice, folder, draw=False)
+    plan = make_plan(experiment, library, agents, choice, folder, build_images=False)
     print_plan(plan, jobs)
     for cell in plan.cells:
         click.echo(cell.id)

@@ -4,7 +4,7 @@ import datetime
 import itertools
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.plan.cells import AgentInfo, CellSelection, agent_name, plan_cells
-from scylla_gha.plan.estimate import PastCost
+from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.notes import model_notes, power_notes
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
 from scylla_gha.prepare.start_state import changed_fixture
@@ -30,8 +30,6 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.records import read_lines
 from scylla_gha.store.run_folder import RunFolder
-
-History = Mapping[tuple[str, str], Sequence[PastCost]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +40,18 @@ class InstalledAgent:
     program: str
     version: str | None
 
-    def started_by(self, place: SandboxTarget) -> str:
+    def program_in(self, target: SandboxTarget) -> str:
         """Return the path of the program; in an image it is found by its name."""
-        return self.agent.package.program if self.agent.package and place.image else self.program
+        return self.agent.package.program if self.agent.package and target.image else self.program
 
     @property
-    def known(self) -> AgentInfo:
+    def info(self) -> AgentInfo:
         """The facts that planning needs."""
         return AgentInfo(self.version, uses_model=self.agent.uses_model)
 
 
 def find_agents(experiment: Experiment, *, install: bool) -> dict[str, InstalledAgent]:
-    """Find the agents of an experiment, by the names it gives them.
+    """Find the agents of an experiment, by their names in it.
 
     Args:
         experiment: names them, with or without a version.
@@ -63,12 +61,12 @@ def find_agents(experiment: Experiment, *, install: bool) -> dict[str, Installed
         ConfigError: there is no such agent.
         ToolError: an agent CLI is missing, too old, or of another version than pinned.
     """
-    return {named: find_agent(named, install=install) for named in experiment.agents}
+    return {name: find_agent(name, install=install) for name in experiment.agents}
 
 
-def find_agent(named: str, *, install: bool) -> InstalledAgent:
+def find_agent(agent_id: str, *, install: bool) -> InstalledAgent:
     """Find one agent by `name` or `name@version`; arguments and errors as in `find_agents`."""
-    name, pinned = agent_name(named)
+    name, pinned = agent_name(agent_id)
     if name not in AGENTS:
         raise ConfigError(f"agents: there is no agent {name!r}{did_you_mean(name, list(AGENTS))}; "
                           f"there are: {', '.join(AGENTS)}")  # fmt: skip
@@ -81,7 +79,7 @@ def find_agent(named: str, *, install: bool) -> InstalledAgent:
                       else find_program(agent.package.program, agent.package.npm))  # fmt: skip
     version = agent.version(program)
     if pinned not in {None, version}:
-        raise ToolError(f"agents: {named}: the version here is {version}; correct the pin, or remove it")
+        raise ToolError(f"agents: {agent_id}: the version here is {version}; correct the pin, or remove it")
     return InstalledAgent(agent, program, version)
 
 
@@ -103,9 +101,9 @@ def check_names(name: str, library: Library, choice: CellSelection) -> dict[str,
     """
     experiment = choice.apply(library.experiment(name))
     agents = find_agents(experiment, install=False)
-    known = {named: installed.known for named, installed in agents.items()}
-    made = plan_cells(experiment, library, known, replace(choice, only=(), repetitions=1))
-    model_notes(made, library, datetime.datetime.now(datetime.UTC).date())
+    infos = {name: installed.info for name, installed in agents.items()}
+    plan = plan_cells(experiment, library, infos, replace(choice, only=(), repetitions=1))
+    model_notes(plan, library, datetime.datetime.now(datetime.UTC).date())
     return agents
 
 
@@ -116,7 +114,7 @@ def make_plan(
     choice: CellSelection,
     folder: RunFolder,
     *,
-    draw: bool = True,
+    build_images: bool = True,
     history: History | None = None,
     sandbox: SandboxName | None = None,
 ) -> Plan:
@@ -128,7 +126,7 @@ def make_plan(
         agents: those of this machine.
         choice: part or variation of the experiment.
         folder: the run's folder.
-        draw: build missing images, since keys need their digests.
+        build_images: build missing images, since keys need their digests.
         history: costs of earlier trials; None: those of the rows in the folder.
         sandbox: for all agents and checks; None: the experiment's.
 
@@ -139,18 +137,18 @@ def make_plan(
     experiment = choice.apply(library.experiment(name))
     if sandbox is not None:
         experiment = experiment.model_copy(update={"sandbox": sandbox})
-    known = {named: installed.known for named, installed in agents.items()}
+    infos = {name: installed.info for name, installed in agents.items()}
     chosen = select_sandbox(experiment, (installed.agent for installed in agents.values()), library)
-    boxing = SandboxPool(chosen, library).boxing if draw else SandboxImages(chosen)
-    if SANDBOXES[chosen].needs_image and not draw:
+    images = SandboxPool(chosen, library).boxing if build_images else SandboxImages(chosen)
+    if SANDBOXES[chosen].needs_image and not build_images:
         click.echo("images are not built now, so the keys differ from those of a run", err=True)
     past = history_of(folder.results) if history is None else history
-    made = plan_cells(experiment, library, known, choice, past, boxing)
-    refuse_changed_fixtures({cell.scenario for cell in made.cells}, library)
+    plan = plan_cells(experiment, library, infos, choice, past, images)
+    refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
     now = datetime.datetime.now(datetime.UTC)
     oldest = None if experiment.max_age_days is None else _before(now, experiment.max_age_days)
-    made = made.model_copy(update={"not_before": oldest, "judging": judging_of(made, library)})
-    return made.model_copy(update={"notes": (*model_notes(made, library, now.date()), *power_notes(made, folder))})
+    plan = plan.model_copy(update={"not_before": oldest, "judging": judging_of(plan, library)})
+    return plan.model_copy(update={"notes": (*model_notes(plan, library, now.date()), *power_notes(plan, folder))})
 
 
 def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:
@@ -179,46 +177,42 @@ def _before(now: datetime.datetime, days: float) -> datetime.datetime | None:
 
 def history_of(results: Path, done: Sequence[Path] = ()) -> History:
     """Return costs of the trials in `results` and in the rows under `done`; rows of another version are skipped."""
-    found: dict[tuple[str, str], list[PastCost]] = defaultdict(list)
+    costs: dict[tuple[str, str], list[PastCost]] = defaultdict(list)
     try:
         rows = list(read_lines(results, Result)) if results.exists() else []
     except ConfigError:
         click.echo(f"{results}: is of another version, so the estimate does not use it", err=True)
-        return found
+        return costs
     for row in itertools.chain(rows, stored_rows(done)):
         if row.measures_agent and row.seconds is not None:
-            judge_usd = row.judge_usd if row.judged and row.judge_usd else None  # 0: perhaps no panel was there
-            found[row.scenario, row.arm].append(PastCost(row.usd, row.seconds, judge_usd))
-    return found
+            judge_usd = row.judge_usd if row.judged and row.judge_usd else None  # 0: perhaps there was no panel
+            costs[row.scenario, row.arm].append(PastCost(row.usd, row.seconds, judge_usd))
+    return costs
 
 
-def print_plan(made: Plan, jobs: int) -> None:
+def print_plan(plan: Plan, jobs: int) -> None:
     """Print the plan and its estimate on standard error."""
-    scenarios = {cell.scenario for cell in made.cells}
-    boxed = ", in containers" if SANDBOXES[made.sandbox].needs_image else ""
-    click.echo(f"{made.experiment.id}: {made.experiment.question}\n"
-               f"{counted(len(made.cells), 'cell')}: {counted(len(scenarios), 'scenario')}, "
-               f"{counted(len(made.arms), 'arm')}{boxed}",
+    scenarios = {cell.scenario for cell in plan.cells}
+    where = ", in containers" if SANDBOXES[plan.sandbox].needs_image else ""
+    click.echo(f"{plan.experiment.id}: {plan.experiment.question}\n"
+               f"{counted(len(plan.cells), 'cell')}: {counted(len(scenarios), 'scenario')}, "
+               f"{counted(len(plan.arms), 'arm')}{where}",
                err=True)  # fmt: skip
-    minutes = made.estimate.minutes
-    wall = CostRange(
-        low=_share(minutes.low, jobs), likely=_share(minutes.likely, jobs), high=_share(minutes.high, jobs)
-    )
-    click.echo(f"estimate: {_range(made.estimate.usd, '$', 2)}; {_range(wall, '', 1)} minutes with {jobs} at once "
-               f"({made.estimate.basis})", err=True)  # fmt: skip
-    if made.experiment.judges:
-        agents, judges = made.estimate.agents, made.estimate.judges
+    minutes = plan.estimate.minutes.model_dump()
+    wall = CostRange.model_validate({end: None if value is None else value / jobs for end, value in minutes.items()})
+    click.echo(f"estimate: {_range(plan.estimate.usd, '$', 2)}; {_range(wall, '', 1)} minutes with {jobs} at once "
+               f"({plan.estimate.basis})", err=True)  # fmt: skip
+    if plan.experiment.judges:
+        agents, judges = plan.estimate.agents, plan.estimate.judges
         click.echo(f"  agents {_range(agents.usd, '$', 2)}; judges {_range(judges.usd, '$', 2)}", err=True)
-    for note in made.notes:
+    for note in plan.notes:
         click.echo(f"note: {note}", err=True)
 
 
-def _share(minutes: float | None, jobs: int) -> float | None:
-    return None if minutes is None else minutes / jobs
-
-
-def _range(one: CostRange, unit: str, digits: int) -> str:
-    if one.low is None or one.likely is None or one.high is None:
+def _range(cost: CostRange, unit: str, digits: int) -> str:
+    if cost.low is None or cost.likely is None or cost.high is None:
         return f"{unit}unknown"
-    likely = f"{unit}{one.likely:.{digits}f}"
-    return likely if one.low == one.high else f"{likely} ({unit}{one.low:.{digits}f} to {unit}{one.high:.{digits}f})"
+    likely = f"{unit}{cost.likely:.{digits}f}"
+    return (
+        likely if cost.low == cost.high else f"{likely} ({unit}{cost.low:.{digits}f} to {unit}{cost.high:.{digits}f})"
+    )

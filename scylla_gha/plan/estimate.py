@@ -5,15 +5,17 @@ cache, to write 1,500 to it, and to produce 400. The prior of a judge is the siz
 tokens, by the scenario's size. Priors are first guesses with a wide range, not measurements.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.counting import counted
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.judgment import PROMPT_BYTES
-from scylla_gha.model.plan import Arm, CostRange, Estimate, EstimateShare
+from scylla_gha.model.plan import Arm, Cell, CostRange, Estimate, EstimateShare
 from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.scenario import Rubric, Size
 from scylla_gha.model.traffic import Tokens
@@ -37,10 +39,8 @@ _BUILT_IN_MINUTES: Final = 0.01
 # The largest first request of Claude Code 2.1.197, and the most output that it asks for (seen on 2026-11-22).
 _REQUEST_BYTES: Final = 118_000
 _REQUEST_TOKENS: Final = 64_000
-# What a judge may answer (`judges/panel.py`).
-JUDGE_ANSWER_TOKENS: Final = 16_000
+JUDGE_ANSWER_TOKENS: Final = 16_000  # the maximum of a judge's answer (`judge/panel.py`)
 _NOTHING: Final[Guess] = (0.0, 0.0, 0.0)
-_Guessed = Callable[["CellGroup"], Guess | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,17 @@ class PastCost:
     usd: float | None
     seconds: float
     judge_usd: float | None = None
+
+
+History = Mapping[tuple[str, str], Sequence[PastCost]]  # costs of earlier trials, by scenario and arm
+
+
+@dataclass(frozen=True, slots=True)
+class DueCells:
+    """Cells that still need a trial, and cells that still need a judgment."""
+
+    trials: Sequence[Cell]
+    judgments: Sequence[Cell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +73,22 @@ class CellGroup:
     judgments: int
 
 
+def estimate_cells(
+    experiment: Experiment, library: Library, arms: Sequence[Arm], due: DueCells, history: History
+) -> Estimate:
+    """Estimate cost and duration of the due cells."""
+    trials = Counter((cell.scenario, cell.arm) for cell in due.trials)
+    judgments = Counter((cell.scenario, cell.arm) for cell in due.judgments)
+    by_id = {arm.id: arm for arm in arms}
+    groups = [
+        CellGroup(library.scenario(name), by_id[arm], trials[name, arm], judgments[name, arm])
+        for name, arm in sorted({*trials, *judgments})
+    ]
+    return estimate(groups, experiment, library.priced_models(experiment.prices), history)
+
+
 def estimate(
-    groups: Iterable[CellGroup],
-    experiment: Experiment,
-    models: Mapping[str, ModelInfo],
-    history: Mapping[tuple[str, str], Sequence[PastCost]],
+    groups: Sequence[CellGroup], experiment: Experiment, models: Mapping[str, ModelInfo], history: History
 ) -> Estimate:
     """Add up the estimates of all groups; USD is unknown if one price is unknown.
 
@@ -74,24 +96,35 @@ def estimate(
         groups: the due cells.
         experiment: has the limits and the judges.
         models: prices of the models.
-        history: costs of earlier trials, by scenario and arm.
+        history: costs of earlier trials.
     """
-    everything = tuple(groups)
     estimator = _Estimator(experiment, models, history)
-    planned = sum(group.trials for group in everything)
-    measured = sum(group.trials for group in everything if estimator.past(group))
-    agents = EstimateShare(
-        usd=_sum(everything, _trials, estimator.usd), minutes=_sum(everything, _trials, estimator.minutes)
-    )
-    judges = EstimateShare(
-        usd=_sum(everything, _judgments, estimator.judge_usd),
-        minutes=_sum(everything, _judgments, estimator.judge_minutes),
-    )
+    planned = sum(group.trials for group in groups)
+    measured = sum(group.trials for group in groups if estimator.past(group))
+    to_run = [group for group in groups if group.trials]
+    to_judge = [group for group in groups if group.judgments]
     return Estimate(
-        agents=agents,
-        judges=judges,
+        agents=EstimateShare(
+            usd=_sum((estimator.usd(group), group.trials) for group in to_run),
+            minutes=_sum((estimator.minutes(group), group.trials) for group in to_run),
+        ),
+        judges=EstimateShare(
+            usd=_sum((estimator.judge_usd(group), group.judgments) for group in to_judge),
+            minutes=_sum((estimator.judge_minutes(group), group.judgments) for group in to_judge),
+        ),
         basis=f"history for {measured} of {counted(planned, 'cell')}, priors by size for the others",
     )
+
+
+def _sum(guesses: Iterable[tuple[Guess | None, int]]) -> CostRange:
+    """Return the sum of the guesses, each times its number of cells."""
+    sums = [0.0, 0.0, 0.0]
+    for guess, times in guesses:
+        if guess is None:
+            return CostRange(low=None, likely=None, high=None)
+        sums = [total + part * times for total, part in zip(sums, guess, strict=True)]
+    low, likely, high = sums
+    return CostRange(low=low, likely=likely, high=high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +135,15 @@ class ExpectedCost:
     usd: float | None
 
 
-def expected(
-    groups: Iterable[CellGroup],
-    experiment: Experiment,
-    models: Mapping[str, ModelInfo],
-    history: Mapping[tuple[str, str], Sequence[PastCost]],
+def expected_costs(
+    groups: Iterable[CellGroup], experiment: Experiment, models: Mapping[str, ModelInfo], history: History
 ) -> dict[tuple[str, str], ExpectedCost]:
     """Return the expected cost of one cell of each group, by scenario and arm; arguments as in `estimate`.
 
     An agent without earlier trials is expected to use its whole time limit.
     """
     estimator = _Estimator(experiment, models, history)
-    return {(group.folder.scenario.id, group.arm.id): estimator.one(group) for group in groups}
+    return {(group.folder.scenario.id, group.arm.id): estimator.expected(group) for group in groups}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +152,12 @@ class _Estimator:
 
     experiment: Experiment
     models: Mapping[str, ModelInfo]
-    history: Mapping[tuple[str, str], Sequence[PastCost]]
+    history: History
 
     def past(self, group: CellGroup) -> Sequence[PastCost]:
         return self.history.get((group.folder.scenario.id, group.arm.id), ())
 
-    def one(self, group: CellGroup) -> ExpectedCost:
+    def expected(self, group: CellGroup) -> ExpectedCost:
         agent = self.minutes(group)[1] if self.past(group) or group.arm.model is None else self._limit(group)
         agents, judges = self.usd(group), self.judge_usd(group)
         usd = None if agents is None or judges is None else agents[1] + judges[1]
@@ -136,17 +166,17 @@ class _Estimator:
     def usd(self, group: CellGroup) -> Guess | None:
         if group.arm.model is None:
             return _NOTHING
-        known = [spent.usd for spent in self.past(group) if spent.usd is not None]
+        costs = [past.usd for past in self.past(group) if past.usd is not None]
         turn = self._price(group.arm.model, _TURN)
-        if known or turn is None:
-            return _seen(known)
+        if costs or turn is None:
+            return _measured(costs)
         low, likely, high = _TURNS[group.folder.scenario.size]
         return low * turn, likely * turn, high * turn
 
     def minutes(self, group: CellGroup) -> Guess:
-        seconds = _seen([spent.seconds / 60 for spent in self.past(group)])
-        if seconds is not None:
-            return seconds
+        measured = _measured([past.seconds / 60 for past in self.past(group)])
+        if measured is not None:
+            return measured
         if group.arm.model is None:
             return _BUILT_IN_MINUTES, _BUILT_IN_MINUTES, _BUILT_IN_MINUTES
         limit = self._limit(group)
@@ -159,12 +189,11 @@ class _Estimator:
     def judge_usd(self, group: CellGroup) -> Guess | None:
         if not self._is_asked(group):
             return _NOTHING
-        known = _seen([spent.judge_usd for spent in self.past(group) if spent.judge_usd is not None])
-        if known is not None:
-            return known
+        measured = _measured([past.judge_usd for past in self.past(group) if past.judge_usd is not None])
+        if measured is not None:
+            return measured
         ends = zip(_PROMPT_TOKENS[group.folder.scenario.size], _ANSWER_TOKENS, strict=True)
-        sums = [self._panel(Tokens(input=prompt, output=answer)) for prompt, answer in ends]
-        low, likely, high = sums
+        low, likely, high = [self._panel_usd(Tokens(input=prompt, output=answer)) for prompt, answer in ends]
         return None if low is None or likely is None or high is None else (low, likely, high)
 
     def judge_minutes(self, group: CellGroup) -> Guess:
@@ -174,10 +203,9 @@ class _Estimator:
         """Return whether there is a panel and the rubric has items for it."""
         return bool(self.experiment.judges) and is_for_judges(group.folder.rubric)
 
-    def _panel(self, tokens: Tokens) -> float | None:
+    def _panel_usd(self, tokens: Tokens) -> float | None:
         costs = [self._price(judge, tokens) for judge in self.experiment.judges]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def _price(self, name: str, tokens: Tokens) -> float | None:
         model = self.models.get(name)
@@ -202,26 +230,10 @@ def panel_worst(judges: Iterable[str], models: Mapping[str, ModelInfo]) -> float
 
     A judge without a known price counts as 0: under a budget it is never asked.
     """
-    known = [models[name].price for name in judges if name in models]
+    prices = [models[name].price for name in judges if name in models]
     prompt = -(-PROMPT_BYTES // 2)
-    return sum(price.worst(prompt, JUDGE_ANSWER_TOKENS, caches=False) for price in known if price)
+    return sum(price.worst(prompt, JUDGE_ANSWER_TOKENS, caches=False) for price in prices if price)
 
 
-def _seen(values: Sequence[float]) -> Guess | None:
+def _measured(values: Sequence[float]) -> Guess | None:
     return (min(values), sum(values) / len(values), max(values)) if values else None
-
-
-def _trials(group: CellGroup) -> int:
-    return group.trials
-
-
-def _judgments(group: CellGroup) -> int:
-    return group.judgments
-
-
-def _sum(groups: Sequence[CellGroup], count: Callable[[CellGroup], int], guessed: _Guessed) -> CostRange:
-    known = [(guessed(group), count(group)) for group in groups if count(group)]
-    if any(guess is None for guess, _ in known):
-        return CostRange(low=None, likely=None, high=None)
-    low, likely, high = (sum(guess[part] * times for guess, times in known if guess is not None) for part in range(3))
-    return CostRange(low=low, likely=likely, high=high)

@@ -1,21 +1,16 @@
-"""Cells to jobs: longest first onto the lane that is free first (LPT), then evened, so that all jobs end together.
+"""Packing of cells into the jobs of a wave: longest cell first, to the worker that is free first.
 
-Time must not become a confounder of the arms, though, which longest first alone would make it: slow arms would come
-first and fast ones last. So a wave takes its cells in the plan's order, in which the arms are interleaved by the
-experiment's seed; LPT only decides which lane a cell goes to; within a lane, cells are again in the plan's order; and
-shards are numbered by their first cell in it. A lane's end does not hang on the order of its cells, so nothing is
-lost by that: a job that always starts its next cell in the order given here does what was planned here.
-
-Two measures tell how far that goes. `drift`: how far the mean start of an arm's cells is from that of all, as a share
-of the wave's length; near 0, arms are equally early, and at 0.5, an arm is first or last as a whole. `crowding`: how
-much more of an arm one shard has than an even part; at 0 none has more, and at 1, one has all of it.
+Time must not become a confounder of the arms, which longest first alone would make it: slow arms would come first and
+fast ones last. So a wave takes its cells in the plan's order, in which the experiment's seed interleaves the arms. The
+rule decides only which worker gets a cell; each worker runs its cells in the plan's order again, and so does a job
+whose workers take the next cell when they are free. `drift` measures what is left of the confounding.
 """
 
 import heapq
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,16 +18,13 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import MOST_SHARDS, Plan, WavePacking
 
-_NEAR: Final = 1.02  # of the bound: good enough
-_PARTNERS: Final = 8  # of the shortest lanes, for a cell of the longest one
-_MOST_SWAPS: Final = 3  # a lane
-_LEAST: Final = 1e-6  # minutes that a swap must gain
-_NONE: Final = -1  # a cell moves, and none comes back
+_SHRINK: Final = 200  # a wave that is too full is tried again with one in so many cells fewer
+_ROUNDING: Final = 1e-9  # minutes
 
 
 @dataclass(frozen=True, slots=True)
 class WaveLimits:
-    """What a wave has: at most so many shards, cells at once in each, and minutes in which each may start cells."""
+    """Maximum number of shards, cells at once in each, and minutes in which each may start cells."""
 
     shards: int = MOST_SHARDS
     lanes: int = 4
@@ -41,19 +33,22 @@ class WaveLimits:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledCell:
-    """A cell, by its place in the plan, with when it starts and how long it takes, in expected minutes."""
+    """A cell by its index in the plan, with its expected start and duration in minutes."""
 
-    place: int
+    index: int
     start: float
     minutes: float
 
 
 @dataclass(frozen=True, slots=True)
 class PackedWave:
-    """The shards of a wave, each in the order of its starts. Cells from place `taken` on are for later waves."""
+    """The shards of a wave, each in the order of its starts. Cells from index `count` on are for later waves.
+
+    `makespan` is the expected minutes of the longest shard. No packing takes fewer minutes than `bound`.
+    """
 
     shards: tuple[tuple[ScheduledCell, ...], ...]
-    taken: int
+    count: int
     makespan: float
     bound: float
 
@@ -61,190 +56,108 @@ class PackedWave:
 NOTHING: Final = PackedWave((), 0, 0.0, 0.0)
 
 
-def pack_shards(minutes: Sequence[float], room: WaveLimits) -> PackedWave:
+def pack_shards(minutes: Sequence[float], limits: WaveLimits) -> PackedWave:
     """Pack as many of the first cells as a wave has time for.
 
-    A cell that alone takes longer than a job has time for gets a lane of its own, since it can still be started.
+    A cell that takes longer than a job has time for gets a worker of its own, since it can still be started.
 
     Args:
-        minutes: that each cell is expected to take, in the plan's order.
-        room: of the wave.
+        minutes: expected duration of each cell, in the plan's order.
+        limits: of the wave.
 
     Raises:
-        ConfigError: there is no cell or no room, or more shards than GitHub runs.
+        ConfigError: there is no cell, the limits are not valid, or a duration is not finite.
     """
-    check_room(room)
+    check_limits(limits)
     if not minutes:
         raise ConfigError("0 jobs: there is no cell to run; choose other cells (--only), or give other rows to --done")
-    if any(not math.isfinite(each) or each < 0 for each in minutes):
+    if any(not math.isfinite(duration) or duration < 0 for duration in minutes):
         raise ConfigError("a cell is expected to take no finite number of minutes; give its scenario a time limit")
-    taken = _fill(minutes, room)
-    lanes = rebalance(minutes, _longest_first(minutes[:taken], room))
-    turn = 1
-    while (excess := sum(_excess(minutes, lane, room.minutes) for lane in lanes)) > 0:
-        taken = _shrunk(minutes, taken, turn * excess)  # ever more, so that it ends soon
-        lanes = rebalance(minutes, _longest_first(minutes[:taken], room))
-        turn += 1
-    return _packed(minutes, lanes, taken, room)
+    count = _first_guess(minutes, limits)
+    while True:
+        workers = _longest_first(minutes[:count], limits)
+        loads = [math.fsum(minutes[index] for index in cells) for cells in workers]
+        crowded = (load for cells, load in zip(workers, loads, strict=True) if len(cells) > 1)
+        if max(crowded, default=0.0) <= limits.minutes + _ROUNDING:
+            break
+        count -= max(1, count // _SHRINK)
+    shards = sorted(_shards(minutes, workers, limits), key=lambda shard: min(cell.index for cell in shard))
+    return PackedWave(tuple(shards), count, max(loads), lower_bound(minutes[:count], len(workers)))
 
 
-def check_room(room: WaveLimits) -> None:
-    """See that a wave can have that room.
+def check_limits(limits: WaveLimits) -> None:
+    """Check the limits of a wave.
 
     Raises:
-        ConfigError: it cannot.
+        ConfigError: GitHub runs no such wave.
     """
-    if not 1 <= room.shards <= MOST_SHARDS:
-        raise ConfigError(f"--most-shards {room.shards}: a wave has 1 to {MOST_SHARDS} jobs, since GitHub runs no job "
-                          "at all of a matrix of more than 256; more cells go several to a job")  # fmt: skip
-    if room.lanes < 1 or not 0 < room.minutes < math.inf:
-        raise ConfigError(f"--lanes {room.lanes} --minutes {room.minutes:g}: a job needs a lane and some time")
+    if not 1 <= limits.shards <= MOST_SHARDS:
+        raise ConfigError(f"--most-shards {limits.shards}: a wave has 1 to {MOST_SHARDS} jobs, since GitHub runs no "
+                          "job at all of a matrix of more than 256; more cells go several to a job")  # fmt: skip
+    if limits.lanes < 1 or not 0 < limits.minutes < math.inf:
+        raise ConfigError(f"--lanes {limits.lanes} --minutes {limits.minutes:g}: a job needs a lane and some time")
 
 
-def _fill(minutes: Sequence[float], room: WaveLimits) -> int:
-    """How many of the first cells the lanes could hold if they could be cut like cake; one a lane at least."""
-    lanes = min(room.shards, len(minutes)) * room.lanes
-    left = lanes * room.minutes
-    for place, each in enumerate(minutes):
-        left -= min(each, room.minutes)
-        if left < 0:
-            return max(1, place)
-    return len(minutes)
+def _first_guess(minutes: Sequence[float], limits: WaveLimits) -> int:
+    """Return how many of the first cells fit if they could be divided between workers; at least one."""
+    time = min(limits.shards, len(minutes)) * limits.lanes * limits.minutes
+    totals = itertools.accumulate(min(duration, limits.minutes) for duration in minutes)
+    return max(1, sum(1 for _ in itertools.takewhile(lambda total: total <= time, totals)))
 
 
-def _longest_first(minutes: Sequence[float], room: WaveLimits) -> list[list[int]]:
-    """Places by lane, each in the plan's order; lane k of shard s is at k * shards + s."""
-    shards = min(room.shards, len(minutes))
-    lanes: list[list[int]] = [[] for _ in range(shards * room.lanes)]
-    free = [(0.0, 0, number) for number in range(len(lanes))]  # a heap already; first lanes of all shards go first
-    for place in sorted(range(len(minutes)), key=minutes.__getitem__, reverse=True):
+def _longest_first(minutes: Sequence[float], limits: WaveLimits) -> list[list[int]]:
+    """Return the indices of each worker's cells in the plan's order; worker k of shard s is at k * shards + s."""
+    workers: list[list[int]] = [[] for _ in range(min(limits.shards, len(minutes)) * limits.lanes)]
+    free = [(0.0, 0, number) for number in range(len(workers))]  # a heap: the first workers of all shards go first
+    for index in sorted(range(len(minutes)), key=minutes.__getitem__, reverse=True):
         load, cells, number = free[0]
-        lanes[number].append(place)
-        heapq.heapreplace(free, (load + minutes[place], cells + 1, number))
-    for lane in lanes:
-        lane.sort()
-    return lanes
+        workers[number].append(index)
+        heapq.heapreplace(free, (load + minutes[index], cells + 1, number))
+    return [sorted(cells) for cells in workers]
 
 
-def rebalance(minutes: Sequence[float], lanes: list[list[int]]) -> list[list[int]]:
-    """The same lanes, after the longest has given cells to short ones as long as all then end earlier.
-
-    Where lanes have few cells of much the same length, longest first alone ends some percent later than it must.
-    """
-    loads = [math.fsum(minutes[place] for place in lane) for lane in lanes]
-    enough = _NEAR * lower_bound([minutes[place] for lane in lanes for place in lane], len(lanes))
-    for _ in range(_MOST_SWAPS * len(lanes)):
-        longest = max(range(len(lanes)), key=loads.__getitem__)
-        if loads[longest] <= enough:
-            break
-        short = heapq.nsmallest(_PARTNERS, range(len(lanes)), key=loads.__getitem__)
-        swaps = [swap for other in short for swap in _swaps(minutes, lanes, loads, (longest, other))]
-        if not swaps:
-            break
-        _, other, given, taken = min(swaps)
-        _exchange(lanes[longest], lanes[other], given, taken)
-        for lane in (longest, other):
-            loads[lane] = math.fsum(minutes[place] for place in lanes[lane])
-    return lanes
+def _shards(
+    minutes: Sequence[float], workers: Sequence[Sequence[int]], limits: WaveLimits
+) -> list[tuple[ScheduledCell, ...]]:
+    schedules = []
+    for cells in workers:
+        starts = itertools.accumulate((minutes[index] for index in cells), initial=0.0)
+        pairs = zip(cells, starts, strict=False)  # the last start is the worker's end
+        schedules.append([ScheduledCell(index, start, minutes[index]) for index, start in pairs])
+    count = len(workers) // limits.lanes
+    shards = (itertools.chain.from_iterable(schedules[number::count]) for number in range(count))
+    return [tuple(sorted(shard, key=lambda cell: (cell.start, cell.index))) for shard in shards]
 
 
-def _swaps(
-    minutes: Sequence[float], lanes: Sequence[Sequence[int]], loads: Sequence[float], pair: tuple[int, int]
-) -> Iterator[tuple[float, int, int, int]]:
-    """For each swap that makes the longer of two lanes shorter: when both have ended, the other lane, and the cells."""
-    longest, other = pair
-    for given in lanes[longest]:
-        for taken in (*lanes[other], _NONE):
-            less = minutes[given] - (minutes[taken] if taken != _NONE else 0.0)
-            after = max(loads[longest] - less, loads[other] + less)
-            if after < loads[longest] - _LEAST:
-                yield after, other, given, taken
-
-
-def _exchange(longest: list[int], other: list[int], given: int, taken: int) -> None:
-    longest.remove(given)
-    other.append(given)
-    if taken != _NONE:
-        other.remove(taken)
-        longest.append(taken)
-    longest.sort()
-    other.sort()
-
-
-def _excess(minutes: Sequence[float], lane: Sequence[int], most: float) -> float:
-    return max(0.0, sum(minutes[place] for place in lane) - most - 1e-9) if len(lane) > 1 else 0.0
-
-
-def _shrunk(minutes: Sequence[float], taken: int, excess: float) -> int:
-    """Fewer cells, by as much as did not fit, and one in a thousand at least."""
-    most = max(1, taken - max(1, taken // 1000))
-    while taken > most or (taken > 1 and excess > 0):
-        taken -= 1
-        excess -= minutes[taken]
-    return taken
-
-
-def _packed(minutes: Sequence[float], lanes: Sequence[Sequence[int]], taken: int, room: WaveLimits) -> PackedWave:
-    count = len(lanes) // room.lanes
-    shards = [sorted(_placed(minutes, lanes[number::count]), key=lambda one: (one.start, one.place))
-              for number in range(count)]  # fmt: skip
-    shards.sort(key=lambda shard: min(one.place for one in shard))
-    loads = [sum(minutes[place] for place in lane) for lane in lanes]
-    return PackedWave(tuple(map(tuple, shards)), taken, max(loads), lower_bound(minutes[:taken], len(lanes)))
-
-
-def _placed(minutes: Sequence[float], lanes: Sequence[Sequence[int]]) -> Iterator[ScheduledCell]:
-    for lane in lanes:
-        start = 0.0
-        for place in lane:
-            yield ScheduledCell(place, start, minutes[place])
-            start += minutes[place]
-
-
-def lower_bound(minutes: Sequence[float], lanes: int) -> float:
-    """Minutes that no packing can do without: those of the longest cell, or an equal part of all for each lane.
-
-    Or, where lanes have few cells: of the `k * lanes + 1` longest, some lane gets `k + 1`, which take as long as the
-    `k + 1` shortest of them at least; for k = 0 that is the longest cell.
-    """
-    longest = sorted(minutes, reverse=True)
-    before = [0.0, *itertools.accumulate(longest)]  # before[n]: the n longest together
-    crowded = (before[k * lanes + 1] - before[k * (lanes - 1)] for k in range((len(minutes) - 1) // lanes + 1))
-    return max(math.fsum(minutes) / lanes, *crowded)
+def lower_bound(minutes: Sequence[float], workers: int) -> float:
+    """Return the minutes below which no packing gets: the longest cell, or an equal part of all for each worker."""
+    return max(*minutes, math.fsum(minutes) / workers)
 
 
 def drift(packed: PackedWave, arms: Sequence[str]) -> float:
-    """As in the module's docstring; `arms` are those of the cells, in the plan's order."""
+    """Return how far the mean start of an arm's cells is from that of all cells, as a share of the makespan.
+
+    Near 0, arms are equally early; at 0.5, all cells of an arm come first or last. `arms` are those of the cells, in
+    the plan's order.
+    """
     starts: dict[str, list[float]] = defaultdict(list)
-    for shard in packed.shards:
-        for one in shard:
-            starts[arms[one.place]].append(one.start)
+    for cell in itertools.chain.from_iterable(packed.shards):
+        starts[arms[cell.index]].append(cell.start)
     if not packed.makespan:
         return 0.0
-    mean = math.fsum(each for found in starts.values() for each in found) / packed.taken
-    return max(abs(math.fsum(found) / len(found) - mean) for found in starts.values()) / packed.makespan
-
-
-def arm_concentration(packed: PackedWave, arms: Sequence[str]) -> float:
-    """As in the module's docstring; `arms` as above."""
-    counts = [Counter(arms[one.place] for one in shard) for shard in packed.shards]
-    worst = 0.0
-    for arm, many in Counter(arms[: packed.taken]).items():
-        even = math.ceil(many / len(counts))
-        if many > even:
-            worst = max(worst, (max(count[arm] for count in counts) - even) / (many - even))
-    return worst
+    mean = math.fsum(itertools.chain.from_iterable(starts.values())) / packed.count
+    return max(abs(math.fsum(own) / len(own) - mean) for own in starts.values()) / packed.makespan
 
 
 def account_for(packing: WavePacking, plan: Plan) -> None:
-    """Every planned cell is in one shard, left, or reused, and in one of them once.
+    """Check that every planned cell is in exactly one of the shards, the cells left, and the cells reused.
 
     Raises:
-        ConfigError: one is lost, doubled, or not planned.
+        ConfigError: a cell is missing, duplicated, or not planned.
     """
-    found = Counter(itertools.chain(packing.left, packing.reused, *(shard.cells for shard in packing.shards)))
+    packed = Counter(itertools.chain(packing.left, packing.reused, *(shard.cells for shard in packing.shards)))
     planned = Counter(cell.id for cell in plan.cells)
-    for what, cells in (("lost", planned - found), ("doubled, or not in the plan", found - planned)):
+    for fault, cells in (("lost", planned - packed), ("doubled, or not in the plan", packed - planned)):
         if cells:
-            raise ConfigError(f"{min(cells)}: is {what}, and so are {cells.total() - 1} more, so the shards are not of "
-                              f"this plan of {counted(len(plan.cells), 'cell')}; plan again")  # fmt: skip
+            raise ConfigError(f"{min(cells)}: is {fault}, and so are {cells.total() - 1} more, so the shards are not "
+                              f"of this plan of {counted(len(plan.cells), 'cell')}; plan again")  # fmt: skip

@@ -1,223 +1,233 @@
-"""One wave of an experiment in GitHub Actions: what is taken over, which jobs run the rest, and what is left."""
+"""One wave of an experiment in GitHub Actions: reused rows, shards, cells left, and whether another wave follows."""
 
-import functools
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.library import ConfigSources
+from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
-from scylla_gha.errors import RefusedError
+from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.github.events import DispatchEvent, read_event
 from scylla_gha.images.sandbox_pool import SandboxPool
 from scylla_gha.model.experiment import RoleBudgets
-from scylla_gha.model.plan import Cell, Plan, Shard, WavePacking
+from scylla_gha.model.plan import TIME_OVER, Cell, Plan, Shard, UnstartedCells, WavePacking
 from scylla_gha.model.result import Result
-from scylla_gha.plan.build import History, InstalledAgent
-from scylla_gha.plan.cells import DueCells, expect, refuse_above_budget
-from scylla_gha.plan.estimate import CellGroup, ExpectedCost, expected
+from scylla_gha.plan.budget import BudgetClaim, refuse_above_budget, split_budget
+from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.plan.estimate import CellGroup, DueCells, ExpectedCost, History, estimate_cells, expected_costs
 from scylla_gha.plan.fingerprint import environment_fingerprint
 from scylla_gha.plan.reuse_results import reusable
-from scylla_gha.plan.shards import (
-    NOTHING,
-    PackedWave,
-    WaveLimits,
-    account_for,
-    arm_concentration,
-    check_room,
-    drift,
-    pack_shards,
-)
-from scylla_gha.store.run_folder import RunFolder
+from scylla_gha.plan.shards import NOTHING, PackedWave, WaveLimits, account_for, check_limits, drift, pack_shards
+from scylla_gha.store.records import read_record
+from scylla_gha.store.run_folder import RunFolder, stored_packing
 
-_LEAST: Final = 1e-6  # of a whole: a shard that is likely to cost nothing has a budget as well, and none is 0
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetClaim:
-    """What a shard may claim: what one of its cells may need at most, its likely cost (None: unknown), its cells."""
-
-    need: float
-    usd: float | None
-    cells: int
+_CAMPAIGN: Final = re.compile(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
+# Of dispatch.yml and regression.yml; GitHub refuses a dispatch with any other.
+_INPUTS: Final = {
+    "experiment", "only", "repetitions", "budget-usd", "parallelism", "lanes", "minutes", "runs-on", "epoch", "pull",
+    "head", "base", "results-branch", "environment", "wave", "campaign", "baseline",
+}  # fmt: skip
+_Costs = Mapping[tuple[str, str], ExpectedCost]  # of one cell, by scenario and arm
 
 
 @dataclass(frozen=True, slots=True)
 class WaveOptions:
-    """What is asked of a wave: its room, its place in a campaign, and rows that may be taken over."""
+    """Limits of a wave, its number in a campaign, and files or folders of rows that it may reuse."""
 
-    room: WaveLimits = WaveLimits()
+    limits: WaveLimits = WaveLimits()
     campaign: str = "local"
     wave: int = 1
     done: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class WaveInputs:
-    """What a wave is made of: the plan, which its folder holds already, and what stands under its keys."""
-
-    plan: Plan
-    folder: RunFolder
-    sources: ConfigSources
-    agents: Mapping[str, InstalledAgent]
-    history: History
-
-
-@dataclass(frozen=True, slots=True)
 class Wave:
-    """A wave, and the rows that were taken over. `usd` is the likely cost of its cells; None: unknown."""
+    """A wave with the rows that it reuses. `usd` is the likely cost of its cells; None: unknown."""
 
     packing: WavePacking
-    taken: tuple[Result, ...]
+    reused: tuple[Result, ...]
     usd: float | None
 
 
-def make_wave(basis: WaveInputs, wish: WaveOptions) -> Wave:
-    """Take over what is done, and pack what is not.
+def make_wave(
+    plan: Plan,
+    folder: RunFolder,
+    sources: ConfigSources,
+    agents: Mapping[str, InstalledAgent],
+    history: History,
+    options: WaveOptions,
+) -> Wave:
+    """Reuse rows of cells that are done, and pack the other cells into shards.
+
+    Args:
+        plan: of the experiment, which `folder` holds already. Its budget is what earlier waves left.
+        folder: the run's folder.
+        sources: configuration of this machine.
+        agents: those of this machine.
+        history: costs of earlier trials.
+        options: of the wave.
 
     Raises:
-        ConfigError: there is nothing to run and nothing to take over, or more shards are asked for than can be.
-        RefusedError: what is to be done is likely to cost more than what is left of a budget, or a later wave knows
-            nothing of those before.
+        ConfigError: there is nothing to run and nothing to reuse, or the limits are not valid.
+        RefusedError: the likely cost is above a budget, or a later wave finds no row of those before.
     """
-    check_room(wish.room)
-    plan = basis.plan
-    taken = reusable(wish.done, plan, basis.sources.here) if wish.done else {}
-    if wish.wave > 1 and not taken:
-        raise RefusedError(f"wave {wish.wave} of {wish.campaign}: no row of the waves before is there, so it would pay "
-                           "for their cells again; give them to --done (on GitHub: keep a results branch)")  # fmt: skip
-    rest = _Rest(basis, taken)
-    packed = pack_shards(rest.minutes, wish.room) if rest.cells or not taken else NOTHING
-    made = WavePacking(
-        experiment=basis.folder.root.name,
-        plan=hashlib.sha256(basis.folder.plan.read_bytes()).hexdigest(),
-        campaign=wish.campaign,
-        wave=wish.wave,
-        lanes=wish.room.lanes,
-        minutes=wish.room.minutes,
-        shards=rest.shards(packed),
-        left=tuple(cell.id for cell in rest.cells[packed.taken :]),
-        reused=tuple(cell.id for cell in plan.cells if cell.id in taken),
+    check_limits(options.limits)
+    library = sources.here
+    reused = reusable(options.done, plan, library) if options.done else {}
+    if options.wave > 1 and not reused:
+        raise RefusedError(f"wave {options.wave} of {options.campaign}: no row of the waves before is there, so it "
+                           "would pay for their cells again; give them to --done (on GitHub: keep a results branch)"
+                           )  # fmt: skip
+    cells = [cell for cell in plan.cells if cell.id not in reused]
+    if cells and reused:
+        estimate = estimate_cells(plan.experiment, library, plan.arms, DueCells(cells, cells), history)
+        refuse_above_budget(plan.model_copy(update={"estimate": estimate}))
+    elif cells:
+        refuse_above_budget(plan)
+    costs = _expected_costs(plan, cells, library, history)
+    minutes = [costs[cell.scenario, cell.arm].minutes for cell in cells]
+    packed = pack_shards(minutes, options.limits) if cells or not reused else NOTHING
+    images = SandboxPool(plan.sandbox, library).boxing
+    packing = WavePacking(
+        experiment=folder.root.name,
+        plan=hashlib.sha256(folder.plan.read_bytes()).hexdigest(),
+        campaign=options.campaign,
+        wave=options.wave,
+        lanes=options.limits.lanes,
+        minutes=options.limits.minutes,
+        shards=_shards(plan, cells, packed, costs),
+        left=tuple(cell.id for cell in cells[packed.count :]),
+        reused=tuple(cell.id for cell in plan.cells if cell.id in reused),
         makespan=packed.makespan,
         bound=packed.bound,
-        drift=drift(packed, rest.arms),
-        crowding=arm_concentration(packed, rest.arms),
-        footing=_footing(basis),
+        drift=drift(packed, [cell.arm for cell in cells]),
+        footing=environment_fingerprint(plan, sources, images, agents),
     )
-    account_for(made, plan)
-    return Wave(made, tuple(taken.values()), _sum(shard.usd for shard in made.shards))
+    account_for(packing, plan)
+    return Wave(packing, tuple(reused.values()), _sum(shard.usd for shard in packing.shards))
 
 
-class _Rest:
-    """What is not done yet: its cells, what each is expected to take, and what may be spent on them."""
+def _expected_costs(plan: Plan, cells: Sequence[Cell], library: Library, history: History) -> _Costs:
+    arms = {arm.id: arm for arm in plan.arms}
+    counts = Counter((cell.scenario, cell.arm) for cell in cells)
+    groups = [CellGroup(library.scenario(name), arms[arm], count, count) for (name, arm), count in counts.items()]
+    return expected_costs(groups, plan.experiment, library.priced_models(plan.experiment.prices), history)
 
-    def __init__(self, basis: WaveInputs, taken: Mapping[str, Result]) -> None:
-        self._plan = basis.plan
-        self._experiment = basis.plan.experiment  # its budget is what earlier waves left over: `next` hands that on
-        self.cells = [cell for cell in basis.plan.cells if cell.id not in taken]
-        if self.cells:
-            self._refuse_above_budget(basis, whole=not taken)
-        self._known = self._expected(basis)
 
-    @property
-    def arms(self) -> list[str]:
-        return [cell.arm for cell in self.cells]
-
-    @property
-    def minutes(self) -> list[float]:
-        return [self._of(cell).minutes for cell in self.cells]
-
-    def shards(self, packed: PackedWave) -> tuple[Shard, ...]:
-        """The records, each with its part of what is left of the budgets."""
-        groups = [[self.cells[one.place] for one in shard] for shard in packed.shards]
-        claims = [self._claim(cells) for cells in groups]
-        experiment = self._experiment
-        roles = experiment.role_budget_usd
-        whole = split_budget("budget_usd", experiment.budget_usd, claims)
-        agents = split_budget("role_budget_usd.agent", roles.agent, claims)
-        judges = split_budget(
-            "role_budget_usd.judge", roles.judge, [BudgetClaim(0.0, one.usd, one.cells) for one in claims]
+def _shards(plan: Plan, cells: Sequence[Cell], packed: PackedWave, costs: _Costs) -> tuple[Shard, ...]:
+    """Return the records of the shards, each with its part of the budgets."""
+    experiment, roles = plan.experiment, plan.experiment.role_budget_usd
+    paid_arms = {arm.id for arm in plan.arms if arm.model}
+    groups = [[cells[scheduled.index] for scheduled in shard] for shard in packed.shards]
+    claims = [
+        BudgetClaim(
+            (experiment.limits.usd or 0.0) if any(cell.arm in paid_arms for cell in group) else 0.0,
+            _sum(costs[cell.scenario, cell.arm].usd for cell in group),
+            len(group),
         )
-        return tuple(
-            Shard(
-                number=number,
-                cells=tuple(cell.id for cell in cells),
-                minutes=max(one.start + one.minutes for one in packed.shards[number]),
-                usd=claims[number].usd,
-                budget_usd=whole[number],
-                role_budget_usd=RoleBudgets(agent=agents[number], judge=judges[number]),
-            )
-            for number, cells in enumerate(groups)
+        for group in groups
+    ]
+    budgets = split_budget("budget_usd", experiment.budget_usd, claims)
+    agents = split_budget("role_budget_usd.agent", roles.agent, claims)
+    judge_claims = [BudgetClaim(0.0, claim.usd, claim.cells) for claim in claims]
+    judges = split_budget("role_budget_usd.judge", roles.judge, judge_claims)
+    return tuple(
+        Shard(
+            number=number,
+            cells=tuple(cell.id for cell in group),
+            minutes=max(cell.start + cell.minutes for cell in packed.shards[number]),
+            usd=claims[number].usd,
+            budget_usd=budgets[number],
+            role_budget_usd=RoleBudgets(agent=agents[number], judge=judges[number]),
         )
-
-    def _of(self, cell: Cell) -> ExpectedCost:
-        return self._known[cell.scenario, cell.arm]
-
-    def _claim(self, cells: Sequence[Cell]) -> BudgetClaim:
-        limit = self._experiment.limits.usd or 0.0
-        need = limit if any(cell.arm in self._paid for cell in cells) else 0.0
-        return BudgetClaim(need, _sum(self._of(cell).usd for cell in cells), len(cells))
-
-    @functools.cached_property
-    def _paid(self) -> frozenset[str]:
-        """The arms whose agents use a model."""
-        return frozenset(arm.id for arm in self._plan.arms if arm.model)
-
-    def _refuse_above_budget(self, basis: WaveInputs, *, whole: bool) -> None:
-        plan, work = self._plan, DueCells(self.cells, self.cells)
-        guess = plan.estimate if whole else expect(self._experiment, basis.sources.here, plan.arms, work, basis.history)
-        refuse_above_budget(plan.model_copy(update={"estimate": guess}))
-
-    def _expected(self, basis: WaveInputs) -> dict[tuple[str, str], ExpectedCost]:
-        library = basis.sources.here
-        arms = {arm.id: arm for arm in self._plan.arms}
-        counts = Counter((cell.scenario, cell.arm) for cell in self.cells)
-        groups = [CellGroup(library.scenario(name), arms[arm], many, many) for (name, arm), many in counts.items()]
-        return expected(groups, self._experiment, library.priced_models(self._experiment.prices), basis.history)
-
-
-def _footing(basis: WaveInputs) -> dict[str, str]:
-    boxing = SandboxPool(basis.plan.sandbox, basis.sources.here).boxing
-    return environment_fingerprint(basis.plan, basis.sources, boxing, basis.agents)
+        for number, group in enumerate(groups)
+    )
 
 
 def _sum(costs: Iterable[float | None]) -> float | None:
-    """Unknown where one is."""
+    """Return the sum; None if a cost is unknown."""
     known = list(costs)
     return None if None in known else math.fsum(cost for cost in known if cost is not None)
 
 
-def split_budget(field: str, budget: float | None, claims: Sequence[BudgetClaim]) -> list[float | None]:
-    """The parts of a budget, which together are not above it; all None where there is none.
+@dataclass(frozen=True, slots=True)
+class RemainingBudget:
+    """Remaining USD of the budget (None: no budget), and the number of trials of unknown cost."""
 
-    Args:
-        field: of the experiment, for the message.
-        budget: in USD, without what is spent of it already.
-        claims: of the shards, in their order.
+    usd: float | None
+    unknown: int = 0
+
+
+def read_wave(folder: RunFolder) -> WavePacking:
+    """Read the wave that was planned in a run's folder.
 
     Raises:
-        RefusedError: some shard could not start a single cell with its part.
+        ConfigError: it was not planned in waves, or its campaign's name is not valid in a tag.
     """
+    wave = stored_packing(folder)
+    if not _CAMPAIGN.fullmatch(wave.campaign) or wave.campaign.endswith(".lock"):
+        raise ConfigError(f"campaign {wave.campaign!r} is not valid in a git tag; plan with another --campaign")
+    return wave
+
+
+def pending_cells(folder: RunFolder, wave: WavePacking) -> int:
+    """Count the cells that did not fit into this wave or its time; failed cells are for a re-run."""
+    unstarted = read_record(folder.unstarted, UnstartedCells)
+    late = {cell for cell, reason in unstarted.cells.items() if reason == TIME_OVER} if unstarted else set()
+    return len(late | set(wave.left))
+
+
+def _own_rows(wave: WavePacking, rows: Iterable[Result]) -> list[Result]:
+    """Return the rows that this wave measured itself."""
+    reused = set(wave.reused)
+    return [row for row in rows if row.cell not in reused]
+
+
+def remaining_budget(plan: Plan, wave: WavePacking, rows: Iterable[Result]) -> RemainingBudget:
+    """Return what this wave leaves of its budget, which is the budget of the next one."""
+    budget = plan.experiment.budget_usd
     if budget is None:
-        return [None] * len(claims)
-    needs = math.fsum(claim.need for claim in claims)
-    rest = budget - needs
-    if rest < 0 or budget <= 0:
-        raise RefusedError(f"{field}: ${max(budget, 0):.2f} are for {counted(len(claims), 'job')}, each of which may "
-                           f"need limits.usd for a single cell, ${needs:.2f} together, so some could start none; raise "
-                           "--budget-usd, lower limits.usd, or plan fewer jobs (--most-shards)")  # fmt: skip
-    weights = _weights(claims)
-    whole = math.fsum(weights)
-    return [claim.need + rest * weight / whole for claim, weight in zip(claims, weights, strict=True)]
+        return RemainingBudget(None)
+    own = _own_rows(wave, rows)
+    costs = [row.usd + row.judge_usd for row in own if row.usd is not None and row.judge_usd is not None]
+    return RemainingBudget(budget - sum(costs), len(own) - len(costs))
 
 
-def _weights(claims: Sequence[BudgetClaim]) -> list[float]:
-    """By likely cost; by cells where that is unknown, or nothing is likely to cost anything."""
-    known = [claim.usd for claim in claims if claim.usd is not None]
-    total = math.fsum(known)
-    if len(known) < len(claims) or total <= 0:
-        return [float(claim.cells) for claim in claims]
-    return [max(usd, _LEAST * total) for usd in known]
+def why_stop(
+    wave: WavePacking, cells: int, rows: Iterable[Result], budget: RemainingBudget, most_waves: int
+) -> str | None:
+    """Return the reason why no further wave starts for the pending cells; None if one starts."""
+    if not cells:
+        return "no cell is left"
+    if wave.wave >= most_waves:
+        return (f"--most-waves allows no more than {counted(wave.wave, 'wave')}, and "
+                f"{counted(cells, 'cell is', 'cells are')} left")  # fmt: skip
+    if not any(row.measures_agent for row in _own_rows(wave, rows)):
+        return f"wave {wave.wave} measured nothing, so another one would not either; its rows state the reasons"
+    if budget.usd is not None and budget.unknown:
+        return (f"what {counted(budget.unknown, 'trial')} cost is unknown, so the budget cannot be kept; run the "
+                "remaining cells by hand")  # fmt: skip
+    if budget.usd is not None and budget.usd <= 0:
+        return f"the budget is spent, and {counted(cells, 'cell is', 'cells are')} left; raise it and dispatch by hand"
+    return None
+
+
+def inputs_of(plan: Plan, wave: WavePacking, event: Path | None, usd: float | None) -> dict[str, str]:
+    """Return the inputs of the next wave: those of this one, with number, campaign and remaining budget."""
+    inputs = (read_event(event, DispatchEvent).inputs if event else None) or {}
+    own = {"experiment": plan.experiment.id, "epoch": plan.epoch, "campaign": wave.campaign,
+           "wave": str(wave.wave + 1), "budget-usd": "" if usd is None else f"{usd:.4f}"}  # fmt: skip
+    both = [*((name, _input_text(value)) for name, value in inputs.items() if name in _INPUTS), *own.items()]
+    return {name: value for name, value in both if value}
+
+
+def _input_text(value: object) -> str:
+    """Format an input of a workflow dispatch, which is always text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else ""

@@ -1,7 +1,7 @@
 """Planning and packing, run by hand: `python -m tests.benchmarks.packing [spread|plan|cell ...]`.
 
 `spread`: how far packed waves are from the bound, for cells whose minutes are lognormal (as an agent's are), drawn
-for each scenario and arm; with drift, crowding (see scylla_gha/plan/shards.py) and seconds.
+for each scenario and arm; with drift (see scylla_gha/plan/shards.py) and seconds.
 `plan`: `plan --github` for 53,580 cells, the whole process, against 5 seconds.
 `cell`: what a job adds to its cells, the whole process: a shard of that plan of which no cell is started, and one of
 one oracle cell; with the first start of an installation, whose modules are not compiled. `--command` is that of a base
@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from scylla_gha.plan.shards import PackedWave, WaveLimits, arm_concentration, drift, pack_shards
+from scylla_gha.plan.shards import PackedWave, WaveLimits, drift, pack_shards
 from tests.benchmarks.speed import _ladder as write_ladder
 from tests.support.actions import step_in
 
@@ -49,7 +49,7 @@ def cells(arms: int, scenarios: int, repetitions: int, sigma: float) -> Iterator
 
 def spread() -> None:
     print(f"{'cells':>6} {'sigma':>5} {'lanes':>5} {'jobs':>4} {'left':>6} {'minutes':>8} {'ratio':>7} {'drift':>6} "
-          f"{'crowd':>6} {'s':>5}")  # fmt: skip
+          f"{'s':>5}")  # fmt: skip
     for wave in WAVES:
         for sigma in (0.3, 0.6, 0.8, 1.2):
             arms, minutes = zip(*cells(*wave, sigma), strict=True)
@@ -57,12 +57,11 @@ def spread() -> None:
                 began = time.perf_counter()
                 packed = pack_shards(minutes, WaveLimits(lanes=lanes))
                 taken = time.perf_counter() - began
-                print(_row(minutes, packed, lanes, sigma), f"{drift(packed, arms):>6.4f}",
-                      f"{arm_concentration(packed, arms):>6.4f} {taken:>5.2f}")  # fmt: skip
+                print(_row(minutes, packed, lanes, sigma), f"{drift(packed, arms):>6.4f} {taken:>5.2f}")
 
 
 def _row(minutes: Sequence[float], packed: PackedWave, lanes: int, sigma: float) -> str:
-    return (f"{len(minutes):>6} {sigma:>5} {lanes:>5} {len(packed.shards):>4} {len(minutes) - packed.taken:>6} "
+    return (f"{len(minutes):>6} {sigma:>5} {lanes:>5} {len(packed.shards):>4} {len(minutes) - packed.count:>6} "
             f"{packed.makespan:>8.1f} {packed.makespan / packed.bound:>7.4f}")  # fmt: skip
 
 

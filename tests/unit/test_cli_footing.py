@@ -34,7 +34,7 @@ def drawn(name: str) -> Callable[[Tools, Arm | None], str]:
 def planned(library: Library, boxing: SandboxImages) -> Plan:
     experiment = make_experiment(agents=("cli@2.0",), variants=("T0/*",), models=("m",), baseline="t0-00-bare.cli.m")
     return plan_cells(
-        experiment, library, {"cli@2.0": AgentInfo("2.0", uses_model=True)}, CellSelection(), boxing=boxing
+        experiment, library, {"cli@2.0": AgentInfo("2.0", uses_model=True)}, CellSelection(), images=boxing
     )
 
 

@@ -27,7 +27,7 @@ def experiment_of(*agents: str) -> Experiment:
 @pytest.mark.parametrize("install", [True, False])
 def test_built_in_agents_are_always_there(install: bool) -> None:
     found = find_agents(experiment_of("oracle", "nop"), install=install)
-    assert {name: (one.program, one.known) for name, one in found.items()} == {
+    assert {name: (one.program, one.info) for name, one in found.items()} == {
         "oracle": ("", AgentInfo("1", uses_model=False)),
         "nop": ("", AgentInfo("1", uses_model=False)),
     }
@@ -60,7 +60,7 @@ def test_an_agent_cli_on_path_is_asked_for_its_version(tmp_path: Path, monkeypat
     bin_folder = stand_in(tmp_path, "exit 9")
     monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin:/bin")
     found = find_agents(experiment_of("claude-code"), install=True)["claude-code"]
-    assert (found.program, found.known) == (f"{bin_folder}/claude", AgentInfo("2.1.197", uses_model=True))
+    assert (found.program, found.info) == (f"{bin_folder}/claude", AgentInfo("2.1.197", uses_model=True))
 
 
 @pytest.mark.parametrize(("named", "version"), [("claude-code", None), ("claude-code@2.1.197", "2.1.197")])
@@ -69,7 +69,7 @@ def test_without_installing_nothing_is_started(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     found = find_agents(experiment_of(named), install=False)[named]
-    assert (found.program, found.known) == ("", AgentInfo(version, uses_model=True))
+    assert (found.program, found.info) == ("", AgentInfo(version, uses_model=True))
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_an_experiment_file_is_checked_with_all_that_it_names(repo: Path) -> Non
     [
         ({"scenarios": ("101-great",)}, "scenarios: '101-great' matches nothing; did you mean \"101-greet\"?"),
         ({"agents": ("oracle", "nob"), "baseline": "oracle"}, "there is no agent 'nob'; did you mean \"nop\"?"),
-        ({"baseline": "nob"}, "baseline: 'nob' is no arm; did you mean \"nop\"?"),
+        ({"baseline": "nob"}, "baseline: 'nob' is not an arm; did you mean \"nop\"?"),
         ({"agents": ("nop", "claude-code")}, "claude-code needs variants and models"),
         ({"agents": ("claude-code",), "variants": ("T9/*",), "models": ("m",)}, "variants: 'T9/*' matches nothing"),
         ({"judges": ("claude-opus-5", "claude-opuss-5")}, "no model 'claude-opuss-5'; did you mean \"claude-opus-5\"?"),
@@ -146,7 +146,7 @@ def test_a_whole_repository_is_its_configuration_first(repo: Path) -> None:
     write_greet_experiment(repo, baseline="nob")
     said = validate(repo)
     assert (said.code, said.out) == (3, "")
-    assert "experiment greet: baseline: 'nob' is no arm" in said.err
+    assert "experiment greet: baseline: 'nob' is not an arm" in said.err
 
 
 def test_what_is_to_be_known_of_models_is_noted_and_no_fault(repo: Path) -> None:

@@ -8,14 +8,15 @@ import pytest
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.experiment import RoleBudgets, TrialLimits
-from scylla_gha.model.plan import Cell
+from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment
 from scylla_gha.plan.build import InstalledAgent, history_of
 from scylla_gha.plan.cells import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan.estimate import History
 from scylla_gha.plan.reuse_results import JudgingDigests
 from scylla_gha.plan.shards import WaveLimits
-from scylla_gha.plan.wave import Wave, WaveInputs, WaveOptions, make_wave
+from scylla_gha.plan.wave import Wave, WaveOptions, make_wave
 from scylla_gha.store.records import write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
@@ -26,7 +27,21 @@ ARMS = ("t0-00-bare.cli.m", "t0-01-vanilla.cli.m")
 AGENTS = {"cli": InstalledAgent(ShellAgent(), "", "2.0")}
 
 
-def basis_of(root: Path, **given: Any) -> WaveInputs:
+@dataclasses.dataclass
+class Planned:
+    """A plan that its run's folder holds, and what a wave of it needs."""
+
+    plan: Plan
+    folder: RunFolder
+    library: Library
+
+    def wave(self, options: WaveOptions | None = None, history: History | None = None) -> Wave:
+        return make_wave(
+            self.plan, self.folder, ConfigSources(self.library), AGENTS, history or {}, options or WaveOptions()
+        )
+
+
+def plan_in(root: Path, **given: Any) -> Planned:
     """Two scenarios of 10 minutes at most, two arms of a priced model, three repetitions."""
     for name in ("001-one", "002-two"):
         write_scenario(root, make_scenario(id=name), files={"prompt.md": f"Do {name}.\n"})
@@ -38,12 +53,12 @@ def basis_of(root: Path, **given: Any) -> WaveInputs:
     made = plan_cells(make_experiment(**fields), library, {"cli": AgentInfo("2.0", uses_model=True)}, CellSelection())
     folder = RunFolder(root / "runs" / "demo")
     write_record(folder.plan, made)
-    return WaveInputs(made, folder, ConfigSources(library), AGENTS, {})
+    return Planned(made, folder, library)
 
 
-def rows_of(basis: WaveInputs, file: Path, count: int, **given: Any) -> tuple[Path, list[Result]]:
-    judging = JudgingDigests(basis.plan, basis.sources.here)
-    rows = [_row(cell, judging=judging.of(cell.scenario), **given) for cell in basis.plan.cells[:count]]
+def rows_of(planned: Planned, file: Path, count: int, **given: Any) -> tuple[Path, list[Result]]:
+    judging = JudgingDigests(planned.plan, planned.library)
+    rows = [_row(cell, judging=judging.of(cell.scenario), **given) for cell in planned.plan.cells[:count]]
     write_lines(file, rows)
     return file, rows
 
@@ -59,93 +74,93 @@ def ids(wave: Wave) -> list[str]:
 
 
 def test_a_wave_packs_all_cells_of_the_plan(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path)
-    wave = make_wave(basis, WaveOptions(WaveLimits(shards=4, lanes=1), "mine", 1))
+    planned = plan_in(tmp_path)
+    wave = planned.wave(WaveOptions(WaveLimits(shards=4, lanes=1), "mine", 1))
     made = wave.packing
-    assert sorted(ids(wave)) == sorted(cell.id for cell in basis.plan.cells)
+    assert sorted(ids(wave)) == sorted(cell.id for cell in planned.plan.cells)
     assert [len(shard.cells) for shard in made.shards] == [3, 3, 3, 3]
     assert (made.makespan, made.bound, made.left, made.reused) == (30.0, 30.0, (), ())
-    assert made.plan == hashlib.sha256(basis.folder.plan.read_bytes()).hexdigest()
+    assert made.plan == hashlib.sha256(planned.folder.plan.read_bytes()).hexdigest()
     assert (made.experiment, made.campaign, made.wave, made.lanes) == ("demo", "mine", 1, 1)
     assert wave.usd == pytest.approx(12 * 0.095)
     assert made.footing["agent cli"] == "2.0"
-    assert made.footing["variant T0/00-bare"] == next(arm.variant.digest for arm in basis.plan.arms if arm.variant)
+    assert made.footing["variant T0/00-bare"] == next(arm.variant.digest for arm in planned.plan.arms if arm.variant)
 
 
 def test_what_took_long_before_is_longer_now(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path)
+    planned = plan_in(tmp_path)
     slow = [_row(cell, seconds=60.0 if cell.scenario == "001-one" else 6.0, key="other")
-            for cell in basis.plan.cells]  # fmt: skip
+            for cell in planned.plan.cells]  # fmt: skip
     write_lines(tmp_path / "earlier.jsonl", slow)
-    history = history_of(basis.folder.results, [tmp_path / "earlier.jsonl"])
-    wave = make_wave(dataclasses.replace(basis, history=history), WaveOptions(WaveLimits(shards=2, lanes=1)))
+    history = history_of(planned.folder.results, [tmp_path / "earlier.jsonl"])
+    wave = planned.wave(WaveOptions(WaveLimits(shards=2, lanes=1)), history)
     assert wave.packing.makespan == pytest.approx((6 * 1.0 + 6 * 0.1) / 2)
-    assert wave.taken == ()
+    assert wave.reused == ()
 
 
 def test_rows_are_taken_over_and_their_cells_are_not_run(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path)
-    file, rows = rows_of(basis, tmp_path / "done" / "results.jsonl", 5)
-    wave = make_wave(basis, WaveOptions(done=(file.parent,)))
-    assert {row.cell for row in wave.taken} == set(wave.packing.reused) == {row.cell for row in rows}
-    assert {row.experiment for row in wave.taken} == {"demo"}
+    planned = plan_in(tmp_path)
+    file, rows = rows_of(planned, tmp_path / "done" / "results.jsonl", 5)
+    wave = planned.wave(WaveOptions(done=(file.parent,)))
+    assert {row.cell for row in wave.reused} == set(wave.packing.reused) == {row.cell for row in rows}
+    assert {row.experiment for row in wave.reused} == {"demo"}
     assert len(ids(wave)) == 7
     assert not set(ids(wave)) & set(wave.packing.reused)
 
 
 @pytest.mark.parametrize("given", [{"judged": False}, {"key": "other"}, {"measures_agent": False}])
 def test_a_row_that_tells_nothing_of_the_cell_is_not_taken(tmp_path: Path, given: dict[str, Any]) -> None:
-    basis = basis_of(tmp_path)
-    file, _ = rows_of(basis, tmp_path / "done.jsonl", 5, **given)
-    assert make_wave(basis, WaveOptions(done=(file,))).taken == ()
+    planned = plan_in(tmp_path)
+    file, _ = rows_of(planned, tmp_path / "done.jsonl", 5, **given)
+    assert planned.wave(WaveOptions(done=(file,))).reused == ()
 
 
 def test_where_all_is_taken_over_there_is_no_shard(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path)
-    file, _ = rows_of(basis, tmp_path / "done.jsonl", 12)
-    wave = make_wave(basis, WaveOptions(done=(file,)))
+    planned = plan_in(tmp_path)
+    file, _ = rows_of(planned, tmp_path / "done.jsonl", 12)
+    wave = planned.wave(WaveOptions(done=(file,)))
     assert (wave.packing.shards, len(wave.packing.reused), wave.usd, wave.packing.makespan) == ((), 12, 0.0, 0.0)
 
 
 def test_too_many_shards_are_refused_even_where_nothing_is_left_to_do(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path)
-    file, _ = rows_of(basis, tmp_path / "done.jsonl", 12)
+    planned = plan_in(tmp_path)
+    file, _ = rows_of(planned, tmp_path / "done.jsonl", 12)
     with pytest.raises(ConfigError, match="--most-shards 251"):
-        make_wave(basis, WaveOptions(WaveLimits(shards=251), done=(file,)))
+        planned.wave(WaveOptions(WaveLimits(shards=251), done=(file,)))
 
 
 def test_what_does_not_fit_is_left_in_the_plans_order(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path)
-    made = make_wave(basis, WaveOptions(WaveLimits(shards=2, lanes=2, minutes=20))).packing
-    assert made.left == tuple(cell.id for cell in basis.plan.cells[8:])
+    planned = plan_in(tmp_path)
+    made = planned.wave(WaveOptions(WaveLimits(shards=2, lanes=2, minutes=20))).packing
+    assert made.left == tuple(cell.id for cell in planned.plan.cells[8:])
 
 
 def test_each_shard_has_its_part_of_the_budgets(tmp_path: Path) -> None:
-    basis = basis_of(
+    planned = plan_in(
         tmp_path, budget_usd=8.0, limits=TrialLimits(usd=1.0), role_budget_usd=RoleBudgets(agent=4.0, judge=2.0)
     )
-    first, second = make_wave(basis, WaveOptions(WaveLimits(shards=2, lanes=1))).packing.shards
+    first, second = planned.wave(WaveOptions(WaveLimits(shards=2, lanes=1))).packing.shards
     assert (first.budget_usd, second.budget_usd) == (pytest.approx(4.0), pytest.approx(4.0))
     assert first.role_budget_usd == RoleBudgets(agent=2.0, judge=1.0)
 
 
 def test_jobs_that_could_start_nothing_are_refused(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path, budget_usd=8.0, limits=TrialLimits(usd=1.0))
+    planned = plan_in(tmp_path, budget_usd=8.0, limits=TrialLimits(usd=1.0))
     with pytest.raises(RefusedError, match=r"\$8.00 are for 12 jobs, each of which may need limits.usd"):
-        make_wave(basis, WaveOptions())
+        planned.wave()
 
 
 @pytest.mark.parametrize("wave", [1, 2])
 def test_what_is_taken_over_is_not_paid_again_since_the_budget_is_what_was_left_over(tmp_path: Path, wave: int) -> None:
-    basis = basis_of(tmp_path, budget_usd=8.0)
-    file, _ = rows_of(basis, tmp_path / "done.jsonl", 4)
-    made = make_wave(basis, WaveOptions(WaveLimits(shards=1), wave=wave, done=(file,))).packing
+    planned = plan_in(tmp_path, budget_usd=8.0)
+    file, _ = rows_of(planned, tmp_path / "done.jsonl", 4)
+    made = planned.wave(WaveOptions(WaveLimits(shards=1), wave=wave, done=(file,))).packing
     assert [shard.budget_usd for shard in made.shards] == [8.0]
 
 
 def test_only_what_is_to_be_done_is_held_against_the_budget(tmp_path: Path) -> None:
-    basis = basis_of(tmp_path, budget_usd=1.0)
+    planned = plan_in(tmp_path, budget_usd=1.0)
     with pytest.raises(RefusedError, match="is above the budget"):
-        make_wave(basis, WaveOptions())
-    file, _ = rows_of(basis, tmp_path / "done.jsonl", 9, usd=0.05)
-    assert len(ids(make_wave(basis, WaveOptions(done=(file,))))) == 3
+        planned.wave()
+    file, _ = rows_of(planned, tmp_path / "done.jsonl", 9, usd=0.05)
+    assert len(ids(planned.wave(WaveOptions(done=(file,))))) == 3

@@ -5,7 +5,7 @@ import pytest
 
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.plan import Arm
-from scylla_gha.plan.estimate import CellGroup, ExpectedCost, PastCost, expected
+from scylla_gha.plan.estimate import CellGroup, ExpectedCost, PastCost, expected_costs
 from tests.support.library import scenario_folder
 from tests.support.records import (
     make_arm,
@@ -27,7 +27,7 @@ def one(arm: Arm, *, rubric: Any = None, **given: Any) -> ExpectedCost:
     if rubric is not None:
         folder = dataclasses.replace(folder, rubric=rubric)
     experiment = make_experiment(**given)
-    (found,) = expected([CellGroup(folder, arm, 1, 1)], experiment, {"m": make_model()}, history).values()
+    (found,) = expected_costs([CellGroup(folder, arm, 1, 1)], experiment, {"m": make_model()}, history).values()
     return found
 
 

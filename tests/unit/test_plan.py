@@ -125,7 +125,7 @@ def fault(where: Library, choice: CellSelection = CellSelection(), **given: Any)
         ({**WITH_MODEL, "variants": ("T0/00-bear",)}, "variants: 'T0/00-bear' matches nothing; did you mean"),
         ({**WITH_MODEL, "variants": ()}, "experiment demo: cli needs variants and models; add both lists"),
         ({**WITH_MODEL, "models": ()}, "experiment demo: cli needs variants and models; add both lists"),
-        ({"baseline": "nopp"}, "baseline: 'nopp' is no arm; did you mean \"nop\"?; the arms are: oracle, nop"),
+        ({"baseline": "nopp"}, "baseline: 'nopp' is not an arm; did you mean \"nop\"?; the arms are: oracle, nop"),
         ({"agents": ("nop", "nop")}, "experiment demo: two arms are called nop; name each agent once"),
         ({**WITH_MODEL, "agents": ("cli", "cli@2.0")}, "two arms are called t0-00-bare.cli.m; name each agent once"),
         ({**WITH_MODEL, "models": ("m/1", "m-1")}, "two arms are called t0-00-bare.cli.m-1"),
@@ -238,7 +238,7 @@ def test_what_cannot_change_what_an_agent_does_does_not_change_the_key(
 
 
 def boxed(root: Path, boxing: SandboxImages) -> Plan:
-    return plan_cells(make_experiment(agents=("oracle",), baseline="oracle"), library(root), AGENTS, boxing=boxing)
+    return plan_cells(make_experiment(agents=("oracle",), baseline="oracle"), library(root), AGENTS, images=boxing)
 
 
 def test_an_image_is_in_the_key_and_that_of_the_checks_in_the_plan(tmp_path: Path) -> None:
@@ -303,4 +303,6 @@ def test_overridden_arms_are_compared_with_the_baseline_or_else_with_the_first(t
     changed = planned(where, CellSelection(models=("other",)), **WITH_MODEL)
     assert changed.experiment.baseline == changed.arms[0].id
     assert {arm.model for arm in changed.arms} == {"other"}
-    assert "is no arm" in fault(where, baseline="missing", **{k: v for k, v in WITH_MODEL.items() if k != "baseline"})
+    assert "is not an arm" in fault(
+        where, baseline="missing", **{k: v for k, v in WITH_MODEL.items() if k != "baseline"}
+    )

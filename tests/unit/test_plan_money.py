@@ -9,7 +9,8 @@ from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import CostRange, EstimateShare, Plan
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan.cells import AgentInfo, plan_cells, refuse_above_budget
+from scylla_gha.plan.budget import refuse_above_budget
+from scylla_gha.plan.cells import AgentInfo, plan_cells
 from tests.support.library import write_model, write_prices, write_scenario, write_tier
 from tests.support.records import FREE, make_experiment, make_model, make_plan
 

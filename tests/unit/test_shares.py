@@ -1,11 +1,11 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scylla_gha.errors import RefusedError
-from scylla_gha.plan.wave import BudgetClaim, split_budget
+from scylla_gha.plan.budget import BudgetClaim, split_budget
 
 
 def test_without_a_budget_nobody_has_a_part() -> None:
@@ -45,6 +45,7 @@ def test_a_budget_of_which_a_job_could_start_nothing_is_refused() -> None:
 CLAIMS = st.builds(BudgetClaim, st.floats(0, 1), st.none() | st.floats(0, 1e4), st.integers(1, 500))
 
 
+@example(100.0, [BudgetClaim(0.5, 5e-324, 1)])
 @given(st.floats(100, 1e6), st.lists(CLAIMS, min_size=1, max_size=90))
 def test_the_parts_are_the_whole_and_each_starts_a_cell(budget: float, claims: list[BudgetClaim]) -> None:
     parts = [part for part in split_budget("budget_usd", budget, claims) if part is not None]
