@@ -90,7 +90,7 @@ class Opened:
     def running(self, argv: tuple[str, ...]) -> Run:
         """How a program is run in it, to its end."""
         limits = ProcessLimits(_WEEK, self.runner.limits.file_bytes)
-        return lambda streams: self.runner.place.sandbox.run(argv, self.box, streams, limits, self.runner.cancel)
+        return lambda streams: self.runner.target.sandbox.run(argv, self.box, streams, limits, self.runner.cancel)
 
     def on_terminal(self) -> "Opened":
         """The same, told which kind of terminal there is."""
@@ -108,7 +108,7 @@ def furnish(context: RunContext, cell: Cell, root: Path, patch: bytes = b"") -> 
     runner, prepared = runner_of(context, cell), context.prepared_scenario(cell.scenario)
     workspace = prepare_workspace(prepared, root / "box")
     mounts = replace(sandbox_mounts(runner, prepared, workspace), keep=False)
-    address = _NOWHERE if runner.place.sandbox.has_network else GATEWAY_URL
+    address = _NOWHERE if runner.target.sandbox.has_network else GATEWAY_URL
     access = ModelAccess(address, _NO_KEY) if runner.agent.uses_model else None
     equipped = equip_agent(runner, prepared, mounts, access)
     apply_patch(prepared.start, patch, workspace.repo)
@@ -138,7 +138,7 @@ def _left(cell_ref: CellRef) -> bytes:
 
 def _description(context: RunContext, cell: Cell, runner: AgentRunner, *, after: bool, is_terminal: bool) -> str:
     """In one line: which box it is, and what of it is not as the agent had it."""
-    target = runner.place
+    target = runner.target
     image = f", image {target.digest}" if target.digest else ""
     differs = ["no model and no key" if runner.agent.uses_model else "", "no time limit",
                "TERM is yours" if is_terminal else "", "the workspace is as it was left" if after else "",

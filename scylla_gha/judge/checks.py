@@ -1,20 +1,32 @@
-"""Checkpoints: conditions that code verifies, each with evidence."""
+"""Checkpoints: conditions that code verifies, each with evidence.
+
+Checks execute what the agent wrote. So every command runs in a new sandbox, made from the base commit, the diff, and a
+copy of the hidden checks: no command sees what another one did.
+"""
 
 import functools
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import pathspec
 
 from scylla_gha.counting import counted
+from scylla_gha.errors import SandboxError
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.scenario import Checkpoint, DiffCondition
 from scylla_gha.model.trial import DiffStat
+from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
+from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
+from scylla_gha.workspaces.prepared_scenario import PreparedScenario
+from scylla_gha.workspaces.workspace import materialise_diff, scratch
 
 _EVIDENCE_CHARS: Final = 600
+_LISTED_PATHS: Final = 5
+_READ_BYTES: Final = 1_000_000  # of a check's output; a longer one is never as expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +50,11 @@ def verify_checkpoints(
     """Verify all checkpoints; run each distinct command once.
 
     Args:
-        checkpoints: the scenario's.
-        tree: base plus diff; nothing of it is executed here.
-        diff: what the agent changed.
+        checkpoints: the checkpoints of the scenario.
+        tree: folder of base plus diff; nothing in it is executed here.
+        diff: counts of the agent's change.
         run: runs a command in a fresh copy of the tree.
-        seconds: the limit of a check that has none of its own.
+        seconds: time limit of a check without one of its own.
     """
     once = functools.cache(run)
     return tuple(_verify(checkpoint, tree, diff, once, seconds) for checkpoint in checkpoints)
@@ -93,9 +105,9 @@ def _changes_fault(changes: DiffCondition, diff: DiffStat) -> str | None:
     return f"changed, though it must not be: {_listed(forbidden)}" if forbidden else None
 
 
-def _listed(paths: Iterable[str]) -> str:
-    some = list(paths)
-    return ", ".join(some[:5]) + (f" and {len(some) - 5} more" if len(some) > 5 else "")  # noqa: PLR2004
+def _listed(paths: list[str] | tuple[str, ...]) -> str:
+    more = len(paths) - _LISTED_PATHS
+    return ", ".join(paths[:_LISTED_PATHS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _command(checkpoint: Checkpoint, ran: CommandRun) -> CheckResult:
@@ -108,7 +120,7 @@ def _command(checkpoint: Checkpoint, ran: CommandRun) -> CheckResult:
 
 
 def _command_fault(checkpoint: Checkpoint, ran: CommandRun) -> tuple[str | None, float | None]:
-    """Why the command is not as expected, or None; and the fraction of a graduated check."""
+    """Return why the command is not as expected, or None, and the fraction of a graduated check."""
     if ran.timed_out:
         return f"no end within its limit ({ran.seconds:.0f} s)", 0.0
     value = _fraction(ran.stdout) if checkpoint.graduated and not ran.cut else None
@@ -130,3 +142,46 @@ def _fraction(stdout: str) -> float | None:
     if not match or not int(match[2]) or int(match[1]) > int(match[2]):
         return None
     return int(match[1]) / int(match[2])
+
+
+def run_check(
+    command: str, limits: ProcessLimits, tree: Path, prepared: PreparedScenario, target: SandboxTarget, cancel: Cancel
+) -> CommandRun:
+    """Run a check's command in a new sandbox, on a copy of the tree.
+
+    Raises:
+        SandboxError: the sandbox was lost.
+        KeyboardInterrupt: the user interrupted.
+    """
+    with scratch() as root:
+        mounts = _check_mounts(command, tree, prepared, root, target.image)
+        streams = ProcessStreams(root / "stdout", root / "stderr")
+        # Opened before: the command may remove its output files, or put a pipe in their place.
+        with streams.stdout.open("x+b") as out, streams.stderr.open("x+b") as err:
+            finished = target.sandbox.run(("/bin/sh", "-c", command), mounts, streams, limits, cancel)
+            if finished.cancelled:
+                raise KeyboardInterrupt
+            if LimitHit.LOST in finished.hits:
+                raise SandboxError(f"the box of a check was lost: {finished.note}")
+            stdout, cut = _read(out)
+            stderr = f"{_read(err)[0]}\n{finished.note if finished.hits else ''}"
+            return CommandRun(finished.code, finished.seconds, finished.timed_out, stdout, stderr, cut)
+
+
+def _check_mounts(command: str, tree: Path, prepared: PreparedScenario, root: Path, image: str | None) -> SandboxMounts:
+    """Create the folders of a check in `root`; the pristine base only if the check may need it."""
+    work, home, base, checks = (root / name for name in ("workspace", "home", "base", "checks"))
+    home.mkdir()
+    shutil.copytree(tree, work, symlinks=True)
+    if prepared.folder.checks.is_dir():
+        shutil.copytree(prepared.folder.checks, checks, ignore=shutil.ignore_patterns("__pycache__"))
+    if checks.exists() or "BASE" in command:
+        materialise_diff(prepared.start, b"", base)
+    read_only = tuple(folder for folder in (checks, base) if folder.exists())
+    extra = {"CHECKS": str(checks), "BASE": str(base)}
+    return SandboxMounts(work, home, prepared.path, extra, read_only=read_only, image=image, keep=False)
+
+
+def _read(file: BinaryIO) -> tuple[str, bool]:
+    content = file.read(_READ_BYTES + 1)
+    return content[:_READ_BYTES].decode(errors="replace"), len(content) > _READ_BYTES

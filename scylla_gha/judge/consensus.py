@@ -13,7 +13,7 @@ from scylla_gha.counting import counted
 from scylla_gha.model.judgment import Flag, JudgeAnswer, JudgeScore
 from scylla_gha.model.scenario import Item
 
-SPREAD: Final = 0.5  # judges who differ by more disagree
+_SPREAD: Final = 0.5  # judges whose values differ by more disagree
 _DIGITS: Final = 9
 
 
@@ -41,8 +41,8 @@ def consensus(items: Iterable[Item], answers: Sequence[JudgeAnswer]) -> Consensu
     """Combine the answers of all configured judges; a judge that could not be asked counts as missing.
 
     Args:
-        items: those that the judges were asked for.
-        answers: one of every configured judge.
+        items: the items that the judges were asked for.
+        answers: an answer of every configured judge.
     """
     need = len(answers) // 2 + 1
     agreed = {item.id: _agreed(item, answers, need) for item in items}
@@ -69,19 +69,16 @@ def _agreed(item: Item, answers: Sequence[JudgeAnswer], need: int) -> AgreedItem
     if len(scores) - len(values) >= need:
         reasons = [score.reason for _, score in scores if score.state == "na"]
         return AgreedItem(None, f"does not apply: {reasons[0]}", flags=flags)
-    lost = [
-        f"{answer.judge}: {_missing_reason(answer, item.id)}" for answer in answers if answer.score(item.id) is None
-    ]
-    counts = (
-        f"{len(scores)} of {counted(len(answers), 'judge')} answered, {len(values)} with a value; {need} must agree"
-    )
-    return AgreedItem(None, "; ".join([counts, *lost]), judged=False, flags=flags)
+    missing = (answer for answer in answers if answer.score(item.id) is None)
+    counts = f"{len(scores)} of {counted(len(answers), 'judge')} answered, {len(values)} with a value"
+    reasons = [f"{answer.judge}: {_missing_reason(answer, item.id)}" for answer in missing]
+    return AgreedItem(None, "; ".join([counts, f"{need} must agree", *reasons]), judged=False, flags=flags)
 
 
 def _flags(item: Item, scores: Sequence[tuple[str, JudgeScore]], values: Sequence[float]) -> tuple[Flag, ...]:
     flags: set[Flag] = {flag for _, score in scores for flag in score.flags}
     split = item.type == "binary" and len(set(values)) > 1
-    wide = bool(values) and round(max(values) - min(values), _DIGITS) > SPREAD
+    wide = bool(values) and round(max(values) - min(values), _DIGITS) > _SPREAD
     if split or wide or 0 < len(values) < len(scores):
         flags.add("disagreement")
     return tuple(sorted(flags))

@@ -1,7 +1,7 @@
 """Controls of a judge: repeatability, position bias, and known answers of a scenario.
 
-A judge is controlled apart from the others, so the result does not depend on the panel it sits in: another panel with
-the same judge reuses it. Results are records, and never change a score.
+Each judge is controlled separately, so another panel with the same judge reuses the result. Results are records, and
+never change a score.
 """
 
 import dataclasses
@@ -12,17 +12,14 @@ from typing import Final, Literal
 
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.counting import counted
-from scylla_gha.judge.blind import BlindInput
+from scylla_gha.judge.prompt import BlindInput
 from scylla_gha.model.judgment import ControlResult, Judge, JudgeAnswer, JudgeControl, PanelDifference
 
 Ask = Callable[[Judge, BlindInput], JudgeAnswer]
-HIGH: Final = 0.8  # what a known-good answer must reach: grade A
-GAP: Final = 0.2  # how far a known-bad one must stay below it: a grade
+_LEAST_GOOD: Final = 0.8  # score of a known-good answer: grade A
+_LEAST_GAP: Final = 0.2  # by which a known-bad answer must be lower: one grade
 _DIGITS: Final = 9
-_FAILED: Final = {
-    "canary": "failed the canary",
-    "order_swap": "failed the order swap",
-}
+_TITLES: Final = {"canary": "canary", "order_swap": "order swap"}
 
 
 def repeat_control(
@@ -32,10 +29,10 @@ def repeat_control(
 
     Args:
         ask: asks the judge.
-        judge: whom.
-        blind: what about.
-        times: how often, `first` among them.
-        first: what it has answered to the very same already.
+        judge: the judge to control.
+        blind: what the judge is shown.
+        times: number of answers, `first` included.
+        first: an earlier answer to the same prompt; None: there is none.
     """
     answers = [first or ask(judge, blind), *(ask(judge, blind) for _ in range(times - 1))]
     return _compared("repeat", judge, answers)
@@ -48,34 +45,25 @@ def order_swap_control(ask: Ask, judge: Judge, blind: BlindInput) -> ControlResu
 
 
 def canary_control(ask: Ask, judge: Judge, good: BlindInput, bad: BlindInput) -> ControlResult:
-    """Ask about a known-good and a known-bad solution of one scenario, and compare the judge's scores.
+    """Ask about the reference solution and a wrong solution of one scenario, and compare the judge's scores.
 
-    The known-bad one is a plausible mistake with good parts, so its score need not be low, only lower.
-
-    Args:
-        ask: asks the judge.
-        judge: the judge to control.
-        good: evidence with the reference solution's diff and checks.
-        bad: evidence with a wrong solution's diff and checks.
+    The wrong one is a plausible mistake with good parts, so its score need not be low, only lower.
     """
     high, low = (_mean(blind, ask(judge, blind)) for blind in (good, bad))
+    holds: bool | None = None
     if high is None or low is None:
-        which = "known-good" if high is None else "known-bad"
-        return ControlResult(
-            kind="canary", judge=judge.model, holds=None, why=f"no item of the {which} answer has a value"
-        )
-    why = f"known-good {high:.2f} (at least {HIGH}), known-bad {low:.2f} (lower by at least {GAP})"
-    holds = high >= HIGH and round(high - low, _DIGITS) >= GAP
+        why = f"no item of the {'known-good' if high is None else 'known-bad'} answer has a value"
+    else:
+        why = f"known-good {high:.2f} (at least {_LEAST_GOOD}), known-bad {low:.2f} (lower by at least {_LEAST_GAP})"
+        holds = high >= _LEAST_GOOD and round(high - low, _DIGITS) >= _LEAST_GAP
     return ControlResult(kind="canary", judge=judge.model, holds=holds, why=why)
 
 
 def _mean(blind: BlindInput, answer: JudgeAnswer) -> float | None:
     """Return the items' mean value weighted by points; None if an item is missing or none has a value."""
-    scores = {item.id: answer.score(item.id) for item in blind.items}
-    pairs = [
-        (score.value, item.points) for item in blind.items if (score := scores[item.id]) and score.value is not None
-    ]
-    if not pairs or None in scores.values():
+    scores = [(answer.score(item.id), item.points) for item in blind.items]
+    pairs = [(score.value, points) for score, points in scores if score and score.value is not None]
+    if not pairs or any(score is None for score, _ in scores):
         return None
     return statistics.fmean([value for value, _ in pairs], weights=[points for _, points in pairs])
 
@@ -83,22 +71,25 @@ def _mean(blind: BlindInput, answer: JudgeAnswer) -> float | None:
 def _compared(kind: Literal["repeat", "order_swap"], judge: Judge, answers: Sequence[JudgeAnswer]) -> ControlResult:
     """Compare later answers with the first; skip items that one of the two lacks."""
     first = answers[0]
-    both = [
-        (a, b)
+    pairs = [
+        (score, second)
         for later in answers[1:]
         for score in first.items
-        if (a := first.score(score.id)) and (b := later.score(a.id))
+        if score.state != "missing" and (second := later.score(score.id))
     ]
-    differences = [PanelDifference(id=a.id, first=a.value, second=b.value) for a, b in both if a.value != b.value]
-    if not both:
-        return ControlResult(kind=kind, judge=judge.model, holds=None, why="no item has an answer on both sides")
+    differences = tuple(
+        PanelDifference(id=score.id, first=score.value, second=second.value)
+        for score, second in pairs
+        if score.value != second.value
+    )
+    differ = f"{len(differences)} of {counted(len(pairs), 'item')} differ"
     return ControlResult(
         kind=kind,
         judge=judge.model,
-        holds=not differences,
-        why=f"{len(differences)} of {counted(len(both), 'item')} differ",
-        compared=len(both),
-        differences=tuple(differences),
+        holds=not differences if pairs else None,
+        why=differ if pairs else "no item has an answer on both sides",
+        compared=len(pairs),
+        differences=differences,
     )
 
 
@@ -120,13 +111,11 @@ def control_warnings(controls: Iterable[JudgeControl]) -> Iterator[str]:
             if control.kind == "repeat":
                 repeated[record.judge].append(control)
             elif control.holds is False:
-                yield f"judge {record.judge} {_FAILED[control.kind]} of {record.subject}: {control.why}."
+                yield f"judge {record.judge} failed the {_TITLES[control.kind]} of {record.subject}: {control.why}."
         if record.error:
             yield f"judge {record.judge}: not all controls of {record.subject} could be decided: {record.error}."
     for judge, results in sorted(repeated.items()):
-        compared, differ = (
-            sum(result.compared for result in results),
-            sum(len(result.differences) for result in results),
-        )
+        compared = sum(result.compared for result in results)
+        differ = sum(len(result.differences) for result in results)
         if differ:
             yield f"judge {judge}, asked the same again, says otherwise of {differ} of {counted(compared, 'item')}."

@@ -10,7 +10,7 @@ from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judgment, PanelSummary, Score
 
-JudgmentsByCell = Mapping[str, Judgment | None]  # by cell; None: not judged
+JudgmentsByCell = Mapping[str, Judgment | None]  # None: not judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +33,25 @@ def judge_overrides(
     """Read overrides for judging.
 
     Args:
-        library: where the scenarios are found.
-        scenarios: those of the trials that are to be judged.
+        library: library of the scenarios.
+        scenarios: ids of the scenarios of the trials to judge.
         judges: model ids.
         prompt: a folder with `system_prompt.md` and `user_template.md`.
-        rubric: the rubric of the one scenario, or a folder with `<scenario>.yaml` for each.
+        rubric: the rubric of the only scenario, or a folder with `<scenario>.yaml` for each.
 
     Raises:
-        ConfigError: a file is missing, or is not what it must be.
+        ConfigError: a file is missing or invalid.
     """
-    named = [f"judges {', '.join(judges)}"] if judges else []
-    named += [f"prompt {prompt.name}"] if prompt else []
-    named += [f"rubric {rubric.stem}"] if rubric else []
+    labels = [f"judges {', '.join(judges)}"] if judges else []
+    labels += [f"prompt {prompt.name}"] if prompt else []
+    labels += [f"rubric {rubric.stem}"] if rubric else []
     scenario_ids = list(dict.fromkeys(scenarios))
     files = _rubrics(rubric, scenario_ids) if rubric else {}
     return JudgeOverrides(
         judges=tuple(dict.fromkeys(judges)),
         wording=prompt_texts(prompt) if prompt else None,
         scenarios={name: library.scenario(name).with_rubric(file) for name, file in files.items()},
-        name="; ".join(named),
+        name="; ".join(labels),
     )
 
 
@@ -73,9 +73,9 @@ def summarise_panels(
     panel: str, judges: Sequence[str], judgments: JudgmentsByCell, own: JudgmentsByCell | None = None
 ) -> PanelSummary:
     """Summarise a panel's judgments; compare them with the experiment's `own` panel if that is another."""
-    results, others = _results(judgments), _results(own or {})
-    scores, theirs = _scores(results), _scores(others)
-    gaps = [abs(score - theirs[cell]) for cell, score in scores.items() if cell in theirs]
+    results, own_results = _results(judgments), _results(own or {})
+    scores, own_scores = _scores(results), _scores(own_results)
+    gaps = [abs(score - own_scores[cell]) for cell, score in scores.items() if cell in own_scores]
     costs = [judgment.usage.usd for judgment in judgments.values() if judgment]
     known = [cost for cost in costs if cost is not None]
     return PanelSummary(
@@ -87,7 +87,9 @@ def summarise_panels(
         mean_score=_mean(list(scores.values())),
         compared=len(gaps),
         difference=_mean(gaps),
-        flips=tuple(cell for cell in results if cell in others and results[cell].passed != others[cell].passed),
+        flips=tuple(
+            cell for cell in results if cell in own_results and results[cell].passed != own_results[cell].passed
+        ),
         usd=sum(known) if len(known) == len(costs) else None,
     )
 

@@ -1,65 +1,108 @@
-"""The panel: every judge gets the same prompt, and is asked again at most twice for items that cannot be read.
+"""The judge panel: every judge gets the same prompt, and is asked again at most twice for items that cannot be read.
 
-A judge that was reached but gave no verdict may be asked once more with the diff alone (`ask_judge`). Judges are asked
-for JSON in plain text: newer models reject a forced tool, and not every model accepts a schema. A value that is missing
-after the last request stays missing; no score is invented.
-
-```
-blind = blind_input(prompt, scenario, rubric, evidence)
-with panel_transport(gateway_url, token) as send:
-    answers = ask_panel(Panel((Judge("claude-opus-5"), ...), read_prompt_texts(library.roots), send), blind)
-agreed = consensus(blind.items, answers)
-```
+A judge that was reached but gave no verdict may be asked once more with the diff alone. Judges are asked for JSON in
+plain text: newer models reject a forced tool, and not every model accepts a schema. A value that is missing after the
+last request stays missing; no score is invented. The judges of each trial have a gateway session of their own, with a
+budget and a request log.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.judge_prompts import PromptTexts
-from scylla_gha.judge.blind import BlindInput, JudgePrompt, render_prompt
+from scylla_gha.config.judge_prompts import PromptTexts, read_prompt_texts
+from scylla_gha.gateway.client import GatewayProcess
+from scylla_gha.gateway.log import TrafficSummary, read_traffic, summarise_traffic, traffic_summary
+from scylla_gha.gateway.settings import Session
+from scylla_gha.judge.consensus import Consensus, consensus
+from scylla_gha.judge.judge_client import JudgeFault, Send, open_judge_client
+from scylla_gha.judge.prompt import BlindInput, JudgePrompt, render_prompt
 from scylla_gha.judge.reply import ParsedReply, missing_score, parse_reply, unreadable_items
 from scylla_gha.model.judgment import Flag, Judge, JudgeAnswer, JudgeScore, Lost
 from scylla_gha.model.scenario import Item
 
-RETRIES: Final = 2  # requests for what could not be read, after the first
+_RETRIES: Final = 2  # requests for items that could not be read, after the first
 _ERROR_CHARS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeReply:
-    """A judge's reply: a bounded text, and why it ended if not by the judge's own end.
+class PanelResult:
+    """The judges' answers on one trial, their consensus, and the traffic."""
 
-    `cut` is true if the provider broke it off, not the judge or a limit of this module.
-    """
+    answers: tuple[JudgeAnswer, ...]
+    agreed: Consensus
+    account: TrafficSummary
+    subscription: bool = False
 
-    text: str
-    fault: str | None = None
-    refused: bool = False
-    cut: bool = False
-
-
-class JudgeFault(Exception):  # noqa: N818 it is what happened, and never leaves the panel
-    """A judge could not be asked: provider, gateway or network failed, or the request was `rejected`."""
-
-    def __init__(self, message: str, *, rejected: bool = False) -> None:
-        """Store the message and whether the request itself was rejected."""
-        super().__init__(message)
-        self.rejected = rejected
-
-
-Send = Callable[[Judge, JudgePrompt], JudgeReply]  # raises JudgeFault
+    @property
+    def was_reached(self) -> bool:
+        """Whether all judges answered. A rejected request may succeed later, e.g. after credit is added."""
+        return bool(self.answers) and not any(answer.lost in {"unreached", "rejected"} for answer in self.answers)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The judges, their prompt texts, and the function that sends a prompt."""
+    """Judges, their prompt texts, and the function that sends a prompt."""
 
     judges: tuple[Judge, ...]
     wording: PromptTexts
     send: Send
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayPanel:
+    """The judges of an experiment and their prompt texts, with the gateway that they are asked through."""
+
+    gateway: GatewayProcess
+    judges: tuple[Judge, ...]
+    wording: PromptTexts
+
+    def ask(self, cell: str, log: Path, blind: BlindInput, *, decided: bool = False) -> PanelResult:
+        """Ask all judges about one trial; a judge that cannot be asked is missing, with its reason.
+
+        The account covers this call alone: the log may hold earlier requests of the same trial.
+
+        Args:
+            cell: id of the trial's cell.
+            log: log of the judges' requests.
+            blind: what the judges are shown.
+            decided: the verdict does not depend on the judges, so they are not asked again with the diff alone.
+
+        Raises:
+            ToolError: the gateway does not start.
+        """
+        before = summarise_traffic(log).last_number
+        with self.open_session(Session(cell=cell, role="judge", journal=log)) as panel:
+            answers = ask_panel(panel, blind)
+            if not decided and consensus(blind.items, answers).error:
+                answers = _ask_diff_alone(panel, blind, answers)
+        new = traffic_summary(line for line in read_traffic(log) if line.number > before)
+        return PanelResult(answers, consensus(blind.items, answers), new, self.gateway.is_subscription)
+
+    @contextmanager
+    def open_session(self, session: Session) -> Iterator[Panel]:
+        """Open a gateway session for the panel, until the block ends.
+
+        Raises:
+            ToolError: the gateway does not start, or rejects the session.
+        """
+        handle = self.gateway.open(session.model_copy(update={"models": tuple(judge.model for judge in self.judges)}))
+        try:
+            with open_judge_client(handle.url, handle.token) as send:
+                yield Panel(self.judges, self.wording, send)
+        finally:
+            self.gateway.close(handle)
+
+
+def open_panel(
+    gateway: GatewayProcess, models: Iterable[str], roots: Iterable[Path], wording: PromptTexts | None = None
+) -> GatewayPanel:
+    """Create the panel of these model ids, with these prompt texts or those of the first root that has any."""
+    return GatewayPanel(gateway, tuple(Judge(model) for model in models), wording or read_prompt_texts(roots))
 
 
 def ask_panel(panel: Panel, blind: BlindInput) -> tuple[JudgeAnswer, ...]:
@@ -68,32 +111,34 @@ def ask_panel(panel: Panel, blind: BlindInput) -> tuple[JudgeAnswer, ...]:
         return tuple(pool.map(lambda judge: ask(panel, judge, blind), panel.judges))
 
 
-def ask_diff_alone(panel: Panel, blind: BlindInput, answers: Sequence[JudgeAnswer]) -> tuple[JudgeAnswer, ...]:
+def _ask_diff_alone(panel: Panel, blind: BlindInput, answers: Sequence[JudgeAnswer]) -> tuple[JudgeAnswer, ...]:
     """Ask judges again that were reached and left items out; show them the diff alone.
 
     An agent may have written text that makes a model refuse into any other part of the evidence.
     """
+
+    def complete(judge: Judge, answer: JudgeAnswer) -> JudgeAnswer:
+        if answer.lost in {None, "unreached"}:
+            return answer
+        open_items = tuple(item for item in blind.items if answer.score(item.id) is None)
+        return _joined(answer, ask(panel, judge, dataclasses.replace(blind, items=open_items, diff_alone=True)))
+
     with ThreadPoolExecutor(max_workers=max(1, len(panel.judges))) as pool:
-        pairs = zip(panel.judges, answers, strict=True)
-        return tuple(pool.map(lambda pair: _ask_alone(panel, pair[0], blind, pair[1]), pairs))
+        return tuple(pool.map(complete, panel.judges, answers))
 
 
-def _ask_alone(panel: Panel, judge: Judge, blind: BlindInput, answer: JudgeAnswer) -> JudgeAnswer:
-    if answer.lost in {None, "unreached"}:
-        return answer
-    left = tuple(item for item in blind.items if answer.score(item.id) is None)
-    second = ask(panel, judge, dataclasses.replace(blind, items=left, diff_alone=True))
-    stands = tuple(score for score in answer.items if score.state != "missing")
-    by_id = {score.id: score for score in (*stands, *second.items)}
+def _joined(first: JudgeAnswer, second: JudgeAnswer) -> JudgeAnswer:
+    """Return the second answer, completed by the first."""
+    by_id = {score.id: score for score in (*second.items, *(item for item in first.items if item.state != "missing"))}
     return second.model_copy(
         update={
-            "items": tuple(by_id[item.id] for item in blind.items),
-            "excess": answer.excess or second.excess,
-            "steps": tuple(dict.fromkeys((*answer.steps, *second.steps))),
-            "retries": answer.retries + second.retries + 1,
-            "unknown": tuple(dict.fromkeys((*answer.unknown, *second.unknown))),
-            "flags": tuple(sorted({*answer.flags, *second.flags})),
-            "prompt_digest": answer.prompt_digest,
+            "items": tuple(by_id[item.id] for item in first.items),
+            "excess": first.excess or second.excess,
+            "steps": tuple(dict.fromkeys((*first.steps, *second.steps))),
+            "retries": first.retries + second.retries + 1,
+            "unknown": tuple(dict.fromkeys((*first.unknown, *second.unknown))),
+            "flags": tuple(sorted({*first.flags, *second.flags})),
+            "prompt_digest": first.prompt_digest,
             "diff_alone": True,
         }
     )
@@ -105,75 +150,72 @@ def ask(panel: Panel, judge: Judge, blind: BlindInput) -> JudgeAnswer:
     An item without a readable answer is `missing` in the result, with the reason.
     """
     first = render_prompt(blind, panel.wording)
-    talk = _Conversation({item.id: missing_score(item.id, "not asked") for item in blind.items})
-    for attempt in range(1 + RETRIES):
-        open_items = tuple(item for item in blind.items if talk.scores[item.id].state == "missing")
+    conversation = _Conversation({item.id: missing_score(item.id, "not asked") for item in blind.items})
+    for attempt in range(1 + _RETRIES):
+        open_items = tuple(item for item in blind.items if conversation.scores[item.id].state == "missing")
         if attempt and not open_items:
             break
-        talk.retries = attempt
-        asked = dataclasses.replace(blind, items=open_items)
-        prompt = render_prompt(asked, panel.wording, talk.faults(open_items)) if attempt else first
+        conversation.retries = attempt
+        prompt = first
+        if attempt:
+            faults = tuple(f"{item.id}: {conversation.scores[item.id].reason}" for item in open_items)
+            prompt = render_prompt(dataclasses.replace(blind, items=open_items), panel.wording, faults)
         try:
             reply = panel.send(judge, prompt)
         except JudgeFault as fault:
-            talk.fail(open_items, str(fault)[:_ERROR_CHARS], "rejected" if fault.rejected else "unreached")
+            conversation.fail(open_items, str(fault)[:_ERROR_CHARS], "rejected" if fault.rejected else "unreached")
             break
-        known = frozenset(talk.scores)
-        talk.lost = "refused" if reply.refused else "unreached" if reply.cut else "unreadable"
-        talk.take(
+        conversation.lost = "refused" if reply.refused else "unreached" if reply.cut else "unreadable"
+        conversation.add(
             unreadable_items(reply.fault, open_items)
             if reply.fault
-            else parse_reply(reply.text, open_items, known, blind.steps)
+            else parse_reply(reply.text, open_items, frozenset(conversation.scores), blind.steps)
         )
         if reply.refused:
             break  # it would refuse the same again
-    return talk.answer(judge, first, blind)
+    return conversation.answer(judge, first)
 
 
 @dataclass(slots=True)
 class _Conversation:
     """The answers read from one judge so far."""
 
-    scores: dict[str, JudgeScore]
+    scores: dict[str, JudgeScore]  # by item, in the order of the items
     retries: int = 0
-    heard: ParsedReply | None = None  # the first reply that was an object at all: its excess and steps stand
+    first_reply: ParsedReply | None = None  # the first readable one: its excess and steps are kept
     flags: frozenset[Flag] = frozenset()
     unknown: tuple[str, ...] = ()
     error: str | None = None
     lost: Lost = "unreadable"  # why items are missing, if any is
 
-    def faults(self, open_items: tuple[Item, ...]) -> tuple[str, ...]:
-        """Return why each item is asked again; nothing the first time."""
-        return tuple(f"{item.id}: {self.scores[item.id].reason}" for item in open_items) if self.retries else ()
-
-    def take(self, read: ParsedReply) -> None:
+    def add(self, reply: ParsedReply) -> None:
         """Store a reply's scores; an item is only asked for while it is missing."""
-        self.scores.update({score.id: score for score in read.items})
-        self.flags |= {flag for score in read.items if score.state == "missing" for flag in score.flags}
-        self.flags |= set(read.flags)
-        self.unknown = tuple(dict.fromkeys((*self.unknown, *read.unknown)))
-        if self.heard is None and read.fault is None:
-            self.heard = read
+        self.scores.update({score.id: score for score in reply.items})
+        self.flags |= {flag for score in reply.items if score.state == "missing" for flag in score.flags}
+        self.flags |= set(reply.flags)
+        self.unknown = tuple(dict.fromkeys((*self.unknown, *reply.unknown)))
+        if self.first_reply is None and reply.fault is None:
+            self.first_reply = reply
 
     def fail(self, open_items: tuple[Item, ...], error: str, lost: Lost) -> None:
         """Record that the judge could not be asked; earlier answers stay."""
         self.error, self.lost = error, lost
         self.scores.update({item.id: missing_score(item.id, error) for item in open_items})
 
-    def answer(self, judge: Judge, prompt: JudgePrompt, blind: BlindInput) -> JudgeAnswer:
+    def answer(self, judge: Judge, prompt: JudgePrompt) -> JudgeAnswer:
         """Return the conversation as a record."""
-        items = tuple(self.scores[item.id] for item in blind.items)
-        lost = [score for score in items if score.state == "missing"]
+        items = tuple(self.scores.values())
+        missing = [score for score in items if score.state == "missing"]
         cut: set[Flag] = {"evidence_cut"} if prompt.cut else set()
         return JudgeAnswer(
             judge=judge.model,
             prompt_digest=prompt.digest,
             items=items,
-            excess=self.heard.excess if self.heard else None,
-            steps=self.heard.steps if self.heard else (),
+            excess=self.first_reply.excess if self.first_reply else None,
+            steps=self.first_reply.steps if self.first_reply else (),
             retries=self.retries,
             unknown=self.unknown,
             flags=tuple(sorted(self.flags | cut)),
-            error=self.error or (f"{lost[0].id}: {lost[0].reason}" if lost else None),
-            lost=self.lost if lost else None,
+            error=self.error or (f"{missing[0].id}: {missing[0].reason}" if missing else None),
+            lost=self.lost if missing else None,
         )

@@ -17,8 +17,10 @@ from scylla_gha.counting import counted
 from scylla_gha.model.judgment import TIERS, Deduction, Flag, JudgeScore, Severity
 from scylla_gha.model.scenario import Item
 
-_Said = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+REPLY_CHARS: Final = 100_000  # a longer reply is cut and not read
 _EVIDENCE_CHARS: Final = 2_000
+_CITED_CHARS: Final = 1_000
+_UNKNOWN: Final = 20  # unknown items whose names are kept
 _DIGITS: Final = 9
 _SLACK: Final = 0.1  # between a judge's own number and that of its deductions
 _GRAVE: Final[frozenset[Severity]] = frozenset({"major", "severe", "critical"})
@@ -28,11 +30,10 @@ _NOT_MET: Final = re.compile(r"\b(?:not|never|isn't|aren't)\s+(?:\w+\s+)?" + _DO
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|none|nothing|cannot|\w+n't|fails?|missing|without|neither|nor)\b", re.IGNORECASE
 )
-REPLY_CHARS: Final = 100_000  # no answer is longer; what is beyond is not read
 _FENCED: Final = re.compile(r"```(?:json)?[ \t]*\n(.*)\n```", re.DOTALL)
-_CITED_CHARS: Final = 1_000
-_UNKNOWN: Final = 20  # made-up items that are kept by name
-_NOTHING: Final = {"", "none", "n/a", "na", "null", "no", "nothing"}
+_EMPTY: Final = {"", "none", "n/a", "na", "null", "no", "nothing"}  # words of models for an empty field
+
+_NonEmpty = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class _RawDeduction(BaseModel):
@@ -40,19 +41,42 @@ class _RawDeduction(BaseModel):
 
     severity: Severity
     points: float
-    why: _Said
+    why: _NonEmpty
 
 
-class RawItem(BaseModel):
+class _RawItem(BaseModel):
     """An item as the judge writes it."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
     id: str
-    evidence: _Said
+    evidence: _NonEmpty
     deductions: list[_RawDeduction] = []
     score: float | None = None
     na: str | None = None
+
+
+class _Answer(BaseModel):
+    """The shape that the system prompt asks for; other fields of the object, such as a total, are ignored."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    items: list[JsonValue]
+    steps: list[str] = []
+    excess: str | None = None
+    instructions_found: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedReply:
+    """Content of a reply: a score for every requested item, possibly missing; `fault` if it is not an answer."""
+
+    items: tuple[JudgeScore, ...]
+    excess: str | None = None
+    steps: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    flags: frozenset[Flag] = frozenset()
+    fault: str | None = None
 
 
 def missing_score(item: str, reason: str, *flags: Flag) -> JudgeScore:
@@ -60,30 +84,113 @@ def missing_score(item: str, reason: str, *flags: Flag) -> JudgeScore:
     return JudgeScore(id=item, evidence="", state="missing", reason=reason, flags=flags)
 
 
-def item_score(item: Item, raw: RawItem) -> JudgeScore:
+def unreadable_items(fault: str, requested: Sequence[Item]) -> ParsedReply:
+    """Return a reply that is not an answer: all requested items are missing."""
+    return ParsedReply(items=tuple(missing_score(item.id, fault) for item in requested), fault=fault)
+
+
+def parse_reply(text: str, requested: Sequence[Item], known: frozenset[str], steps: Sequence[str]) -> ParsedReply:
+    """Parse a reply.
+
+    Args:
+        text: the judge's text.
+        requested: the items of the latest request.
+        known: ids of the items of all requests; any other id is unknown.
+        steps: the progress steps, in the order in which they were numbered.
+    """
+    try:
+        answer = _Answer.model_validate(_json_value(text))
+    except ValidationError as error:
+        return unreadable_items(f"not the object that was asked for: {_first_error(error)}", requested)
+    except (ValueError, RecursionError) as error:
+        return unreadable_items(str(error)[:200], requested)
+    ids = [_item_id(raw) for raw in answer.items]
+    counts = Counter(ids)
+    by_id = dict(zip(ids, answer.items, strict=True))
+    unknown = tuple(name[:40] for name in counts if name and name not in known)
+    names = {f"step-{number}": step for number, step in enumerate(steps, 1)}
+    flags: set[Flag] = {"unknown_item"} if unknown or set(answer.steps) - set(names) else set()
+    if _cited(answer.instructions_found):
+        flags.add("instruction_in_data")
+    return ParsedReply(
+        items=tuple(_score(item, by_id.get(item.id), counts[item.id]) for item in requested),
+        excess=_cited(answer.excess),
+        steps=tuple(step for name, step in names.items() if name in answer.steps),
+        unknown=unknown[:_UNKNOWN],
+        flags=frozenset(flags),
+    )
+
+
+def _json_value(text: str) -> object:
+    """Parse the reply as exactly one JSON value; raise ValueError if it is something else."""
+    bare = text.strip()
+    match = _FENCED.fullmatch(bare)
+    try:
+        return json.loads(match[1] if match else bare, object_pairs_hook=_unique_keys, parse_constant=_no_number)
+    except json.JSONDecodeError:
+        raise ValueError("not one JSON object and nothing else") from None
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key is given twice in one object")
+    return dict(pairs)
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is not a number")
+
+
+def _item_id(raw: JsonValue) -> str:
+    name = raw.get("id") if isinstance(raw, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc']) or 'the answer'}: {first['msg']}"
+
+
+def _cited(text: str | None) -> str | None:
+    bare = (text or "").strip()
+    return None if bare.lower().rstrip(".") in _EMPTY else bare[:_CITED_CHARS]
+
+
+def _score(item: Item, raw: JsonValue, times: int) -> JudgeScore:
+    if times != 1:
+        return missing_score(item.id, f"answered {counted(times, 'time')}" if times else "not answered")
+    try:
+        return _item_score(item, _RawItem.model_validate(raw))
+    except ValidationError as error:
+        return missing_score(item.id, _first_error(error))
+
+
+def _item_score(item: Item, raw: _RawItem) -> JudgeScore:
     """Return the judge's score of an item, with flags; missing if its answer is not valid."""
     evidence = raw.evidence[:_EVIDENCE_CHARS]
     if raw.na is not None and raw.na.strip():
         if raw.score is not None or raw.deductions:
             return missing_score(item.id, "it is N/A, and yet has a score or deductions")
         return JudgeScore(id=item.id, evidence=evidence, state="na", reason=raw.na.strip()[:_EVIDENCE_CHARS])
-    outside = [deduction for deduction in raw.deductions if not _within(deduction)]
-    if outside:
-        return missing_score(item.id, _range_fault(outside[0]), "points_out_of_range")
+    if range_fault := next(filter(None, map(_range_fault, raw.deductions)), None):
+        return missing_score(item.id, range_fault, "points_out_of_range")
     value = _value(item, raw)
     if isinstance(value, str):
         return missing_score(item.id, value, *(("points_out_of_range",) if raw.score is not None else ()))
     return JudgeScore(
         id=item.id,
         evidence=evidence,
-        deductions=tuple(_deduction(deduction) for deduction in raw.deductions),
+        deductions=tuple(
+            Deduction(severity=fault.severity, points=fault.points, why=fault.why[:_EVIDENCE_CHARS])
+            for fault in raw.deductions
+        ),
         state="scored",
         value=value,
         flags=("evidence_contradicts_score",) if _contradicts(item, raw, value) else (),
     )
 
 
-def _value(item: Item, raw: RawItem) -> float | str:
+def _value(item: Item, raw: _RawItem) -> float | str:
     """Return the value in 0..1, or why there is none."""
     if item.type == "subjective":
         return max(0.0, round(1.0 - sum(deduction.points for deduction in raw.deductions), _DIGITS))
@@ -94,143 +201,21 @@ def _value(item: Item, raw: RawItem) -> float | str:
     return raw.score if 0 <= raw.score <= 1 else "score: is not in 0..1"
 
 
-def _within(deduction: _RawDeduction) -> bool:
+def _range_fault(deduction: _RawDeduction) -> str | None:
+    """Return why the points do not fit the severity, or None."""
     low, high = TIERS[deduction.severity]
-    return low <= round(deduction.points, _DIGITS) <= high
-
-
-def _range_fault(deduction: _RawDeduction) -> str:
-    low, high = TIERS[deduction.severity]
+    if low <= round(deduction.points, _DIGITS) <= high:
+        return None
     bounds = f"{low:.2f} points or more" if high == float("inf") else f"{low:.2f} to {high:.2f} points"
     return f"deductions: {deduction.severity} is {bounds}, not {deduction.points:g}"
 
 
-def _deduction(raw: _RawDeduction) -> Deduction:
-    return Deduction(severity=raw.severity, points=raw.points, why=raw.why[:_EVIDENCE_CHARS])
-
-
-def _contradicts(item: Item, raw: RawItem, value: float) -> bool:
+def _contradicts(item: Item, raw: _RawItem, value: float) -> bool:
     """Return whether the judge's text contradicts its value. This sets a flag, and never changes a value."""
     grave = any(deduction.severity in _GRAVE for deduction in raw.deductions)
     if item.type == "subjective":
-        return raw.score is not None and not abs(raw.score - value) <= _SLACK  # true of a NaN, too
+        return raw.score is not None and not abs(raw.score - value) <= _SLACK  # true for NaN, too
     if value == 1:
         return grave or bool(_NOT_MET.search(raw.evidence))
     says_met = bool(_MET.search(raw.evidence)) and not _NEGATION.search(raw.evidence)
     return value == 0 and not raw.deductions and says_met
-
-
-class _Answer(BaseModel):
-    """The shape that the system prompt asks for; what else is in the object, such as a total, is ignored."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-    items: list[JsonValue]
-    steps: list[str] = []
-    excess: str | None = None
-    instructions_found: str | None = None
-
-
-class _Named(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedReply:
-    """The content of a reply: a score for every wanted item, possibly missing; `fault` if it is not an answer."""
-
-    items: tuple[JudgeScore, ...]
-    excess: str | None = None
-    steps: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    flags: frozenset[Flag] = frozenset()
-    fault: str | None = None
-
-
-def parse_reply(text: str, wanted: Sequence[Item], known: frozenset[str], steps: Sequence[str]) -> ParsedReply:
-    """Read a reply for the wanted items.
-
-    Args:
-        text: what the judge said.
-        wanted: the items that it was asked for this time.
-        known: the ids of all items it was ever asked for; any other is made up.
-        steps: the progress steps, in the order in which they were numbered.
-    """
-    try:
-        answer = _Answer.model_validate(_object(text))
-    except ValidationError as error:
-        first = error.errors()[0]
-        return unreadable_items(f"not the object that was asked for: {_where(first['loc'])}: {first['msg']}", wanted)
-    except (ValueError, RecursionError) as error:
-        return unreadable_items(str(error)[:200], wanted)
-    ids = [_Named.model_validate(raw).id if _is_named(raw) else "" for raw in answer.items]
-    counts = Counter(ids)
-    by_id = dict(zip(ids, answer.items, strict=True))
-    unknown = tuple(name[:40] for name in counts if name and name not in known)
-    names = {f"step-{number}": step for number, step in enumerate(steps, 1)}
-    flags: set[Flag] = {"unknown_item"} if unknown or set(answer.steps) - set(names) else set()
-    if _cited(answer.instructions_found):
-        flags.add("instruction_in_data")
-    return ParsedReply(
-        items=tuple(_score(item, by_id.get(item.id), counts[item.id]) for item in wanted),
-        excess=_cited(answer.excess),
-        steps=tuple(step for name, step in names.items() if name in answer.steps),
-        unknown=unknown[:_UNKNOWN],
-        flags=frozenset(flags),
-    )
-
-
-def unreadable_items(fault: str, wanted: Sequence[Item]) -> ParsedReply:
-    """Return a reply that is not an answer: all wanted items are missing."""
-    return ParsedReply(items=tuple(missing_score(item.id, fault) for item in wanted), fault=fault)
-
-
-def _object(text: str) -> object:
-    """Parse the reply as exactly one JSON value.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    bare = text.strip()
-    match = _FENCED.fullmatch(bare)
-    try:
-        value = json.loads(match[1] if match else bare, object_pairs_hook=_once, parse_constant=_no_number)
-    except json.JSONDecodeError:
-        raise ValueError("not one JSON object and nothing else") from None
-    return value
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key is given twice in one object")
-    return dict(pairs)
-
-
-def _no_number(name: str) -> object:
-    raise ValueError(f"{name} is not a number")
-
-
-def _is_named(raw: JsonValue) -> bool:
-    return isinstance(raw, dict) and isinstance(raw.get("id"), str)
-
-
-def _score(item: Item, raw: JsonValue, times: int) -> JudgeScore:
-    if times != 1:
-        return missing_score(item.id, f"answered {counted(times, 'time')}" if times else "not answered")
-    try:
-        return item_score(item, RawItem.model_validate(raw))
-    except ValidationError as error:
-        first = error.errors()[0]
-        return missing_score(item.id, f"{_where(first['loc'])}: {first['msg']}")
-
-
-def _where(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in location) or "the answer"
-
-
-def _cited(text: str | None) -> str | None:
-    """Return a citation, or None for words that models use for nothing."""
-    bare = (text or "").strip()
-    return None if bare.lower().rstrip(".") in _NOTHING else bare[:_CITED_CHARS]

@@ -1,4 +1,4 @@
-"""Items, score, grade and pass, computed from checks and the panel's item scores; no judge's own total is used.
+"""Score of a trial: items, grade and pass, computed from checks and the panel's consensus; no judge's total is used.
 
 `S = sum_i w_i * P_i / P_i_max` over the categories that apply, their weights scaled to sum to 1 (the Scylla paper,
 section 4.1). If all are N/A, the score is null. A trial passes if the agent completed, the score reaches the threshold,
@@ -13,7 +13,7 @@ from scylla_gha.model.judgment import CategoryScore, CheckResult, Grade, ItemSco
 from scylla_gha.model.scenario import Item, ProgressStep, Rubric, Scenario
 
 _THRESHOLDS: Final[tuple[tuple[float, Grade], ...]] = ((0.8, "A"), (0.6, "B"), (0.4, "C"), (0.2, "D"))
-_DIGITS: Final = 9  # of rounding before a comparison, so that .6 from a sum of floats is .6
+_DIGITS: Final = 9  # of rounding before a comparison: a sum of floats may be slightly below .6
 NO_PANEL: Final = "for the judge panel, and none is configured"
 NOT_ASKED: Final = "the judge panel was not asked"
 
@@ -25,27 +25,18 @@ def score_items(
 ) -> tuple[ItemScore, ...]:
     """Score every item of the rubric by code or by the panel, or mark it N/A with its reason.
 
-    If nothing was `changed`, nothing is earned: what already holds on the base is not the agent's work. The panel need
-    not be asked then; an empty consensus says that there is one. An item that the panel left unjudged is None here, and
-    `panel.error` names it: such a trial must not be scored.
+    If nothing was `changed`, each item that applies is 0: what already holds on the base is not the agent's work. The
+    panel need not be asked then; an empty consensus says that there is one. An item that the panel left unjudged is
+    None here, and `panel.error` names it: such a trial must not be scored.
     """
     pairs = [(category.id, item) for category in rubric.categories for item in category.items]
-    items = tuple(_item(category, item, checks, panel) for category, item in pairs)
-    if changed:
-        return items
-    return tuple(_unearned(item, panel) for item in items)
+    return tuple(_item(category, item, checks, panel, changed=changed) for category, item in pairs)
 
 
-def _unearned(item: ItemScore, panel: Consensus | None) -> ItemScore:
-    """Return 0 for an item that applies; panel items do not apply without a panel."""
-    unasked = panel is not None and item.reason == NOT_ASKED
-    if item.value is None and not unasked:
-        return item
-    return item.model_copy(update={"value": 0.0, "reason": "nothing was changed"})
-
-
-def _item(category: str, item: Item, checks: Checks, panel: Consensus | None) -> ItemScore:
+def _item(category: str, item: Item, checks: Checks, panel: Consensus | None, *, changed: bool) -> ItemScore:
     agreed = _agreed(item, checks, panel)
+    if not changed and (agreed.value is not None or agreed.reason == NOT_ASKED):
+        agreed = AgreedItem(0.0, "nothing was changed", flags=agreed.flags)
     return ItemScore(
         id=item.id,
         category=category,
@@ -61,7 +52,7 @@ def _agreed(item: Item, checks: Checks, panel: Consensus | None) -> AgreedItem:
     if item.applies_if and not checks[item.applies_if].holds:
         return AgreedItem(None, f"does not apply: {item.applies_if} does not hold")
     if not item.checks:
-        return (panel.items.get(item.id) or AgreedItem(None, NOT_ASKED)) if panel else AgreedItem(None, NO_PANEL)
+        return panel.items.get(item.id, AgreedItem(None, NOT_ASKED)) if panel else AgreedItem(None, NO_PANEL)
     results = [checks[name] for name in item.checks]
     failed = [check.id for check in results if not check.holds]
     reason = f"fails: {', '.join(failed)}" if failed else f"holds: {', '.join(item.checks)}"

@@ -19,7 +19,7 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.images.sandbox_pool import SandboxPool
 from scylla_gha.judge.judge_trial import JudgingContext
 from scylla_gha.judge.overrides import JudgeOverrides
-from scylla_gha.judge.panel_session import PanelSession, open_panel
+from scylla_gha.judge.panel import GatewayPanel, open_panel
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.cell_budget import CellBudget
@@ -114,7 +114,7 @@ class RunContext:
         return panel_digest(self.judges, self.library.roots, settings, self.overrides.wording)
 
     @functools.cached_property
-    def panel(self) -> PanelSession | None:
+    def panel(self) -> GatewayPanel | None:
         """The judge panel; None without judges."""
         roots, wording = self.library.roots, self.overrides.wording
         return open_panel(self.gateway, self.judges, roots, wording) if self.judges and self.gateway else None

@@ -17,7 +17,7 @@ from scylla_gha.config.keys import canary_key, repeat_key
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import Session
-from scylla_gha.judge.blind import BlindInput, render_prompt
+from scylla_gha.judge.prompt import BlindInput, render_prompt
 from scylla_gha.judge.controls import (
     Ask,
     canary_control,

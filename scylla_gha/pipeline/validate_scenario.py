@@ -182,11 +182,11 @@ def _once(stand: _Stand, agent: str, patch: Path) -> tuple[Judgment | None, str 
 def _try(stand: _Stand, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
     ground, bench = stand.ground, stand.bench
     arm = Arm(id=agent, agent=agent, version="1")
-    runner = AgentRunner(arm, AGENTS[agent], "", None, bench.place, bench.limits, bench.cancel, patch)
+    runner = AgentRunner(arm, AGENTS[agent], "", None, bench.target, bench.limits, bench.cancel, patch)
     with scratch() as root:
         cell = CellFolder(root / "cell")
         attempt = run_attempt(runner, ground, prepare_workspace(ground, root / "ground"), cell.attempt(1))
-        trial = Trial(cell=agent, key=agent, sandbox=bench.place.sandbox.name, versions={}, attempts=(attempt,))
+        trial = Trial(cell=agent, key=agent, sandbox=bench.target.sandbox.name, versions={}, attempts=(attempt,))
         return attempt, judge_trial(trial, ground, cell, bench)
 
 

@@ -121,7 +121,7 @@ def test_an_agent_with_a_model_is_in_containers_where_an_engine_answers() -> Non
 def test_checks_are_not_run_in_another_image_than_the_planned_one(repository: Repository, tmp_path: Path) -> None:
     journey = boxed(repository, tmp_path / "runs", SOLVE)
     scenario = journey.plan.cells[0].scenario
-    assert journey.judging_context(scenario).place.digest == journey.plan.check_images[scenario]
+    assert journey.judging_context(scenario).target.digest == journey.plan.check_images[scenario]
     other = replace(journey, plan=journey.plan.model_copy(update={"check_images": {scenario: "sha256:0"}}))
     with pytest.raises(ToolError, match=r"101-greet: the image of its checks is sha256:.*, but sha256:0 was planned"):
         other.judging_context(scenario)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from scylla_gha.judge.blind import render_prompt
+from scylla_gha.judge.prompt import render_prompt
 from scylla_gha.judge.consensus import consensus
 from scylla_gha.judge.panel import Panel, ask_panel
-from scylla_gha.judge.panel_session import panel_transport
+from scylla_gha.judge.judge_client import open_judge_client
 from scylla_gha.judge.score import score_categories, score_items, total_score
 from scylla_gha.model.judgment import PROMPT_BYTES, CheckResult, Judge, JudgeAnswer
 from scylla_gha.model.scenario import Category, Rubric
@@ -87,7 +87,7 @@ def judged(diff: bytes, message: str | None = "Done.", tree: tuple[str, ...] = (
     """The score of an answer, computed as for any trial, and what the judges were sent."""
     checks = (CheckResult(id="runs", holds=False, value=0.0, evidence=output),)
     blind = make_blind(items=ITEMS, diff=diff, message=message, tree=tree, checks=checks)
-    with serve(play) as provider, panel_transport(provider.url, "dummy", retries=0) as send:
+    with serve(play) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
         answers = ask_panel(Panel(tuple(Judge(name) for name in JUDGES), WORDING, send), blind)
     agreed = consensus(ITEMS, answers)
     assert agreed.error is None
@@ -203,7 +203,7 @@ def test_no_text_makes_a_request_longer_than_the_money_that_is_kept_for_it(wide:
         items=ITEMS, diff=patch("hello.py", WIDE[wide]), message="".join(WIDE[wide]), tree=[long_name] * 1_000
     )
     prompt = render_prompt(dataclasses.replace(blind, diff_alone=alone), WORDING)
-    with serve(lambda _: Say("none")) as provider, panel_transport(provider.url, "dummy", retries=0) as send:
+    with serve(lambda _: Say("none")) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
         send(Judge("careful"), prompt)
     assert len(provider.raw[0]) <= (150_000 if alone else PROMPT_BYTES)
     assert prompt.cut

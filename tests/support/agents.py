@@ -74,7 +74,7 @@ def make_runner(agent: Any, **given: Any) -> AgentRunner:
         "arm": make_model_arm(variant=variant),
         "program": "",
         "gateway": None,
-        "place": SandboxTarget(HostSandbox()),
+        "target": SandboxTarget(HostSandbox()),
         "limits": TrialLimits(),
         "cancel": Cancel(),
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.config.judge_prompts import read_prompt_texts
-from scylla_gha.judge.blind import BlindInput, JudgeEvidence
+from scylla_gha.judge.prompt import BlindInput, JudgeEvidence
 from scylla_gha.model.judgment import CheckResult, JudgeAnswer, JudgeScore
 from scylla_gha.model.scenario import Item
 from tests.support.provider import Body

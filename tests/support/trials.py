@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.judge.judge_trial import JudgingContext
-from scylla_gha.judge.panel_session import PanelSession
+from scylla_gha.judge.panel import GatewayPanel
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Trial
 from scylla_gha.prepare.scenario import PreparedScenario
@@ -23,7 +23,7 @@ SOLVE = "printf '#!/bin/sh\\necho hello\\n' >greet.sh"
 
 
 def make_bench(
-    cancel: Cancel | None = None, court: PanelSession | None = None, digest: str = "", **limits: Any
+    cancel: Cancel | None = None, court: GatewayPanel | None = None, digest: str = "", **limits: Any
 ) -> JudgingContext:
     """The host, with an experiment's limits, and perhaps a court of that digest."""
     return JudgingContext(

@@ -28,7 +28,7 @@ def command(
     treatment: Treatment = Treatment(),
     model: str | None = None,
     access: ModelAccess | None = None,
-    outfit: AgentResources = AgentResources(),
+    resources: AgentResources = AgentResources(),
     **limits: Any,
 ) -> AgentCommand:
     given = TrialLimits.model_validate({"safety_net": False, **limits})
@@ -40,7 +40,7 @@ def command(
         access=access,
         model=model,
         treatment=treatment,
-        outfit=outfit,
+        resources=resources,
     )
     return ClaudeCode().command(task, "/bin/claude")
 
@@ -81,7 +81,7 @@ def test_an_outfit_is_laid_into_home_and_named_by_flags(tmp_path: Path) -> None:
     write_tree(root, {"config/skills/greeting/__pycache__/x.pyc": b""})
     home.mkdir()
     variant = Variant(id="T1/00", treatment=ALL, materials=materials(ALL, (root,)))
-    argv = command(home, outfit=agent_resources(variant, (root,))).argv[len(ALWAYS) + 1 :]
+    argv = command(home, resources=agent_resources(variant, (root,))).argv[len(ALWAYS) + 1 :]
     assert argv[:5] == ("--plugin-dir", f"{home}/team", "--mcp-config", f"{home}/mcp.json", "--agents")
     assert json.loads(argv[5]) == {"reader": {"description": "Reads", "prompt": "You read."}}
     servers = json.loads((home / "mcp.json").read_text())
@@ -102,14 +102,14 @@ def test_what_is_not_named_is_not_laid_out(tmp_path: Path, named: set[str], flag
     home.mkdir()
     treatment = Treatment.model_validate(ALL.model_dump(include=named))
     variant = Variant(id="T1/00", treatment=treatment, materials=materials(treatment, (root,)))
-    argv = command(home, outfit=agent_resources(variant, (root,))).argv[len(ALWAYS) + 1 :]
+    argv = command(home, resources=agent_resources(variant, (root,))).argv[len(ALWAYS) + 1 :]
     assert [arg for arg in argv if arg.startswith("--")] == flags
     assert (home / "mcp.json").exists() is ("mcp_servers" in named)
 
 
 def test_a_server_finds_its_folder_in_each_argument_and_its_command(tmp_path: Path) -> None:
     server = McpServer(description="x", command="{folder}/run", args=("--at={folder}", "x"), env={"A": "{folder}"})
-    command(tmp_path, outfit=AgentResources(mcp_servers={"clock": server}))
+    command(tmp_path, resources=AgentResources(mcp_servers={"clock": server}))
     folder = f"{tmp_path}/team/mcp/clock"
     assert json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["clock"] == {
         "command": f"{folder}/run", "args": [f"--at={folder}", "x"], "env": {"A": "{folder}"}}  # fmt: skip
@@ -122,7 +122,7 @@ def test_a_server_is_told_what_its_folder_is_called_where_the_agent_works(tmp_pa
         home=tmp_path,
         patch=tmp_path,
         limits=TrialLimits(),
-        outfit=AgentResources(mcp_servers={"clock": server}),
+        resources=AgentResources(mcp_servers={"clock": server}),
         names={tmp_path: "/home/dev"},
     )
     ClaudeCode().command(task, "claude")

@@ -2,8 +2,9 @@ from typing import Any
 
 from scylla_gha.config.judge_prompts import PromptTexts
 from scylla_gha.config.keys import judges_digest
-from scylla_gha.judge.blind import JudgePrompt
-from scylla_gha.judge.panel import JudgeFault, JudgeReply, Panel, ask, ask_panel
+from scylla_gha.judge.judge_client import JudgeFault, JudgeReply
+from scylla_gha.judge.panel import Panel, ask, ask_panel
+from scylla_gha.judge.prompt import JudgePrompt
 from scylla_gha.model.judgment import Judge
 from tests.support.panel import WORDING, fault, make_blind, make_item, patch, raw, reply
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from scylla_gha.judge.excerpt import NamedFiles, diff_excerpt, share
+from scylla_gha.judge.diff_excerpt import NamedFiles, diff_excerpt, share
 from tests.support.panel import patch
 
 LONG = [f"line {number:05} of a very ordinary file" for number in range(10_000)]
@@ -27,19 +27,19 @@ def test_a_short_diff_is_shown_whole() -> None:
     shown = diff_excerpt(patch("hello.py", ["print('hi')"], ["pass"]))
     assert shown.text == patch("hello.py", ["print('hi')"], ["pass"]).decode().rstrip("\n")
     assert shown.listing == "+1 -1 hello.py (whole)"
-    assert shown.told == "Changed files: 1; lines added: 1, deleted: 1. The diff is shown whole."
+    assert shown.summary == "Changed files: 1; lines added: 1, deleted: 1. The diff is shown whole."
     assert not shown.cut
 
 
 def test_no_diff_is_said() -> None:
     shown = diff_excerpt(b"")
-    assert (shown.listing, shown.text, shown.told, shown.cut) == ("", "", "Nothing was changed.", False)
+    assert (shown.listing, shown.text, shown.summary, shown.cut) == ("", "", "Nothing was changed.", False)
 
 
 def test_a_long_file_leaves_the_short_ones_whole() -> None:
     shown = diff_excerpt(patch("a.py", ["x = 1"]) + patch("big.txt", LONG) + patch("z.py", ["y = 2"]), 5_000)
     assert shown.listing == "+1 -0 a.py (whole)\n+10000 -0 big.txt (cut)\n+1 -0 z.py (whole)"
-    assert shown.told.endswith(
+    assert shown.summary.endswith(
         "The diff is NOT shown whole. Of the files: 2 whole, 1 cut. First come those that "
         "task, checks and rubric name, then those that were there before the change. Each cut is marked where it is."
     )
@@ -76,7 +76,7 @@ def test_many_short_runs_are_cut_as_one() -> None:
 
 def test_of_too_many_files_all_are_counted_and_many_are_named() -> None:
     shown = diff_excerpt(b"".join(patch(f"f{number}.txt", LONG[:5]) for number in range(2_000)), 20_000)
-    assert shown.told.startswith("Changed files: 2000; lines added: 10000, deleted: 0. The diff is NOT shown whole.")
+    assert shown.summary.startswith("Changed files: 2000; lines added: 10000, deleted: 0. The diff is NOT shown whole.")
     assert shown.listing.endswith(" more files, not named here]")
     assert len(shown.listing) < 41_000
     assert len(shown.text) < 22_000
@@ -90,8 +90,8 @@ def test_no_number_of_new_files_hides_those_that_matter() -> None:
     shown = diff_excerpt(junk + patch("old.py", ["bad = 1"]) + asked, 20_000, NamedFiles(frozenset({"wanted.py"})).rank)
     assert shown.text.index("+good = 1") < shown.text.index("+bad = 1") < shown.text.index("a/0.py")
     assert shown.listing.startswith("+1 -0 wanted.py (whole)\n+1 -0 old.py (whole)\n")
-    assert "1102; lines added: 1102" in shown.told
-    assert re.search(r"Of the files: \d+ whole, \d+ not shown", shown.told)
+    assert "1102; lines added: 1102" in shown.summary
+    assert re.search(r"Of the files: \d+ whole, \d+ not shown", shown.summary)
     assert 15_000 < len(shown.text) < 21_000
     endless = asked + b"".join(b"+# more\n" for _ in range(10_000))
     shown = diff_excerpt(endless + patch("old.py", ["bad = 1"]), 20_000, NamedFiles(frozenset({"wanted.py"})).rank)

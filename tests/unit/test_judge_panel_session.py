@@ -14,7 +14,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import SessionSettings
-from scylla_gha.judge.panel_session import PanelResult, PanelSession, open_panel
+from scylla_gha.judge.panel import PanelResult, GatewayPanel, open_panel
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.trial import NO_USAGE
@@ -36,7 +36,7 @@ def good(body: Body) -> Say:
 @contextmanager
 def seated(
     script: Script = good, priced: tuple[str, ...] = MODELS, **settings: Any
-) -> Iterator[tuple[PanelSession, Provider]]:
+) -> Iterator[tuple[GatewayPanel, Provider]]:
     """The three judges behind a gateway that knows the prices of these models."""
     models = tuple(ModelInfo(id=name, provider="p", context_tokens=1000, price=PRICE) for name in priced)
     with serve(script) as provider:

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from scylla_gha.judge.blind import fence_tag, quote_untrusted
+from scylla_gha.judge.prompt import fence_tag, quote_untrusted
 
 
 def test_the_tag_follows_the_content() -> None:

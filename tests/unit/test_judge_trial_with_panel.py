@@ -9,7 +9,7 @@ import pytest
 
 from scylla_gha.config.keys import judgment_key
 from scylla_gha.judge.judge_trial import judge_trial
-from scylla_gha.judge.panel_session import PanelSession, open_panel
+from scylla_gha.judge.panel import GatewayPanel, open_panel
 from scylla_gha.judge.score import NO_PANEL
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trajectory, Trial
@@ -54,7 +54,7 @@ def says(**item: Any) -> Callable[[Body], Say]:
 
 
 @contextmanager
-def seated(script: Callable[[Body], Say | Fail], folder: Path) -> Iterator[tuple[PanelSession, Provider]]:
+def seated(script: Callable[[Body], Say | Fail], folder: Path) -> Iterator[tuple[GatewayPanel, Provider]]:
     with serve(script) as provider, hosted(folder, provider.url) as host:
         yield open_panel(host.gateway, JUDGES, [Path(__file__).parents[2]]), provider
 

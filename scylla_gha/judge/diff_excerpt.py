@@ -1,10 +1,11 @@
 """Excerpt of a diff for judges: the whole diff if it is short, else cut by these rules.
 
-1. Files are sorted by rank, so that many new files cannot hide one that matters: an agent chooses the names of new
+1. Files are sorted by rank, so that many new files cannot hide an important one: an agent chooses the names of new
    files, but neither those that task, checks and rubric name nor those of the start state. The list of files says
    how much of each is shown; files beyond the length of the list are counted.
-2. A rank gets what it needs, but leaves a quarter to the ranks after it if they need it. Its files share that: files
-   below their share are whole, the others share the rest. If there are too many, the smallest are shown.
+2. A rank gets the characters that it needs, but leaves a quarter to the ranks after it if they need it. Its files
+   share that: files below their share are whole, the others share the rest. If there are too many, the smallest are
+   shown.
 3. Within a file, runs of added, deleted and unchanged lines share in the same way, so one deleted line among ten
    thousand added ones is shown. Of a run that is too long, head and tail are shown.
 4. Each cut states how many lines it removed. Contents of binary files are never shown.
@@ -24,11 +25,12 @@ from scylla_gha.model.scenario import Rubric, Scenario
 
 _WORD: Final = re.compile(r"[\w.@+~-][\w.@+~/-]*")
 DIFF_CHARS: Final = 200_000  # about 60,000 tokens: all judges have room for it beside the rest
-_LEAST: Final = 200  # characters, below which a piece is not worth its marker
-_WORTH: Final = 2_000  # that a file is given where there are too many, or all that it needs
+_LEAST_PIECE_CHARS: Final = 200  # a shorter piece is not worth its marker
+_LEAST_FILE_CHARS: Final = 2_000  # of a file, or all of it, if there are too many files
 _LISTED_CHARS: Final = 40_000
 _NAME_CHARS: Final = 200
-Rank = Callable[[str, bool], int]  # of a file's name, and of whether it is new
+_UNLISTED: Final = "more files, not named here"  # recordings are found by the prompt, so its words stay
+Rank = Callable[[str, bool], int]  # by a file's name, and by whether it is new
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,9 @@ def named_files(task: str, scenario: Scenario, rubric: Rubric, checks: Iterable[
 
     Args:
         task: the prompt.
-        scenario: with its checkpoints.
-        rubric: with its items.
-        checks: the texts of the hidden checks.
+        scenario: scenario, with its checkpoints.
+        rubric: rubric, with its items.
+        checks: texts of the hidden checks.
     """
     points = scenario.checkpoints
     texts = [task, *(item.text for item in rubric.items), *checks]
@@ -77,11 +79,11 @@ def named_files(task: str, scenario: Scenario, rubric: Rubric, checks: Iterable[
 
 @dataclass(frozen=True, slots=True)
 class DiffExcerpt:
-    """The part of a diff that is shown: `told` is the harness's own summary, the rest is the agent's text."""
+    """Part of a diff that is shown: `summary` is the harness's text, the rest is the agent's."""
 
     listing: str
     text: str
-    told: str
+    summary: str
     cut: bool
     new: frozenset[str] = frozenset()  # names of files that the start state does not have
 
@@ -119,10 +121,11 @@ def diff_excerpt(patch: bytes, budget: int = DIFF_CHARS, rank: Rank = lambda _, 
     rooms = _rooms([(number, file.size) for number, file in ranked], budget)
     shown = [_shown(file, room) for file, room in zip(files, rooms, strict=True)]
     states = [_state(file, text_part) for file, text_part in zip(files, shown, strict=True)]
+    rows = (f"+{file.added} -{file.deleted} {file.name} ({state})" for file, state in zip(files, states, strict=True))
     return DiffExcerpt(
-        listing=_listing(files, states),
+        listing=list_files(rows, _LISTED_CHARS),
         text="\n".join(text_part for text_part in shown if text_part),
-        told=_told(files, states),
+        summary=_summary(files, states),
         cut=any(state != "whole" for state in states),
         new=frozenset(file.name.strip('"') for file in files if file.is_new),
     )
@@ -141,16 +144,16 @@ def _rooms(files: Sequence[tuple[int, int]], budget: int) -> list[int]:
 
 
 def _share_rooms(sizes: Sequence[int], budget: int) -> list[int]:
-    """Share the characters among as many files as they suffice for, smallest first; the others get none."""
+    """Share the characters among as many files as possible, smallest first; the others get none."""
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
-    needs = itertools.accumulate(min(sizes[index], _WORTH) for index in order)
+    needs = itertools.accumulate(min(sizes[index], _LEAST_FILE_CHARS) for index in order)
     fitting = sorted(order[: sum(need <= budget for need in needs)])
     rooms = dict(zip(fitting, share([sizes[index] for index in fitting], budget), strict=True))
     return [rooms.get(index, 0) for index in range(len(sizes))]
 
 
 def share(sizes: Sequence[int], budget: int) -> list[int]:
-    """Divide a budget fairly: an item below the equal share gets its size, and leaves the rest to the others."""
+    """Divide a budget: an item below the equal share gets its size, and leaves the rest to the others."""
     rooms = [0] * len(sizes)
     for done, index in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         rooms[index] = min(sizes[index], budget // (len(sizes) - done))
@@ -180,11 +183,11 @@ def _shown(file: _File, room: int) -> str:
         return f"{file.head}\n[binary: its content is not shown]" if len(file.head) <= room else ""
     if file.size <= room:
         return "\n".join([file.head, *file.body])
-    if room < _LEAST:
+    if room < _LEAST_PIECE_CHARS:
         return ""
     runs = ["\n".join(run) for _, run in itertools.groupby(file.body, key=lambda line: line[:1])]
     left = max(0, room - len(file.head))
-    if left // len(runs) < _LEAST:
+    if left // len(runs) < _LEAST_PIECE_CHARS:
         runs = ["\n".join(file.body)]
     rooms = share([len(run) for run in runs], left)
     return "\n".join([file.head, *(head_and_tail(run, run_room) for run, run_room in zip(runs, rooms, strict=True))])
@@ -198,21 +201,16 @@ def _state(file: _File, shown: str) -> str:
     return "whole" if len(shown) == file.size else "cut"
 
 
-def _listing(files: Sequence[_File], states: Sequence[str]) -> str:
-    rows = (f"+{file.added} -{file.deleted} {file.name} ({state})" for file, state in zip(files, states, strict=True))
-    return listed(rows, _LISTED_CHARS, "files")
-
-
-def listed(rows: Iterable[str], room: int, what: str) -> str:
-    """Return as many rows as fit, and the number of the others."""
-    every = list(rows)
-    ends = itertools.accumulate(len(row) + 1 for row in every)
+def list_files(rows: Iterable[str], room: int) -> str:
+    """Return as many rows as fit into `room` characters, and the number of the others."""
+    all_rows = list(rows)
+    ends = itertools.accumulate(len(row) + 1 for row in all_rows)
     count = sum(end <= room for end in ends)
-    more = len(every) - count
-    return "\n".join([*every[:count], *([f"[and {more} more {what}, not named here]"] if more else [])])
+    more = [f"[and {len(all_rows) - count} {_UNLISTED}]"] if count < len(all_rows) else []
+    return "\n".join([*all_rows[:count], *more])
 
 
-def _told(files: Sequence[_File], states: Sequence[str]) -> str:
+def _summary(files: Sequence[_File], states: Sequence[str]) -> str:
     if not files:
         return "Nothing was changed."
     added, deleted = sum(file.added for file in files), sum(file.deleted for file in files)

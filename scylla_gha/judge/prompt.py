@@ -1,7 +1,7 @@
-"""Blind input of the judges: the task, the evidence and the items, without who worked or at what cost.
+"""Prompt of the judges: the task, the evidence and the items, without variant, model or cost.
 
 `BlindInput` has no field for a variant, tier, model, arm, cell or cost, so none can reach a judge. Text that the agent
-wrote, or made a program print, is quoted (`quote_untrusted`): it stands between tags that are named after a digest of
+wrote, or made a program print, is quoted (`quote_untrusted`): it is put between tags that are named after a digest of
 all quoted text, and in a code fence longer than any run of backticks inside, so it cannot close either. There is no
 randomness: the same trial gives the same prompt, which can be recorded and replayed.
 """
@@ -9,20 +9,20 @@ randomness: the same trial gives the same prompt, which can be recorded and repl
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from scylla_gha.config.judge_prompts import PromptTexts
-from scylla_gha.judge.excerpt import (
+from scylla_gha.judge.diff_excerpt import (
     DIFF_CHARS,
     NO_NAMED_FILES,
     DiffExcerpt,
     NamedFiles,
     diff_excerpt,
-    listed,
+    list_files,
     named_files,
 )
 from scylla_gha.model.judgment import PROMPT_BYTES, CheckResult
@@ -33,10 +33,10 @@ _TAG_DIGITS: Final = 16
 _MESSAGE_CHARS: Final = 10_000
 _TREE_CHARS: Final = 20_000
 _CHECK_CHARS: Final = 1_500
-_ALONE_CHARS: Final = 50_000  # of a diff alone
-_ALONE_BYTES: Final = 150_000  # of its request: they fit into any model's context, though each were a token
+_ALONE_CHARS: Final = 50_000  # of a diff that is shown alone
+_ALONE_BYTES: Final = 150_000  # of such a request: it fits into any model's context, even if each byte were a token
 _ENVELOPE_BYTES: Final = 1_000  # of a request beside its prompt
-_LEAST_ROOM: Final = 1_000  # characters of a diff that are shown in any case
+_LEAST_DIFF_CHARS: Final = 1_000  # that are always shown
 _VOLATILE: Final = (  # differs from one run of a check to the next, and says nothing about the work
     (re.compile(r"(?<![^\s'\":=(])/[^\s'\":=(]{0,300}?\d{1,10}-[a-z0-9_]{8}(?=/)"), ""),  # scratch folders
     (re.compile(r"\b\d+\.\d+ ?(?=(?:s|ms|seconds)\b)"), "N "),
@@ -54,7 +54,7 @@ def fence_tag(pieces: Iterable[str]) -> str:
 
 
 def quote_untrusted(text: str, what: str, tag: str) -> str:
-    """Return the text between tags; `what` is the harness's own name for it."""
+    """Return the text between tags; `what` is the harness's name for it."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f'<{tag} what="{what}">\n{ticks}\n{text.rstrip(chr(10))}\n{ticks}\n</{tag}>'
@@ -62,7 +62,7 @@ def quote_untrusted(text: str, what: str, tag: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgeEvidence:
-    """What there is to judge: the patch, the paths of base plus patch, check results, and the last message."""
+    """Evidence: the patch, the paths of base plus patch, check results, and the agent's final message."""
 
     diff: bytes
     tree: tuple[str, ...]
@@ -72,7 +72,7 @@ class JudgeEvidence:
 
 @dataclass(frozen=True, slots=True)
 class BlindInput:
-    """All that a judge is shown; `steps` and `items` are only those that no code decides."""
+    """Content that a judge is shown; `items` and `steps` are only those that no code decides."""
 
     task: str
     items: tuple[Item, ...]
@@ -80,12 +80,12 @@ class BlindInput:
     conditions: tuple[tuple[str, str], ...]  # id and sentence of each checkpoint
     evidence: JudgeEvidence
     named: NamedFiles = NO_NAMED_FILES  # files that are shown first
-    diff_alone: bool = False  # of the evidence nothing else is shown, and less of the diff
+    diff_alone: bool = False  # no other evidence is shown, and less of the diff
 
 
 @dataclass(frozen=True, slots=True)
 class JudgePrompt:
-    """The prompt that every judge gets; `cut` is true if a part of the diff is left out."""
+    """Prompt that every judge gets; `cut` is true if a part of the diff is left out."""
 
     system: str
     user: str
@@ -106,17 +106,17 @@ class JudgePrompt:
 def blind_input(
     task: str, scenario: Scenario, rubric: Rubric, evidence: JudgeEvidence, checks: Iterable[str] = ()
 ) -> BlindInput:
-    """Select what the judges are asked: items without checks that apply, and the steps that depend on them.
+    """Select the items that judges score (they apply and have no checks) and the steps that depend on them.
 
     The texts of the hidden `checks` are not shown; the files that they name come first.
     """
     holds = {check.id: check.holds for check in evidence.checks}
     items = tuple(item for item in rubric.items if not item.checks and holds.get(item.applies_if or "", True))
-    asked = {item.id for item in items}
+    ids = {item.id for item in items}
     return BlindInput(
         task=task,
         items=items,
-        steps=tuple(step.step for step in scenario.progress if step.item in asked),
+        steps=tuple(step.step for step in scenario.progress if step.item in ids),
         conditions=tuple((point.id, point.what) for point in scenario.checkpoints),
         evidence=evidence,
         named=named_files(task, scenario, rubric, checks),
@@ -130,56 +130,41 @@ def list_tree(tree: Path) -> tuple[str, ...]:
     return tuple(sorted(name.as_posix() for name in names if ".git" not in name.parts))
 
 
-def render_prompt(blind: BlindInput, prompts: PromptTexts, again: tuple[str, ...] = ()) -> JudgePrompt:
+def render_prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ...] = ()) -> JudgePrompt:
     """Render the prompt of all judges; show less of the diff if the request would be too large.
 
     Args:
-        blind: what to show; its items are those that are asked for.
+        blind: what to show.
         prompts: the texts around it.
-        again: why each item is asked again, in the harness's own words.
+        faults: why each item is asked again, in the harness's words; empty: the first request.
     """
     room, most = (_ALONE_CHARS, _ALONE_BYTES) if blind.diff_alone else (DIFF_CHARS, PROMPT_BYTES)
-    prompt = _prompt(blind, prompts, again, room)
-    while prompt.size > most and room > _LEAST_ROOM:
-        room = max(_LEAST_ROOM, room * most * 9 // (prompt.size * 10))
-        prompt = _prompt(blind, prompts, again, room)
+    prompt = _prompt(blind, prompts, faults, room)
+    while prompt.size > most and room > _LEAST_DIFF_CHARS:
+        room = max(_LEAST_DIFF_CHARS, room * most * 9 // (prompt.size * 10))
+        prompt = _prompt(blind, prompts, faults, room)
     fits = prompt.size <= most or blind.diff_alone
-    return prompt if fits else render_prompt(replace(blind, diff_alone=True), prompts, again)
+    return prompt if fits else render_prompt(replace(blind, diff_alone=True), prompts, faults)
 
 
-def _prompt(blind: BlindInput, prompts: PromptTexts, again: tuple[str, ...], room: int) -> JudgePrompt:
-    """Render the prompt with so many characters of the diff."""
-    shown = diff_excerpt(blind.evidence.diff, room, blind.named.rank)
-    pieces = {"diff": shown.text} if blind.diff_alone else _pieces(blind, shown)
+def _prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ...], room: int) -> JudgePrompt:
+    """Render the prompt with at most `room` characters of the diff."""
+    excerpt = diff_excerpt(blind.evidence.diff, room, blind.named.rank)
+    pieces = {"diff": excerpt.text} if blind.diff_alone else _pieces(blind, excerpt)
     tag = fence_tag(pieces.values())
+    reasons = "\n".join(f"- {fault}" for fault in faults)
+    again = f"Your earlier answer could not be used for these items. Answer for these items only:\n{reasons}\n"
     user = Template(prompts.template).substitute(
         task=quote_untrusted(blind.task, "task", "task"),
         items="\n".join(f"- {item.id} ({item.type}, {item.points:g} points): {item.text}" for item in blind.items),
         steps="\n".join(f"- step-{number}: {step}" for number, step in enumerate(blind.steps, 1)) or "- none",
         checks=_checks(blind),
-        told=shown.told,
+        told=excerpt.summary,
         evidence="\n\n".join(quote_untrusted(text, what, tag) for what, text in pieces.items()),
-        again=_retry_reasons(again),
+        again=again if faults else "",
         tag=tag,
     )
-    return JudgePrompt(prompts.system, user, shown.cut)
-
-
-def _pieces(blind: BlindInput, shown: DiffExcerpt) -> dict[str, str]:
-    evidence = blind.evidence
-    tree = sorted(evidence.tree, key=lambda path: blind.named.rank(path, path in shown.new))
-    return {
-        "changed files": shown.listing,
-        "diff": shown.text,
-        "workspace tree": _tree(tree),
-        "output of the checks": _outputs(evidence.checks),
-        "final message": _message(evidence.final_message),
-    }
-
-
-def _tree(paths: Sequence[str]) -> str:
-    rows = (visible(path.replace("\n", "\\n")) for path in paths)
-    return listed(rows, _TREE_CHARS, "files") or "(empty)"
+    return JudgePrompt(prompts.system, user, excerpt.cut)
 
 
 def _checks(blind: BlindInput) -> str:
@@ -192,28 +177,24 @@ def _checks(blind: BlindInput) -> str:
     return "\n".join(rows) or "- none"
 
 
-def _outputs(checks: tuple[CheckResult, ...]) -> str:
-    outputs = (f"## {check.id}\n{head_and_tail(_without_volatile(check.evidence), _CHECK_CHARS)}" for check in checks)
-    return "\n".join(outputs) or "(none)"
+def _pieces(blind: BlindInput, excerpt: DiffExcerpt) -> dict[str, str]:
+    """Return the untrusted parts of the evidence by their names in the prompt."""
+    evidence = blind.evidence
+    tree = sorted(evidence.tree, key=lambda path: blind.named.rank(path, path in excerpt.new))
+    names = (visible(path.replace("\n", "\\n")) for path in tree)
+    outputs = (f"## {check.id}\n{_stable_text(check.evidence, _CHECK_CHARS)}" for check in evidence.checks)
+    message = head_and_tail(evidence.final_message or "", 10 * _MESSAGE_CHARS)
+    return {
+        "changed files": excerpt.listing,
+        "diff": excerpt.text,
+        "workspace tree": list_files(names, _TREE_CHARS) or "(empty)",
+        "output of the checks": "\n".join(outputs) or "(none)",
+        "final message": _stable_text(message, _MESSAGE_CHARS) if message else "(the agent said nothing)",
+    }
 
 
-def _message(text: str | None) -> str:
-    return (
-        head_and_tail(_without_volatile(head_and_tail(text, 10 * _MESSAGE_CHARS)), _MESSAGE_CHARS)
-        if text
-        else "(the agent said nothing)"
-    )
-
-
-def _without_volatile(text: str) -> str:
-    """Remove what changes from run to run, so that the same trial gives the same prompt."""
-    for pattern, instead in _VOLATILE:
-        text = pattern.sub(instead, text)
-    return visible(text)
-
-
-def _retry_reasons(faults: tuple[str, ...]) -> str:
-    if not faults:
-        return ""
-    rows = "\n".join(f"- {fault}" for fault in faults)
-    return f"Your earlier answer could not be used for these items. Answer for these items only:\n{rows}\n"
+def _stable_text(text: str, room: int) -> str:
+    """Return the text, cut, without what changes from run to run, so that the same trial gives the same prompt."""
+    for pattern, replacement in _VOLATILE:
+        text = pattern.sub(replacement, text)
+    return head_and_tail(visible(text), room)
