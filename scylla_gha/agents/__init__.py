@@ -1,13 +1,9 @@
-"""The agents by name."""
+"""Agents by name."""
 
 from typing import Final
 
-from scylla_gha.agents import builtin
 from scylla_gha.agents.base import Agent
-from scylla_gha.agents.claude import agent
+from scylla_gha.agents.builtin import NopAgent, Oracle
+from scylla_gha.agents.claude.agent import ClaudeCode
 
-AGENTS: Final[dict[str, Agent]] = {
-    "oracle": builtin.Oracle(),
-    "nop": builtin.BuiltIn(),
-    "claude-code": agent.ClaudeCode(),
-}
+AGENTS: Final[dict[str, Agent]] = {"oracle": Oracle(), "nop": NopAgent(), "claude-code": ClaudeCode()}

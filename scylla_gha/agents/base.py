@@ -1,4 +1,4 @@
-"""The Protocol of an agent: commands that start it, and readers of its transcript and delivery."""
+"""Protocol of agents: the command that starts an agent, and readers of its transcript and delivery."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from scylla_gha.process import FinishedProcess
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """The gateway's address, and the dummy key that names the trial there."""
+    """Address of the gateway, and the dummy key that identifies the trial there."""
 
     url: str
     token: str
@@ -21,11 +21,13 @@ class ModelAccess:
 
 @dataclass(frozen=True, slots=True)
 class AgentTask:
-    """Input of an agent for one cell. `patch` is the reference solution, which only the oracle may use.
+    """Input of an agent for one cell.
 
-    `names` are what folders are called where the agent works. Where their paths stand in its command, the sandbox puts
-    those; in files that are laid for it, `seen` has to. `managed` is a folder for what only the machine's
-    administrator may change; None where the agent could write anywhere.
+    Attributes:
+        patch: the reference solution, which only the oracle may use.
+        names: paths of folders in the sandbox, by their paths on the host. The sandbox replaces them in the command;
+            in files that are written for the agent, use `sandbox_path`.
+        managed: folder of files that only the machine's administrator may change; None: the agent can write anywhere.
     """
 
     prompt: str
@@ -35,12 +37,12 @@ class AgentTask:
     access: ModelAccess | None = None
     model: str | None = None
     treatment: Treatment = Treatment()
-    outfit: AgentResources = AgentResources()
+    resources: AgentResources = AgentResources()
     names: Mapping[Path, str] = field(default_factory=dict)
     managed: Path | None = None
 
-    def seen(self, path: Path) -> str:
-        """Return the name of a path where the agent works."""
+    def sandbox_path(self, path: Path) -> str:
+        """Return the path in the sandbox of a path on the host."""
         for folder, name in self.names.items():
             if path.is_relative_to(folder):
                 return str(Path(name) / path.relative_to(folder))
@@ -98,8 +100,8 @@ class TranscriptSummary:
 class AgentPackage:
     """Package of an agent CLI: npm name, program in it, and the oldest supported version.
 
-    `side_models` are those that it asks for by itself, whatever model it is started with. `aliases` are its short
-    names of models, with what it asks for by them; a name that stands in the id of its own model means that one.
+    `side_models` are models that it requests by itself, whatever model it is started with. `aliases` maps its short
+    names of models to the ids that it requests; an alias that is part of the id of its own model means that model.
     """
 
     npm: str
@@ -114,14 +116,14 @@ class Agent(Protocol):
 
     @property
     def package(self) -> AgentPackage | None:
-        """Package that it is installed from; None for a built-in agent."""
+        """Package to install it from; None for a built-in agent."""
 
     @property
     def uses_model(self) -> bool:
         """True if it sends requests to a model; a built-in agent sends none and costs nothing."""
 
     def path_aliases(self, workspace: str) -> Mapping[str, str]:
-        """Return names that it derives from the workspace's path, with the neutral names that recordings hold."""
+        """Return the names that it derives from the workspace's path, with the neutral names in recordings."""
 
     def version(self, program: str) -> str:
         """Return the version of the program; ToolError if it is unsupported or unknown."""
@@ -137,14 +139,3 @@ class Agent(Protocol):
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
         """Return what it really had, by its transcript and its first request to the model."""
-
-
-def read_plain_output(ended: ProcessResult) -> TranscriptSummary:
-    """Summarise a built-in agent, which uses no model; if it fails, the scenario is at fault."""
-    if ended.finished.timed_out:
-        outcome, reason = Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
-    elif ended.finished.code:
-        outcome, reason = Outcome.FIXTURE_ERROR, f"exit code {ended.finished.code}: {ended.complaint()}"
-    else:
-        outcome, reason = Outcome.COMPLETED, "done"
-    return TranscriptSummary(outcome, reason, turns=0)

@@ -1,18 +1,18 @@
-"""The agents that prove a scenario: `oracle` applies the reference solution, `nop` does nothing."""
+"""Built-in agents, which prove a scenario: `oracle` applies the reference solution, `nop` does nothing."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary, read_plain_output
+from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.model.trial import Outcome
 
-_MAKE: Final = ("git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
-                "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch")  # fmt: skip
-_GITS: Final = (1, 128)  # exit codes of `git apply` for a patch that does not fit, or that is none
+_ADVICE: Final = ("git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
+                  "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch")  # fmt: skip
+_GIT_APPLY_ERRORS: Final = (1, 128)  # exit codes for a patch that does not fit, and for a file that is not a patch
 
 
-class BuiltIn:
-    """An agent without a model: a fixed command."""
+class NopAgent:
+    """Agent that does nothing, successfully."""
 
     package: Final = None
     uses_model: Final = False
@@ -22,34 +22,41 @@ class BuiltIn:
         return {}
 
     def version(self, program: str) -> str:  # noqa: ARG002 the Protocol's signature
-        """Raised when what the built-in agents do changes."""
+        """Return the version of the built-in agents, to be raised when they do something else."""
         return "1"
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:  # noqa: ARG002 the Protocol's signature
-        """Do nothing, successfully."""
+        """Return a command that does nothing."""
         return AgentCommand(("true",))
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:
-        """Completed, unless the process itself failed."""
-        return read_plain_output(ended)
+        """Summarise the process; if it fails, the scenario is at fault."""
+        if ended.finished.timed_out:
+            outcome, reason = Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s"
+        elif ended.finished.code:
+            outcome, reason = Outcome.FIXTURE_ERROR, f"exit code {ended.finished.code}: {ended.complaint()}"
+        else:
+            outcome, reason = Outcome.COMPLETED, "done"
+        return TranscriptSummary(outcome, reason, turns=0)
 
     def declare(self, task: AgentTask, workspace: Path) -> None:
-        """It has no treatment."""
+        """Declare nothing: there is no treatment."""
 
     def observe(self, transcript: Path, request: Path) -> tuple[()]:  # noqa: ARG002 the Protocol's signature
-        """It asks no model."""
+        """Return nothing: there is no request to a model."""
         return ()
 
 
-class Oracle(BuiltIn):
-    """Applies the reference solution."""
+class Oracle(NopAgent):
+    """Agent that applies the reference solution."""
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:  # noqa: ARG002 the Protocol's signature
-        """Apply the patch with git."""
+        """Return a git command that applies the patch."""
         return AgentCommand(("git", "apply", "--binary", "--whitespace=nowarn", str(task.patch)))
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:
-        """Where git cannot apply the patch, the reason says how one is made."""
-        reading = super().read(ended)
-        is_gits = ended.finished.code in _GITS and not ended.finished.timed_out
-        return replace(reading, reason=f"{reading.reason}; {_MAKE}") if is_gits else reading
+        """Summarise the process; if git cannot apply the patch, say how to make one."""
+        summary = super().read(ended)
+        if ended.finished.code in _GIT_APPLY_ERRORS and not ended.finished.timed_out:
+            return TranscriptSummary(summary.outcome, f"{summary.reason}; {_ADVICE}", turns=0)
+        return summary

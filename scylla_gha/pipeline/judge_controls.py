@@ -17,7 +17,6 @@ from scylla_gha.config.keys import canary_key, repeat_key
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import Session
-from scylla_gha.judge.prompt import BlindInput, render_prompt
 from scylla_gha.judge.controls import (
     Ask,
     canary_control,
@@ -28,6 +27,7 @@ from scylla_gha.judge.controls import (
 )
 from scylla_gha.judge.judge_trial import JudgedChange, judge_evidence, judged_change
 from scylla_gha.judge.panel import ask
+from scylla_gha.judge.prompt import BlindInput, render_prompt
 from scylla_gha.model.judgment import ControlResult, Judge, JudgeAnswer, JudgeControl, Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.record import slug

@@ -17,7 +17,7 @@ from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.gateway.settings import Session
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.trial import Attempt, Outcome, Step, Trajectory
+from scylla_gha.model.trial import Attempt, Outcome, Step
 from scylla_gha.model.variant import AgentResources, Treatment
 from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.redaction.redactor import Redactor
@@ -170,9 +170,7 @@ def _run(
     limits = ProcessLimits(seconds, runner.limits.file_bytes)
     started = datetime.datetime.now(datetime.UTC)
     try:
-        finished = runner.target.sandbox.run(
-            equipped.command.argv, equipped.mounts, streams, limits, runner.cancel
-        )
+        finished = runner.target.sandbox.run(equipped.command.argv, equipped.mounts, streams, limits, runner.cancel)
     finally:
         traffic = _close_session(runner, session, folder)
     summary, delivery = _read_outputs(

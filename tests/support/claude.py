@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scylla_gha.agents.base import ProcessResult
-from scylla_gha.agents.claude import stream_json
-from scylla_gha.agents.claude.stream_json import ClaudeSession
+from scylla_gha.agents.claude.transcript import ClaudeSession, read_transcript
 from scylla_gha.process import FinishedProcess
 
 DATA = Path(__file__).parent.parent / "unit" / "data" / "claude"
@@ -58,7 +57,7 @@ def write_transcript(path: Path, *events: Event | str) -> Path:
 
 def read_events(folder: Path, *events: Event | str) -> ClaudeSession:
     """The session that the events tell."""
-    return stream_json.read_transcript(write_transcript(folder / "transcript.jsonl", *events))
+    return read_transcript(write_transcript(folder / "transcript.jsonl", *events))
 
 
 def ended_with(

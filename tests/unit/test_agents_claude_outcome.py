@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents.base import ProcessResult
-from scylla_gha.agents.claude import stream_json
-from scylla_gha.agents.claude.session_outcome import classify_session
+from scylla_gha.agents.claude.transcript import classify_session, read_transcript
 from scylla_gha.model.trial import Outcome
 from tests.support.claude import (
     DATA,
@@ -22,7 +21,7 @@ from tests.support.claude import (
 
 def decide_recorded(name: str, ended: ProcessResult | None = None) -> tuple[Outcome, str, bool]:
     transcript = DATA / f"{name}.jsonl"
-    return classify_session(stream_json.read_transcript(transcript), ended or ended_with(transcript))
+    return classify_session(read_transcript(transcript), ended or ended_with(transcript))
 
 
 def decide_events(folder: Path, *events: Event | str, stderr: str = "", **ended: Any) -> tuple[Outcome, str, bool]:

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.claude import stream_json
-from scylla_gha.agents.claude.session_outcome import classify_session
-from scylla_gha.agents.claude.stream_json import ClaudeSession
+from scylla_gha.agents.claude import transcript
+from scylla_gha.agents.claude.transcript import ClaudeSession, classify_session, read_transcript
 from scylla_gha.model.trial import Step, ToolCall, Trajectory
 from tests.support.claude import (
     DATA,
@@ -25,7 +24,7 @@ from tests.support.claude import (
 
 
 def recorded(name: str) -> ClaudeSession:
-    return stream_json.read_transcript(DATA / f"{name}.jsonl")
+    return read_transcript(DATA / f"{name}.jsonl")
 
 
 def test_a_recorded_session_is_its_conversation() -> None:
@@ -125,7 +124,7 @@ def test_lines_that_are_no_events_are_counted_and_the_others_read(tmp_path: Path
 def test_empty_lines_and_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
     path = write_transcript(tmp_path / "t", INIT)
     path.write_bytes(b"\n \r\n" + path.read_bytes() + b'\xff\xfe\n{"type":"system","subtype":"in')
-    session = stream_json.read_transcript(path)
+    session = read_transcript(path)
     assert (session.version, session.unreadable) == ("2.1.197", 2)
 
 
@@ -169,7 +168,7 @@ def test_events_of_unknown_form_are_passed_over(tmp_path: Path, event: Event) ->
 
 
 def test_many_messages_are_read_in_one_pass() -> None:
-    class Counted(dict[str, stream_json.ModelMessage]):
+    class Counted(dict[str, transcript.ModelMessage]):
         walks = 0
 
         def __reversed__(self) -> Any:
@@ -178,7 +177,7 @@ def test_many_messages_are_read_in_one_pass() -> None:
 
     session = ClaudeSession(messages=Counted())
     for number in range(3):
-        stream_json._assistant(session, said(f"m{number}", text("x")))
+        transcript._add_message(session, said(f"m{number}", text("x")))
     assert (session.turns, Counted.walks) == (3, 0)
 
 
@@ -212,5 +211,5 @@ def test_a_year_that_no_clock_has_is_no_time(tmp_path: Path) -> None:
 
 def test_a_flood_of_lines_is_not_read_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "flood").write_bytes(b'{"a": 1}\n' * 1_000_001 + json.dumps(result()).encode() + b"\n")
-    session = stream_json.read_transcript(tmp_path / "flood")
+    session = read_transcript(tmp_path / "flood")
     assert (session.result, session.unreadable) == (None, 1)

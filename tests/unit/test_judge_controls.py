@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from scylla_gha.judge.prompt import BlindInput
 from scylla_gha.judge.controls import canary_control, order_swap_control, repeat_control
+from scylla_gha.judge.prompt import BlindInput
 from scylla_gha.model.judgment import Judge, JudgeAnswer, PanelDifference
 from tests.support.panel import answer, make_blind, make_item, score
 

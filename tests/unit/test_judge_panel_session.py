@@ -14,7 +14,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import SessionSettings
-from scylla_gha.judge.panel import PanelResult, GatewayPanel, open_panel
+from scylla_gha.judge.panel import GatewayPanel, PanelResult, open_panel
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.trial import NO_USAGE

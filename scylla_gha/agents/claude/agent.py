@@ -1,4 +1,4 @@
-"""Claude Code, headless: the prompt on standard input, stream-json out, a configuration folder of the trial's own.
+"""Claude Code, headless: prompt on standard input, stream-json on standard output, a configuration folder per trial.
 
 Flags and environment as of version 2.1.197 (`claude --help`, 2026-11-21).
 """
@@ -11,27 +11,31 @@ from typing import Final
 
 from scylla_gha import process
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
-from scylla_gha.agents.claude import delivery, safety_hook, session_outcome, stream_json
+from scylla_gha.agents.claude import safety_hook
+from scylla_gha.agents.claude.delivery import PLUGIN, declared_delivery, observed_delivery
+from scylla_gha.agents.claude.transcript import classify_session, read_transcript
 from scylla_gha.errors import ToolError
 from scylla_gha.model.variant import FOLDER, Declared, McpServer, Observed, Treatment
 from scylla_gha.store.records import write_text
 
 _VERSION_SECONDS: Final = 60.0
-_LAID: Final = "team/{}"  # in HOME
+_RESOURCES: Final = "team"  # folder in HOME
 
 
 class ClaudeCode:
     """The `claude` command."""
 
-    # Its sub-agent Explore asks for the side model beside any other. By an alias, a sub-agent asks for the model of the
-    # main conversation where that is of the same family, else for these (seen in requests of 2.1.197, 2026-11-23).
-    package: Final = AgentPackage(npm="@anthropic-ai/claude-code", program="claude", oldest=(2, 1, 0),
-                             side_models=("claude-haiku-4-5-20251001",),
-                             aliases={"haiku": "claude-haiku-4-5-20251001", "sonnet": "claude-sonnet-5",
-                                      "opus": "claude-opus-4-8", "fable": "claude-fable-5", "best": "claude-opus-4-8",
-                                      "opusplan": "claude-sonnet-5", "sonnet[1m]": "claude-sonnet-5",
-                                      "opus[1m]": "claude-opus-4-8", "fable[1m]": "claude-fable-5"})  # fmt: skip
-
+    # Its sub-agent Explore always requests the side model. By an alias, a sub-agent requests the model of the main
+    # conversation if that is of the same family, else one of these (seen in requests of 2.1.197, 2026-11-23).
+    package: Final = AgentPackage(
+        npm="@anthropic-ai/claude-code",
+        program="claude",
+        oldest=(2, 1, 0),
+        side_models=("claude-haiku-4-5-20251001",),
+        aliases={"haiku": "claude-haiku-4-5-20251001", "sonnet": "claude-sonnet-5", "opus": "claude-opus-4-8",
+                 "fable": "claude-fable-5", "best": "claude-opus-4-8", "opusplan": "claude-sonnet-5",
+                 "sonnet[1m]": "claude-sonnet-5", "opus[1m]": "claude-opus-4-8", "fable[1m]": "claude-fable-5"},
+    )  # fmt: skip
     uses_model: Final = True
 
     def path_aliases(self, workspace: str) -> dict[str, str]:
@@ -39,24 +43,24 @@ class ClaudeCode:
         return {re.sub(r"[^A-Za-z0-9]", "-", workspace): "-scylla-workspace"}
 
     def version(self, program: str) -> str:
-        """What `claude --version` says.
+        """Return the version that `claude --version` prints.
 
         Raises:
             ToolError: it is missing, too old, or answers in an unknown form.
         """
-        said = process.capture([program, "--version"], seconds=_VERSION_SECONDS)
-        text = said.stdout.decode(errors="replace").strip()
-        found = re.match(r"(\d+)\.(\d+)\.(\d+)\b", text)
-        if said.code or not found:
-            raise ToolError(f"{program} --version: unknown answer {text or said.message!r}; is this Claude Code?")
-        if tuple(int(part) for part in found.groups()) < self.package.oldest:
+        output = process.capture([program, "--version"], seconds=_VERSION_SECONDS)
+        text = output.stdout.decode(errors="replace").strip()
+        version = re.match(r"(\d+)\.(\d+)\.(\d+)\b", text)
+        if output.code or not version:
+            raise ToolError(f"{program} --version: unknown answer {text or output.message!r}; is this Claude Code?")
+        if tuple(int(part) for part in version.groups()) < self.package.oldest:
             oldest = ".".join(str(part) for part in self.package.oldest)
-            raise ToolError(f"{program} is version {found[0]}, older than {oldest}; update it, "
+            raise ToolError(f"{program} is version {version[0]}, older than {oldest}; update it, "
                             "or pin a version in the experiment: agents: [claude-code@VERSION]")  # fmt: skip
-        return found[0]
+        return version[0]
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:
-        """Start with the variant's flags; every setting that the variant does not name is the CLI's default."""
+        """Return the command with the variant's flags; other settings keep the CLI's defaults."""
         config = task.home / ".claude"
         config.mkdir(exist_ok=True)
         argv = [program, "--print", "--verbose", "--output-format", "stream-json",
@@ -73,28 +77,28 @@ class ClaudeCode:
         if task.access:
             env |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
         managed = safety_hook.write_managed_settings(task)
-        settings = _settings_flags(task)
-        return AgentCommand((*argv, *_flags(task.treatment), *settings, *_outfit_flags(task)), env=env, managed=managed)
+        argv += [*_treatment_flags(task.treatment), *_settings_flags(task), *_resource_flags(task)]
+        return AgentCommand(tuple(argv), env=env, managed=managed)
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:
-        """Read the transcript, then decide by rule."""
-        session = stream_json.read_transcript(ended.transcript)
-        outcome, reason, retryable = session_outcome.classify_session(session, ended)
-        watched = safety_hook.safety_net_summary(ended.transcript)
+        """Summarise the transcript, with the outcome that it claims."""
+        session = read_transcript(ended.transcript)
+        outcome, reason, retryable = classify_session(session, ended)
+        safety_net = safety_hook.safety_net_summary(ended.transcript)
         return TranscriptSummary(
-            outcome, reason, retryable, session.trajectory, session.turns, session.version, watched
+            outcome, reason, retryable, session.trajectory, session.turns, session.version, safety_net
         )
 
     def declare(self, task: AgentTask, workspace: Path) -> Declared:
-        """The treatment in the CLI's names."""
-        return delivery.declared_delivery(task, workspace)
+        """Return the treatment in the CLI's names."""
+        return declared_delivery(task, workspace)
 
     def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
-        """What the start event and the first request say."""
-        return delivery.observed_delivery(transcript, request)
+        """Return what the start event, the first request and the hooks show."""
+        return observed_delivery(transcript, request)
 
 
-def _flags(treatment: Treatment) -> list[str]:
+def _treatment_flags(treatment: Treatment) -> list[str]:
     flags: list[str] = []
     if treatment.system_prompt and treatment.system_prompt.replace is not None:
         flags += ["--system-prompt", treatment.system_prompt.replace]
@@ -108,32 +112,33 @@ def _flags(treatment: Treatment) -> list[str]:
 
 
 def _settings_flags(task: AgentTask) -> list[str]:
-    """The treatment's settings; with the safety net's hook, where that is not among the administrator's."""
-    given = task.treatment.settings
+    """Return the flags of the treatment's settings, with the safety net's hook unless it is in managed settings."""
+    settings = task.treatment.settings
     if task.limits.safety_net and task.managed is None:
-        given = safety_hook.install_hook(given, task.home)
+        settings = safety_hook.install_hook(settings, task.home)
     events = ["--include-hook-events"] if task.limits.safety_net else []
-    return [*([] if given is None else ["--settings", json.dumps(given)]), *events]
+    return [*([] if settings is None else ["--settings", json.dumps(settings)]), *events]
 
 
-def _outfit_flags(task: AgentTask) -> list[str]:
-    """Lay what the treatment names into HOME, outside of what settings sources govern, and name it."""
-    outfit, home = task.outfit, task.home
+def _resource_flags(task: AgentTask) -> list[str]:
+    """Copy the treatment's resources into HOME, where `--setting-sources` does not exclude them; return their flags."""
+    resources, folder = task.resources, task.home / _RESOURCES
     flags: list[str] = []
-    for name, folder in outfit.folders.items():
-        shutil.copytree(folder, home / _LAID.format(name), ignore=shutil.ignore_patterns("__pycache__"))
-    if any(name.startswith("skills/") for name in outfit.folders):
-        plugin = home / _LAID.format("")
-        manifest = {"name": delivery.PLUGIN, "version": "1.0.0", "description": "Skills of this team"}
-        write_text(plugin / ".claude-plugin" / "plugin.json", json.dumps(manifest))
-        flags += ["--plugin-dir", str(plugin)]
-    if outfit.mcp_servers:
-        servers = {name: _server(server, task.seen(home / _LAID.format(f"mcp/{name}")))
-                   for name, server in outfit.mcp_servers.items()}  # fmt: skip
-        write_text(home / "mcp.json", json.dumps({"mcpServers": servers}))
-        flags += ["--mcp-config", str(home / "mcp.json")]
-    if outfit.agents:
-        agents = {name: agent.model_dump(exclude={"name"}, exclude_none=True) for name, agent in outfit.agents.items()}
+    for name, source in resources.folders.items():
+        shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    if any(name.startswith("skills/") for name in resources.folders):
+        manifest = {"name": PLUGIN, "version": "1.0.0", "description": "Skills of this team"}
+        write_text(folder / ".claude-plugin" / "plugin.json", json.dumps(manifest))
+        flags += ["--plugin-dir", str(folder)]
+    if resources.mcp_servers:
+        servers = {name: _server(server, task.sandbox_path(folder / "mcp" / name))
+                   for name, server in resources.mcp_servers.items()}  # fmt: skip
+        path = task.home / "mcp.json"
+        write_text(path, json.dumps({"mcpServers": servers}))
+        flags += ["--mcp-config", str(path)]
+    if resources.agents:
+        agents = {name: agent.model_dump(exclude={"name"}, exclude_none=True)
+                  for name, agent in resources.agents.items()}  # fmt: skip
         flags += ["--agents", json.dumps(agents)]
     return flags
 

@@ -1,0 +1,229 @@
+"""Claude Code's stream-json transcript: the session's conversation and tool calls, and the outcome that it claims.
+
+Each line is an event. `stream_event` carries the provider's events. The agent can write to the transcript, so no
+content may raise. The CLI's session files in HOME, which hold times of tool calls, are not read: the agent can write
+them too, and the gateway knows the times of requests.
+
+| what the transcript and the process say | claimed outcome |
+|---|---|
+| no start event | sandbox_error: the CLI did not start, or writes an unknown form |
+| ended at the time limit | timeout |
+| no result event | agent_error: the CLI died or was ended from inside |
+| refusal | refused |
+| turn or USD limit | budget_exceeded |
+| no error | completed |
+| an error of the API other than 400 and 413, before any message of the model | sandbox_error |
+| another error | agent_error |
+
+`run.classify_outcome` accepts a sandbox_error only if the gateway saw no answer of the model, and faults of the
+provider only from the gateway.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from scylla_gha.agents.base import ProcessResult
+from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
+
+Event = dict[str, Any]
+
+_MOST_LINES: Final = 1_000_000  # far more than a session has; they are read in seconds
+_MOST_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a few hundred
+_REASON_CHARS: Final = 300
+_BAD_REQUEST: Final = frozenset({400, 413})
+_LIMITS: Final = frozenset({"error_max_turns", "error_max_budget_usd"})
+_API_ERRORS: Final = frozenset({"authentication_failed", "billing_error", "rate_limit", "server_error", "overloaded",
+                                "unknown"})  # fmt: skip
+
+
+@dataclass
+class ModelMessage:
+    """One message of the model."""
+
+    synthetic: bool = False
+    texts: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+
+
+@dataclass
+class ClaudeSession:
+    """Content of a transcript."""
+
+    version: str | None = None
+    result: Event | None = None
+    error: str | None = None  # the CLI's name of the fault for which it gave up
+    refused: bool = False
+    unreadable: int = 0
+    messages: dict[str, ModelMessage] = field(default_factory=dict)
+    latest_keys: dict[str, str] = field(default_factory=dict)  # of a provider's id, the latest key in `messages`
+    calls: dict[str, ToolCall] = field(default_factory=dict)
+
+    @property
+    def turns(self) -> int:
+        """Number of the model's messages."""
+        return sum(1 for message in self.messages.values() if not message.synthetic)
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The conversation after the prompt."""
+        steps = tuple(
+            Step(source="agent", text="\n".join(message.texts), tool_calls=tuple(self.calls[i] for i in message.calls))
+            for message in self.messages.values()
+        )
+        final = self.result.get("result") if self.result else None
+        return Trajectory(steps=steps, final_message=final if isinstance(final, str) else None)
+
+
+def read_transcript(transcript: Path) -> ClaudeSession:
+    """Read the events of a transcript; lines that are not events are counted."""
+    session = ClaudeSession()
+    with transcript.open("rb") as file:
+        for line in itertools.islice(file, _MOST_LINES):
+            event = parse_object(line)
+            if event is not None and not _is_deep(line, event):
+                _add_event(session, event)
+            elif line.strip():
+                session.unreadable += 1
+        session.unreadable += any(file)
+    return session
+
+
+def events_with(transcript: Path, marker: bytes) -> Iterator[Event]:
+    """Yield the events of lines that contain the marker; the other lines are not parsed."""
+    with transcript.open("rb") as file:
+        for line in file:
+            if marker in line and (event := parse_object(line)) is not None:
+                yield event
+
+
+def parse_object(text: bytes | str) -> Event | None:
+    """Return the JSON object in a text, or None."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def mappings(value: object) -> list[Event]:
+    """Return the mappings in a list; nothing if the value is not a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _is_deep(line: bytes, event: Event) -> bool:
+    """Return whether the event is nested too deeply to be written again."""
+    if line.count(b"[") + line.count(b"{") <= _MOST_LEVELS:
+        return False
+    level: list[object] = [event]
+    for _ in range(_MOST_LEVELS):
+        level = [inner for value in level if isinstance(value, dict | list)
+                 for inner in (value.values() if isinstance(value, dict) else value)]  # fmt: skip
+    return bool(level)
+
+
+def _add_event(session: ClaudeSession, event: Event) -> None:
+    match event.get("type"):
+        case "system":
+            _add_system_event(session, event)
+        case "stream_event":
+            started = _mapping(event.get("event"))
+            if started.get("type") == "message_start":
+                name = str(_mapping(started.get("message")).get("id"))
+                # Ids of a broken or replaying provider may repeat, and no message may hide another.
+                key = name if name not in session.messages else f"{name}#{len(session.messages)}"
+                session.latest_keys[name] = key
+                session.messages[key] = ModelMessage()
+        case "assistant":
+            _add_message(session, event)
+        case "user":
+            _add_tool_results(session, event)
+        case "result":
+            # The CLI writes one. A process that outlives it may write another, which must not replace a failure.
+            session.result = session.result if session.result and _is_failure(session.result) else event
+        case _:
+            pass
+
+
+def _add_system_event(session: ClaudeSession, event: Event) -> None:
+    match event.get("subtype"):
+        case "init":
+            # The first is the CLI's, from before the model's first answer; the agent could write another.
+            session.version = session.version or str(event.get("claude_code_version") or "unknown")
+        case str(subtype) if subtype.startswith("model_refusal"):
+            session.refused = True
+        case _:
+            pass
+
+
+def _is_failure(result: Event) -> bool:
+    return bool(result.get("is_error")) or result.get("stop_reason") == "refusal" or result.get("subtype") != "success"
+
+
+def _add_message(session: ClaudeSession, event: Event) -> None:
+    content = _mapping(event.get("message"))
+    if event.get("error"):
+        session.error = str(event["error"])
+    name = str(content.get("id"))
+    key = session.latest_keys.setdefault(name, name)
+    message = session.messages.setdefault(key, ModelMessage(synthetic=content.get("model") == "<synthetic>"))
+    for block in mappings(content.get("content")):
+        if block.get("type") == "text":
+            message.texts.append(str(block.get("text")))
+        elif block.get("type") == "tool_use":
+            call = str(block.get("id"))
+            message.calls.append(call)
+            session.calls[call] = ToolCall(id=call, name=str(block.get("name")), arguments=block.get("input"))
+
+
+def _add_tool_results(session: ClaudeSession, event: Event) -> None:
+    for block in mappings(_mapping(event.get("message")).get("content")):
+        call = session.calls.get(str(block.get("tool_use_id")))
+        if call:
+            answer = {"result": _plain_text(block.get("content")), "failed": bool(block.get("is_error"))}
+            session.calls[call.id] = call.model_copy(update=answer)
+
+
+def _plain_text(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", part.get("type"))) for part in mappings(content))
+    return "" if content is None else str(content)
+
+
+def _mapping(value: object) -> Event:
+    return value if isinstance(value, dict) else {}
+
+
+def classify_session(session: ClaudeSession, ended: ProcessResult) -> tuple[Outcome, str, bool]:
+    """Return the outcome by the first row of this module's table that applies, the reason, and whether to retry."""
+    code, result = ended.finished.code, session.result
+    if session.version is None and result is None:
+        fault = "the transcript is not stream-json of a known form" if session.unreadable else (
+            f"the CLI did not start (exit code {code})")  # fmt: skip
+        return Outcome.SANDBOX_ERROR, f"{fault}: {ended.complaint()}", False
+    if ended.finished.timed_out:
+        return Outcome.TIMEOUT, f"ended at the limit of {ended.limit_seconds:g} s", False
+    if result is None:
+        return Outcome.AGENT_ERROR, f"the CLI ended with exit code {code} and no result: {ended.complaint()}", False
+    return _classify_result(session, result)
+
+
+def _classify_result(session: ClaudeSession, result: Event) -> tuple[Outcome, str, bool]:
+    text = str(result.get("result") or result.get("subtype"))[:_REASON_CHARS]
+    if session.refused or result.get("stop_reason") == "refusal":
+        return Outcome.REFUSED, text, False
+    if str(result.get("subtype")) in _LIMITS:
+        return Outcome.BUDGET_EXCEEDED, f"the CLI ended by {result['subtype']}", False
+    if not result.get("is_error"):
+        return Outcome.COMPLETED, "the agent ended by itself", False
+    is_unanswered = _is_api_error(session, result) and not session.turns
+    return Outcome.SANDBOX_ERROR if is_unanswered else Outcome.AGENT_ERROR, text, is_unanswered
+
+
+def _is_api_error(session: ClaudeSession, result: Event) -> bool:
+    status = result.get("api_error_status")
+    return status not in _BAD_REQUEST if isinstance(status, int) else session.error in _API_ERRORS
