@@ -19,10 +19,10 @@ from scylla_gha.errors import SandboxError
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.scenario import Checkpoint, DiffCondition
 from scylla_gha.model.trial import DiffStat
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.workspace import materialise_diff, scratch
 from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
-from scylla_gha.workspaces.workspace import materialise_diff, scratch
 
 _EVIDENCE_CHARS: Final = 600
 _LISTED_PATHS: Final = 5

@@ -16,6 +16,8 @@ from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import CheckResult, Judgment, Score
 from scylla_gha.model.record import FileDigest
 from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.workspace import materialise_diff, scratch
 from scylla_gha.process import Cancel, ProcessLimits
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.digests import digest_mismatch, file_digest

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scylla_gha.agents.base import Agent, AgentCommand, AgentTask, ModelAccess, ProcessResult, TranscriptSummary
-from scylla_gha.egress_proxy.log import FILE as NETWORK_LOG
-from scylla_gha.egress_proxy.log import egress_summary
+from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary
 from scylla_gha.egress_proxy.policy import EgressPolicy, proxy_environment
 from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
@@ -18,7 +17,10 @@ from scylla_gha.gateway.settings import Session
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.trial import Attempt, Outcome, Step
-from scylla_gha.model.variant import AgentResources, Treatment
+from scylla_gha.model.variant import AgentResources, Declared, Delivery, Inventory, Treatment
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.tree_manifest import TooLargeError
+from scylla_gha.prepare.workspace import NoPatchError, Workspace, snapshot
 from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.session import RedactionSession
@@ -29,9 +31,6 @@ from scylla_gha.store.records import write_bytes, write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.variants.delivery import prove_delivery
 from scylla_gha.variants.resources import allowed_models
-from scylla_gha.workspaces.prepared_scenario import PreparedScenario
-from scylla_gha.workspaces.tree_manifest import TooLargeError
-from scylla_gha.workspaces.workspace import NoPatchError, Workspace, snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Final
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
 from scylla_gha.agents.claude.transcript import events_with, mappings, parse_object
-from scylla_gha.model.delivery import Declared, Observed
+from scylla_gha.model.variant import Declared, Observed
 from scylla_gha.safety_net import hook
 
 PLUGIN: Final = "team"  # plugin of the skills; the agent sees it as a part of their names
