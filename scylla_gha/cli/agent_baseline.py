@@ -10,7 +10,7 @@ from scylla_gha.cli import options
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
-from scylla_gha.gateway.settings import SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.images.sandbox_pool import SandboxPool, most_isolated
 from scylla_gha.model.experiment import SandboxWish, TrialLimits
 from scylla_gha.model.plan import Arm
@@ -51,7 +51,7 @@ def command(agent: str, into: Path, sandbox: SandboxWish) -> None:
     models = sorted(library.models())
     sandboxes = SandboxPool(most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
     sandboxes.check()
-    with GatewayProcess.start(SessionSettings(upstream=_NOWHERE)) as gateway:
+    with GatewayProcess.start(GatewaySettings(upstream=_NOWHERE)) as gateway:
         observations = [name for model in models for name in _observe(agent, installed, model, gateway, sandboxes)]
     inventory = _inventory(agent_name(agent)[0], str(installed.version), models, observations)
     path = into / f"{inventory.agent}-{inventory.version}.yaml"

@@ -94,7 +94,7 @@ def cli(context: click.Context) -> None:
     scylla-gha evaluate                 Run eight scenarios with two built-in agents; needs no key.
     scylla-gha evaluate hello-claude    Run Claude Code on one small task; needs ANTHROPIC_API_KEY.
     """  # noqa: D301 click's mark for lines to keep
-    from scylla_gha.gateway.credentials import hide_credentials
+    from scylla_gha.providers import hide_credentials
 
     context.with_resource(hide_credentials())  # before a command can start a process
 

@@ -11,76 +11,46 @@ Not thread-safe: nothing is awaited between a check and its reservation.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from scylla_gha.counting import counted
-from scylla_gha.model.traffic import Role, Tokens
+from scylla_gha.gateway.permissions import RequestRefusal
+from scylla_gha.model.traffic import Role
 from scylla_gha.providers.base import WorstCase
 
 Scope = Literal["trial", "role", "experiment"]
 SHARED_BUDGETS: Final = frozenset({"budget_exceeded:role", "budget_exceeded:experiment", "budget_exceeded:trial_share"})
-_CHARACTERS_PER_TOKEN: Final = 3  # few enough to estimate code and JSON from above
-_LOOK_SECONDS: Final = 0.5  # between checks if the client has left
+_CHECK_SECONDS: Final = 0.5  # between checks if the client has left
 
 
 @dataclass(eq=False)
-class TrialBudget:
-    """A budget in USD (None: unlimited), and what was spent and reserved of it.
+class Budget:
+    """A budget in USD, and what was spent and reserved of it.
 
     Attributes:
+        limit: None: unlimited.
         share: a trial's share of the budgets that it has in common with others; beyond it a refusal is its own.
     """
 
     scope: Scope
-    budget: float | None
+    limit: float | None
     spent: float = 0.0
     in_flight: float = 0.0
     share: float | None = None
-
-
-@dataclass
-class TokenCounter:
-    """A trial's token budget (None: unlimited), and the tokens of its answers so far.
-
-    Requests in flight are not counted. An answer of unknown length counts with a high guess from its request.
-    """
-
-    budget: int | None
-    spent: int = 0
-
-    def add(self, tokens: Tokens | None, characters: int) -> None:
-        """Count the tokens of a request that has ended; None is unknown."""
-        self.spent += characters // _CHARACTERS_PER_TOKEN if tokens is None else tokens.total
-
-    def refusal(self) -> "BudgetRefusal | None":
-        """Return the reason to refuse further requests, or None."""
-        if self.budget is None or self.spent < self.budget:
-            return None
-        return BudgetRefusal(
-            "budget_exceeded:trial_tokens", _USED_UP.format(tokens=counted(self.budget, "token"), spent=self.spent)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetRefusal:
-    """The reason to refuse a request: an error name for the log, a sentence for the client."""
-
-    error: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class SessionBudget:
     """The session that spends: a role of a cell, with the budget of its trial."""
 
-    trial: TrialBudget
+    trial: Budget
     role: Role
     cell: str
 
 
-@dataclass
-class JudgeReserve:
+@dataclass(eq=False)
+class _JudgeReserve:
     """The part of the experiment's budget that is reserved for the judges of a cell and not yet in use."""
 
     left: float
@@ -92,160 +62,142 @@ class Reservation:
 
     usd: float
     tokens: int
-    purses: tuple[TrialBudget, ...]
-    settled: Callable[[], None]
-    hold: JudgeReserve | None = None
-    of_hold: float = 0.0
+    budgets: tuple[Budget, ...]
+    on_settled: Callable[[], None]
+    judge_reserve: _JudgeReserve | None = None
+    from_judge_reserve: float = 0.0
 
     def settle(self, usd: float | None) -> None:
         """Replace the reservation by the real cost; None is unknown, and counts as reserved."""
         charged = self.usd if usd is None else usd
-        for purse in self.purses:
-            purse.in_flight -= self.usd
-            purse.spent += charged
-        if self.hold is not None:
-            self.hold.left += max(0.0, self.of_hold - charged)
-        self.settled()
+        for budget in self.budgets:
+            budget.in_flight -= self.usd
+            budget.spent += charged
+        if self.judge_reserve is not None:
+            self.judge_reserve.left += max(0.0, self.from_judge_reserve - charged)
+        self.on_settled()
 
 
 @dataclass(eq=False)
 class _Waiting:
     """A request that fits alone, but not beside what is in flight."""
 
-    spender: SessionBudget
+    session: SessionBudget
     worst: WorstCase
-    answer: asyncio.Future[Reservation | BudgetRefusal]
+    answer: asyncio.Future[Reservation | RequestRefusal]
 
 
-@dataclass
 class BudgetLedger:
     """The budgets of the experiment and its roles; a trial's own budget comes with each request."""
 
-    experiment: TrialBudget
-    roles: dict[Role, TrialBudget] = field(default_factory=dict)
-    holds: dict[str, JudgeReserve] = field(default_factory=dict)
-    _queue: list[_Waiting] = field(default_factory=list)
-
-    @classmethod
-    def opened(cls, total: float | None, by_role: Mapping[Role, float], spent: Mapping[Role, float]) -> "BudgetLedger":
+    def __init__(self, total: float | None, by_role: Mapping[Role, float], spent: Mapping[Role, float]) -> None:
         """Create a ledger with what is spent already."""
         roles: tuple[Role, ...] = ("agent", "judge")
-        return cls(
-            TrialBudget("experiment", total, sum(spent.values())),
-            {role: TrialBudget("role", by_role.get(role), spent.get(role, 0.0)) for role in roles},
-        )
+        self.experiment = Budget("experiment", total, sum(spent.values()))
+        self.roles = {role: Budget("role", by_role.get(role), spent.get(role, 0.0)) for role in roles}
+        self._judge_reserves: dict[str, _JudgeReserve] = {}
+        self._queue: list[_Waiting] = []
 
-    def hold(self, cell: str, usd: float) -> None:
+    def reserve_for_judges(self, cell: str, usd: float) -> None:
         """Reserve this amount for the judges of a cell; 0 removes the reservation."""
-        self.holds.pop(cell, None)
+        self._judge_reserves.pop(cell, None)
         if usd > 0:
-            self.holds[cell] = JudgeReserve(usd)
-        self._serve()
+            self._judge_reserves[cell] = _JudgeReserve(usd)
+        self._serve_queue()
 
     async def reserve(
-        self, spender: SessionBudget, worst: WorstCase | None, is_gone: Callable[[], bool]
-    ) -> Reservation | BudgetRefusal:
-        """Reserve what the request may cost, or refuse it; it may wait until its client `is_gone`.
+        self, session: SessionBudget, worst: WorstCase | None, is_over: Callable[[], bool]
+    ) -> Reservation | RequestRefusal:
+        """Reserve what the request may cost, or refuse it.
 
         Args:
-            spender: the session that asks.
+            session: the session that asks.
             worst: its highest cost; None: its price is not known.
-            is_gone: tells if the client has left.
+            is_over: tells if the client has left, so that it need not wait any longer.
         """
         if worst is None:
-            return self._unpriced(spender)
-        waiting = _Waiting(spender, worst, asyncio.get_running_loop().create_future())
+            return self._unpriced(session)
+        if not self._queue and (answer := self._try(session, worst)) is not None:
+            return answer
+        waiting = _Waiting(session, worst, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
-        self._serve()
+        self._serve_queue()
         try:
             while not waiting.answer.done():
-                await asyncio.wait({waiting.answer}, timeout=_LOOK_SECONDS)
-                if not waiting.answer.done() and is_gone():
-                    return BudgetRefusal("client_gone", "the client left while its request waited for the spend limit")
+                await asyncio.wait({waiting.answer}, timeout=_CHECK_SECONDS)
+                if not waiting.answer.done() and is_over():
+                    return RequestRefusal("client_gone", "the client left while its request waited for the spend limit")
         except asyncio.CancelledError:
-            if waiting.answer.done() and isinstance(granted := waiting.answer.result(), Reservation):
-                granted.settle(0.0)
+            if waiting.answer.done() and isinstance(reservation := waiting.answer.result(), Reservation):
+                reservation.settle(0.0)
             raise
         finally:
             if waiting in self._queue:
                 self._queue.remove(waiting)
-                self._serve()
+                self._serve_queue()
         return waiting.answer.result()
 
-    def _serve(self) -> None:
+    def _serve_queue(self) -> None:
         """Answer all requests that need not wait, in order; behind one that waits, only its own session waits."""
-        short: set[TrialBudget] = set()
+        waiting_trials: set[Budget] = set()
         for waiting in list(self._queue):
-            if waiting.spender.trial not in short:
-                result = self._try(waiting.spender, waiting.worst)
-                if result is None:
-                    short.add(waiting.spender.trial)
+            if waiting.session.trial not in waiting_trials:
+                answer = self._try(waiting.session, waiting.worst)
+                if answer is None:
+                    waiting_trials.add(waiting.session.trial)
                 else:
                     self._queue.remove(waiting)
-                    waiting.answer.set_result(result)
+                    waiting.answer.set_result(answer)
 
-    def _try(self, spender: SessionBudget, worst: WorstCase) -> Reservation | BudgetRefusal | None:
+    def _try(self, session: SessionBudget, worst: WorstCase) -> Reservation | RequestRefusal | None:
         """Return a reservation or a refusal; None if the request has to wait."""
         tokens = worst.asked
-        for purse in self._purses(spender):
-            if purse.budget is None:
+        budgets = self._budgets(session)
+        for budget in budgets:
+            if budget.limit is None:
                 continue
-            alone = self._left(purse, spender)
+            alone = self._left(budget, budget.limit, session)
             if worst.fits(alone) < worst.least:
-                return _refused(purse, spender, worst, alone)
-            tokens = min(tokens, worst.fits(alone - purse.in_flight))
+                return _refusal(budget, budget.limit, session, worst, alone)
+            tokens = min(tokens, worst.fits(alone - budget.in_flight))
         if tokens < worst.least:
             return None
-        return self._take(spender, worst.usd(tokens), tokens)
+        usd = worst.usd(tokens)
+        for budget in budgets:
+            budget.in_flight += usd
+        reserve = self._judge_reserves.get(session.cell) if session.role == "judge" else None
+        from_reserve = min(reserve.left, usd) if reserve else 0.0
+        if reserve:
+            reserve.left -= from_reserve
+        return Reservation(usd, tokens, budgets, self._serve_queue, reserve, from_reserve)
 
-    def _take(self, spender: SessionBudget, usd: float, tokens: int) -> Reservation:
-        purses = self._purses(spender)
-        for purse in purses:
-            purse.in_flight += usd
-        hold = self.holds.get(spender.cell) if spender.role == "judge" else None
-        of_hold = min(hold.left, usd) if hold else 0.0
-        if hold:
-            hold.left -= of_hold
-        return Reservation(usd, tokens, purses, self._serve, hold, of_hold)
+    def _budgets(self, session: SessionBudget) -> tuple[Budget, ...]:
+        return session.trial, self.roles[session.role], self.experiment
 
-    def _purses(self, spender: SessionBudget) -> tuple[TrialBudget, ...]:
-        return spender.trial, self.roles[spender.role], self.experiment
-
-    def _left(self, purse: TrialBudget, spender: SessionBudget) -> float:
+    def _left(self, budget: Budget, limit: float, session: SessionBudget) -> float:
         """Return what could be spent of a budget if nothing were in flight."""
         reserved = 0.0
-        if purse.scope == "experiment":
-            own = spender.cell if spender.role == "judge" else None
-            reserved = sum(hold.left for cell, hold in self.holds.items() if cell != own)
-        return (purse.budget or 0.0) - purse.spent - reserved
+        if budget.scope == "experiment":
+            own = session.cell if session.role == "judge" else None
+            reserved = sum(reserve.left for cell, reserve in self._judge_reserves.items() if cell != own)
+        return limit - budget.spent - reserved
 
-    def _unpriced(self, spender: SessionBudget) -> Reservation | BudgetRefusal:
-        for purse in self._purses(spender):
-            if purse.budget is not None:
-                scope = _limit_name(purse.scope, spender.role)
-                return BudgetRefusal("unknown_price", _UNKNOWN.format(budget=purse.budget, scope=scope))
-        return Reservation(0.0, 0, (), self._serve)
-
-
-def _refused(purse: TrialBudget, spender: SessionBudget, worst: WorstCase, left: float) -> BudgetRefusal:
-    message = _SPENT.format(
-        budget=purse.budget or 0.0, scope=_limit_name(purse.scope, spender.role), spent=purse.spent,
-        left=max(0.0, left), need=worst.usd(worst.least), tokens=counted(worst.least, "token"),
-    )  # fmt: skip
-    return BudgetRefusal(f"budget_exceeded:{'trial_share' if _is_own(spender.trial, worst) else purse.scope}", message)
+    def _unpriced(self, session: SessionBudget) -> Reservation | RequestRefusal:
+        for budget in self._budgets(session):
+            if budget.limit is not None:
+                message = (f"this model has no known price, so the spend limit of ${budget.limit:g} of "
+                           f"{_limit_name(budget.scope, session.role)} cannot be kept")  # fmt: skip
+                return RequestRefusal("unknown_price", message)
+        return Reservation(0.0, 0, (), self._serve_queue)
 
 
-def _is_own(trial: TrialBudget, worst: WorstCase) -> bool:
-    """Tell if the request, with what the trial has spent, exceeds its share of the common budgets."""
-    return trial.share is not None and trial.spent + trial.in_flight + worst.usd(worst.least) > trial.share
-
-
-_SPENT: Final = (
-    "the spend limit of ${budget:g} of {scope} is reached (${spent:.4f}; ${left:.4f} left), and this request may cost "
-    "${need:.4f} with an answer of {tokens}"
-)
-_USED_UP: Final = "the limit of {tokens} of this key is reached ({spent} so far)"
-_UNKNOWN: Final = "this model has no known price, so the spend limit of ${budget:g} of {scope} cannot be kept"
+def _refusal(budget: Budget, limit: float, session: SessionBudget, worst: WorstCase, left: float) -> RequestRefusal:
+    need, trial = worst.usd(worst.least), session.trial
+    is_own = trial.share is not None and trial.spent + trial.in_flight + need > trial.share
+    message = (f"the spend limit of ${limit:g} of {_limit_name(budget.scope, session.role)} is reached "
+               f"(${budget.spent:.4f}; ${max(0.0, left):.4f} left), and this request may cost ${need:.4f} with an "
+               f"answer of {counted(worst.least, 'token')}")  # fmt: skip
+    return RequestRefusal(f"budget_exceeded:{'trial_share' if is_own else budget.scope}", message)
 
 
 def _limit_name(scope: Scope, role: Role) -> str:

@@ -1,11 +1,11 @@
-"""The harness's side of the gateway: start it, open and close lanes, start it again after a crash. For threads.
+"""Client of the gateway in the harness: it starts the process, opens and closes sessions, and replaces a dead process.
 
 ```python
-with Gateway.start(settings) as gateway:
-    door = gateway.open(Lane(cell=cell.id, role="agent", journal=folder / "traffic.jsonl"))
-    ...                                   # ANTHROPIC_BASE_URL=door.url ANTHROPIC_API_KEY=door.token
-    lost = gateway.lost(door)             # it died in between: what failed then was the provider's fault
-    account = gateway.close(door)
+with GatewayProcess.start(settings) as gateway:
+    session = gateway.open(Session(cell=cell.id, role="agent", journal=folder / "traffic.jsonl"))
+    ...                                   # ANTHROPIC_BASE_URL=session.url ANTHROPIC_API_KEY=session.token
+    is_lost = gateway.is_lost(session)    # the gateway died meanwhile, so the trial is a fault of the provider
+    summary = gateway.close(session)
 ```
 """
 
@@ -28,34 +28,34 @@ from scylla_gha.gateway.log import TrafficSummary, summarise_traffic
 from scylla_gha.gateway.settings import (
     CONTROL,
     GatewaySettings,
-    OpenedSession,
-    RecordingSettings,
+    GatewayStart,
+    JudgeReserveRequest,
+    OpenSessionRequest,
     Session,
-    SessionSettings,
 )
 from scylla_gha.model.traffic import Role
 
 _START_SECONDS: Final = 30.0
 _GRACE_SECONDS: Final = 5.0
 _UNREACHED: Final = 0
-# What reaches the gateway of the harness's environment: the way to the provider, and how to find this package.
+# What the gateway gets of the harness's environment: the way to the provider, and how to find this package.
 _PASSED_ON: Final = ("PATH", "LANG", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE",
                      "SSL_CERT_DIR", "PYTHONPATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class SessionHandle:
-    """Where a lane's requests go: the base URL, and the dummy key to send along."""
+    """An open session: the base URL of its requests, and the dummy key to send along."""
 
     url: str
     token: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
-    """A lane that is open, and what its journal held before."""
+class _OpenedSession:
+    """A session that is open, and what its log said before that it cost."""
 
-    lane: Session
+    session: Session
     before_usd: float
 
     def spent(self, now: TrafficSummary) -> float:
@@ -65,11 +65,11 @@ class _Open:
 class GatewayProcess:
     """A running gateway. All methods may be called from any thread."""
 
-    def __init__(self, settings: SessionSettings) -> None:
+    def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
         self._spent: dict[Role, float] = dict(settings.spent_usd)
-        self._lanes: dict[str, _Open] = {}
-        self._kept: dict[str, float] = {}
+        self._sessions: dict[str, _OpenedSession] = {}
+        self._judge_reserves: dict[str, float] = {}
         self._lock = threading.Lock()
         self._service: process.Service | None = None
         self._port = self._control_port = 0
@@ -77,7 +77,7 @@ class GatewayProcess:
         self._overspent = False
 
     @classmethod
-    def start(cls, settings: SessionSettings) -> Self:
+    def start(cls, settings: GatewaySettings) -> Self:
         """Start the gateway's process and wait until it listens.
 
         Raises:
@@ -99,80 +99,80 @@ class GatewayProcess:
         service = self._service
         return service.pid if service and service.alive else None
 
-    def open(self, lane: Session) -> SessionHandle:
-        """Open a lane; a gateway that has died is started again first, with what is spent taken from the journals.
+    def open(self, session: Session) -> SessionHandle:
+        """Open a session; a gateway that has died is started again first, with what is spent taken from the logs.
 
         Raises:
-            ToolError: the gateway does not start, or does not take the lane.
-            ConfigError: the lane's journal is there and is none.
+            ToolError: the gateway does not start, or does not open the session.
+            ConfigError: the session's log exists and cannot be read.
         """
         token = self._settings.api.new_session_token()
-        opening = OpenedSession(token=token, lane=lane).model_dump_json()
-        before = summarise_traffic(lane.journal).charged_usd
+        opening = OpenSessionRequest(token=token, session=session).model_dump_json()
+        before = summarise_traffic(session.journal).charged_usd
         status, answer = _UNREACHED, ""
         for _ in range(2):  # it may die just when it is asked
-            door = SessionHandle(self._url(), token)
-            status, answer = self._ask("POST", "/control/lanes", opening)
+            handle = SessionHandle(self._url(), token)
+            status, answer = self._ask("POST", "/control/sessions", opening)
             if status == http.HTTPStatus.CREATED:
-                self._lanes[token] = _Open(lane, before)
-                return door
+                self._sessions[token] = _OpenedSession(session, before)
+                return handle
             if status == _UNREACHED:
-                self._give_up(door)
-        raise ToolError(f"{lane.cell}: the gateway does not open a lane ({status}): {answer}")
+                self._give_up(handle)
+        raise ToolError(f"{session.cell}: the gateway does not open a session ({status}): {answer}")
 
-    def lost(self, door: SessionHandle) -> bool:
-        """Whether the process that the lane was opened in has died.
+    def is_lost(self, handle: SessionHandle) -> bool:
+        """Tell if the process in which the session was opened has died.
 
-        It is asked, since one that is just being killed closes its connections before it counts as ended.
+        The process is asked: one that is being killed closes its connections before it counts as ended.
         """
-        if not self.alive or door.url != self._address:
+        if not self.alive or handle.url != self._address:
             return True
         return self._ask("GET", "/", "")[0] == _UNREACHED
 
-    def close(self, door: SessionHandle) -> TrafficSummary:
-        """Close the lane when its answers have ended, or `drain_seconds` later, and account for it.
+    def close(self, handle: SessionHandle) -> TrafficSummary:
+        """Close the session when its answers have ended, or `drain_seconds` later, and return its summary.
 
-        A lane of a process that has died is accounted for as well. Closing twice gives an empty account.
+        A session of a process that has died has one as well. To close twice returns an empty summary.
         """
-        known = self._lanes.get(door.token)
-        if known is None:
+        opened = self._sessions.get(handle.token)
+        if opened is None:
             return TrafficSummary()
-        if not self.lost(door):
-            self._ask("DELETE", f"/control/lanes/{door.token}", "")
-        made = summarise_traffic(known.lane.journal)
+        if not self.is_lost(handle):
+            self._ask("DELETE", f"/control/sessions/{handle.token}", "")
+        summary = summarise_traffic(opened.session.journal)
         with self._lock:
-            if self._lanes.pop(door.token, None):
-                role = known.lane.role
-                self._spent[role] = self._spent.get(role, 0.0) + known.spent(made)
-                self._overspent |= not SHARED_BUDGETS.isdisjoint(made.errors)
-        return made
+            if self._sessions.pop(handle.token, None):
+                role = opened.session.role
+                self._spent[role] = self._spent.get(role, 0.0) + opened.spent(summary)
+                self._overspent |= not SHARED_BUDGETS.isdisjoint(summary.errors)
+        return summary
 
     @contextmanager
-    def keep(self, cell: str, usd: float) -> Iterator[None]:
-        """Keep so much of the experiment's budget for the judges of a cell, until the block ends."""
+    def reserve_for_judges(self, cell: str, usd: float) -> Iterator[None]:
+        """Reserve a part of the experiment's budget for the judges of a cell, until the block ends."""
         if usd == 0:
             yield
             return
-        self._keep(cell, usd)
+        self._set_judge_reserve(cell, usd)
         try:
             yield
         finally:
-            self._keep(cell, 0.0)
+            self._set_judge_reserve(cell, 0.0)
 
-    def _keep(self, cell: str, usd: float) -> None:
+    def _set_judge_reserve(self, cell: str, usd: float) -> None:
         with self._lock:
-            self._kept.pop(cell, None)
-            self._kept.update({cell: usd} if usd else {})
-        self._ask("PUT", "/control/kept", RecordingSettings(cell=cell, usd=usd).model_dump_json())
+            self._judge_reserves.pop(cell, None)
+            self._judge_reserves.update({cell: usd} if usd else {})
+        self._ask("PUT", "/control/judge-reserves", JudgeReserveRequest(cell=cell, usd=usd).model_dump_json())
 
     def spent_usd(self, *roles: Role) -> float:
-        """What is known to be spent: before, and in lanes that are closed; of these roles, or of all."""
+        """Return what was spent before and in closed sessions, of these roles or of all."""
         with self._lock:
             return sum(usd for role, usd in self._spent.items() if not roles or role in roles)
 
     @property
     def overspent(self) -> bool:
-        """Whether a request was refused since the budget of the experiment or of a role is spent."""
+        """Whether a request was refused because the budget of the experiment or of a role is spent."""
         return self._overspent
 
     @property
@@ -187,7 +187,7 @@ class GatewayProcess:
                 self._service.stop(_GRACE_SECONDS)
 
     def __enter__(self) -> Self:
-        """The gateway itself."""
+        """Return the gateway itself."""
         return self
 
     def __exit__(
@@ -201,42 +201,42 @@ class GatewayProcess:
         return f"http://127.0.0.1:{self._port}"
 
     def _url(self) -> str:
-        """The address of a process that runs; a new one where the last has died."""
+        """Return the address of a running process; start one if the last has died."""
         with self._lock:
             if not self.alive:
                 self._launch()
             return self._address
 
-    def _give_up(self, door: SessionHandle) -> None:
+    def _give_up(self, handle: SessionHandle) -> None:
         """End a process that does not answer, unless another thread has done so."""
         with self._lock:
-            if self._service is not None and door.url == self._address:
+            if self._service is not None and handle.url == self._address:
                 self._service.stop(0.0)
 
     def _launch(self) -> None:
         if self._service is not None:
             self._service.stop(0.0)
-        settings = self._settings.model_copy(update={"spent_usd": self._spent_now(), "kept_usd": dict(self._kept)})
-        start = GatewaySettings(settings=settings, control=self._control)
+        changes = {"spent_usd": self._spent_now(), "judge_reserves_usd": dict(self._judge_reserves)}
+        start = GatewayStart(settings=self._settings.model_copy(update=changes), control=self._control)
         env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        # -P: modules in the current folder, which may be a stranger's checkout, are not for who holds the key
+        # -P: no modules of the current folder, which may be a stranger's checkout, in the process that has the key
         self._service = process.start([sys.executable, "-P", "-m", "scylla_gha.gateway"], env=env)
-        said = self._service.converse(start.model_dump_json().encode(), _START_SECONDS)
-        if not said.replace(" ", "").isdigit():
+        answer = self._service.converse(start.model_dump_json().encode(), _START_SECONDS)
+        if not answer.replace(" ", "").isdigit():
             self._service.stop(0.0)
-            raise ToolError(f"the model gateway does not start: {self._service.message or 'it says nothing'}")
-        self._port, self._control_port = map(int, said.split())
+            raise ToolError(f"the model gateway does not start: {self._service.message or 'it prints nothing'}")
+        self._port, self._control_port = map(int, answer.split())
 
     def _spent_now(self) -> dict[Role, float]:
-        """What closed lanes and those that were open in a dead process have spent."""
+        """Return what closed sessions and those that were open in a dead process have spent."""
         spent = dict(self._spent)
-        for known in list(self._lanes.values()):
-            role = known.lane.role
-            spent[role] = spent.get(role, 0.0) + known.spent(summarise_traffic(known.lane.journal))
+        for opened in list(self._sessions.values()):
+            role = opened.session.role
+            spent[role] = spent.get(role, 0.0) + opened.spent(summarise_traffic(opened.session.journal))
         return spent
 
     def _ask(self, method: str, path: str, body: str) -> tuple[int, str]:
-        """Ask the gateway itself; one that cannot be reached answers with status 0."""
+        """Send a control request; return status 0 if the gateway cannot be reached."""
         seconds = self._settings.drain_seconds + _START_SECONDS
         connection = http.client.HTTPConnection("127.0.0.1", self._control_port, timeout=seconds)
         try:

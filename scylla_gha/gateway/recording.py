@@ -2,17 +2,23 @@
 
 A file `<cell>--<role>.jsonl` has one line per response. Each response is used once: a request that was sent three times
 has three responses in order, and a fourth is unmatched. Only the content type is kept of the headers, and no key.
+
+Folders that differ between runs have fixed aliases in recordings, and secrets are redacted for good. Replacement works
+on text, including JSON in JSON and event streams: a folder's spelling inside JSON strings of one and two levels is
+replaced as well.
 """
 
+import json
 from collections import defaultdict, deque
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.path_aliases import PathAliases
 from scylla_gha.model.record import Record
 from scylla_gha.providers.base import Provider
+from scylla_gha.redaction.redactor import Redactor
 
 
 class RecordedResponse(Record):
@@ -43,9 +49,9 @@ class Recorder:
         content = path.read_bytes()
         self._file.truncate(content.rfind(b"\n") + 1)
 
-    def keep(self, take: RecordedResponse) -> None:
+    def write(self, response: RecordedResponse) -> None:
         """Append one response."""
-        self._file.write(take.model_dump_json().encode() + b"\n")
+        self._file.write(response.model_dump_json().encode() + b"\n")
 
     def close(self) -> None:
         """Close the file."""
@@ -62,20 +68,20 @@ class Recording:
             ConfigError: it is missing, or a line is not a recorded response.
         """
         self.path = path
-        self._takes: defaultdict[str, deque[RecordedResponse]] = defaultdict(deque)
-        for take in _read(path):
-            self._takes[take.digest].append(take)
+        self._responses: defaultdict[str, deque[RecordedResponse]] = defaultdict(deque)
+        for response in _read(path):
+            self._responses[response.digest].append(response)
 
     def take(self, digest: str) -> RecordedResponse | None:
         """Return the next response to this request; None if there is none left."""
-        answers = self._takes.get(digest)
-        return answers.popleft() if answers else None
+        responses = self._responses.get(digest)
+        return responses.popleft() if responses else None
 
     def missing(self, digest: str) -> str:
         """Explain why `take` returned None."""
-        if digest in self._takes:
-            return f"{self.path} holds fewer answers to it than were asked for"
-        return f"no question in {self.path} is equal to it"
+        if digest in self._responses:
+            return f"{self.path} has fewer answers to it than were asked for"
+        return f"no request in {self.path} is equal to it"
 
 
 def _read(path: Path) -> list[RecordedResponse]:
@@ -87,6 +93,56 @@ def _read(path: Path) -> list[RecordedResponse]:
         return [RecordedResponse.model_validate_json(line) for line in lines]
     except ValidationError as error:
         raise ConfigError(f"{path}: not a recording: {error.errors()[0]['msg']}; record this cell again") from None
+
+
+class PathAliases:
+    """The replacements of one session, longest folder first, so that a folder inside another keeps its own alias."""
+
+    def __init__(self, paths: Mapping[str, str], redactor: Redactor | None = None) -> None:
+        self._redactor = redactor or Redactor()
+        spelt = {path: name for path, name in paths.items() if path and name}
+        self._hidden = sorted(
+            ((spelling.encode(), name.encode()) for path, name in spelt.items() for spelling in _spellings(path)),
+            key=lambda pair: -len(pair[0]),
+        )
+        self._shown = sorted(
+            ((name.encode(), _quoted(path).encode()) for path, name in spelt.items()),  # they stand in JSON strings
+            key=lambda pair: -len(pair[0]),
+        )
+
+    def hide(self, text: bytes) -> bytes:
+        """Replace folders by aliases and redact secrets, so that a replay sends equal requests."""
+        text, _ = self._redactor.redact_bytes(text)
+        for path, name in self._hidden:
+            text = text.replace(path, name)
+        return text
+
+    def show(self, text: bytes) -> bytes:
+        """Replace aliases by this run's folders: the inverse of `hide` on JSON and event streams."""
+        for name, path in self._shown:
+            text = text.replace(name, path)
+        return text
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans (from, to) of folders and secrets in a text, in order."""
+        spans = self._redactor.spans(text)
+        for path, _ in self._hidden:
+            folder, at = path.decode(), 0
+            while (at := text.find(folder, at)) >= 0:
+                if not any(start <= at < end for start, end in spans):
+                    spans.append((at, at + len(folder)))
+                at += len(folder)
+        return sorted(spans)
+
+
+def _spellings(path: str) -> list[str]:
+    """Return a folder as it is and as JSON writes it in strings of one and two levels, without duplicates."""
+    once = json.dumps(path, ensure_ascii=False)[1:-1]
+    return list(dict.fromkeys([path, once, _quoted(path), _quoted(_quoted(path))]))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text)[1:-1]
 
 
 def neutral_text(body: bytes, aliases: PathAliases, provider: Provider, *, streamed: bool) -> str:

@@ -1,143 +1,242 @@
-"""Open sessions: the state that belongs to the dummy key of a request."""
+"""Open sessions: the state that belongs to the dummy key of a request, and the limits of its requests.
+
+A session has a number of requests at a time: one more waits for an earlier one. Bytes of heads and bodies beyond a
+limit are refused, and so is a body that does not arrive within a minute.
+"""
 
 import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
+from typing import Final
+
+from aiohttp import web
 
 from scylla_gha.egress_proxy.connections import Connections
-from scylla_gha.gateway.budget import TokenCounter, TrialBudget
-from scylla_gha.gateway.conversation import Conversation
-from scylla_gha.gateway.listener import Listener
+from scylla_gha.gateway.budget import Budget, SessionBudget
+from scylla_gha.gateway.client_connections import Listener
 from scylla_gha.gateway.log import TrafficLog, summarise_traffic
-from scylla_gha.gateway.path_aliases import PathAliases
-from scylla_gha.gateway.recording import Recorder, Recording
-from scylla_gha.gateway.session_limits import SessionLimits
-from scylla_gha.gateway.settings import Session, SessionSettings
+from scylla_gha.gateway.permissions import Conversation, TokenCounter
+from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
+from scylla_gha.gateway.settings import GatewaySettings, Session
 from scylla_gha.providers.base import ModelRequest, Provider
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.store.records import write_bytes
 
+_MEGA: Final = 1024 * 1024
+LONGEST_REQUEST: Final = 32 * _MEGA  # what the provider takes (platform.claude.com/docs/en/api/errors, 2026-11-22)
+_REQUESTS: Final = 32
+_WAITING: Final = 128
+_BYTES: Final = 2 * LONGEST_REQUEST
+_HEAD: Final = 32 * 1024  # bytes of path and headers; the CLI's have some 2,000
+_BODY_SECONDS: Final = 60.0
+_PARTS: Final = 2_000_000  # of JSON; each takes some hundred bytes of memory when it is parsed
+_SMALL: Final = _MEGA  # bodies up to this size are not searched for too many parts
+_PARSED_AT_ONCE: Final = 256 * 1024  # bytes of a body that is parsed while other sessions wait
+_PARSING_SECONDS: Final = 0.02  # of processor time; a session that needed more has its bodies parsed in a thread
+_ALWAYS_FAST: Final = 4096  # bytes
+
+_MANY: Final = f"more than {_REQUESTS + _WAITING} requests of this key are open; wait for answers before asking more"
+_LONG_HEAD: Final = f"the request's path and headers are longer than {_HEAD // 1024} KB; send fewer"
+_LONG: Final = f"the request is longer than {LONGEST_REQUEST // _MEGA} MB; ask with less"
+_HELD: Final = f"the requests of this key that are open have more than {_BYTES // _MEGA} MB; wait for their answers"
+_SLOW: Final = f"the request's body did not arrive within {_BODY_SECONDS:g} s; send it in one go"
+_SPLIT: Final = f"the request has more than {_PARTS} parts; ask with less"
+
+
+class SessionLimitError(Exception):
+    """A request is refused, with this status and kind of error."""
+
+    def __init__(self, status: HTTPStatus, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+
+
+class SessionLimits:
+    """One session's open requests. Not for threads: one event loop."""
+
+    def __init__(self) -> None:
+        self._slots = asyncio.Semaphore(_REQUESTS)
+        self._open = 0
+        self._bytes = 0
+
+    @contextlib.asynccontextmanager
+    async def read(self, request: web.Request) -> AsyncIterator[bytes]:
+        """Wait for a slot and for the body; both are held until the block ends.
+
+        Raises:
+            SessionLimitError: there are too many requests or bytes, or the body is late, or it or the head too large.
+            ConnectionError: the client has disconnected.
+        """
+        if len(request.raw_path) + sum(len(name) + len(value) for name, value in request.raw_headers) > _HEAD:
+            # providers do not document how they answer to more: one may hang up, which would look like its own fault
+            raise SessionLimitError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "invalid_request_error", _LONG_HEAD)
+        if self._open >= _REQUESTS + _WAITING:
+            raise SessionLimitError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", _MANY)
+        self._open += 1
+        try:
+            async with self._slots:
+                body = await self._read_body(request)
+                try:
+                    if len(body) > _SMALL and sum(map(body.count, (b",", b"[", b"{"))) > _PARTS:
+                        raise SessionLimitError(HTTPStatus.BAD_REQUEST, "invalid_request_error", _SPLIT)
+                    yield body
+                finally:
+                    self._bytes -= len(body)
+        finally:
+            self._open -= 1
+
+    async def _read_body(self, request: web.Request) -> bytes:
+        if (request.content_length or 0) > LONGEST_REQUEST:
+            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _LONG)
+        body = bytearray()  # not a list of chunks: a client may send each byte in one of its own
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                async for chunk in request.content.iter_any():
+                    self._count(len(body), len(chunk))
+                    body += chunk
+        except BaseException as error:
+            self._bytes -= len(body)
+            if isinstance(error, TimeoutError):
+                raise SessionLimitError(HTTPStatus.REQUEST_TIMEOUT, "invalid_request_error", _SLOW) from None
+            raise
+        return bytes(body)
+
+    def _count(self, before: int, more: int) -> None:
+        """Count bytes of a body of which `before` have come, unless they are too many."""
+        if before + more > LONGEST_REQUEST:
+            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _LONG)
+        if self._bytes + more > _BYTES:
+            raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _HELD)
+        self._bytes += more
+
 
 @dataclass
 class SessionState:
-    """An open session. `flights` are the tasks of its requests that have not ended."""
+    """An open session. `tasks` are those of its requests that have not ended."""
 
-    lane: Session
-    names: PathAliases
-    journal: TrafficLog
-    purse: TrialBudget
-    visits: Connections
-    tally: TokenCounter
-    conversation: Conversation
+    settings: Session
     provider: Provider
-    intake: SessionLimits = field(default_factory=SessionLimits)
-    reading: asyncio.Lock = field(default_factory=asyncio.Lock)  # one long request at a time is read in a thread
-    recorder: Recorder | None = None
-    tape: Recording | None = None
-    listener: Listener | None = None
-    asked: int = 0
+    aliases: PathAliases
+    log: TrafficLog
+    budget: SessionBudget
+    token_counter: TokenCounter
+    conversation: Conversation
+    egress: Connections
+    recorder: Recorder | None
+    recording: Recording | None
+    listener: Listener | None
+    last_number: int
     is_open: bool = True
-    flights: set[asyncio.Task[object]] = field(default_factory=set)
+    limits: SessionLimits = field(default_factory=SessionLimits)
+    tasks: set[asyncio.Task[web.StreamResponse]] = field(default_factory=set)
+    _is_slow: bool = False
+    _thread: asyncio.Lock = field(default_factory=asyncio.Lock)  # a session uses one thread at a time
 
     def next_number(self) -> int:
         """Return the number of the next request."""
-        self.asked += 1
-        return self.asked
+        self.last_number += 1
+        return self.last_number
 
-    def keep_first(self, question: ModelRequest) -> None:
+    async def parse(self, path: str, body: bytes) -> ModelRequest:
+        """Parse a request; in a thread if it may take long, so that other sessions do not wait.
+
+        Raises:
+            InvalidRequestError: it cannot be parsed unambiguously.
+        """
+        if len(body) > _ALWAYS_FAST and (self._is_slow or len(body) > _PARSED_AT_ONCE):
+            async with self._thread:
+                return await asyncio.to_thread(self.provider.parse, path, body, self.aliases.hide)
+        began = time.thread_time()
+        try:
+            return self.provider.parse(path, body, self.aliases.hide)
+        finally:
+            self._is_slow |= time.thread_time() - began > _PARSING_SECONDS
+
+    def store_first_request(self, request: ModelRequest) -> None:
         """Store the body of the session's first request for an answer, before it is forwarded."""
-        place = self.lane.first_request
-        if place is not None and not (question.counting or question.probing or place.exists()):
-            write_bytes(place, question.body)
+        path = self.settings.first_request
+        if path is not None and not (request.counting or request.probing or path.exists()):
+            write_bytes(path, request.body)
 
     async def close(self, seconds: float) -> None:
-        """Wait up to `seconds` for requests in flight, cancel the rest, and close the files."""
+        """Wait up to `seconds` for requests in flight, cancel the rest (each is logged), and close the files."""
         self.is_open = False
-        await self.visits.close()
-        await finish_requests(self.flights, seconds)
+        await self.egress.close()
+        if self.tasks:
+            _, late = await asyncio.wait(self.tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
         if self.listener is not None:
             await self.listener.close()
-        self.journal.close()
+        self.log.close()
         if self.recorder is not None:
             self.recorder.close()
-
-
-async def finish_requests(flights: set[asyncio.Task[object]], seconds: float) -> None:
-    """Wait up to `seconds` for requests to end, then cancel the rest; each of them is logged."""
-    if flights:
-        _, late = await asyncio.wait(flights, timeout=seconds)
-        for flight in late:
-            flight.cancel()
-        if late:
-            await asyncio.wait(late)
 
 
 class SessionRegistry:
     """The open sessions by token."""
 
-    def __init__(self, settings: SessionSettings, redactor: Redactor) -> None:
+    def __init__(self, settings: GatewaySettings, redactor: Redactor) -> None:
         self._settings = settings
         self._redactor = redactor
         self._open: dict[str, SessionState] = {}
-        self._tapes: dict[Path, Recording] = {}  # a cell's second attempt continues where the first one stopped
+        self._recordings: dict[Path, Recording] = {}  # a cell's second attempt continues where the first one stopped
 
     def find(self, token: str) -> SessionState | None:
         """Return the session of this token, or None."""
         return self._open.get(token)
 
-    def visits(self, token: str) -> Connections | None:
+    def egress(self, token: str) -> Connections | None:
         """Return the egress connections of the session of this token, or None."""
-        channel = self._open.get(token)
-        return channel.visits if channel else None
+        session = self._open.get(token)
+        return session.egress if session else None
 
-    def open(self, token: str, lane: Session, listener: Listener | None = None) -> None:
-        """Open a session.
-
-        Args:
-            token: the dummy key of its requests.
-            lane: its settings.
-            listener: accepts its connections, and is closed with it.
+    def open(self, token: str, settings: Session, listener: Listener | None = None) -> None:
+        """Open a session for the requests with this dummy key; `listener` is closed with it.
 
         Raises:
             ConfigError: its log or its recording cannot be read.
             OSError: a file cannot be opened.
         """
-        earlier = summarise_traffic(lane.journal)
-        tape = self._tape(lane)
+        earlier = summarise_traffic(settings.journal)
+        recording = self._recording(settings)
+        trial = Budget("trial", settings.budget_usd, earlier.charged_usd, share=settings.share_usd)
         self._open[token] = SessionState(
-            lane=lane,
-            names=PathAliases(lane.paths, self._redactor),
-            journal=TrafficLog(lane.journal),
-            purse=TrialBudget("trial", lane.budget_usd, earlier.charged_usd, share=lane.share_usd),
-            visits=Connections(lane.egress, lane.network),
-            tally=TokenCounter(lane.budget_tokens, earlier.known_tokens),
-            conversation=Conversation(lane.turns, lane.requests, earlier.requests, earlier.turns),
+            settings=settings,
             provider=self._settings.api,
-            recorder=self._recorder(lane),
-            tape=tape,
-            asked=earlier.last_number,
+            aliases=PathAliases(settings.paths, self._redactor),
+            log=TrafficLog(settings.journal),
+            budget=SessionBudget(trial, settings.role, settings.cell),
+            token_counter=TokenCounter(settings.budget_tokens, earlier.known_tokens),
+            conversation=Conversation(settings.turns, settings.requests, earlier.requests, earlier.turns),
+            egress=Connections(settings.egress, settings.network),
+            recorder=Recorder(self._settings.record / settings.recording_file) if self._settings.record else None,
+            recording=recording,
             listener=listener,
+            last_number=earlier.last_number,
         )
 
     async def close(self, token: str, seconds: float) -> None:
         """Close a session, with up to `seconds` for requests in flight. From now on its token is unknown."""
-        channel = self._open.pop(token, None)
-        if channel is not None:
-            await channel.close(seconds)
+        session = self._open.pop(token, None)
+        if session is not None:
+            await session.close(seconds)
 
     async def close_all(self, seconds: float) -> None:
         """Close all sessions at once."""
         await asyncio.gather(*(self.close(token, seconds) for token in list(self._open)))
 
-    def _tape(self, lane: Session) -> Recording | None:
+    def _recording(self, settings: Session) -> Recording | None:
         if self._settings.replay is None:
             return None
-        path = self._settings.replay / f"{lane.tape}.jsonl"
-        if path not in self._tapes:
-            self._tapes[path] = Recording(path)
-        return self._tapes[path]
-
-    def _recorder(self, lane: Session) -> Recorder | None:
-        if self._settings.record is None:
-            return None
-        return Recorder(self._settings.record / f"{lane.tape}.jsonl")
+        path = self._settings.replay / settings.recording_file
+        if path not in self._recordings:
+            self._recordings[path] = Recording(path)
+        return self._recordings[path]

@@ -12,13 +12,13 @@ from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.record import Record, Text
 from scylla_gha.model.traffic import Role
 from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
-from scylla_gha.providers.base import Credentials, Provider
-from scylla_gha.providers.federation import Federation
+from scylla_gha.providers.base import Provider
+from scylla_gha.providers.credentials import Credentials, Federation
 
-CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes lanes
+CONTROL: Final = "x-scylla-control"  # the header of the secret that opens and closes sessions
 
 
-class SessionSettings(Record):
+class GatewaySettings(Record):
     """Settings of a gateway: provider, credentials, prices and budgets.
 
     `record` and `replay` are folders of recordings; with `replay` no provider is asked and no key is needed.
@@ -33,7 +33,7 @@ class SessionSettings(Record):
     knobs: dict[Role, ModelKnobs] = Field(default_factory=dict)
     experiment_usd: Annotated[float | None, Field(ge=0, description="budget of all roles together")] = None
     role_usd: dict[Role, float] = Field(default_factory=dict, description="budgets by role")
-    kept_usd: dict[str, float] = Field(default_factory=dict, description="for the judges of cells, by cell")
+    judge_reserves_usd: dict[str, float] = Field(default_factory=dict, description="for the judges of cells, by cell")
     spent_usd: dict[Role, float] = Field(default_factory=dict, description="what is spent of the budgets already")
     record: Path | None = None
     replay: Path | None = None
@@ -70,21 +70,21 @@ class SessionSettings(Record):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must not be stored anywhere."""
-        asking = self.federation.token if self.federation else None
-        return tuple(value for value in (self.api_key, self.bearer, asking, *self.hidden) if value)
+        identity_token = self.federation.token if self.federation else None
+        return tuple(value for value in (self.api_key, self.bearer, identity_token, *self.hidden) if value)
 
 
 class Session(Record):
     """One role's requests in one attempt of a cell.
 
-    `paths` maps folders that differ from run to run to fixed names (also in a derived spelling, such as the CLI's
-    folder name for a project): recordings hold the names, and a replay puts this run's folders in their place. Names
-    should be unlikely in any text, such as `/scylla-workspace`, since a name that was there before is replaced as well.
+    `paths` maps folders that differ from run to run to fixed aliases (also in a derived spelling, such as the CLI's
+    folder name for a project): recordings have the aliases, and a replay puts this run's folders in their place. An
+    alias should be unlikely in any text, such as `/scylla-workspace`, since text that equals one is replaced as well.
     """
 
     cell: Text
     role: Role
-    journal: Annotated[Path, Field(description="the attempt's traffic.jsonl; what it holds already counts")]
+    journal: Annotated[Path, Field(description="the attempt's traffic.jsonl; what is in it already counts")]
     budget_usd: Annotated[float | None, Field(ge=0)] = None
     share_usd: Annotated[
         float | None, Field(ge=0, description="of shared budgets; once it is used up, their refusal is the trial's own")
@@ -94,16 +94,16 @@ class Session(Record):
     requests: Annotated[int | None, Field(gt=0, description="for answers, of all conversations")] = None
     models: Annotated[tuple[str, ...] | None, Field(description="that it may ask for; None: any")] = None
     server_tools: Annotated[tuple[str, ...], Field(description="the provider's tools that it may use")] = ()
-    first_request: Annotated[Path | None, Field(description="where the body of the first one is kept")] = None
+    first_request: Annotated[Path | None, Field(description="where the body of the first one is stored")] = None
     paths: dict[str, str] = Field(default_factory=dict)
     egress: Annotated[EgressPolicy, Field(description="hosts beside the model's")] = EgressPolicy()
     socket: Annotated[
-        Path | None, Field(description="of Unix, to serve this lane on; its folder has to be the harness's alone")
+        Path | None, Field(description="of Unix, to serve this session on; its folder has to be the harness's alone")
     ] = None
-    cassette: Annotated[str | None, Field(description="the recording's name; None: <cell>--<role>")] = None
+    recording: Annotated[str | None, Field(description="the recording's name; None: <cell>--<role>")] = None
 
     @property
-    def session(self) -> str:
+    def name(self) -> str:
         """The name that tells its requests from those of other sessions."""
         return str(self.journal)
 
@@ -113,27 +113,27 @@ class Session(Record):
         return self.journal.with_name(NETWORK_LOG)
 
     @property
-    def tape(self) -> str:
-        """The name of the recording's file, without its suffix."""
-        return self.cassette or f"{self.cell}--{self.role}"
+    def recording_file(self) -> str:
+        """The name of the recording's file."""
+        return f"{self.recording or f'{self.cell}--{self.role}'}.jsonl"
 
 
-class RecordingSettings(Record):
-    """A reservation of the experiment's budget for the judges of a cell; 0 removes it."""
+class JudgeReserveRequest(Record):
+    """A control request that reserves a part of the experiment's budget for the judges of a cell; 0 frees it."""
 
     cell: Text
     usd: Annotated[float, Field(ge=0)]
 
 
-class OpenedSession(Record):
+class OpenSessionRequest(Record):
     """A control request that opens a session with this dummy key."""
 
     token: Annotated[str, Field(repr=False, min_length=16)]
-    lane: Session
+    session: Session
 
 
-class GatewaySettings(Record):
+class GatewayStart(Record):
     """The one line on the gateway's standard input."""
 
-    settings: SessionSettings
+    settings: GatewaySettings
     control: Annotated[str, Field(repr=False, min_length=16, description="what a control request has to show")]

@@ -51,7 +51,7 @@ class CellBudget:
             yield refusal
             return
         try:
-            with self._gateway.keep(name, need.judges):
+            with self._gateway.reserve_for_judges(name, need.judges):
                 yield None
         finally:
             self._release(need)
@@ -63,7 +63,7 @@ class CellBudget:
         with self._changed:
             self._reserved.append(need)
         try:
-            with self._gateway.keep(name, usd):
+            with self._gateway.reserve_for_judges(name, usd):
                 yield
         finally:
             self._release(need)

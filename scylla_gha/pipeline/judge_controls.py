@@ -213,7 +213,7 @@ def _ask(context: RunContext, control: JudgeControl, examine: Examine, faults: l
     assert context.panel is not None  # noqa: S101 there are judges, and the gateway runs
     journal = traffic_of(_control_file(context, control))
     with context.panel.open_session(
-        Session(cell=control.subject, role="judge", journal=journal, cassette=_recording_name(control))
+        Session(cell=control.subject, role="judge", journal=journal, recording=_recording_name(control))
     ) as panel:
 
         def asked(judge: Judge, blind: BlindInput) -> JudgeAnswer:

@@ -18,15 +18,14 @@ from scylla_gha.counting import counted
 from scylla_gha.egress_proxy.addresses import is_loopback
 from scylla_gha.errors import RefusedError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
-from scylla_gha.gateway.credentials import has_access, provider_environment
 from scylla_gha.gateway.log import summarise_traffic
-from scylla_gha.gateway.settings import SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.traffic import Role
 from scylla_gha.pipeline.cell_budget import CellBudget
 from scylla_gha.pipeline.context import ProviderRoute, RunContext
 from scylla_gha.plan.build import InstalledAgent
-from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
+from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS, has_access, provider_environment
 from scylla_gha.redaction.patterns import secrets_in
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.sandboxes import SANDBOXES
@@ -128,11 +127,11 @@ def gateway_for_run(context: RunContext, recording: RecordingOptions) -> Iterato
         yield
 
 
-def _settings(context: RunContext, recording: RecordingOptions, secrets: tuple[str, ...]) -> SessionSettings:
+def _settings(context: RunContext, recording: RecordingOptions, secrets: tuple[str, ...]) -> GatewaySettings:
     experiment, environ = context.plan.experiment, provider_environment()
     provider = PROVIDERS[DEFAULT_PROVIDER]
     credentials = provider.credentials(environ)
-    return SessionSettings(
+    return GatewaySettings(
         upstream=environ.get(provider.base_url_variable) or provider.base_url,
         api_key=credentials.api_key,
         bearer=credentials.bearer,

@@ -1,20 +1,23 @@
 """The interface of a model provider, and what the gateway knows of a request, whoever the provider is."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+import orjson
 from multidict import CIMultiDict
 from pydantic import JsonValue
 
 from scylla_gha.model.pricing import ModelInfo, ModelPrice
 from scylla_gha.model.traffic import Component, ServerToolUse, Tokens
-from scylla_gha.providers.federation import Federation
+from scylla_gha.providers.credentials import Credentials, Federation, TokenSource
 
 Body = dict[str, Any]
 Spans = Callable[[str], list[tuple[int, int]]]
 _EVENT_END: Final = b"\n\n"
 _ROUNDING: Final = 1e-6  # of a token: sums of floats are not exact
+_TOKENS_OF_A_USE: Final = 10_000  # a guess: what one use of a provider's tool brings into the prompt
+_MOST_OUTPUT: Final = 128_000  # of a model whose own limit is not known
 MIN_LOWERED_TOKENS: Final = 8_192  # a limit is not lowered below this: a shorter answer is useless to an agent
 
 
@@ -22,16 +25,17 @@ class InvalidRequestError(ValueError):
     """A request that cannot be parsed unambiguously; the message is for the client."""
 
 
-class CredentialError(Exception):
-    """No token could be obtained, so the provider cannot be asked."""
-
-
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The highest cost of a request in USD: of the prompt, and of each token of an answer of `asked` tokens at most."""
+    """The highest cost of a request in USD: of its prompt, and of each token of its answer.
 
-    fixed: float
-    each: float
+    Attributes:
+        asked: limit of the answer in tokens.
+        is_fixed: the request names no limit, so it cannot be lowered.
+    """
+
+    prompt_usd: float
+    token_usd: float
     asked: int
     is_fixed: bool = False
 
@@ -42,44 +46,52 @@ class WorstCase:
 
     def usd(self, tokens: int) -> float:
         """Return the cost with an answer of this many tokens."""
-        return self.fixed + self.each * tokens
+        return self.prompt_usd + self.token_usd * tokens
 
     def fits(self, usd: float) -> int:
         """Return how many answer tokens, up to `asked`, this much money buys beside the prompt."""
         if usd >= self.usd(self.asked):
             return self.asked
-        return int((usd - self.fixed) / self.each + _ROUNDING) if self.each else 0
+        return int((usd - self.prompt_usd) / self.token_usd + _ROUNDING) if self.token_usd else 0
 
 
-class CostTerms(Protocol):
+@dataclass(frozen=True, slots=True)
+class CostTerms:
     """The parts of a request that decide its cost and its permissions.
 
     Attributes:
         max_tokens: limit of the answer; None if the request sets none.
+        prompt_tokens: highest number of tokens of the prompt, if the model took them all.
+        caches: it may ask that parts of it are cached.
+        uses: how often tools may run at the provider.
         tools: tools that run at the provider.
         fallbacks: models that may answer instead.
         edits: of the prompt by the provider, at a cost that is not known beforehand.
     """
 
-    @property
-    def max_tokens(self) -> int | None: ...  # noqa: D102
-    @property
-    def use(self) -> ServerToolUse: ...  # noqa: D102
-    @property
-    def caches(self) -> bool: ...  # noqa: D102
-    @property
-    def tools(self) -> frozenset[str]: ...  # noqa: D102
-    @property
-    def fallbacks(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def edits(self) -> tuple[str, ...]: ...  # noqa: D102
+    max_tokens: int | None
+    prompt_tokens: int
+    caches: bool
+    use: ServerToolUse
+    uses: int
+    tools: frozenset[str]
+    fallbacks: tuple[str, ...]
+    edits: tuple[str, ...]
 
     def worst(self, model: ModelInfo, price: ModelPrice) -> WorstCase:
-        """Return the highest cost of the request."""
+        """Return the highest cost of the request; the model refuses a prompt above its limit, at no cost."""
+        # each use of a tool is a further pass over the prompt and over what the uses before it brought
+        prompt = min(self.prompt_tokens, model.context_tokens) * (1 + self.uses)
+        prompt += _TOKENS_OF_A_USE * self.uses * (self.uses + 1) // 2
+        prompt_usd = price.worst(prompt, 0, self.use, caches=self.caches)
+        token_usd = price.worst(prompt, 1, self.use, caches=self.caches) - prompt_usd
+        most = model.max_output_tokens or _MOST_OUTPUT
+        asked = most if self.max_tokens is None else self.max_tokens
+        return WorstCase(prompt_usd, token_usd, asked, is_fixed=self.max_tokens is None)
 
 
 @dataclass(frozen=True, slots=True)
-class RequestDigests:
+class ConversationDigests:
     """Digests that tell conversations apart: of the first message, of session and system prompt, of all messages."""
 
     opening: bytes = b""
@@ -94,6 +106,8 @@ class ModelRequest:
     Attributes:
         body: the bytes that are sent to the provider.
         digest: the identity by which a recorded answer is found.
+        characters: of its text, by component.
+        conversation: digests that tell its conversation from others.
         counting: it only counts tokens.
         probing: it asks for one token, to see if it would be answered.
         lowered: the limit of answer tokens before and after it was lowered.
@@ -105,7 +119,7 @@ class ModelRequest:
     digest: str
     characters: dict[Component, int]
     counting: bool
-    marks: RequestDigests
+    conversation: ConversationDigests
     terms: CostTerms
     probing: bool = False
     adjusted: tuple[str, ...] = ()
@@ -139,19 +153,6 @@ class RateLimit:
 NO_RESPONSE: Final = RateLimit()
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """Credentials in an environment: a key, a bearer token or an identity to exchange; all None if there is none."""
-
-    api_key: str | None = field(default=None, repr=False)
-    bearer: str | None = field(default=None, repr=False)
-    federation: Federation | None = None
-
-    def __bool__(self) -> bool:
-        """Tell if there is any."""
-        return bool(self.api_key or self.bearer or self.federation)
-
-
 class UsageReader(Protocol):
     """Reader of one response, fed with its bytes as they pass.
 
@@ -181,17 +182,6 @@ class UsageReader(Protocol):
     @property
     def use(self) -> ServerToolUse:
         """What costs money beside the tokens, or multiplies their price."""
-
-
-class TokenSource(Protocol):
-    """Source of short-lived tokens."""
-
-    async def token(self) -> str:
-        """Return a valid token.
-
-        Raises:
-            CredentialError: none could be obtained.
-        """
 
 
 class Provider(Protocol):
@@ -256,6 +246,20 @@ class Provider(Protocol):
 
     def join_split(self, body: bytes, spans: Spans) -> bytes:
         """Return a stream in which no span of its texts (from, to) is split over events."""
+
+
+def parse_object(text: bytes | bytearray) -> Body | None:
+    """Parse a JSON object; None if it is not one."""
+    try:
+        content = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def objects(content: object) -> list[Body]:
+    """Return the objects of a list; none if it is not a list."""
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
 def split_events(body: bytes) -> list[bytes]:

@@ -201,7 +201,7 @@ def _declared(runner: AgentRunner, equipped: EquippedAgent) -> Declared | None:
 def _close_session(runner: AgentRunner, session: SessionHandle | None, folder: AttemptFolder) -> AttemptTraffic:
     if runner.gateway is None or session is None:
         return AttemptTraffic(TrafficSummary(), lost=False)
-    lost = runner.gateway.lost(session)
+    lost = runner.gateway.is_lost(session)
     account, network = runner.gateway.close(session), egress_summary(folder.file(NETWORK_LOG))
     return AttemptTraffic(account, lost, runner.gateway.is_subscription, network)
 

@@ -19,7 +19,7 @@ import aiohttp
 from aiohttp import web
 
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
-from scylla_gha.gateway.settings import Session, SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings, Session
 
 FIRST_BYTE_SECONDS = 0.3  # what a fast model takes, so that streams overlap as they do with one
 EVENTS, PAUSE = 40, 0.01
@@ -156,7 +156,7 @@ def main() -> None:
         try:
             with (
                 tempfile.TemporaryDirectory() as folder,
-                GatewayProcess.start(SessionSettings(upstream=bare)) as gateway,
+                GatewayProcess.start(GatewaySettings(upstream=bare)) as gateway,
             ):
                 lanes = [Session(cell=f"c{n}", role="agent", journal=Path(folder) / f"{n}.jsonl") for n in range(200)]
                 asyncio.run(measure(bare, gateway, [gateway.open(lane) for lane in lanes]))

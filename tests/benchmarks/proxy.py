@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scylla_gha.egress_proxy.policy import EgressPolicy
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
-from scylla_gha.gateway.settings import Session, SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings, Session
 from tests.support.network import credentials, site, tunnel
 
 SIZE = 50_000_000
@@ -72,7 +72,7 @@ def main() -> None:
     with (
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server,
         tempfile.TemporaryDirectory() as folder,
-        GatewayProcess.start(SessionSettings()) as gateway,
+        GatewayProcess.start(GatewaySettings()) as gateway,
     ):
         assert server.stdout is not None
         port = int(server.stdout.readline())

@@ -13,7 +13,7 @@ import pytest
 
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
-from scylla_gha.gateway.settings import Session, SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings, Session
 from tests.support.gateway import EACH, FOR_TWO, KEY, ask, connect, hosted, question, send, until
 from tests.support.provider import Say, serve
 
@@ -70,12 +70,12 @@ def test_a_killed_gateway_leaves_a_complete_journal_and_starts_again(tmp_path: P
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
             answer.read()
         connection.close()
-        assert host.gateway.lost(door)
+        assert host.gateway.is_lost(door)
         made = host.gateway.close(door)
         assert (made.requests, made.unanswered, made.usage.usd, made.known_usd) == (2, 1, None, EACH)
         again = host.lane(cell="again")
-        assert not host.gateway.lost(again)
-        assert host.gateway.lost(door)
+        assert not host.gateway.is_lost(again)
+        assert host.gateway.is_lost(door)
         assert [ask(again, question()).status for _ in range(2)] == [200, 403], "what was spent before must count"
         provider.ended.set()
 
@@ -105,8 +105,8 @@ def test_told_to_end_it_lets_what_is_in_flight_end(tmp_path: Path) -> None:
 
 def test_it_ends_when_the_harness_is_killed() -> None:
     script = ("import sys, time\nfrom scylla_gha.gateway.client import GatewayProcess\n"
-              "from scylla_gha.gateway.settings import SessionSettings\n"
-              "print(GatewayProcess.start(SessionSettings()).pid, flush=True)\ntime.sleep(600)")  # fmt: skip
+              "from scylla_gha.gateway.settings import GatewaySettings\n"
+              "print(GatewayProcess.start(GatewaySettings()).pid, flush=True)\ntime.sleep(600)")  # fmt: skip
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as harness:
         assert harness.stdout is not None
         process = Path(f"/proc/{int(harness.stdout.readline())}")
@@ -127,7 +127,7 @@ def test_the_key_is_in_no_file_no_arguments_and_no_environment(tmp_path: Path) -
     assert len(files) == 2
     assert provider.keys == [KEY]
     assert not [content for content in [*seen, *(path.read_bytes() for path in files)] if KEY.encode() in content]
-    assert KEY not in repr(SessionSettings(api_key=KEY))
+    assert KEY not in repr(GatewaySettings(api_key=KEY))
 
 
 def test_closing_twice_counts_once(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_closing_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_a_gateway_stops_quickly_and_twice(tmp_path: Path) -> None:
-    with GatewayProcess.start(SessionSettings()) as gateway:
+    with GatewayProcess.start(GatewaySettings()) as gateway:
         gateway.open(Session(cell="cell", role="agent", journal=tmp_path / "traffic.jsonl"))
         began = time.monotonic()
         gateway.stop()

@@ -57,7 +57,7 @@ def test_idle_connections_harm_neither_a_neighbour_nor_the_harness(tmp_path: Pat
             over_socket(own, greedy)
         crowd(stack, int(greedy.url.rpartition(":")[2]), 600)  # the port that judges use
         assert ask(host.lane(role="judge"), question()).status == 200
-        assert not host.gateway.lost(neighbour)
+        assert not host.gateway.is_lost(neighbour)
         assert [host.gateway.close(door).requests for door in (greedy, neighbour)] == [0, 1]
         with pytest.raises(ConnectionError):
             over_socket(own, greedy)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.providers.anthropic.federation_token import federation_in
-from scylla_gha.providers.federation import Federation
+from scylla_gha.providers.anthropic.provider import federation_in
+from scylla_gha.providers.credentials import Federation
 from tests.support.gateway import ask, hosted, question
 from tests.support.provider import ASKING, MINTED, RULE, Provider, Say, serve
 

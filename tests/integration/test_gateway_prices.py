@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.gateway.client import GatewayProcess
-from scylla_gha.gateway.settings import SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.model.pricing import LongRates, ModelInfo
 from tests.support.gateway import KEY, PRICE, Host, ask, question
 from tests.support.provider import Say, serve
@@ -19,7 +19,7 @@ def answered(folder: Path, usage: dict[str, int], asks: int = 1, budget: float |
     """A lane's traffic with a model of these prices, whose answers used so much."""
     model = ModelInfo(id="m", provider="p", context_tokens=9, price=PRICE.model_copy(update=price))
     with serve(lambda _: Say("Hi.", usage=usage)) as provider:
-        settings = SessionSettings(upstream=provider.url, api_key=KEY, models=(model,))
+        settings = GatewaySettings(upstream=provider.url, api_key=KEY, models=(model,))
         with GatewayProcess.start(settings) as gateway:
             host = Host(gateway, folder)
             door = host.lane(budget_usd=budget)

@@ -276,7 +276,7 @@ def test_agents_cannot_spend_what_is_kept_for_judges(tmp_path: Path) -> None:
         return ask(host.lane(cell, role), long_question()).status
 
     with serve(billed) as provider, hosted(tmp_path, provider.url, experiment_usd=1.0) as host, \
-            host.gateway.keep("one", 0.5):  # fmt: skip
+            host.gateway.reserve_for_judges("one", 0.5):  # fmt: skip
         assert [calls(host, "two", "agent") for _ in range(3)] == [200, 200, 403]
         assert calls(host, "two", "judge") == 403, "not even other judges"
         assert calls(host, "one", "judge") == 200

@@ -59,7 +59,7 @@ def test_the_socket_is_there_again_after_a_crash(tmp_path: Path, place: Path) ->
 
 def test_a_socket_that_cannot_be_is_told_and_its_lane_is_not_open(tmp_path: Path) -> None:
     with hosted(tmp_path) as host:
-        with pytest.raises(ToolError, match=r"cell: the gateway does not open a lane .*no/x: a socket cannot"):
+        with pytest.raises(ToolError, match=r"cell: the gateway does not open a session .*no/x: a socket cannot"):
             host.lane(socket=tmp_path / "no/x")
         assert not host.journal().exists()
 

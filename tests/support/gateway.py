@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
 from scylla_gha.gateway.log import read_traffic
-from scylla_gha.gateway.settings import Session, SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings, Session
 from scylla_gha.model.pricing import ModelInfo, ModelPrice
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Role
 from tests.support.provider import Body
@@ -72,7 +72,7 @@ class Host:
 
 @contextmanager
 def hosted(folder: Path, upstream: str = "http://127.0.0.1:9", **more: Any) -> Iterator[Host]:
-    settings = SessionSettings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
+    settings = GatewaySettings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
     with GatewayProcess.start(settings) as gateway:
         yield Host(gateway, folder)
 

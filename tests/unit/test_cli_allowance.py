@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.gateway.client import GatewayProcess
-from scylla_gha.gateway.settings import SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.pipeline.cell_budget import CellBudget, CellNeed
 from scylla_gha.process import Cancel
 from tests.support.gateway import ask, hosted, question
@@ -19,7 +19,7 @@ from tests.support.records import make_experiment
 
 def allowance(spent: dict[str, float] | None = None, **experiment: Any) -> CellBudget:
     """Of a gateway that was never started, and has that much behind it."""
-    settings = SessionSettings.model_validate({"spent_usd": spent or {}})
+    settings = GatewaySettings.model_validate({"spent_usd": spent or {}})
     return CellBudget(make_experiment(**experiment), GatewayProcess(settings))
 
 

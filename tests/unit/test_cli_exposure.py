@@ -9,9 +9,9 @@ import pytest
 
 from scylla_gha.agents.base import AgentPackage
 from scylla_gha.errors import RefusedError
-from scylla_gha.gateway.credentials import NAMES, hide_credentials, provider_environment
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.model_access import RecordingOptions, guard_checks, has_real_key, require_safe_sandbox
+from scylla_gha.providers import NAMES, hide_credentials, provider_environment
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
@@ -175,7 +175,7 @@ def test_no_program_that_a_command_starts_inherits_them(tmp_path: Path) -> None:
 
 CLOSED = """
 import ctypes
-from scylla_gha.gateway.credentials import hide_credentials
+from scylla_gha.providers import hide_credentials
 PR_GET_DUMPABLE = 3
 with hide_credentials():
     print(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE))

@@ -13,7 +13,7 @@ from scylla_gha.config.keys import panel_digest
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
-from scylla_gha.gateway.settings import SessionSettings
+from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.judge.panel import GatewayPanel, PanelResult, open_panel
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.pricing import ModelInfo
@@ -40,7 +40,7 @@ def seated(
     """The three judges behind a gateway that knows the prices of these models."""
     models = tuple(ModelInfo(id=name, provider="p", context_tokens=1000, price=PRICE) for name in priced)
     with serve(script) as provider:
-        given = SessionSettings.model_validate({"upstream": provider.url, "api_key": KEY, "models": models, **settings})
+        given = GatewaySettings.model_validate({"upstream": provider.url, "api_key": KEY, "models": models, **settings})
         with GatewayProcess.start(given) as gateway:
             yield open_panel(gateway, MODELS, ROOTS), provider
 
@@ -78,7 +78,7 @@ def test_the_judges_traffic_is_on_record_as_theirs_and_without_the_key(tmp_path:
 
 def test_what_was_recorded_is_judged_again_without_a_provider(tmp_path: Path) -> None:
     first = ask(tmp_path / "a", record=tmp_path / "tapes")
-    with GatewayProcess.start(SessionSettings(replay=tmp_path / "tapes")) as gateway:
+    with GatewayProcess.start(GatewaySettings(replay=tmp_path / "tapes")) as gateway:
         replayed = open_panel(gateway, MODELS, ROOTS).ask("cell", tmp_path / "b" / "judge-traffic.jsonl", BLIND)
     assert (replayed.answers, replayed.agreed) == (first.answers, first.agreed)
 
@@ -192,7 +192,7 @@ def test_what_a_subscription_pays_for_and_what_a_model_refuses_is_told(
     models = [{"id": model, "provider": "p", "context_tokens": 9, "accepts": ["max_tokens"]} for model in MODELS]
     given = {"models": models, "bearer": key, "knobs": {"judge": {"temperature": 0.0, "max_tokens": 77}}}
     with serve(lambda _: Say("{}")) as provider:
-        settings = SessionSettings.model_validate_json(json.dumps({"upstream": provider.url, **given}))
+        settings = GatewaySettings.model_validate_json(json.dumps({"upstream": provider.url, **given}))
         with GatewayProcess.start(settings) as gateway:
             heard = open_panel(gateway, MODELS, ROOTS).ask("cell", tmp_path / "judge-traffic.jsonl", BLIND)
         assert {(sent["max_tokens"], "temperature" in sent) for sent in provider.requests} == {(77, False)}

@@ -1,30 +1,35 @@
-"""The Anthropic Messages API as a provider: addresses, credentials, headers, errors and rate limits."""
+"""The Anthropic Messages API as a provider: addresses, credentials, identity federation, headers and rate limits.
+
+With federation, only the gateway exchanges the run's identity for tokens, so neither is in another process. The SDK
+exchanges and renews (platform.claude.com/docs/en/manage-claude/workload-identity-federation, 2026-11-22).
+"""
 
 import datetime
 import re
 import secrets
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import orjson
 from multidict import CIMultiDict
 from pydantic import JsonValue
 
+from scylla_gha.egress_proxy.addresses import is_loopback
 from scylla_gha.model.pricing import ModelInfo
-from scylla_gha.providers.anthropic.adjust import apply_settings, lower_max_tokens
-from scylla_gha.providers.anthropic.federation_token import (
-    FEDERATION_RULE,
-    REQUEST_VARIABLES,
-    FederationToken,
-    federation_in,
-)
-from scylla_gha.providers.anthropic.request import parse_request
-from scylla_gha.providers.anthropic.stream import join_split
-from scylla_gha.providers.anthropic.usage import MessageUsage
-from scylla_gha.providers.base import Credentials, ModelRequest, RateLimit, Spans
-from scylla_gha.providers.federation import Federation
+from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, parse_request
+from scylla_gha.providers.anthropic.response import MessageUsage, join_split
+from scylla_gha.providers.base import ModelRequest, RateLimit, Spans
+from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
 
+_RULE: Final = "ANTHROPIC_FEDERATION_RULE_ID"
+_ORGANIZATION: Final = "ANTHROPIC_ORGANIZATION_ID"
+_FILE: Final = "ANTHROPIC_IDENTITY_TOKEN_FILE"
+# set if a job has id-token: write
+_REQUEST_VARIABLES: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+_AUDIENCE: Final = "https://api.anthropic.com"
 _KEY: Final = "ANTHROPIC_API_KEY"
 _BEARERS: Final = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # the second is of a subscription
 _SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # noqa: S105 the prefix of a subscription's tokens
@@ -49,8 +54,8 @@ class Anthropic:
     base_url: str = "https://api.anthropic.com"
     base_url_variable: str = "ANTHROPIC_BASE_URL"
     credential_variables: tuple[str, ...] = (_KEY, *_BEARERS)
-    federation_variable: str = FEDERATION_RULE
-    secret_variables: tuple[str, ...] = (_KEY, *_BEARERS, *REQUEST_VARIABLES)
+    federation_variable: str = _RULE
+    secret_variables: tuple[str, ...] = (_KEY, *_BEARERS, *_REQUEST_VARIABLES)
     routes: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
 
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
@@ -63,9 +68,9 @@ class Anthropic:
         """Tell if a bearer token is of a subscription."""
         return bool(bearer and bearer.startswith(_SUBSCRIPTION_TOKEN))
 
-    def token_source(self, federation: Federation, base_url: str) -> FederationToken:
+    def token_source(self, federation: Federation, base_url: str) -> TokenSource:
         """Return the exchange of an identity for tokens."""
-        return FederationToken(federation, base_url)
+        return _FederationToken(federation, base_url)
 
     def new_session_token(self) -> str:
         """Return a random key in the provider's form, so that an agent cannot tell it from a real one."""
@@ -155,3 +160,58 @@ def _seconds_until(reset: str) -> float:
     except ValueError:
         return 0.0
     return 0.0 if at.tzinfo is None else max(0.0, (at - now).total_seconds())
+
+
+def federation_in(environ: Mapping[str, str]) -> Federation | None:
+    """Read the SDK's variables; None if federation is not configured, or there is no identity.
+
+    A URL for the identity must be https or on this machine, since a token is sent to it.
+    """
+    rule, organization, file = (environ.get(name, "").strip() for name in (_RULE, _ORGANIZATION, _FILE))
+    url, token = (environ.get(name, "") for name in _REQUEST_VARIABLES)
+    parts = urlsplit(url)
+    is_requestable = bool(token) and (parts.scheme == "https" or is_loopback(parts.hostname or ""))
+    if not rule or not organization or not (file or is_requestable):
+        return None
+    account, workspace = (environ.get(f"ANTHROPIC_{name}_ID") or None for name in ("SERVICE_ACCOUNT", "WORKSPACE"))
+    return Federation(
+        rule=rule,
+        organization=organization,
+        service_account=account,
+        workspace=workspace,
+        file=Path(file) if file else None,
+        url=None if file else url,
+        token=None if file else token,
+        audience=_AUDIENCE,
+    )
+
+
+class _FederationToken:
+    """The token of a federation, renewed before it expires."""
+
+    def __init__(self, federation: Federation, base_url: str) -> None:
+        from anthropic.lib.credentials import TokenCache, WorkloadIdentityCredentials
+
+        credentials = WorkloadIdentityCredentials(
+            identity_token_provider=federation.identity, federation_rule_id=federation.rule,
+            organization_id=federation.organization, service_account_id=federation.service_account,
+            workspace_id=federation.workspace,
+        )  # fmt: skip
+        credentials.bind_base_url(base_url)
+        self._cache = TokenCache(credentials)
+
+    async def token(self) -> str:
+        """Return a valid token.
+
+        Raises:
+            CredentialError: none could be obtained.
+        """
+        from anthropic import AnthropicError
+
+        try:
+            return await self._cache.async_get_token()
+        except (AnthropicError, OSError, ValueError) as error:
+            raise CredentialError(
+                f"the provider gives no token for this run's identity ({error}); check {_RULE}, "
+                f"{_ORGANIZATION}, and the rule's conditions"
+            ) from None

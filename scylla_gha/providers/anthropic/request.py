@@ -1,23 +1,35 @@
-"""Parser of requests of the Messages API: identity for recordings, conversation, size by component, cost terms."""
+"""Requests of the Messages API: identity, conversation, size and cost terms; settings and limits put into them."""
 
 import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, cast
 
 import orjson
+from pydantic import JsonValue
 
+from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.traffic import Component
 from scylla_gha.providers.anthropic.cost_terms import cost_terms
-from scylla_gha.providers.base import Body, InvalidRequestError, ModelRequest, RequestDigests
-
-# What the CLI writes into its requests about the date and the machine.
-_CIRCUMSTANCES: Final = (
-    (re.compile(rb"Today's date is \d{4}-\d\d-\d\d"), b"Today's date is DATE"),
-    (re.compile(rb'OS Version: [^\\"]*'), b"OS Version: SYSTEM"),
+from scylla_gha.providers.base import (
+    Body,
+    ConversationDigests,
+    InvalidRequestError,
+    ModelRequest,
+    objects,
+    parse_object,
 )
+
+# What the CLI writes into its requests about the date and the machine, by its first words, which are found faster.
+_CIRCUMSTANCES: Final = (
+    (b"Today's date is ", re.compile(rb"Today's date is \d{4}-\d\d-\d\d"), b"Today's date is DATE"),
+    (b"OS Version: ", re.compile(rb'OS Version: [^\\"]*'), b"OS Version: SYSTEM"),
+)
+_MAX_TOKENS: Final = re.compile(rb'"max_tokens"\s*:\s*\d+')
+_MIN_THINKING: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
 _BILLING: Final = "x-anthropic-billing-header:"
 
 
@@ -42,7 +54,7 @@ def parse_request(body: bytes, hide: Callable[[bytes], bytes], *, counting: bool
         digest=_digest_of(asked, counting=counting),
         characters=_components(shown),
         counting=counting,
-        marks=request_digests(asked, content.get("metadata")),
+        conversation=_conversation_digests(asked, content.get("metadata")),
         terms=cost_terms(content, len(body), caches=caches),
         probing=max_tokens == 1,
     )
@@ -101,8 +113,9 @@ def _without_client(content: Body) -> Body:
 def _digest_of(asked: Body, *, counting: bool) -> str:
     """Return the SHA-256 of a request without client, date and machine: equal for equal requests of two runs."""
     text = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
-    for pattern, constant in _CIRCUMSTANCES:
-        text = pattern.sub(constant, text)
+    for words, pattern, constant in _CIRCUMSTANCES:
+        if words in text:
+            text = pattern.sub(constant, text)
     return hashlib.sha256((b"count_tokens:" if counting else b"") + text).hexdigest()
 
 
@@ -137,50 +150,90 @@ def _length(content: object) -> int:
     return sum(_length(block.get("text") or block.get("content")) for block in objects(content))
 
 
-def objects(content: object) -> list[Body]:
-    """Return the objects of a list; none if it is not a list."""
-    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-
-
 def _is_billing(block: object) -> bool:
     return isinstance(block, dict) and str(block.get("text", "")).startswith(_BILLING)
 
 
-def parse_object(body: bytes) -> Body | None:
-    """Parse a JSON object; None if it is not one."""
-    try:
-        content = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return content if isinstance(content, dict) else None
-
-
-def request_digests(content: Mapping[str, Any], metadata: object) -> RequestDigests:
+def _conversation_digests(content: Body, metadata: object) -> ConversationDigests:
     """Compute the digests of a request's content and of the client's session id in its metadata."""
     messages = content["messages"] if isinstance(content.get("messages"), list) else []
     client = metadata.get("user_id") if isinstance(metadata, dict) else None
-    session = [client, _bare(content.get("system"))] if isinstance(client, str) else None
-    opening = _digest([_bare(part) for part in _parts(messages[:1])])
-    return RequestDigests(
+    session = [client, _without_cache_marks(content.get("system"))] if isinstance(client, str) else None
+    first = messages[0].get("content") if messages and isinstance(messages[0], dict) else None
+    opening = _sha256([_without_cache_marks(part) for part in (first if isinstance(first, list) else [first])])
+    return ConversationDigests(
         opening=opening,
-        session=_digest(session) if session else b"",
-        messages=_digest([opening.hex(), *messages[1:]]),  # the first one may be long, so it is hashed once
+        session=_sha256(session) if session else b"",
+        messages=_sha256([opening.hex(), *messages[1:]]),  # the first one may be long, so it is hashed once
     )
 
 
-def _parts(messages: list[Any]) -> list[Any]:
-    content = messages[0].get("content") if messages and isinstance(messages[0], dict) else None
-    return content if isinstance(content, list) else [content]
-
-
-def _bare(part: object) -> object:
+def _without_cache_marks(part: object) -> object:
     """Return a part of a request without its cache marks, which move from request to request."""
     if isinstance(part, list):
-        return [_bare(item) for item in part]
+        return [_without_cache_marks(item) for item in part]
     if isinstance(part, dict):
         return {key: value for key, value in part.items() if key != "cache_control"}
     return {"type": "text", "text": part} if isinstance(part, str) else part
 
 
-def _digest(value: object) -> bytes:
-    return hashlib.sha256(orjson.dumps(value)).digest()  # processors have instructions for it
+def _sha256(value: object) -> bytes:
+    return hashlib.sha256(orjson.dumps(value)).digest()
+
+
+def apply_settings(request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None) -> ModelRequest:
+    """Return the request with those settings that its model accepts and its thinking allows."""
+    if not settings:
+        return request
+    content = cast("Body", parse_object(request.body))
+    supported = model.accepts if model else ()
+    most = model.max_output_tokens if model else None
+    accepted = {
+        name: value for name, value in settings.items() if name in supported and _allowed(content, name, value, most)
+    }
+    max_tokens = cast("int | None", accepted.get("max_tokens", request.terms.max_tokens))
+    return replace(
+        request,
+        body=orjson.dumps({**content, **accepted}) if accepted else request.body,
+        terms=replace(request.terms, max_tokens=max_tokens),
+        adjusted=tuple(accepted),
+        unadjusted=tuple(name for name in settings if name not in accepted),
+    )
+
+
+def _allowed(content: Body, name: str, value: JsonValue, most: int | None) -> bool:
+    """Tell if a setting is allowed: with thinking on, no temperature, and no limit of tokens below that of thinking."""
+    if name == "max_tokens" and most is not None and isinstance(value, int) and value > most:
+        return False
+    thinking = content.get("thinking")
+    if not isinstance(thinking, dict) or thinking.get("type") == "disabled":
+        return True
+    if name == "temperature":
+        return False
+    budget = thinking.get("budget_tokens")
+    return not isinstance(budget, int) or (isinstance(value, int) and value > budget)
+
+
+def lower_max_tokens(request: ModelRequest, max_tokens: int) -> ModelRequest:
+    """Return the request with an answer of at most `max_tokens`, and its thinking within that."""
+    before = request.terms.max_tokens
+    if before is None or before <= max_tokens:
+        return request
+    body = _with_max_tokens(request.body, before, max_tokens)
+    return replace(
+        request, body=body, terms=replace(request.terms, max_tokens=max_tokens), lowered=(before, max_tokens)
+    )
+
+
+def _with_max_tokens(body: bytes, before: int, after: int) -> bytes:
+    content = cast("Body", parse_object(body))
+    thinking = content.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    if isinstance(thinking, dict) and isinstance(budget, int) and budget >= after:
+        fitting = max(_MIN_THINKING, budget * after // before)
+        return orjson.dumps(
+            {**content, "max_tokens": after, "thinking": {**thinking, "budget_tokens": min(fitting, after - 1)}}
+        )
+    if len(_MAX_TOKENS.findall(body)) == 1 and b'"max_tokens"' in body:
+        return _MAX_TOKENS.sub(b'"max_tokens":%d' % after, body)
+    return orjson.dumps({**content, "max_tokens": after})

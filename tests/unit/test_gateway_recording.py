@@ -1,4 +1,4 @@
-"""Recordings hold names, answer once each, and survive a kill."""
+"""Recordings have aliases instead of folders, no secrets, and each response once; a torn last line is left out."""
 
 import json
 from pathlib import Path
@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.path_aliases import PathAliases
-from scylla_gha.gateway.recording import RecordedResponse, Recorder, Recording, is_stream, neutral_text
+from scylla_gha.gateway.recording import PathAliases, RecordedResponse, Recorder, Recording, is_stream, neutral_text
 from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import split_events
 from scylla_gha.redaction.redactor import Redactor
 
 ANTHROPIC = PROVIDERS["anthropic"]
 FOLDER = "/tmp/scratch/repo"
-NAMES = PathAliases({FOLDER: "/N", f"{FOLDER}/home": "/H"})
+ALIASES = PathAliases({FOLDER: "/N", f"{FOLDER}/home": "/H"})
 
 
 def stream(pieces: list[str], field: str, index: int = 0) -> bytes:
@@ -33,10 +32,10 @@ def pieces_of(text: str, field: str) -> list[str]:
 def test_a_folder_split_over_events_is_found(field: str, size: int) -> None:
     text = f'{{"a": "ls {FOLDER}/src {FOLDER}/home/x {FOLDER}{FOLDER}", "b": "{FOLDER}"}}'
     body = stream([text[at : at + size] for at in range(0, len(text), size)], field)
-    recorded = neutral_text(body, NAMES, ANTHROPIC, streamed=True)
+    recorded = neutral_text(body, ALIASES, ANTHROPIC, streamed=True)
     assert FOLDER not in recorded
     assert "".join(pieces_of(recorded, field)) == text.replace(f"{FOLDER}/home", "/H").replace(FOLDER, "/N")
-    shown = NAMES.show(recorded.encode())
+    shown = ALIASES.show(recorded.encode())
     assert "".join(pieces_of(shown.decode(), field)) == text
     assert len(split_events(shown)) == len(split_events(body))
 
@@ -52,14 +51,14 @@ def test_a_secret_split_over_events_is_taken_out(size: int) -> None:
 
 def test_what_is_not_split_keeps_every_byte() -> None:
     body = stream([f"in {FOLDER}, ", "é", "", "more"], "text")
-    assert NAMES.show(neutral_text(body, NAMES, ANTHROPIC, streamed=True).encode()) == body
-    assert neutral_text(b'{"x":   "/tmp/scratch/repo"}', NAMES, ANTHROPIC, streamed=False) == '{"x":   "/N"}'
+    assert ALIASES.show(neutral_text(body, ALIASES, ANTHROPIC, streamed=True).encode()) == body
+    assert neutral_text(b'{"x":   "/tmp/scratch/repo"}', ALIASES, ANTHROPIC, streamed=False) == '{"x":   "/N"}'
 
 
 def test_blocks_are_not_mixed() -> None:
     """The end of one block and the start of the next are no folder together."""
     body = stream(["ends in /tmp/scratch"], "text", 0) + stream(["/repo begins"], "text", 1)
-    assert neutral_text(body, NAMES, ANTHROPIC, streamed=True).encode() == body
+    assert neutral_text(body, ALIASES, ANTHROPIC, streamed=True).encode() == body
 
 
 def test_events_give_the_same_bytes() -> None:
@@ -68,26 +67,26 @@ def test_events_give_the_same_bytes() -> None:
     assert split_events(b"") == []
 
 
-def take(digest: str, body: str) -> RecordedResponse:
+def response(digest: str, body: str) -> RecordedResponse:
     return RecordedResponse(digest=digest, status=200, content_type="text/event-stream; charset=utf-8", body=body)
 
 
 def test_each_answer_once_in_order_and_none_after_a_tear(tmp_path: Path) -> None:
-    path = tmp_path / "tapes" / "c.jsonl"
+    path = tmp_path / "recordings" / "c.jsonl"
     recorder = Recorder(path)
     for body in ("one", "two"):
-        recorder.keep(take("d", body))
+        recorder.write(response("d", body))
     recorder.close()
     with path.open("a") as file:
         file.write('{"digest": "torn')
     recorder = Recorder(path)
-    recorder.keep(take("e", "three"))
+    recorder.write(response("e", "three"))
     recorder.close()
-    tape = Recording(path)
-    assert [tape.take("d"), tape.take("e"), tape.take("d"), tape.take("d")] == [
-        take("d", "one"), take("e", "three"), take("d", "two"), None]  # fmt: skip
-    assert "fewer answers" in tape.missing("d")
-    assert "no question" in tape.missing("x")
+    recording = Recording(path)
+    assert [recording.take("d"), recording.take("e"), recording.take("d"), recording.take("d")] == [
+        response("d", "one"), response("e", "three"), response("d", "two"), None]  # fmt: skip
+    assert "fewer answers" in recording.missing("d")
+    assert "no request" in recording.missing("x")
 
 
 def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
@@ -102,3 +101,33 @@ def test_what_is_no_recording_is_named(tmp_path: Path) -> None:
                                                 ("application/json", False), ("", False)])  # fmt: skip
 def test_streams_are_known_by_their_type(kind: str, expected: bool) -> None:
     assert is_stream(kind) is expected
+
+
+def test_the_longest_folder_goes_first_and_comes_back() -> None:
+    aliases = PathAliases({"/w": "/N", "/w/home": "/H", "": "/nothing", "/x": ""})
+    assert aliases.hide(b"/w/home/a /w/b /w-2 /x") == b"/H/a /N/b /N-2 /x"
+    assert aliases.show(aliases.hide(b"/w/home/a /w/b /w-2")) == b"/w/home/a /w/b /w-2"
+
+
+@pytest.mark.parametrize("folder", ["/tmp/plain", "/tmp/with space", "/tmp/Ünïcode/ß", "/tmp/日本"])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_folders_inside_json_inside_json(folder: str, ascii_only: bool) -> None:
+    inner = json.dumps({"path": f"{folder}/a"}, ensure_ascii=ascii_only)
+    text = json.dumps({"partial_json": inner, "text": f"in {folder}"}, ensure_ascii=ascii_only).encode()
+    aliases = PathAliases({folder: "/N"})
+    hidden = aliases.hide(text)
+    assert json.loads(hidden) == {"partial_json": '{"path": "/N/a"}', "text": "in /N"}
+    shown = json.loads(aliases.show(hidden))
+    assert (shown["text"], json.loads(shown["partial_json"])) == (f"in {folder}", {"path": f"{folder}/a"})
+
+
+def test_spans_of_folders_are_found_in_order() -> None:
+    aliases = PathAliases({"/w": "/N", "/w/home": "/H"})
+    assert aliases.spans("a /w/home b /w/home/w /w") == [(2, 9), (12, 19), (19, 21), (22, 24)]
+    assert aliases.spans("nothing") == []
+
+
+def test_secrets_are_hidden_for_good_and_have_spans() -> None:
+    aliases = PathAliases({"/w": "/N"}, Redactor(["s3cret-0123456789"]))
+    assert aliases.show(aliases.hide(b"/w/s3cret-0123456789")) == b"/w/[redacted]"
+    assert aliases.spans("/w s3cret-0123456789") == [(0, 2), (3, 20)]

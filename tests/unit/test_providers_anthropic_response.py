@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scylla_gha.model.traffic import Tokens
-from scylla_gha.providers.anthropic.usage import MessageUsage
+from scylla_gha.providers.anthropic.response import MessageUsage
 
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 9, "cache_read_input_tokens": 8,
          "cache_creation_input_tokens": 7, "output_tokens": 1,

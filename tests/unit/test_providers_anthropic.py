@@ -1,15 +1,16 @@
-"""Which headers go which way."""
+"""The Anthropic provider: headers in both directions, errors, and identity federation."""
 
 import json
 from http import HTTPStatus
+from pathlib import Path
 
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from scylla_gha.gateway.headers import failure, to_client
-from scylla_gha.gateway.settings import SessionSettings
-from scylla_gha.providers.anthropic.provider import Anthropic
-from scylla_gha.providers.federation import Federation
+from scylla_gha.gateway.client_connections import failure, to_client
+from scylla_gha.gateway.settings import GatewaySettings
+from scylla_gha.providers.anthropic.provider import Anthropic, federation_in
+from scylla_gha.providers.credentials import Federation
 
 ANTHROPIC = Anthropic()
 
@@ -29,14 +30,14 @@ KEPT = {"content-type": "application/json", "anthropic-version": "2023-06-01", "
 @pytest.mark.parametrize(
     ("settings", "added"),
     [
-        (SessionSettings(api_key="real"), {"x-api-key": "real", "anthropic-beta": "a"}),
-        (SessionSettings(bearer="real"), {"authorization": "Bearer real", "anthropic-beta": "a"}),
-        (SessionSettings(bearer="sk-ant-oat01-real"),
+        (GatewaySettings(api_key="real"), {"x-api-key": "real", "anthropic-beta": "a"}),
+        (GatewaySettings(bearer="real"), {"authorization": "Bearer real", "anthropic-beta": "a"}),
+        (GatewaySettings(bearer="sk-ant-oat01-real"),
          {"authorization": "Bearer sk-ant-oat01-real", "anthropic-beta": "a,b,oauth-2025-04-20"}),
-        (SessionSettings(), {"anthropic-beta": "a"}),
+        (GatewaySettings(), {"anthropic-beta": "a"}),
     ],
 )  # fmt: skip
-def test_the_real_key_takes_the_dummys_place(settings: SessionSettings, added: dict[str, str]) -> None:
+def test_the_real_key_takes_the_dummys_place(settings: GatewaySettings, added: dict[str, str]) -> None:
     sent = ANTHROPIC.request_headers(SENT, settings.credentials(None))
     assert {name.lower(): sent[name] for name in sent} == {**KEPT, **added}
     assert "dummy" not in str(sent)
@@ -44,7 +45,7 @@ def test_the_real_key_takes_the_dummys_place(settings: SessionSettings, added: d
 
 def test_a_token_by_federation_takes_the_dummys_place() -> None:
     sent = ANTHROPIC.request_headers(
-        SENT, SessionSettings(federation=Federation(rule="r", organization="o")).credentials("exchanged")
+        SENT, GatewaySettings(federation=Federation(rule="r", organization="o")).credentials("exchanged")
     )
     assert (sent["authorization"], sent["anthropic-beta"]) == ("Bearer exchanged", "a,b,oauth-2025-04-20")
 
@@ -67,3 +68,40 @@ def test_errors_have_the_providers_form() -> None:
     assert isinstance(made.body, bytes)
     assert json.loads(made.body) == {"type": "error", "error": {"type": "permission_error", "message": "no"}}
     assert (made.status, made.content_type) == (403, "application/json")
+
+
+RULES = {"ANTHROPIC_FEDERATION_RULE_ID": "fdrl_1", "ANTHROPIC_ORGANIZATION_ID": "o"}
+FILE = {"ANTHROPIC_IDENTITY_TOKEN_FILE": "/run/identity"}
+ASK = {"ACTIONS_ID_TOKEN_REQUEST_URL": "https://vstoken.example/x?v=1", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "t"}
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param(FILE, id="no rule"),
+        pytest.param(RULES, id="no identity"),
+        pytest.param({**RULES, "ACTIONS_ID_TOKEN_REQUEST_URL": "https://x/y"}, id="nothing to ask GitHub with"),
+        pytest.param({**RULES, **ASK, "ACTIONS_ID_TOKEN_REQUEST_URL": "http://x.example/y"}, id="in clear text"),
+    ],
+)
+def test_what_is_not_whole_is_no_federation(environ: dict[str, str]) -> None:
+    assert federation_in(environ) is None
+
+
+def test_a_file_goes_before_github() -> None:
+    found = federation_in({**RULES, **FILE, **ASK, "ANTHROPIC_WORKSPACE_ID": "wrkspc_1"})
+    assert found == Federation(
+        rule="fdrl_1",
+        organization="o",
+        workspace="wrkspc_1",
+        file=Path("/run/identity"),
+        audience="https://api.anthropic.com",
+    )
+
+
+def test_the_token_of_the_job_is_not_in_what_is_printed() -> None:
+    found = federation_in({**RULES, **ASK, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "canary"})
+    assert found is not None
+    assert found.token == "canary"
+    assert "canary" not in repr(found)

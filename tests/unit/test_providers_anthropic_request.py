@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.path_aliases import PathAliases
+from scylla_gha.gateway.recording import PathAliases
 from scylla_gha.model.pricing import ModelInfo
-from scylla_gha.providers.anthropic.adjust import apply_settings
-from scylla_gha.providers.anthropic.request import _require_unique_keys, parse_request
+from scylla_gha.providers.anthropic.request import _require_unique_keys, apply_settings, parse_request
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest
 
 BODY: dict[str, Any] = {

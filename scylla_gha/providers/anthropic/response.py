@@ -1,19 +1,24 @@
-"""Reader of responses of the Messages API: tokens by kind, end and error, from a stream or a whole body.
+"""Responses of the Messages API: their tokens, end and error as they pass; and streams without split spans of text.
 
 Bytes are read as they pass; none is held back. Server-sent events may be cut at any byte.
 """
 
+import itertools
+from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from scylla_gha.model.traffic import ServerToolUse, Tokens
+from scylla_gha.providers.base import Body, Spans, objects, parse_object, split_events
 
 _MAX_BYTES: Final = 4 * 1024 * 1024  # of an event or a whole body; a longer one is passed on unread
 _PRICED_USES: Final = frozenset({"web_search_requests", "web_fetch_requests"})  # of the provider's tools
 # Events that make up most of a stream and state no usage.
 _SKIPPED: Final = (b'data: {"type":"content_block_delta"', b'data: {"type": "content_block_delta"', b"data: [")
+_TEXT_FIELDS: Final = ("text", "partial_json", "thinking")  # of a delta of a content block
 
 
 @dataclass
@@ -26,7 +31,7 @@ class MessageUsage:
     """
 
     streamed: bool
-    usage: dict[str, Any] = field(default_factory=dict)
+    usage: Body = field(default_factory=dict)
     error: str | None = None
     complete: bool = False
     counted: bool = False
@@ -49,7 +54,7 @@ class MessageUsage:
     def end(self) -> None:
         """Note that the response has ended."""
         if not self.streamed and not self._overlong:
-            answer = _object(bytes(self._rest))
+            answer = parse_object(self._rest) or {}
             self.malformed = not answer
             self._whole(answer)
         self._rest.clear()
@@ -60,7 +65,7 @@ class MessageUsage:
         if not (self.complete and self.counted and isinstance(self.usage.get("input_tokens"), int)):
             return None
         tokens = _tokens(self.usage)
-        for iteration in self._iterations():
+        for iteration in objects(self.usage.get("iterations")):
             if iteration.get("type") == "compaction":  # whose tokens are not in the sums
                 tokens = tokens.plus(_tokens(iteration))
         return tokens
@@ -69,7 +74,7 @@ class MessageUsage:
     def use(self) -> ServerToolUse:
         """What costs money beside the tokens, or multiplies their price."""
         served = _part(self.usage, "server_tool_use")
-        kinds = {str(iteration.get("type")) for iteration in self._iterations()}
+        kinds = {str(iteration.get("type")) for iteration in objects(self.usage.get("iterations"))}
         others = any(_count(count) for name, count in served.items() if name not in _PRICED_USES)
         return ServerToolUse(
             speed=str(self.usage.get("speed") or "standard"),
@@ -79,10 +84,6 @@ class MessageUsage:
             unpriced=others or not kinds <= {"message", "compaction"},
         )
 
-    def _iterations(self) -> list[dict[str, Any]]:
-        iterations = self.usage.get("iterations")
-        return [part for part in iterations if isinstance(part, dict)] if isinstance(iterations, list) else []
-
     def _lines(self) -> None:
         *lines, rest = self._rest.split(b"\n")
         self._rest = rest
@@ -90,11 +91,11 @@ class MessageUsage:
             if self._overlong:
                 self._overlong = False  # the end of a line whose beginning was dropped
             elif line.startswith(b"data:") and not line.startswith(_SKIPPED):
-                event = _object(bytes(line[5:]))
+                event = parse_object(line[5:]) or {}
                 self.malformed |= not event
                 self._event(event)
 
-    def _event(self, event: dict[str, Any]) -> None:
+    def _event(self, event: Body) -> None:
         match event.get("type"):
             case "message_start":
                 self._update(_part(event, "message").get("usage"))
@@ -109,7 +110,7 @@ class MessageUsage:
             case _:
                 pass
 
-    def _whole(self, answer: dict[str, Any]) -> None:
+    def _whole(self, answer: Body) -> None:
         if answer.get("type") == "error":
             self.error = str(_part(answer, "error").get("type"))
         else:
@@ -118,7 +119,7 @@ class MessageUsage:
             self.complete = bool(answer)
             self.counted = "output_tokens" in self.usage
 
-    def _stopped(self, part: dict[str, Any]) -> None:
+    def _stopped(self, part: Body) -> None:
         reason = part.get("stop_reason")
         self.stop_reason = reason if isinstance(reason, str) else self.stop_reason
 
@@ -127,7 +128,7 @@ class MessageUsage:
             self.usage.update({kind: value for kind, value in usage.items() if value is not None})
 
 
-def _tokens(usage: dict[str, Any]) -> Tokens:
+def _tokens(usage: Body) -> Tokens:
     split = usage.get("cache_creation")
     hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, dict) else 0
     written = _count(usage.get("cache_creation_input_tokens"))
@@ -140,18 +141,62 @@ def _tokens(usage: dict[str, Any]) -> Tokens:
     )
 
 
-def _object(text: bytes) -> dict[str, Any]:
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _part(event: dict[str, Any], name: str) -> dict[str, Any]:
+def _part(event: Body, name: str) -> Body:
     value = event.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _TextDelta:
+    """The piece of text in one event: which event, its content, and the content block that it belongs to."""
+
+    at: int
+    event: Body
+    delta: Body
+    block: Hashable
+    field: str
+
+    @property
+    def text(self) -> str:
+        return str(self.delta[self.field])
+
+
+def join_split(body: bytes, spans: Spans) -> bytes:
+    """Return the stream with each piece of text that ends inside a span prolonged to its end."""
+    parts = split_events(body)
+    blocks: defaultdict[Hashable, list[_TextDelta]] = defaultdict(list)
+    for at, part in enumerate(parts):
+        if delta := _text_delta(at, part):
+            blocks[delta.block].append(delta)
+    for block in blocks.values():
+        for delta, text in zip(block, _cut([delta.text for delta in block], spans), strict=True):
+            if text != delta.text:
+                delta.delta[delta.field] = text
+                parts[delta.at] = b"event: content_block_delta\ndata: " + orjson.dumps(delta.event) + b"\n\n"
+    return b"".join(parts)
+
+
+def _text_delta(at: int, part: bytes) -> _TextDelta | None:
+    """Parse the piece of text in an event; None if the event has none."""
+    event = parse_object(next((line[5:] for line in part.splitlines() if line.startswith(b"data:")), b"")) or {}
+    delta = event.get("delta")
+    if not isinstance(delta, dict) or event.get("type") != "content_block_delta":
+        return None
+    field = next((name for name in _TEXT_FIELDS if isinstance(delta.get(name), str)), None)
+    return None if field is None else _TextDelta(at, event, delta, (str(event.get("index")), field), field)
+
+
+def _cut(texts: list[str], spans: Spans) -> list[str]:
+    """Move the cuts between texts so that none is inside a span."""
+    whole = "".join(texts)
+    whole_spans = spans(whole)
+    cuts = [0]
+    end = 0
+    for text in texts:
+        end += len(text)
+        cuts.append(next((to for start, to in whole_spans if start < end < to), end))
+    return [whole[start:to] for start, to in itertools.pairwise(cuts)]

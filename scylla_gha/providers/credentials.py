@@ -1,8 +1,9 @@
-"""Access without a stored key: the identity of a run, which a provider exchanges for short-lived tokens."""
+"""Credentials of a provider: a key, a bearer token, or a run's identity that is exchanged for short-lived tokens."""
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Protocol
 from urllib.parse import urlencode
 
 from pydantic import Field
@@ -10,6 +11,10 @@ from pydantic import Field
 from scylla_gha.model.record import Record
 
 _SECONDS: Final = 20
+
+
+class CredentialError(Exception):
+    """No token could be obtained, so the provider cannot be asked."""
 
 
 class Federation(Record):
@@ -43,3 +48,27 @@ class Federation(Record):
         if not isinstance(value, str):
             raise ValueError("GitHub's answer contains no identity")  # noqa: TRY004 not a wrong argument
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Credentials in an environment: a key, a bearer token or an identity to exchange; all None if there is none."""
+
+    api_key: str | None = field(default=None, repr=False)
+    bearer: str | None = field(default=None, repr=False)
+    federation: Federation | None = None
+
+    def __bool__(self) -> bool:
+        """Tell if there is any."""
+        return bool(self.api_key or self.bearer or self.federation)
+
+
+class TokenSource(Protocol):
+    """Source of short-lived tokens."""
+
+    async def token(self) -> str:
+        """Return a valid token.
+
+        Raises:
+            CredentialError: none could be obtained.
+        """
