@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.results_branch.remote import branch_option, remote_option
+from scylla_gha.results_branch.clone import branch_option, remote_option
 
 if TYPE_CHECKING:
     from scylla_gha.model.publication import CommentFacts

@@ -12,10 +12,16 @@ from scylla_gha.cli import options
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.publication import RunIndexEntry
-from scylla_gha.results_branch.clone import BranchClone, open_clone
-from scylla_gha.results_branch.index import RunQuery, baseline, index_entries, last_waves, select_runs
-from scylla_gha.results_branch.remote import branch_option, remote_option
-from scylla_gha.results_branch.stored_run import StoredRun, fetch_rows
+from scylla_gha.results_branch.clone import BranchClone, branch_option, open_clone, remote_option
+from scylla_gha.results_branch.stored_runs import (
+    RunQuery,
+    StoredRun,
+    baseline,
+    fetch_rows,
+    index_entries,
+    last_waves,
+    select_runs,
+)
 from scylla_gha.store.records import atomic
 
 _WIDE = 240  # of what no terminal shows

@@ -81,7 +81,7 @@ class RequestLimits:
     """Limits of a client.
 
     Attributes:
-        between_writes: seconds; GitHub asks for at least one.
+        between_writes: seconds; GitHub asks for at least one. A server on this machine is not GitHub, and needs none.
         backoff: seconds before the first retry if GitHub names no time; doubled for each later one.
         max_calls: requests of one client.
         timeout: seconds for one answer.

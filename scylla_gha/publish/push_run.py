@@ -13,10 +13,8 @@ from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
 from scylla_gha.model.report import Report
-from scylla_gha.results_branch.clone import BranchClone
-from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, publish_run
-from scylla_gha.results_branch.remote import GitRemote, chosen_remote
-from scylla_gha.results_branch.stored_run import pack_run
+from scylla_gha.results_branch.clone import BranchClone, GitRemote, chosen_remote
+from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, pack_run, publish_run
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import RunFolder, WavePaths
 

@@ -5,6 +5,6 @@ v1/index/<yyyy-mm>/<experiment>--<run>-<attempt>.json      one small file a run,
 v1/runs/<yyyy>/<mm>/<experiment>/<run>-<attempt>/
   manifest.json  report.json  rows-000.jsonl.gz ...
 ```
-Paths are unique, so two jobs that publish at once never write the same file: the second one commits again on top of
-the first. Trajectories stay artifacts.
+Paths are unique, so two jobs that publish at once never write the same file: the second one commits again on top of the
+first. Transcripts stay artifacts.
 """

@@ -1,28 +1,129 @@
-"""A bare partial clone of the results branch: all trees of its tip; contents of files are fetched when needed.
+"""A bare partial clone of the results branch, the address and login of its repository, and options that select them.
 
-There is no work tree: commits are built from trees, so no checkout is ever touched.
+The clone has all trees of the branch's tip; contents of files are fetched when needed. It has no work tree: commits are
+built from trees, so no checkout is ever touched. The token is passed to git in its environment only: arguments, files
+and messages never contain it. It is GitHub's, so no other host receives it.
 """
 
+import base64
+import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
-from scylla_gha.errors import GitHubError
+import click
+
+from scylla_gha import process
+from scylla_gha.egress_proxy.addresses import is_loopback
+from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.git import run_git
-from scylla_gha.results_branch.remote import GitRemote, chosen_remote
 
+_TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
+_SERVER: Final = "https://github.com"
+# Variables that git needs to reach a host: proxies, trusted certificates, ssh keys.
+_PASSED_ON: Final = ("http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+                    "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK")  # fmt: skip
+_SSH: Final = re.compile(r"(ssh://[^-\s][^\s]*|[A-Za-z0-9_.]+@[A-Za-z0-9.-]+:[^\s]+)")
 _TIP: Final = "refs/scylla/tip"
 _NEXT: Final = "refs/scylla/next"
 _SECONDS: Final = 600.0  # of one command; a fetch or push that takes longer hangs
 _NO_BRANCH: Final = "couldn't find remote ref"
 _BOT: Final = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
 # Messages of temporary failures: a concurrent push, or a network fault. All other failures are final.
-_PASSING: Final = ("[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value", "reference already",
-                 "failed to lock", "unable to create", "internal server error", "remote failed to report",
-                 "the remote end hung up", "the requested url returned error: 5", "timed out",
-                 "connection reset", "could not resolve host", "early eof")  # fmt: skip
+_TEMPORARY: Final = (
+    "[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value", "reference already",
+    "failed to lock", "unable to create", "internal server error", "remote failed to report",
+    "the remote end hung up", "the requested url returned error: 5", "timed out", "connection reset",
+    "could not resolve host", "early eof",
+)  # fmt: skip
+
+BRANCH = "scylla-results"
+remote_option = click.option("--remote", metavar="URL-OR-PATH",
+                      help="Repository of the results branch; else that of the workflow run, or `origin`.")  # fmt: skip
+branch_option = click.option("--branch", default=BRANCH, show_default=True, metavar="NAME", help="The results branch.")
+
+
+@dataclass(frozen=True, slots=True)
+class GitRemote:
+    """An address, and the environment variables that git needs to reach it."""
+
+    url: str
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def remote_from(named: str, environ: Mapping[str, str]) -> GitRemote:
+    """Return the remote of an address or of a local repository's path.
+
+    Raises:
+        ConfigError: the address is not allowed.
+    """
+    if (folder := Path(named)).is_dir():
+        return GitRemote(f"file://{folder.resolve()}")
+    if named.startswith("file:///"):
+        return GitRemote(named)
+    env = {name: environ[name] for name in _PASSED_ON if name in environ}
+    if _SSH.fullmatch(named):
+        return GitRemote(named, env)
+    parts = urlsplit(named)
+    is_local = parts.scheme == "http" and is_loopback(parts.hostname or "")
+    if not parts.hostname or not (parts.scheme == "https" or is_local):
+        raise ConfigError(f"--remote {_shown(named)}: neither a repository's folder, nor an https:// or ssh address")
+    if "@" in parts.netloc:
+        raise ConfigError(f"--remote {_shown(named)}: contains a user or a password, which would be written into "
+                          f"files; leave it out, and set {_TOKENS[0]}")  # fmt: skip
+    return GitRemote(named, {**env, **_login(named, environ)})
+
+
+def own_remote(environ: Mapping[str, str]) -> str | None:
+    """Return the address of the workflow run's repository; None outside of Actions."""
+    repository = environ.get("GITHUB_REPOSITORY")
+    return f"{_server(environ)}/{repository}" if repository else None
+
+
+def _server(environ: Mapping[str, str]) -> str:
+    return (environ.get("GITHUB_SERVER_URL", "").strip() or _SERVER).rstrip("/")
+
+
+def _login(url: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the configuration with which git logs in to GitHub, and to no other host."""
+    server = _server(environ)
+    token = next((environ[name].strip() for name in _TOKENS if environ.get(name, "").strip()), "")
+    if not token or not url.startswith(f"{server}/"):
+        return {}
+    basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"http.{server}/.extraHeader",
+        "GIT_CONFIG_VALUE_0": f"Authorization: Basic {basic}",
+    }
+
+
+def _shown(named: str) -> str:
+    """Return an address without a user or password."""
+    return re.sub(r"//[^/@]*@", "//***@", named)
+
+
+def chosen_remote(named: str | None) -> GitRemote:
+    """Return the named remote, else the workflow run's repository, else `origin` of the current repository.
+
+    Raises:
+        ConfigError: there is none, or its address is not allowed.
+    """
+    return remote_from(named or own_remote(os.environ) or _origin(), os.environ)
+
+
+def _origin() -> str:
+    done = process.capture(["git", "config", "--get", "remote.origin.url"])
+    url = done.stdout.decode(errors="replace").strip()
+    if done.code or not url:
+        raise ConfigError("--remote: name the repository of the results branch; this folder is not in a repository "
+                          "with an `origin`")  # fmt: skip
+    return url
 
 
 class TemporaryCloneError(GitHubError):
@@ -41,7 +142,7 @@ class BranchClone:
         """
         self._root, self._remote, self.branch = root, remote, branch
         self.tip: str | None = None
-        self._brought: set[str] = set()
+        self._downloaded: set[str] = set()
         root.mkdir(parents=True, exist_ok=True)
         self._git("init", "--quiet", "--bare", "--template=", "--object-format=sha1")
         self._git("config", "remote.origin.url", remote.url)
@@ -59,17 +160,16 @@ class BranchClone:
         Raises:
             GitHubError: the remote is out of reach, refuses, or the branch is not a results branch.
         """
-        # A server that knows no filter sends all files, which costs time and nothing else.
-        wanted = f"+refs/heads/{self.branch}:{_TIP}"
+        refspec = f"+refs/heads/{self.branch}:{_TIP}"  # a server without filters sends all files, which costs time only
         done = run_git(self._root, "fetch", "--quiet", "--no-tags", "--depth=1", "--filter=blob:none",
-                       "--no-write-fetch-head", "origin", wanted, env=self._remote.env, seconds=_SECONDS)  # fmt: skip
+                       "--no-write-fetch-head", "origin", refspec, env=self._remote.env, seconds=_SECONDS)  # fmt: skip
         if done.code:
             if _NO_BRANCH in done.message:
                 self.tip = None
                 return None
             raise _kind(done.message)(
                 f"{self._remote.url}: cannot fetch {self.branch}: {done.message}; check --remote, and GITHUB_TOKEN "
-                "where the repository is private"
+                "if the repository is private"
             )
         if self._git("ls-tree", "--name-only", _TIP, "v1") != b"v1\n":
             raise GitHubError(f"{self._remote.url}: {self.branch} is not a results branch (it has no folder v1); "
@@ -91,21 +191,21 @@ class BranchClone:
         Raises:
             GitHubError: the remote is out of reach, or lacks them.
         """
-        wanted = list(dict.fromkeys(names))
-        self.bring(wanted)
-        return _contents(self._git("cat-file", "--batch", stdin=_lines(wanted))) if wanted else {}
+        unique = list(dict.fromkeys(names))
+        self.download(unique)
+        return _contents(self._git("cat-file", "--batch", stdin=_lines(unique))) if unique else {}
 
-    def bring(self, names: Iterable[str]) -> None:
+    def download(self, names: Iterable[str]) -> None:
         """Download contents in one request, before they are read one by one.
 
         Raises:
             GitHubError: the remote is out of reach, or lacks them.
         """
-        lacking = set(names) - self._brought
-        if lacking:
+        missing = set(names) - self._downloaded
+        if missing:
             self._git("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-                      "--filter=blob:none", "--stdin", "origin", stdin=_lines(sorted(lacking)))  # fmt: skip
-            self._brought |= lacking
+                      "--filter=blob:none", "--stdin", "origin", stdin=_lines(sorted(missing)))  # fmt: skip
+            self._downloaded |= missing
 
     def commit(self, files: Mapping[str, bytes], message: str) -> str:
         """Create a commit on the tip (or a first commit) that adds files by path; return its ref."""
@@ -114,7 +214,7 @@ class BranchClone:
         stream = [head.encode(), f"from {self.tip}\n".encode() if self.tip else b""]
         for path, content in files.items():
             stream += [f"M 100644 inline {path}\ndata {len(content)}\n".encode(), content, b"\n"]
-        # It knows trees alone, writes all at once, and asks for no content of files that are there already.
+        # fast-import reads trees only, so it fetches no content of files that exist already.
         self._git(
             "fast-import", "--quiet", "--force", "--date-format=now", "--done", stdin=b"".join([*stream, b"done\n"])
         )
@@ -130,15 +230,15 @@ class BranchClone:
         done = run_git(self._root, "push", "--porcelain", "origin", f"{commit}:refs/heads/{self.branch}",
                        env=self._remote.env, seconds=_SECONDS)  # fmt: skip
         if done.code:
-            said = (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip()[-2000:]
-            kind = _kind(said)
-            why = "; the token needs `contents: write`, and no rule may forbid pushes to that branch"
-            hint = "" if kind is TemporaryCloneError else why
-            raise kind(f"{self._remote.url}: {self.branch} was not pushed: {said}{hint}")
+            message = (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip()[-2000:]
+            kind = _kind(message)
+            hint = "; the token needs `contents: write`, and no rule may forbid pushes to that branch"
+            raise kind(f"{self._remote.url}: {self.branch} was not pushed: {message}"
+                       f"{'' if kind is TemporaryCloneError else hint}")  # fmt: skip
 
 
-def _kind(said: str) -> type[GitHubError]:
-    return TemporaryCloneError if any(one in said.lower() for one in _PASSING) else GitHubError
+def _kind(message: str) -> type[GitHubError]:
+    return TemporaryCloneError if any(text in message.lower() for text in _TEMPORARY) else GitHubError
 
 
 def _lines(names: Iterable[str]) -> bytes:
@@ -147,13 +247,13 @@ def _lines(names: Iterable[str]) -> bytes:
 
 def _contents(batch: bytes) -> dict[str, bytes]:
     """Parse the output of `git cat-file --batch`."""
-    found, at = {}, 0
+    contents, at = {}, 0
     while at < len(batch):
         end = batch.index(b"\n", at)
         name, _, size = batch[at:end].decode().split()
-        found[name] = batch[end + 1 : end + 1 + int(size)]
+        contents[name] = batch[end + 1 : end + 1 + int(size)]
         at = end + 2 + int(size)
-    return found
+    return contents
 
 
 @contextmanager

@@ -1,26 +1,70 @@
-"""Publication of a run: compare-and-swap pushes with retries; a run is never published twice."""
+"""Publication of a run: compressed rows and a manifest, pushed with retries; a run is never published twice.
+
+Each push is a compare-and-swap: if another job was faster, the commit is made again on top of its commit.
+"""
 
 import datetime
+import gzip
 import hashlib
+import itertools
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import scylla_gha
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.publication import Origin, RunIndexEntry, RunManifest, RunName
-from scylla_gha.model.record import Record
+from scylla_gha.model.publication import Origin, RunFile, RunIndexEntry, RunManifest, RunName
+from scylla_gha.model.record import Record, digest
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.results_branch.clone import BranchClone, TemporaryCloneError
-from scylla_gha.results_branch.index import INDEX, index_entry, month_of
-from scylla_gha.results_branch.stored_run import PackedRun
+from scylla_gha.results_branch.stored_runs import INDEX, index_entry
 
-_MOST_ENTRIES: Final = 2_900  # of a folder: GitHub advises at most 3,000
+_MAX_ENTRIES: Final = 2_900  # of a folder: GitHub advises at most 3,000
+_PART_ROWS: Final = 5_000  # about half a megabyte
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRun:
+    """Files of a run by name, without their manifest; their descriptions; and a digest of their content."""
+
+    files: Mapping[str, bytes]
+    parts: tuple[RunFile, ...]
+    content: str
+
+
+def pack_run(results: Path, report: Path, part_rows: int = _PART_ROWS) -> PackedRun:
+    """Pack the report and the rows of a run, `part_rows` of them into each part.
+
+    Raises:
+        ConfigError: one of the two files does not exist.
+    """
+    for path in (results, report):
+        if not path.is_file():
+            raise ConfigError(f"{path}: there is no such file; run `scylla-gha collect` and `scylla-gha aggregate` "
+                              "first")  # fmt: skip
+    text = report.read_bytes()
+    files, parts, rows = {"report.json": text}, [_part("report.json", text)], hashlib.sha256()
+    with results.open("rb") as lines:
+        for number in itertools.count():
+            chunk = list(itertools.islice(lines, part_rows))
+            if not chunk:
+                break
+            plain, name = b"".join(chunk), f"rows-{number:03d}.jsonl.gz"
+            rows.update(plain)
+            files[name] = gzip.compress(plain, 6, mtime=0)
+            parts.append(_part(name, files[name], len(chunk)))
+    return PackedRun(files, tuple(parts), digest([rows.hexdigest(), hashlib.sha256(text).hexdigest()]))
+
+
+def _part(name: str, content: bytes, rows: int | None = None) -> RunFile:
+    return RunFile(name=name, bytes=len(content), sha256=hashlib.sha256(content).hexdigest(), rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +93,7 @@ class PushBackoff:
     def wait(self, tried: int, took: float) -> None:
         """Wait after `tried` attempts, of which the last one took `took` seconds."""
         bound = max(self.first, took) * 2.0 ** min(tried, 20)
-        self.sleep(random.uniform(0.0, min(self.longest, bound)))  # noqa: S311 no secret
+        self.sleep(random.uniform(0.0, min(self.longest, bound)))  # noqa: S311 not for secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,58 +114,52 @@ def publish_run(copy: BranchClone, run: RunToPublish, backoff: PushBackoff = Pus
     """
     last: GitHubError | None = None
     for tried in range(1, backoff.tries + 1):
-        began = time.monotonic()
+        start = time.monotonic()
         try:
-            return _once(copy, run, tried)
+            return _try_publish(copy, run, tried)
         except TemporaryCloneError as error:
             last = error
-        backoff.wait(tried, time.monotonic() - began)
-    raise GitHubError(
-        f"{run.name}: not published after {counted(backoff.tries, 'try', 'tries')}; run `scylla-gha publish` "
-        f"again. {last}"
-    )
+        backoff.wait(tried, time.monotonic() - start)
+    raise GitHubError(f"{run.name}: not published after {counted(backoff.tries, 'try', 'tries')}; run `scylla-gha "
+                      f"publish` again. {last}")  # fmt: skip
 
 
-def _once(copy: BranchClone, run: RunToPublish, tried: int) -> PublishedRun:
+def _try_publish(copy: BranchClone, run: RunToPublish, tried: int) -> PublishedRun:
     copy.refresh()
     index = copy.files(INDEX)
-    there = index_entry(copy, index, run.name)
-    if there is not None:
-        if there.content != run.packed.content:
-            raise ConfigError(f"{run.name}: is on {copy.branch} already, with other content; what is published never "
-                              "changes: publish under another --run or --attempt")  # fmt: skip
-        return PublishedRun(there, new=False, tries=tried - 1)
+    existing = index_entry(copy, index, run.name)
+    if existing is not None:
+        if existing.content != run.packed.content:
+            raise ConfigError(f"{run.name}: is on {copy.branch} already, with other content; published runs never "
+                              "change: publish under another --run or --attempt")  # fmt: skip
+        return PublishedRun(existing, new=False, tries=tried - 1)
     now = datetime.datetime.now(datetime.UTC)
     entry, files = run_files(run, now, _month(index, now))
-    copy.push(copy.commit(files, _message(entry)))
+    counts = f"{entry.counts.judged} of {counted(entry.counts.planned, 'cell')} judged, {entry.passed} passed"
+    copy.push(copy.commit(files, f"{entry.name}\n\n{counts}\n"))
     return PublishedRun(entry, new=True, tries=tried)
 
 
 def _month(index: Mapping[str, str], now: datetime.datetime) -> str:
     """Return the month's folder, or a further one of the same month if it is full."""
-    count = [month_of(path) for path in index]
+    entries = Counter(path.split("/")[-2] for path in index)
     names = [f"{now:%Y-%m}", *(f"{now:%Y-%m}.{number}" for number in range(2, 1_000))]
-    return next(name for name in names if count.count(name) < _MOST_ENTRIES)
+    return next(name for name in names if entries[name] < _MAX_ENTRIES)
 
 
 def run_files(run: RunToPublish, now: datetime.datetime, month: str) -> tuple[RunIndexEntry, dict[str, bytes]]:
     """Return the index entry, and all files by path."""
     year, _, rest = month.partition("-")
     folder = f"v1/runs/{year}/{rest}/{run.name.experiment}/{run.name.run}-{run.name.attempt}"
-    about = {"name": run.name, "origin": run.origin, "published_at": now, "epoch": run.plan.epoch,
-             "toolkit_version": scylla_gha.__version__, "content": run.packed.content}  # fmt: skip
+    common = {"name": run.name, "origin": run.origin, "published_at": now, "epoch": run.plan.epoch,
+              "toolkit_version": scylla_gha.__version__, "content": run.packed.content}  # fmt: skip
     manifest = _text(RunManifest.model_validate(
-        {**about, "rows_version": Result.model_fields["schema_version"].default, "files": run.packed.parts}
+        {**common, "rows_version": Result.model_fields["schema_version"].default, "files": run.packed.parts}
     ))  # fmt: skip
-    entry = RunIndexEntry.model_validate(
-        {
-            **about,
-            "only": run.plan.only,
-            "folder": folder,
-            "manifest": hashlib.sha256(manifest).hexdigest(),
-            **_findings(run.report),
-        }
-    )
+    entry = RunIndexEntry.model_validate({
+        **common, "only": run.plan.only, "folder": folder, "manifest": hashlib.sha256(manifest).hexdigest(),
+        **_summary(run.report),
+    })  # fmt: skip
     files = {f"{folder}/{name}": content for name, content in run.packed.files.items()}
     files |= {f"{folder}/manifest.json": manifest, f"{INDEX}/{month}/{run.name.file}.json": _text(entry)}
     return entry, files
@@ -131,7 +169,7 @@ def _text(record: Record) -> bytes:
     return record.model_dump_json(indent=1).encode() + b"\n"
 
 
-def _findings(report: Report) -> dict[str, object]:
+def _summary(report: Report) -> dict[str, object]:
     verdicts = [comparison.verdict for comparison in report.comparisons]
     costs = [arm.usd for arm in report.arms]
     known = [cost for cost in costs if cost is not None]
@@ -142,8 +180,3 @@ def _findings(report: Report) -> dict[str, object]:
         "usd": sum(known) if len(known) == len(costs) else None,
         "judge_usd": report.judge_usd,
     }
-
-
-def _message(entry: RunIndexEntry) -> str:
-    counts = entry.counts
-    return f"{entry.name}\n\n{counts.judged} of {counted(counts.planned, 'cell')} judged, {entry.passed} passed\n"

@@ -88,7 +88,7 @@ def stored(tmp_path: Path) -> bytes:
     return b"\0".join(path.read_bytes() for path in files)
 
 
-def test_the_canary_is_in_no_stored_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_canary_is_in_no_stored_file_and_the_diff_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     travelled = run_agents(tmp_path, monkeypatch)
     (trial,) = travelled.trials()
     whole = stored(tmp_path)
@@ -101,11 +101,10 @@ def test_the_canary_is_in_no_stored_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert SECRETS["ANTHROPIC_API_KEY"].encode() not in whole
     assert trial.last.outcome is Outcome.AGENT_ERROR
     assert trial.last.redactions > len(FORMS)
+    assert_diff_is_judged(travelled, trial, tmp_path)
 
 
-def test_the_stored_diff_is_whole_and_is_what_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    travelled = run_agents(tmp_path, monkeypatch)
-    (trial,) = travelled.trials()
+def assert_diff_is_judged(travelled: InProcessRun, trial: Trial, tmp_path: Path) -> None:
     diff = trial.last.diff
     assert isinstance(diff, DiffStat)
     patch = AttemptFolder(travelled.cell().root / "attempt-1").file("diff.patch").read_bytes()

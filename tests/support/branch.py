@@ -6,10 +6,8 @@ from typing import Any
 from scylla_gha.aggregate.build import aggregate
 from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.result import Result
-from scylla_gha.results_branch.clone import BranchClone
-from scylla_gha.results_branch.publish_run import RunToPublish
-from scylla_gha.results_branch.remote import GitRemote
-from scylla_gha.results_branch.stored_run import pack_run
+from scylla_gha.results_branch.clone import BranchClone, GitRemote
+from scylla_gha.results_branch.publish_run import RunToPublish, pack_run
 from scylla_gha.store.records import read_lines, read_record, write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.git import shell

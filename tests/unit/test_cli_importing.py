@@ -76,11 +76,11 @@ def test_no_rows_are_said_to_be_none(tmp_path: Path) -> None:
     assert ("The table has no rows." in made.warnings, made.arms) == (True, ())
 
 
-def test_a_thousand_arms_are_reported_and_their_models_not_set_against_each_other(tmp_path: Path) -> None:
-    lines = [f"s{s},arm{a:04d},{(a + s) % 2},m{a}" for a in range(1000) for s in range(2)]
+def test_hundreds_of_arms_are_reported_and_their_models_are_compared_with_the_baseline_alone(tmp_path: Path) -> None:
+    lines = [f"s{s},arm{a:04d},{(a + s) % 2},m{a}" for a in range(300) for s in range(2)]
     made = imported(csv_file(tmp_path / "a.csv", "scenario,arm,passed,model\n" + "\n".join(lines)))
-    assert (len(made.arms), len(made.comparisons)) == (1000, 999)
-    assert any(warning.startswith("1000 are too many models") for warning in made.warnings)
+    assert (len(made.arms), len(made.comparisons)) == (300, 299)
+    assert any(warning.startswith("300 are too many models") for warning in made.warnings)
 
 
 def test_duplicate_rows_are_refused_with_both_lines_and_nothing_is_written(tmp_path: Path) -> None:

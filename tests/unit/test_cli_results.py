@@ -80,4 +80,4 @@ def test_a_run_that_is_not_there_is_named(here: Path, tmp_path: Path) -> None:
 
 def test_without_a_remote_the_command_says_which_are_possible(tmp_path: Path) -> None:
     said = scylla("results", "list", cwd=tmp_path, env={"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)})
-    assert (said.code, "--remote: say where the results branch is" in said.err) == (3, True)
+    assert (said.code, "--remote: name the repository of the results branch" in said.err) == (3, True)

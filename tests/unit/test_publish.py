@@ -6,8 +6,8 @@ from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.publication import Origin
 from scylla_gha.model.report import Report
 from scylla_gha.publish.push_run import ResultsBranch, origin_of, publish_to_branch
-from scylla_gha.results_branch.index import index_entries
-from scylla_gha.results_branch.remote import GitRemote
+from scylla_gha.results_branch.clone import GitRemote
+from scylla_gha.results_branch.stored_runs import index_entries
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.branch import BRANCH, NAME, bare, copy_of, reported

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError, GitHubError
-from scylla_gha.results_branch.clone import BranchClone, TemporaryCloneError
-from scylla_gha.results_branch.remote import GitRemote, own_remote, remote_from
+from scylla_gha.results_branch.clone import BranchClone, GitRemote, TemporaryCloneError, own_remote, remote_from
 from tests.support.branch import BRANCH, bare, copy_of, paths
 from tests.support.git import shell
 
@@ -164,6 +163,6 @@ def test_other_addresses_are_refused(named: str) -> None:
 
 
 def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
-    with pytest.raises(ConfigError, match="holds a user or a password") as caught:
+    with pytest.raises(ConfigError, match="contains a user or a password") as caught:
         remote_from("https://me:hunter2@github.com/o/r", TOKEN)
     assert "hunter2" not in str(caught.value)

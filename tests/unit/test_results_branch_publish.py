@@ -10,8 +10,8 @@ import pytest
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.model.publication import RunIndexEntry, RunManifest, RunName
 from scylla_gha.results_branch.clone import BranchClone
-from scylla_gha.results_branch.index import index_entries
 from scylla_gha.results_branch.publish_run import PushBackoff, publish_run, run_files
+from scylla_gha.results_branch.stored_runs import index_entries
 from tests.support.branch import BRANCH, NAME, a_run, bare, copy_of, paths
 from tests.support.git import shell
 from tests.support.records import WHEN, make_result

@@ -10,17 +10,18 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.publication import Origin, RunFile, RunIndexEntry, RunName
 from scylla_gha.model.report import Counts
 from scylla_gha.results_branch.clone import BranchClone
-from scylla_gha.results_branch.index import (
+from scylla_gha.results_branch.publish_run import pack_run, publish_run
+from scylla_gha.results_branch.stored_runs import (
     INDEX,
     RunQuery,
+    StoredRun,
     baseline,
     index_entries,
     index_entry,
     last_waves,
     select_runs,
+    unpack_rows,
 )
-from scylla_gha.results_branch.publish_run import publish_run
-from scylla_gha.results_branch.stored_run import StoredRun, pack_run, unpack_rows
 from tests.support.branch import NAME, a_run, bare, copy_of, reported
 from tests.support.records import WHEN, make_result
 from tests.support.sent import CELLS, rows_text
@@ -110,7 +111,9 @@ def test_what_is_no_entry_is_passed_over_and_never_overwritten(tmp_path: Path) -
     copy = copy_of(tmp_path, server)
     copy.push(copy.commit({f"{INDEX}/2026-01/demo--7-1.json": b'{"schema_version": 9}'}, "of a later version"))
     assert index_entries(copy) == []
-    with pytest.raises(ConfigError, match=r"demo--7-1\.json: is no entry of this version; publish under another --run"):
+    with pytest.raises(
+        ConfigError, match=r"demo--7-1\.json: is not an entry of this version; publish under another --run"
+    ):
         index_entry(copy, copy.files(INDEX), NAME)
 
 
@@ -199,7 +202,7 @@ def test_a_changed_manifest_or_report_is_refused(tmp_path: Path, published: tupl
     copy = tampered(tmp_path, server, f"{entry.folder}/report.json", b"{}")
     with pytest.raises(ConfigError, match=r"report\.json: is not what its manifest says; it was changed"):
         StoredRun(copy, entry).report()
-    with pytest.raises(ConfigError, match="its manifest is not what the index says; it was changed"):
+    with pytest.raises(ConfigError, match="its manifest: is not what the index says; it was changed"):
         StoredRun(tampered(tmp_path, server, f"{entry.folder}/manifest.json", b"{}"), entry)
 
 
@@ -221,10 +224,10 @@ def test_records_of_another_version_are_named(tmp_path: Path, published: tuple[P
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (gzip.compress(b"x\n" * 1000), "is cut, or unfolds to more than 100 bytes"),
-        (gzip.compress(b"x\n")[:-5], "is cut, or unfolds to more than 100 bytes"),
+        (gzip.compress(b"x\n" * 1000), "is cut, or unpacks to more than 100 bytes"),
+        (gzip.compress(b"x\n")[:-5], "is cut, or unpacks to more than 100 bytes"),
         (b"hello", "cannot be unpacked"),
-        (gzip.compress(b"x\n"), "has not 2 rows, as its manifest says"),
+        (gzip.compress(b"x\n"), "does not have 2 rows, as its manifest says"),
     ],
     ids=["too much", "cut", "no gzip", "too few"],
 )

@@ -1,6 +1,7 @@
-"""What is stored is what was stored: each reader of a file that was changed since says so, and takes nothing of it."""
+"""Digests of stored files: each reader of a file that was changed says so, and uses nothing of it."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,16 +30,24 @@ LOST: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.fixture
-def paid(tmp_path: Path) -> RunFolder:
-    """A run whose only cell asked a model once."""
-    repo = make_repository(tmp_path / "repo").root
+@pytest.fixture(scope="module")
+def paid_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a run whose only cell asked a model once."""
+    root = tmp_path_factory.mktemp("paid")
+    repo = make_repository(root / "repo").root
     write_claude_experiment(repo)
     with serve(lambda _: Say("Hello.")) as provider:
-        env = claude_environment(tmp_path, f"{tell('ok')}; {ask('Hello?')}") | {"ANTHROPIC_BASE_URL": provider.url}
+        env = claude_environment(root, f"{tell('ok')}; {ask('Hello?')}") | {"ANTHROPIC_BASE_URL": provider.url}
         said = scylla("evaluate", "greet", "--yes", cwd=repo, env=env)
     assert said.code == 0, said.err
-    return RunFolder(repo / "runs" / "greet")
+    return repo
+
+
+@pytest.fixture
+def paid(tmp_path: Path, paid_once: Path) -> RunFolder:
+    """A copy of that run in a copy of its repository."""
+    shutil.copytree(paid_once, tmp_path / "repo", symlinks=True)
+    return RunFolder(tmp_path / "repo" / "runs" / "greet")
 
 
 def again(run: RunFolder, *args: str) -> Said:
@@ -55,16 +64,26 @@ def excluded(run: RunFolder) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("lose", LOST.values(), ids=LOST)
-@pytest.mark.parametrize("aside", [False, True], ids=["here", "put aside"])
-def test_nothing_is_started_where_a_journal_of_what_was_spent_is_not_as_it_was(
-    paid: RunFolder, lose: Callable[[Path], object], aside: bool
+@pytest.mark.parametrize("archived", [False, True], ids=["current", "archived"])
+def test_a_changed_request_log_leaves_the_amount_spent_unknown(
+    paid: RunFolder, lose: Callable[[Path], object], archived: bool
 ) -> None:
     assert spent_usd(paid)["agent"] > 0
-    cell = paid.cell(CLAUDE).root
-    if aside:
-        (paid.root / "old").mkdir()
-        cell = cell.rename(paid.root / "old" / CLAUDE)
+    cell = archive(paid) if archived else paid.cell(CLAUDE).root
     lose(cell / "attempt-1" / "traffic.jsonl")
+    with pytest.raises(ConfigError, match=f"{cell}/attempt-1/traffic.jsonl: .*what was spent is not known"):
+        spent_usd(paid)
+
+
+def archive(run: RunFolder) -> Path:
+    (run.root / "old").mkdir()
+    return run.cell(CLAUDE).root.rename(run.root / "old" / CLAUDE)
+
+
+@pytest.mark.parametrize("archived", [False, True], ids=["current", "archived"])
+def test_nothing_is_started_if_the_amount_spent_is_unknown(paid: RunFolder, archived: bool) -> None:
+    cell = archive(paid) if archived else paid.cell(CLAUDE).root
+    LOST["emptied"](cell / "attempt-1" / "traffic.jsonl")
     said = again(paid)
     assert said.code == 3
     assert f"{cell}/attempt-1/traffic.jsonl: " in said.err
