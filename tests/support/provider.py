@@ -114,7 +114,7 @@ def serve(script: Script, counting: Callable[[Body], Fail | None] = lambda _: No
     server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     provider.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield provider
