@@ -1,7 +1,7 @@
 """`scylla-gha publish`."""
 
+import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from scylla_gha.results_branch.clone import branch_option, remote_option
 if TYPE_CHECKING:
     from scylla_gha.model.publication import CommentFacts
     from scylla_gha.model.report import Report
-    from scylla_gha.publish.comment_facts import PullRequestInfo
+    from scylla_gha.publish.post import PullRequestInfo
 
 
 def _check_sha(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -71,11 +71,13 @@ def branch(
 ) -> None:  # fmt: skip
     """Push the rows and the report of EXPERIMENT to the results branch, and print their folder there."""
     from scylla_gha.model.publication import Origin
-    from scylla_gha.publish.push_run import BranchTarget, push_run
+    from scylla_gha.publish.push_run import push_run, run_name
+    from scylla_gha.results_branch.clone import chosen_remote
 
+    folder = options.run_folder(runs, experiment)
     origin = Origin(head=head, base=base, branch=of, pull=pull, campaign=campaign)
-    target = BranchTarget(branch, remote, run, attempt)
-    click.echo(push_run(options.run_folder(runs, experiment), target, origin).folder)
+    name = run_name(folder.root.name, run, attempt)
+    click.echo(push_run(folder, branch, origin, remote=chosen_remote(remote), name=name).entry.folder)
 
 
 @command.command()
@@ -93,11 +95,10 @@ def comment(
     results_branch: str, author: str | None,
 ) -> None:  # fmt: skip
     """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there."""
-    from scylla_gha.publish.comment_facts import PullRequestInfo
-    from scylla_gha.publish.post import PostTargets, post_report
+    from scylla_gha.publish.post import PullRequestInfo, post_report
 
     about = PullRequestInfo(suite or "", pull, head, base, base_name, branch=results_branch)
-    post_report(*_report_and_facts(experiment, runs, about), PostTargets(pull, author=author))
+    post_report(*_report_and_facts(experiment, runs, about), pull=pull, author=author)
 
 
 @command.command()
@@ -113,11 +114,10 @@ def check(
     results_branch: str,
 ) -> None:  # fmt: skip
     """Post the verdict of EXPERIMENT as a check run on a commit (as a commit status if check runs are refused)."""
-    from scylla_gha.publish.comment_facts import PullRequestInfo
-    from scylla_gha.publish.post import PostTargets, post_report
+    from scylla_gha.publish.post import PullRequestInfo, post_report
 
     about = PullRequestInfo(suite or "", None, commit, base, base_name, branch=results_branch)
-    post_report(*_report_and_facts(experiment, runs, about), PostTargets(check=commit))
+    post_report(*_report_and_facts(experiment, runs, about), commit=commit)
 
 
 @command.command()
@@ -127,9 +127,9 @@ def check(
 @options.author
 def refusal(experiment: str, *, pull: int, reason: str, author: str | None) -> None:
     """Comment on a pull request that a run of EXPERIMENT measured nothing, and why; no results are needed."""
-    from scylla_gha.publish.post import PostTargets, post_refusal
+    from scylla_gha.publish.post import post_refusal
 
-    post_refusal(experiment, reason, PostTargets(pull, author=author))
+    post_refusal(experiment, reason, pull, author)
 
 
 @command.command("save-pending")
@@ -146,11 +146,11 @@ def save_pending(
     suite: str | None,
 ) -> None:  # fmt: skip
     """Save the report of EXPERIMENT in a file for `post-pending`; no token is needed."""
-    from scylla_gha.publish.comment_facts import PullRequestInfo
-    from scylla_gha.publish.post import write_pending_post
+    from scylla_gha.publish.fork_handoff import write_pending
+    from scylla_gha.publish.post import PullRequestInfo
 
     about = PullRequestInfo(suite or "", pull, head, base, base_name)
-    write_pending_post(into, *_report_and_facts(experiment, runs, about))
+    write_pending(into, *_report_and_facts(experiment, runs, about))
 
 
 @command.command("post-pending")
@@ -165,9 +165,9 @@ def post_pending(path: Path, *, event: Path, author: str | None) -> None:
     post.post_pending(path, event, author)
 
 
-def _report_and_facts(experiment: str, runs: Path, about: "PullRequestInfo") -> "tuple[Report, CommentFacts]":
-    from scylla_gha.publish.post import facts
+def _report_and_facts(experiment: str, runs: Path, info: "PullRequestInfo") -> "tuple[Report, CommentFacts]":
+    from scylla_gha.publish.post import comment_facts, run_page_from
     from scylla_gha.publish.push_run import stored_report
 
     plan, report = stored_report(options.run_folder(runs, experiment))
-    return report, facts(plan, report, replace(about, suite=about.suite or plan.experiment.id))
+    return report, comment_facts(plan, report, info, run_page_from(os.environ))

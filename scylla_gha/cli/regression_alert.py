@@ -41,7 +41,7 @@ def command(
     """  # noqa: D301
     from scylla_gha.compare.arm_verdicts import arm_globs, arm_verdicts, worse_arms
     from scylla_gha.github.actions import write_outputs
-    from scylla_gha.publish.comment_facts import run_page_from
+    from scylla_gha.publish.post import run_page_from
     from scylla_gha.publish.regression_issue import RegressionPost, RegressionSuite
 
     folder = options.run_folder(runs, experiment)

@@ -11,8 +11,8 @@ from scylla_gha.model.report import Report
 from scylla_gha.pipeline.report import print_report
 from scylla_gha.publish import actions_output
 from scylla_gha.publish.actions_output import publish_on_run
-from scylla_gha.report.gate import hold_gate
 from scylla_gha.report.markdown import write_report
+from scylla_gha.report.summary import require_gate
 from scylla_gha.store.records import read_record
 
 
@@ -42,4 +42,4 @@ def command(experiment: str, runs: Path, *, as_json: bool, github: bool) -> None
         print_report(made, folder, as_json=as_json)
     plan = read_record(folder.plan, Plan)
     if plan is not None:
-        hold_gate(plan.experiment, made)
+        require_gate(plan.experiment, made)

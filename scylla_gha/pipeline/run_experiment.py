@@ -29,7 +29,7 @@ from scylla_gha.plan.cells import CellSelection
 from scylla_gha.plan.notes import reject_impossible_gate
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel
-from scylla_gha.report.gate import hold_gate
+from scylla_gha.report.summary import require_gate
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import remove_stale_folders
 from scylla_gha.store.records import read_record, write_record
@@ -203,7 +203,7 @@ def require_complete_report(context: RunContext, report: Report, choice: CellSel
         reason = context.full_disk or context.halted or stopped or "the report lists them, with reasons"
         raise IncompleteError(f"{shortage}: {reason}; {_stored_part(context)}; the same command fills the rest")
     if not choice.only:
-        hold_gate(context.plan.experiment, report)
+        require_gate(context.plan.experiment, report)
 
 
 def _require_budget(context: RunContext, shortage: str) -> None:

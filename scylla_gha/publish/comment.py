@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -17,52 +17,56 @@ from scylla_gha.github.client import GitHubRepository
 from scylla_gha.github.issues import create_comment, edit_comment, find_marked
 from scylla_gha.github.pulls import read_pull_request
 from scylla_gha.github.responses import Comment
-from scylla_gha.model.publication import MOST_PAST, CommentFacts, CommentState, PastVerdict
+from scylla_gha.model.publication import MOST_PAST, CommentFacts, CommentState, PastVerdict, RegressionState
 from scylla_gha.model.report import Report
 from scylla_gha.report.comment import comment, marker, pointer
 from scylla_gha.report.numbers import clipped, plain
 from scylla_gha.report.summary import overall, title
 
-_LINE: Final = re.compile(r"<!-- scylla:data ([A-Za-z0-9+/=]{1,12000}) -->")
-_MOST_SAID: Final = 300
+_MOST_STATE: Final = 12_000  # characters
+_MOST_TITLE: Final = 300
+_MOST_MENDED: Final = 5
+_HIDDEN_LINE: Final = re.compile(r"<!-- scylla:data ([A-Za-z0-9+/=]+) -->")
 
 
-def write_state(memory: CommentState) -> str:
+StateRecord = TypeVar("StateRecord", CommentState, RegressionState)
+
+
+def write_hidden_line(state: CommentState | RegressionState) -> str:
     """Return the state as a line of base64, in which nothing can end an HTML comment."""
-    return f"<!-- scylla:data {base64.b64encode(memory.model_dump_json().encode()).decode()} -->"
+    return f"<!-- scylla:data {base64.b64encode(state.model_dump_json().encode()).decode()} -->"
 
 
-def read_state(body: str, suite: str) -> CommentState | None:
-    """Read the state from a comment's text; None if this toolkit did not write it for the suite."""
-    found = _LINE.fullmatch(body.split("\n", 2)[1].strip()) if "\n" in body else None
-    if found is None:
+def read_hidden_line(body: str, model: type[StateRecord], suite: str, most: int = _MOST_STATE) -> StateRecord | None:
+    """Read the state from the second line of a comment or issue; None if this toolkit did not write it for the suite.
+
+    Args:
+        body: the text.
+        model: the kind of state.
+        suite: the suite that it must be of.
+        most: characters of base64 that are read.
+    """
+    encoded = _HIDDEN_LINE.fullmatch(body.split("\n", 2)[1].strip()) if "\n" in body else None
+    if encoded is None or len(encoded[1]) > most:
         return None
     try:
-        memory = CommentState.model_validate_json(base64.b64decode(found[1], validate=True))
+        state = model.model_validate_json(base64.b64decode(encoded[1], validate=True))
     except (ValidationError, binascii.Error, ValueError):
         return None
-    return memory if memory.suite == suite else None
+    return state if state.suite == suite else None
 
 
-def verdict_of(report: Report, facts: CommentFacts) -> PastVerdict:
-    """Return the verdict on a report, as later comments list it."""
-    return PastVerdict(verdict=overall(report), said=clipped(plain(title(report)), _MOST_SAID), head=facts.head,
-                run=facts.origin.run, at=facts.at)  # fmt: skip
+def next_state(report: Report, facts: CommentFacts, before: CommentState | None) -> CommentState:
+    """Return the state after the verdict on a report is shown: that verdict, and the latest ones of other runs."""
+    verdict = PastVerdict(verdict=overall(report), said=clipped(plain(title(report)), _MOST_TITLE), head=facts.head,
+                          run=facts.origin.run, at=facts.at)  # fmt: skip
+    earlier = [past for past in (before.verdicts if before else ()) if past.run != verdict.run]
+    return CommentState(suite=facts.suite, attempt=facts.origin.attempt, verdicts=(verdict, *earlier)[:MOST_PAST])
 
 
-def next_state(verdict: PastVerdict, facts: CommentFacts, before: CommentState | None) -> CommentState:
-    """Return the state after a verdict is shown: that verdict, and the latest ones of other runs."""
-    earlier = [one for one in (before.verdicts if before else ()) if one.run != verdict.run]
-    return CommentState(suite=facts.suite, attempt=facts.origin.attempt,
-                  verdicts=(verdict, *earlier)[:MOST_PAST])  # fmt: skip
-
-
-def is_newer(memory: CommentState, facts: CommentFacts) -> bool:
+def is_newer(state: CommentState, facts: CommentFacts) -> bool:
     """Return whether the shown verdict is of a later run or attempt; run ids grow in time."""
-    return (memory.shown.run, memory.attempt) > (facts.origin.run, facts.origin.attempt)
-
-
-_MOST_MENDED = 5
+    return (state.shown.run, state.attempt) > (facts.origin.run, facts.origin.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,46 +78,40 @@ class PostedComment:
 
 
 def post_comment(
-    channel: GitHubRepository, report: Report, facts: CommentFacts, number: int, author: str
+    repository: GitHubRepository, report: Report, facts: CommentFacts, pull: int, author: str
 ) -> PostedComment:
     """Post a report on a pull request.
 
     Args:
-        channel: to the repository.
+        repository: the repository of the pull request.
         report: the report.
         facts: the run, pull request and commits.
-        number: of the pull request.
+        pull: number of the pull request.
         author: our own login; comments of others are never touched.
 
     Raises:
         GitHubError: GitHub refused.
     """
-    found = find_marked(channel, number, author, marker(facts.suite))
-    current = found[-1] if found else None
-    memory = read_state(current.body or "", facts.suite) if current else None
-    if current and memory and is_newer(memory, facts):
+    ours = find_marked(repository, pull, author, marker(facts.suite))
+    current = ours[-1] if ours else None
+    before = read_hidden_line(current.body or "", CommentState, facts.suite) if current else None
+    if current and before and is_newer(before, facts):
         return PostedComment(current.html_url, "kept")
-    verdict = verdict_of(report, facts)
-    after = next_state(verdict, facts, memory)
-    body = comment(
-        report,
-        facts,
-        newest=read_pull_request(channel, number).head.sha,
-        past=after.verdicts[1:],
-        memory=write_state(after),
-    )
-    if current and (memory is None or memory.shown.verdict == verdict.verdict):
-        edited = edit_comment(channel, current.id, body)
+    state = next_state(report, facts, before)
+    head = read_pull_request(repository, pull).head.sha
+    body = comment(report, facts, newest=head, past=state.verdicts[1:], state=write_hidden_line(state))
+    if current and (before is None or before.shown.verdict == state.shown.verdict):
+        edited = edit_comment(repository, current.id, body)
         if edited is not None:
-            _mend(channel, facts, found[:-1], edited)
+            _point_to(repository, facts, ours[:-1], edited)
             return PostedComment(edited.html_url, "edited")
-    made = create_comment(channel, number, body, author)
-    _mend(channel, facts, found, made)
-    return PostedComment(made.html_url, "posted anew" if found else "posted")
+    posted = create_comment(repository, pull, body, author)
+    _point_to(repository, facts, ours, posted)
+    return PostedComment(posted.html_url, "posted anew" if ours else "posted")
 
 
-def _mend(channel: GitHubRepository, facts: CommentFacts, old: list[Comment], shown: Comment) -> None:
+def _point_to(repository: GitHubRepository, facts: CommentFacts, old: list[Comment], shown: Comment) -> None:
     """Turn other comments of the suite into pointers; a few at a time, because of GitHub's rate limits."""
-    for one in old[-_MOST_MENDED:]:
-        if one.id != shown.id:
-            edit_comment(channel, one.id, pointer(facts.suite, shown.html_url))
+    for superseded in old[-_MOST_MENDED:]:
+        if superseded.id != shown.id:
+            edit_comment(repository, superseded.id, pointer(facts.suite, shown.html_url))

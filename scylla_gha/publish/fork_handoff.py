@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+import click
 from pydantic import ValidationError
 
 from scylla_gha.counting import counted
@@ -27,31 +28,34 @@ MOST_BYTES: Final = 16 << 20
 _MOST_ROWS: Final = 1_000_000
 FILE: Final = "pending.json"
 _FORK: Final = "fork-"
-_SAME: Final = "pull-"
+_SAME_REPOSITORY: Final = "pull-"
 _MOST_SUITE: Final = 120
 
 
 def write_pending(path: Path, report: Report, facts: CommentFacts) -> None:
-    """Save report and facts for a job that may post.
+    """Save report and facts for a job that may post; no token is needed.
 
     Raises:
-        ConfigError: the report is too large to be taken there.
+        ConfigError: the evaluated commit is unknown, or the report is too large.
     """
-    made = PendingPost(facts=facts, report=report)
-    if len(made.model_dump_json()) > MOST_BYTES // 2:  # the file is indented
+    if facts.head is None:
+        raise ConfigError("publish save-pending: say with --head which commit of the pull request was evaluated")
+    pending = PendingPost(facts=facts, report=report)
+    if len(pending.model_dump_json()) > MOST_BYTES // 2:  # the file is indented
         raise ConfigError(f"{path}: the report is larger than {MOST_BYTES >> 21} MiB, which the second phase would "
                           "refuse; evaluate fewer cells at once with --only")  # fmt: skip
-    write_record(path, made)
+    write_record(path, pending)
+    click.echo(f"left for a job that may post: {path}", err=True)
 
 
 def pending_files(path: Path) -> list[Path]:
-    """The files that jobs left: the path itself, or all in a folder of downloaded artifacts.
+    """Return the files that jobs left: the path itself, or all in a folder of downloaded artifacts.
 
     download-artifact unpacks several artifacts into a folder each, and the only one straight into its path.
     """
     if not path.is_dir():
         return [path]
-    return [place for place in (path / FILE, *sorted(path.glob(f"*/{FILE}"))) if os.path.lexists(place)]
+    return [file for file in (path / FILE, *sorted(path.glob(f"*/{FILE}"))) if os.path.lexists(file)]
 
 
 def read_pending(path: Path) -> PendingPost:
@@ -61,11 +65,11 @@ def read_pending(path: Path) -> PendingPost:
         ConfigError: it is not a regular file of bounded size with a report and facts.
     """
     try:
-        told = path.lstat()
-        if not stat.S_ISREG(told.st_mode):
-            raise ConfigError(f"{path}: is no plain file; it is refused")
-        if told.st_size > MOST_BYTES:
-            raise ConfigError(f"{path}: has {counted(told.st_size, 'byte')}, more than {MOST_BYTES:,}; it is refused")
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigError(f"{path}: is refused: it is not a regular file")
+        if status.st_size > MOST_BYTES:
+            raise ConfigError(f"{path}: is refused: it has {counted(status.st_size, 'byte')}, more than {MOST_BYTES:,}")
         pending = PendingPost.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file; did the first phase run `publish save-pending`?") from None
@@ -73,11 +77,11 @@ def read_pending(path: Path) -> PendingPost:
         first = error.errors(include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])[:200]
         raise ConfigError(f"{path}: is refused: {where!r}: {first['type']}") from None
-    _whole(path, pending)
+    _require_renderable(path, pending)
     return pending
 
 
-def _whole(path: Path, pending: PendingPost) -> None:
+def _require_renderable(path: Path, pending: PendingPost) -> None:
     """Refuse a report that is inconsistent, before any request to GitHub.
 
     Raises:
@@ -94,50 +98,46 @@ def _whole(path: Path, pending: PendingPost) -> None:
         raise ConfigError(f"{path}: is refused: its report cannot be shown ({type(error).__name__})") from None
 
 
-def verified(channel: GitHubRepository, pending: PendingPost, run: int, server: str) -> CommentFacts:
+def verified(repository: GitHubRepository, pending: PendingPost, run_id: int, server: str) -> CommentFacts:
     """Return the facts, with everything that GitHub knows replaced by GitHub's own data.
 
     Args:
-        channel: to the repository that is posted to.
-        pending: what was left.
-        run: by the event, which GitHub wrote.
+        repository: the repository that is posted to.
+        pending: what a job left.
+        run_id: id of that job's run, from the event, which GitHub wrote.
         server: GitHub's address for people.
 
     Raises:
-        ConfigError: GitHub's view is another one.
-        GitHubError: it cannot be asked.
+        ConfigError: GitHub knows other facts.
+        GitHubError: GitHub refused.
     """
-    facts, told = pending.facts, workflow_run(channel, run)
-    if told.event != "pull_request":
-        raise ConfigError(f"run {run} is of {told.event!r}; only runs of pull_request are posted in a second phase")
+    facts, run = pending.facts, workflow_run(repository, run_id)
+    if run.event != "pull_request":
+        raise ConfigError(f"run {run_id} is of {run.event!r}; only runs of pull_request are posted in a second phase")
     if facts.pull is None or facts.head is None:
         raise ConfigError(
             "the file names no pull request or no head; run `publish save-pending` with --pull and --head"
         )
-    if facts.head != told.head_sha:
+    if facts.head != run.head_sha:
         raise ConfigError(
-            f"the file is about {facts.head[:7]}, and run {run} was of {told.head_sha[:7]}; it is refused"
+            f"the file is about {facts.head[:7]}, and run {run_id} was of {run.head_sha[:7]}; it is refused"
         )
-    of = read_pull_request(channel, facts.pull)
-    _same(of, told, run)
-    from_fork = of.head.repo is None or of.head.repo.full_name != channel.repository
-    start = _FORK if from_fork else _SAME
-    suite = facts.suite if facts.suite.startswith(start) else f"{start}{facts.suite}"[:_MOST_SUITE].rstrip("._-")
-    origin = RunPage(server=server, repository=channel.repository, run=run, attempt=told.run_attempt)
+    pull = read_pull_request(repository, facts.pull)
+    _require_same_pull(pull, run, run_id)
+    from_fork = pull.head.repo is None or pull.head.repo.full_name != repository.repository
+    prefix = _FORK if from_fork else _SAME_REPOSITORY
+    suite = facts.suite if facts.suite.startswith(prefix) else f"{prefix}{facts.suite}"[:_MOST_SUITE].rstrip("._-")
+    origin = RunPage(server=server, repository=repository.repository, run=run_id, attempt=run.run_attempt)
     changes = {"suite": suite, "origin": origin, "from_fork": from_fork, "branch": "", "base": None,
-               "base_name": of.base.ref}  # fmt: skip
+               "base_name": pull.base.ref}  # fmt: skip
     return CommentFacts.model_validate({**dict(facts), **changes})
 
 
-def _same(of: PullRequest, told: WorkflowRun, run: int) -> None:
-    """Refuse a pull request that does not belong to the run.
-
-    Raises:
-        ConfigError: it is not, or its head has moved on.
-    """
-    theirs = (of.head.repo.full_name if of.head.repo else None, of.head.ref)
-    if theirs != (told.head_repository.full_name if told.head_repository else None, told.head_branch):
-        raise ConfigError(f"#{of.number} is not the pull request of run {run}; the file is refused")
-    if of.head.sha != told.head_sha:
-        raise ConfigError(f"the head of #{of.number} is {of.head.sha[:7]} by now, and run {run} was of "
-                          f"{told.head_sha[:7]}; the run of the new head posts instead")  # fmt: skip
+def _require_same_pull(pull: PullRequest, run: WorkflowRun, run_id: int) -> None:
+    """Refuse a pull request that does not belong to the run, or whose head has moved on."""
+    source = (pull.head.repo.full_name if pull.head.repo else None, pull.head.ref)
+    if source != (run.head_repository.full_name if run.head_repository else None, run.head_branch):
+        raise ConfigError(f"#{pull.number} is not the pull request of run {run_id}; the file is refused")
+    if pull.head.sha != run.head_sha:
+        raise ConfigError(f"the head of #{pull.number} is {pull.head.sha[:7]} by now, and run {run_id} was of "
+                          f"{run.head_sha[:7]}; the run of the new head posts instead")  # fmt: skip

@@ -1,11 +1,15 @@
 """Posts to GitHub: comment and check of this run, refusals, and reports that jobs without write access saved."""
 
+import datetime
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 import click
+from pydantic import ValidationError
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GateError
@@ -14,108 +18,153 @@ from scylla_gha.github.events import WorkflowRunEvent, read_event
 from scylla_gha.github.issues import own_login, reply_once
 from scylla_gha.github.pulls import CheckReport, Conclusion, post_conclusion
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.publication import CommentFacts
+from scylla_gha.model.publication import ArmEntry, CommentFacts, RunPage
+from scylla_gha.model.record import digest
 from scylla_gha.model.report import Report
 from scylla_gha.publish.comment import post_comment
-from scylla_gha.publish.comment_facts import PullRequestInfo, comment_facts, run_page_from
-from scylla_gha.publish.fork_handoff import FILE, pending_files, read_pending, verified, write_pending
+from scylla_gha.publish.fork_handoff import FILE, pending_files, read_pending, verified
 from scylla_gha.report.comment import comment
-from scylla_gha.report.gate import hold_gate
-from scylla_gha.report.markdown_table import code, escape
 from scylla_gha.report.numbers import clipped, plain
-from scylla_gha.report.summary import conclusion, title
+from scylla_gha.report.summary import conclusion, require_gate, title
+from scylla_gha.report.templates import code, escape
 
-_MOST_TITLE = 200
+_MOST_TITLE: Final = 200
+_MOST_TEXT: Final = 300  # characters of a name or reason
+_MOST_ARMS: Final = 2000
+_MOST_PENDING: Final = 5  # comments that one run without write access may cause, whatever it calls them
+
+
+def run_page_from(environ: Mapping[str, str]) -> RunPage:
+    """Return the page of this workflow run.
+
+    Raises:
+        ConfigError: the variables do not name a run.
+    """
+    try:
+        return RunPage(
+            server=environ.get("GITHUB_SERVER_URL", "").rstrip("/") or "https://github.com",
+            repository=environ.get("GITHUB_REPOSITORY", ""), run=int(environ.get("GITHUB_RUN_ID", "0")),
+            attempt=int(environ.get("GITHUB_RUN_ATTEMPT", "1") or "1"),
+        )  # fmt: skip
+    except ValueError:
+        raise ConfigError("GITHUB_REPOSITORY and GITHUB_RUN_ID do not name a run; publish from a job of Actions, "
+                          "or set them to the repository (OWNER/REPO) and the number of the run") from None  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequestInfo:
+    """The pull request and its commits, as the caller names them."""
+
+    suite: str
+    pull: int | None = None
+    head: str | None = None
+    base: str | None = None
+    base_name: str = ""
+    branch: str = ""
+
+
+def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPage) -> CommentFacts:
+    """Return the facts that a comment shows beside the report: of the plan, the pull request and the run.
+
+    Raises:
+        ConfigError: a suite, commit or branch is malformed.
+    """
+    gate_fault = ""
+    try:
+        require_gate(plan.experiment, report)
+    except GateError as error:
+        gate_fault = str(error)
+    entrants = [ArmEntry(arm=clipped(arm.id, _MOST_TEXT), agent=arm.agent, version=arm.version, model=arm.model)
+                for arm in plan.arms[:_MOST_ARMS]]  # fmt: skip
+    values = {
+        "suite": info.suite or plan.experiment.id, "experiment": plan.experiment.id, "origin": page, "head": info.head,
+        "base": info.base, "base_name": clipped(info.base_name, _MOST_TEXT), "pull": info.pull, "branch": info.branch,
+        "at": datetime.datetime.now(datetime.UTC), "entrants": tuple(entrants),
+        "digest": digest(sorted(cell.key for cell in plan.cells)), "margin": plan.experiment.margin,
+        "has_gate": plan.experiment.gate != "none", "gate_fault": clipped(gate_fault, _MOST_TEXT),
+    }  # fmt: skip
+    try:
+        return CommentFacts.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = re.sub("[^a-z_.]", "", ".".join(map(str, first["loc"])))
+        raise ConfigError(f"--{name.replace('_', '-')} {first['input']!r}: {first['msg']}") from None
+
+
+def post_report(
+    report: Report,
+    facts: CommentFacts,
+    *,
+    pull: int | None = None,
+    commit: str | None = None,
+    author: str | None = None,
+) -> None:
+    """Post a comment on a pull request, a check on a commit, or both.
+
+    Args:
+        report: the report.
+        facts: the run, pull request and commits.
+        pull: number of the pull request; None: no comment.
+        commit: full SHA; None: no check.
+        author: our own login; None: asked of GitHub.
+
+    Raises:
+        GitHubError: GitHub refused.
+    """
+    with open_repository() as repository:
+        _post(repository, report, facts, (pull, commit), author)
+
+
+def _post(
+    repository: GitHubRepository, report: Report, facts: CommentFacts, targets: tuple[int | None, str | None],
+    author: str | None,
+) -> None:  # fmt: skip
+    pull, commit = targets
+    if pull is not None:
+        posted = post_comment(repository, report, facts, pull, author or own_login(repository))
+        later = "; it is of a later run" if posted.how == "kept" else ""
+        click.echo(f"comment {posted.how}{later}: {posted.url}", err=True)
+    if commit is not None:
+        concluded, kind = post_check(repository, report, facts, commit)
+        click.echo(f"{kind} on {commit[:7]}: {concluded}", err=True)
 
 
 def post_check(
-    channel: GitHubRepository, report: Report, facts: CommentFacts, sha: str
+    repository: GitHubRepository, report: Report, facts: CommentFacts, commit: str
 ) -> tuple[Conclusion, Literal["check run", "commit status"]]:
     """Post the verdict as a check on a commit; return its conclusion and kind.
 
     A fork's own numbers can fail a check, but never make it succeed.
     """
-    found = conclusion(report, facts)
-    if facts.from_fork and found == "success":
-        found = "neutral"
+    concluded = conclusion(report, facts)
+    if facts.from_fork and concluded == "success":
+        concluded = "neutral"
     text = comment(report, facts).partition("\n")[2]
     check = CheckReport(
-        name=f"scylla / {facts.suite}", sha=sha, conclusion=found, title=clipped(plain(title(report)), _MOST_TITLE),
-        summary=text, url=facts.origin.url, mark=f"{facts.suite}:{facts.origin.run}:{facts.origin.attempt}",
+        name=f"scylla / {facts.suite}", sha=commit, conclusion=concluded,
+        title=clipped(plain(title(report)), _MOST_TITLE), summary=text, url=facts.origin.url,
+        mark=f"{facts.suite}:{facts.origin.run}:{facts.origin.attempt}",
     )  # fmt: skip
-    return found, post_conclusion(channel, check)
+    return concluded, post_conclusion(repository, check)
 
 
-_MOST_PENDING: Final = 5  # comments that one run without write access may cause, whatever it calls them
-
-
-@dataclass(frozen=True, slots=True)
-class PostTargets:
-    """Where to post: a comment on a pull request, a check on a commit; `author` is our own login."""
-
-    pull: int | None = None
-    check: str | None = None
-    author: str | None = None
-
-
-def facts(plan: Plan, report: Report, about: PullRequestInfo) -> CommentFacts:
-    """Return the facts of this run.
+def post_refusal(experiment: str, why: str, pull: int, author: str | None) -> None:
+    """Comment once on the pull request that a run measured nothing.
 
     Raises:
-        ConfigError: this is not a run of Actions, or an option is malformed.
-    """
-    return comment_facts(plan, about, run_page_from(os.environ), _gate_fault(plan, report))
-
-
-def _gate_fault(plan: Plan, report: Report) -> str:
-    try:
-        hold_gate(plan.experiment, report)
-    except GateError as fault:
-        return str(fault)
-    return ""
-
-
-def post_report(report: Report, of: CommentFacts, places: PostTargets) -> None:
-    """Post comment and check.
-
-    Raises:
+        ConfigError: this is not a run of Actions.
         GitHubError: GitHub refused.
     """
-    with open_repository() as channel:
-        _post(channel, report, of, places)
-
-
-def write_pending_post(path: Path, report: Report, of: CommentFacts) -> None:
-    """Write the file for a job that may post; no token is needed.
-
-    Raises:
-        ConfigError: pull request or head are not named, or the report is too large.
-    """
-    if of.pull is None or of.head is None:
-        raise ConfigError("publish save-pending: say with --pull and --head which pull request and commit it is about")
-    write_pending(path, report, of)
-    click.echo(f"left for a job that may post: {path}", err=True)
-
-
-def post_refusal(experiment: str, why: str, places: PostTargets) -> None:
-    """Say once on the pull request that a run measured nothing.
-
-    Raises:
-        ConfigError: no pull request is named, or this is no run of Actions.
-        GitHubError: GitHub refused.
-    """
-    if places.pull is None:
-        raise ConfigError("--refused: say with --pull on which pull request")
     page = run_page_from(os.environ)
     reason = escape(why.rstrip(".")) or "its plan failed"
     text = f"This run measured nothing of {code(experiment)}: {reason}.\n\n[The run]({page.url}) has the whole log."
-    with open_repository() as channel:
-        author = places.author or own_login(channel)
-        reply_once(channel, places.pull, f"<!-- scylla:refused run={page.run} -->", text, author)
+    with open_repository() as repository:
+        login = author or own_login(repository)
+        reply_once(repository, pull, f"<!-- scylla:refused run={page.run} -->", text, login)
 
 
 def post_pending(path: Path, event: Path, author: str | None) -> None:
-    """Post what jobs without write access left, as far as GitHub bears it out: a comment, and a check on the head.
+    """Post what jobs without write access left, as far as GitHub confirms it: a comment, and a check on the head.
 
     Args:
         path: a file that a job left, or a folder of downloaded artifacts.
@@ -123,7 +172,7 @@ def post_pending(path: Path, event: Path, author: str | None) -> None:
         author: our own login; None: asked of GitHub.
 
     Raises:
-        ConfigError: a file is not what it must be, GitHub's view is another one, or a run that succeeded left none.
+        ConfigError: a file is malformed, GitHub knows other facts, or a run that succeeded left no file.
         GitHubError: GitHub refused.
     """
     run, files = read_event(event, WorkflowRunEvent).workflow_run, pending_files(path)
@@ -137,19 +186,8 @@ def post_pending(path: Path, event: Path, author: str | None) -> None:
         raise ConfigError(f"{path}: run {run.id} left {counted(len(files), 'report')}, and at most {_MOST_PENDING} "
                           "of one run are posted, so none was; evaluate fewer experiments in one run")  # fmt: skip
     pending = [read_pending(file) for file in files]
-    with open_repository() as channel:
-        server = run_page_from({**os.environ, "GITHUB_RUN_ID": str(run.id)}).server
-        for left in pending:
-            of = verified(channel, left, run.id, server)
-            _post(channel, left.report, of, PostTargets(of.pull, of.head, author))
-
-
-def _post(channel: GitHubRepository, report: Report, of: CommentFacts, places: PostTargets) -> None:
-    if places.pull is not None:
-        author = places.author or own_login(channel)
-        posted = post_comment(channel, report, of, places.pull, author)
-        later = "; it is of a later run" if posted.how == "kept" else ""
-        click.echo(f"comment {posted.how}{later}: {posted.url}", err=True)
-    if places.check is not None:
-        conclusion, kind = post_check(channel, report, of, places.check)
-        click.echo(f"{kind} on {places.check[:7]}: {conclusion}", err=True)
+    server = run_page_from({**os.environ, "GITHUB_RUN_ID": str(run.id)}).server
+    with open_repository() as repository:
+        for post in pending:
+            facts = verified(repository, post, run.id, server)
+            _post(repository, post.report, facts, (facts.pull, facts.head), author)

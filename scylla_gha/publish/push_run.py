@@ -3,7 +3,6 @@
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,20 +10,12 @@ from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan, WavePacking
-from scylla_gha.model.publication import Origin, RunIndexEntry, RunName
+from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.report import Report
-from scylla_gha.results_branch.clone import BranchClone, GitRemote, chosen_remote
+from scylla_gha.results_branch.clone import BranchClone, GitRemote
 from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, pack_run, publish_run
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import RunFolder, WavePaths
-
-
-@dataclass(frozen=True, slots=True)
-class ResultsBranch:
-    """A results branch of a remote."""
-
-    remote: GitRemote
-    name: str
 
 
 def stored_report(folder: RunFolder) -> tuple[Plan, Report]:
@@ -40,16 +31,23 @@ def stored_report(folder: RunFolder) -> tuple[Plan, Report]:
     return plan, report
 
 
-def publish_to_branch(
-    folder: RunFolder, branch: ResultsBranch, name: RunName | None, origin: Origin, backoff: PushBackoff = PushBackoff()
+def push_run(
+    folder: RunFolder,
+    branch: str,
+    origin: Origin,
+    *,
+    remote: GitRemote,
+    name: RunName | None = None,
+    backoff: PushBackoff = PushBackoff(),
 ) -> PublishedRun:
-    """Put rows and report of a run on the results branch, once.
+    """Put rows and report of a run on the results branch once, and report it on standard error.
 
     Args:
         folder: of the run.
         branch: the results branch.
+        origin: what was evaluated; missing repository, branch, campaign and wave are filled in.
+        remote: the repository of the branch.
         name: of the run there; None: a local run, named after a digest of its content.
-        origin: the repository, commit and pull request that were evaluated.
         backoff: number of attempts, and the pauses between them.
 
     Raises:
@@ -59,48 +57,26 @@ def publish_to_branch(
     """
     plan, report = stored_report(folder)
     if report.replayed:
-        raise RefusedError(f"{folder.root}: a replay measures nothing, so it is not published on {branch.name}, where "
+        raise RefusedError(f"{folder.root}: a replay measures nothing, so it is not published on {branch}, where "
                            "later runs would be compared with it; publish a run without --replay")  # fmt: skip
     packed = pack_run(folder.results, folder.report("json"))
-    run_name = name or RunName(experiment=folder.root.name, run=f"local-{packed.content[:12]}")
+    unique_name = name or RunName(experiment=folder.root.name, run=f"local-{packed.content[:12]}")
+    run = RunToPublish(unique_name, origin_of(folder, origin, os.environ), plan, report, packed)
     with tempfile.TemporaryDirectory(prefix="scylla-gha-") as root:
-        clone = BranchClone(Path(root), branch.remote, branch.name)
-        return publish_run(clone, RunToPublish(run_name, origin, plan, report, packed), backoff)
+        published = publish_run(BranchClone(Path(root), remote, branch), run, backoff)
+    state = "published" if published.new else "already published"
+    click.echo(f"{published.entry.name}: {state} on {branch}: {published.entry.folder}", err=True)
+    return published
 
 
-@dataclass(frozen=True, slots=True)
-class BranchTarget:
-    """A branch of a remote (None: the default one), and the workflow run's id (None: a digest of the content)."""
-
-    branch: str
-    remote: str | None = None
-    run: str | None = None
-    attempt: int = 1
-
-
-def push_run(folder: RunFolder, target: BranchTarget, origin: Origin) -> RunIndexEntry:
-    """Push rows and report of a run to the results branch, and report it on standard error.
-
-    Args:
-        folder: of the run.
-        target: branch and name.
-        origin: what was evaluated; missing repository, branch, campaign and wave are filled in.
+def run_name(experiment: str, run: str | None, attempt: int) -> RunName | None:
+    """Return the name of a workflow run on the results branch; None without a run's id.
 
     Raises:
-        ConfigError: plan or report is missing, or the branch has the run with other content.
-        GitHubError: the branch cannot be pushed to.
+        ConfigError: experiment or run cannot be the name of a folder.
     """
-    name = _name(folder.root.name, target.run, target.attempt) if target.run else None
-    branch = ResultsBranch(chosen_remote(target.remote), target.branch)
-    published = publish_to_branch(folder, branch, name, origin_of(folder, origin, os.environ))
-    state = "published" if published.new else "already published"
-    click.echo(f"{published.entry.name}: {state} on {target.branch}: {published.entry.folder}", err=True)
-    return published.entry
-
-
-def _name(experiment: str, run: str, attempt: int) -> RunName:
     try:
-        return RunName(experiment=experiment, run=run, attempt=attempt)
+        return RunName(experiment=experiment, run=run, attempt=attempt) if run else None
     except ValidationError:
         raise ConfigError(f"--run {run}: {experiment!r} and {run!r} become folder names, so they must consist of "
                           "letters and digits, separated by single dots, dashes or underscores") from None  # fmt: skip

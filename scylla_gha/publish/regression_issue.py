@@ -1,22 +1,22 @@
 """The issue of a suite's regression: opened when it is confirmed, closed when it is over."""
 
-import base64
-import binascii
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pydantic import ValidationError
-
 from scylla_gha.github.client import GitHubRepository
 from scylla_gha.github.issues import create_comment, find_issue, open_issue, update_issue
-from scylla_gha.github.responses import Issue
 from scylla_gha.model.publication import ArmVerdict, RegressionState, RunPage
-from scylla_gha.report.regression_issue import alarm, alarm_marker, alarm_title, recovery, spread
+from scylla_gha.publish.comment import read_hidden_line, write_hidden_line
+from scylla_gha.report.numbers import clipped
+from scylla_gha.report.summary import marked
+from scylla_gha.report.templates import Markdown, Table, code, escape, render
 
 LABEL: Final = "scylla-regression"
-_LINE: Final = re.compile(r"<!-- scylla:data ([A-Za-z0-9+/=]{1,400000}) -->")
+_MOST_STATE: Final = 400_000  # characters
+_MOST_ARMS: Final = 30  # that a text names
+_MOST_NAME: Final = 80
+_MOST_REASON: Final = 250
 State = Literal["quiet", "alarm", "unconfirmed", "opened", "updated", "reopened", "still open", "recovered"]
 
 
@@ -37,67 +37,94 @@ class RegressionSuite:
     author: str
     page: RunPage
 
+    @property
+    def marker(self) -> str:
+        """First line of the issue, by which it is found."""
+        return f"<!-- scylla:alert suite={self.name} -->"
+
 
 def open_regression(
-    channel: GitHubRepository, suite: RegressionSuite, first: Sequence[ArmVerdict], confirmed: Sequence[ArmVerdict]
+    repository: GitHubRepository, suite: RegressionSuite, first: Sequence[ArmVerdict], confirmed: Sequence[ArmVerdict]
 ) -> RegressionPost:
     """Open the issue, update it, or reopen it.
 
     Args:
-        channel: to the repository.
-        suite: whose issue.
-        first: the first measurement, of all arms.
-        confirmed: the confirming one, of those that do worse in both; one at least.
+        repository: where the issue is.
+        suite: the suite of the issue.
+        first: verdicts of the first measurement on all arms.
+        confirmed: verdicts of the confirming one on the arms that are worse in both; at least one.
 
     Raises:
         GitHubError: GitHub refused.
     """
-    arms = tuple(verdict.arm for verdict in confirmed)
-    memory = RegressionState(suite=suite.name, arms=tuple(arm[:300] for arm in arms)[:500], run=suite.page.run)
-    body = "\n".join((alarm_marker(suite.name), _line(memory), alarm(first, confirmed, suite.experiment, suite.page)))
-    found = find_issue(channel, suite.author, alarm_marker(suite.name), LABEL)
-    if found is None:
-        made = open_issue(channel, suite.author, alarm_title(suite.experiment), body, LABEL)
-        return RegressionPost("opened", made.html_url)
-    before = regression_state(found, suite.name)
-    made = update_issue(channel, found.number, body, "open")
-    if found.state == "closed" or before is None or set(before.arms) != set(memory.arms):
-        create_comment(channel, found.number, spread(arms, suite.page), suite.author)
-    return RegressionPost("reopened" if found.state == "closed" else "updated", made.html_url)
+    arms = tuple(verdict.arm[:300] for verdict in confirmed)[:500]
+    state = RegressionState(suite=suite.name, arms=arms, run=suite.page.run)
+    body = "\n".join((suite.marker, write_hidden_line(state), opened_text(suite, first, confirmed)))
+    existing = find_issue(repository, suite.author, suite.marker, LABEL)
+    if existing is None:
+        title = f"{suite.experiment}: an agent does worse than it did"
+        return RegressionPost("opened", open_issue(repository, suite.author, title, body, LABEL).html_url)
+    before = read_hidden_line(existing.body or "", RegressionState, suite.name, _MOST_STATE)
+    issue = update_issue(repository, existing.number, body, "open")
+    if existing.state == "closed" or before is None or set(before.arms) != set(state.arms):
+        create_comment(
+            repository,
+            existing.number,
+            other_arms_text([verdict.arm for verdict in confirmed], suite.page),
+            suite.author,
+        )
+    return RegressionPost("reopened" if existing.state == "closed" else "updated", issue.html_url)
 
 
 def close_regression(
-    channel: GitHubRepository, suite: RegressionSuite, standings: Sequence[ArmVerdict]
+    repository: GitHubRepository, suite: RegressionSuite, verdicts: Sequence[ArmVerdict]
 ) -> RegressionPost:
     """Close the issue if every arm that it names is shown to be not worse; otherwise leave it open.
 
     Raises:
         GitHubError: GitHub refused.
     """
-    found = find_issue(channel, suite.author, alarm_marker(suite.name), LABEL)
-    if found is None or found.state == "closed":
+    issue = find_issue(repository, suite.author, suite.marker, LABEL)
+    if issue is None or issue.state == "closed":
         return RegressionPost("quiet")
-    memory = regression_state(found, suite.name)
-    named = {verdict.arm[:300]: verdict for verdict in standings}
-    if memory is None or not all(arm in named and named[arm].not_worse for arm in memory.arms):
-        return RegressionPost("still open", found.html_url)
-    create_comment(channel, found.number, recovery((named[arm] for arm in memory.arms), suite.page), suite.author)
-    update_issue(channel, found.number, found.body or "", "closed")
-    return RegressionPost("recovered", found.html_url)
+    state = read_hidden_line(issue.body or "", RegressionState, suite.name, _MOST_STATE)
+    by_arm = {verdict.arm[:300]: verdict for verdict in verdicts}
+    if state is None or not all(arm in by_arm and by_arm[arm].not_worse for arm in state.arms):
+        return RegressionPost("still open", issue.html_url)
+    text = recovered_text([by_arm[arm] for arm in state.arms], suite.page)
+    create_comment(repository, issue.number, text, suite.author)
+    update_issue(repository, issue.number, issue.body or "", "closed")
+    return RegressionPost("recovered", issue.html_url)
 
 
-def regression_state(issue: Issue, suite: str) -> RegressionState | None:
-    """Read the state from an issue; None if somebody overwrote it."""
-    lines = (issue.body or "").split("\n", 2)
-    found = _LINE.fullmatch(lines[1].strip()) if len(lines) > 1 else None
-    if found is None:
-        return None
-    try:
-        memory = RegressionState.model_validate_json(base64.b64decode(found[1], validate=True))
-    except (ValidationError, binascii.Error, ValueError):
-        return None
-    return memory if memory.suite == suite else None
+def opened_text(suite: RegressionSuite, first: Sequence[ArmVerdict], confirmed: Sequence[ArmVerdict]) -> str:
+    """Return the issue's text below its first two lines; arguments as of `open_regression`."""
+    before = {verdict.arm: verdict for verdict in first}
+    rows = [
+        (_name(verdict.arm), _name(verdict.against), _reason(before[verdict.arm]), _reason(verdict))
+        for verdict in confirmed[:_MOST_ARMS]
+    ]
+    return render("regression_issue.md.j2", {
+        "arms": Table(("arm", "against", "first measurement", "confirming one"), rows), "count": len(confirmed),
+        "experiment": suite.experiment, "page": suite.page,
+    })  # fmt: skip
 
 
-def _line(memory: RegressionState) -> str:
-    return f"<!-- scylla:data {base64.b64encode(memory.model_dump_json().encode()).decode()} -->"
+def recovered_text(verdicts: Sequence[ArmVerdict], page: RunPage) -> str:
+    """Return the comment with which the issue is closed."""
+    lines = [f"- {_name(verdict.arm)}: {escape(_reason(verdict))}\n" for verdict in verdicts[:_MOST_ARMS]]
+    return f"Recovered: none of the arms does worse any more ({page.url}).\n\n{''.join(lines)}"
+
+
+def other_arms_text(arms: Sequence[str], page: RunPage) -> str:
+    """Return the comment for the case that other arms are worse than before."""
+    names = ", ".join(_name(arm) for arm in arms[:_MOST_ARMS])
+    return f"Measured again, and confirmed ({page.url}): now of {names}.\n"
+
+
+def _name(arm: str) -> Markdown:
+    return code(clipped(arm, _MOST_NAME))
+
+
+def _reason(verdict: ArmVerdict) -> str:
+    return marked(verdict.verdict, clipped(verdict.why, _MOST_REASON))

@@ -4,38 +4,53 @@ Untrusted text (names, reasons, warnings) is escaped and cut; links lead only to
 The first line is the marker by which the comment is found, the second its state; no untrusted text precedes them.
 """
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
+from scylla_gha.counting import counted
+from scylla_gha.model.analysis import Agreement, Contrast, Verdict
 from scylla_gha.model.publication import CommentFacts, PastVerdict
 from scylla_gha.model.record import Sha
-from scylla_gha.model.report import Report
-from scylla_gha.report import comment_sections as parts
-from scylla_gha.report.comment_sections import CommentSection
-from scylla_gha.report.markdown_table import code, escape, fold, raw_table
-from scylla_gha.report.numbers import REPLAYED, clipped, usd
-from scylla_gha.report.summary import MARKS, Overall, headline, overall, verdict_lines
-from scylla_gha.report.view import ReportView, report_view
+from scylla_gha.model.report import Comparison, Excluded, Report
+from scylla_gha.report.metrics import change, change_limits
+from scylla_gha.report.numbers import REPLAYED, UNDEFINED, clipped, usd
+from scylla_gha.report.outcomes import ALPHA_FAIR, NO_TRIAL, scenario_matrix
+from scylla_gha.report.summary import MARKS, Overall, marked, overall, pass_rate, title, verdict_lines
+from scylla_gha.report.templates import Markdown, Table, code, escape, link, render_parts, tidy
+from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
-_MOST_ANSWERS: Final = 3
-_MOST_LINE: Final = 400
+_MOST_VERDICTS: Final = 3
+_MOST_ROWS: Final = 10
+_MOST_CELLS: Final = 5
+_MOST_ENTRANTS: Final = 20
+_MOST_NAME: Final = 80
+_MOST_REASON: Final = 200
 _ALERTS: Final[dict[Overall, str]] = {
     "worse": "CAUTION", "not_enough_data": "WARNING", "no_baseline": "NOTE", "equivalent": "NOTE", "better": "TIP",
 }  # fmt: skip
-_SECTIONS: Final[tuple[Callable[[ReportView, CommentFacts], CommentSection], ...]] = (
-    parts.arms, lambda page, _: parts.flips(page, worse=True), parts.missing, parts.infrastructure, parts.judges,
-    lambda page, _: parts.flips(page, worse=False), parts.warnings, parts.matrix, parts.entrants, parts.costs,
-    parts.method,
+_WORST_FIRST: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "equivalent", "better")
+# Parts of the template in the order of the comment, and in the order in which they are left out if there is no room
+_PARTS: Final = (
+    "arms", "worse", "missing", "infrastructure", "judges", "better", "warnings", "matrix", "entrants", "costs",
+    "method",
 )  # fmt: skip
-# What is left out first where there is no room; the numbers of _SECTIONS
-_LEAVE_OUT: Final = (7, 8, 6, 9, 10, 5, 4, 3, 2, 1, 0)
+_LEAVE_OUT: Final = (
+    "matrix", "entrants", "warnings", "costs", "method", "better", "judges", "infrastructure", "missing", "worse",
+    "arms",
+)  # fmt: skip
 
 
 def marker(suite: str) -> str:
     """Return the first line of a suite's comment."""
     return f"<!-- scylla:v1 suite={suite} -->"
+
+
+def pointer(suite: str, url: str) -> str:
+    """Return the text that replaces a superseded comment; its marker is not the suite's any more."""
+    return f"<!-- scylla:old suite={suite} -->\nThe verdict has changed: [see the newer comment]({url}).\n"
 
 
 def comment(
@@ -44,7 +59,7 @@ def comment(
     *,
     newest: Sha | None = None,
     past: Sequence[PastVerdict] = (),
-    memory: str = "",
+    state: str = "",
 ) -> str:
     """Render the comment without untrusted HTML, mentions, links or keywords; at most 60,000 bytes of UTF-8.
 
@@ -53,67 +68,66 @@ def comment(
         facts: the run, pull request and commits.
         newest: the pull request's head when it is posted.
         past: earlier verdicts, latest first.
-        memory: the second line.
+        state: the second line.
     """
-    page = report_view(report)
-    top = "\n".join((marker(facts.suite), *([memory] if memory else ()), *_top(page, facts, newest)))
-    bottom = "\n".join(_bottom(report, facts, past))
-    sections = [make(page, facts) for make in _SECTIONS]
-    return _fitted(top, sections, bottom, facts)
+    view = report_view(report)
+    changed = {"worse": _flips(view, worse=True), "better": _flips(view, worse=False)}
+    missing = [cell for cell in report.excluded if cell.outcome in NO_TRIAL]
+    excluded = [cell for cell in report.excluded if cell.outcome not in NO_TRIAL]
+    cells = {"missing": _cells("Missing", missing), "infrastructure": _cells("Not in the rates", excluded)}
+    parts = render_parts("comment.md.j2", {
+        "report": report, "view": view, "facts": facts, "newest": newest, "title": title(report),
+        "alert": _ALERTS[overall(report)], "replayed": REPLAYED, "command": _command(facts),
+        "verdicts": list(verdict_lines(view, _MOST_VERDICTS)) if len(report.comparisons) > 1 else (),
+        "facts_line": Markdown(" · ".join(_facts(report, facts))), **_arms(view, facts), **changed, **cells,
+        "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text,
+        "most_rows": _MOST_ROWS, "matrix": scenario_matrix(view), "entrants": _entrants(view, facts),
+        **_costs(view), "past": _past(past, facts),
+    })  # fmt: skip
+    contents = {**{name: rows.heading for name, rows in (changed | cells).items()}, **_contents(report, facts)}
+    top = "\n".join(filter(None, (marker(facts.suite), state, parts["top"])))
+    return _fitted(top, parts, contents, facts)
 
 
-def _fitted(top: str, sections: Sequence[CommentSection], bottom: str, facts: CommentFacts) -> str:
-    """Return all sections if they fit; else leave out the least important ones, and name them."""
-    left_out: list[int] = []
-    for following in (*_LEAVE_OUT, None):
-        shown = [part.text for at, part in enumerate(sections) if part.text and at not in left_out]
-        gone = [part.holds for at, part in enumerate(sections) if part.text and at in left_out]
-        text = re.sub(r"\n{3,}", "\n\n", "\n\n".join((top, *shown, *_gone(gone, facts), bottom))).rstrip() + "\n"
-        if len(text.encode()) <= MOST_BYTES or following is None:
+def _contents(report: Report, facts: CommentFacts) -> dict[str, str]:
+    """What the parts hold, for the case that they are left out."""
+    arms = counted(len(report.arms), "arm")
+    return {
+        "arms": counted(len(report.comparisons), "verdict") if report.comparisons else arms,
+        "judges": "judges that disagree",
+        "warnings": counted(len(notes(report_view(report))), "warning"),
+        "matrix": f"matrix of {counted(len(report.scenarios), 'scenario')} and {arms}",
+        "entrants": f"models and versions of {counted(len(facts.entrants), 'arm')}",
+        "costs": f"costs of {arms}",
+        "method": "how the verdict was computed",
+    }
+
+
+def _fitted(top: str, parts: dict[str, str], contents: dict[str, str], facts: CommentFacts) -> str:
+    """Return all parts if they fit; else leave out the least important ones, and name them."""
+    most_left_out = len(_LEAVE_OUT)
+    for number in range(most_left_out + 1):
+        left_out = _LEAVE_OUT[:number]
+        shown = [parts[name] for name in _PARTS if name not in left_out]
+        names = [contents[name] for name in _PARTS if name in left_out and parts[name]]
+        cut = (f"**Cut**: a comment holds no more than {MOST_BYTES:,} bytes. Left out: {escape('; '.join(names))}. "
+               f"All of it is in [the run]({facts.origin.url}).") if names else ""  # fmt: skip
+        text = tidy("\n\n".join((top, *shown, cut, parts["bottom"])))
+        if len(text.encode()) <= MOST_BYTES or number == most_left_out:
             return text
-        left_out.append(following)
     raise AssertionError("the last round returns")
 
 
-def _gone(holds: Sequence[str], facts: CommentFacts) -> Iterator[str]:
-    if holds:
-        yield (f"**Cut**: a comment holds no more than {MOST_BYTES:,} bytes. Left out: {escape('; '.join(holds))}. "
-               f"All of it is in [the run]({facts.origin.url}).")  # fmt: skip
-
-
-def _top(page: ReportView, facts: CommentFacts, newest: Sha | None) -> Iterator[str]:
-    yield f"> [!{_ALERTS[overall(page.report)]}]"
-    yield f"> **{escape(clipped(headline(page), _MOST_LINE))}**"
-    if len(page.report.comparisons) > 1:
-        for line in verdict_lines(page, _MOST_ANSWERS):
-            said, why = escape(clipped(line.said, _MOST_LINE)), escape(clipped(line.why, _MOST_LINE))
-            yield f"> - {line.mark} **{said}**: {why}"
-    if page.report.replayed:
-        yield f">\n> {REPLAYED}"
-    if facts.gate_fault:
-        yield f">\n> {escape(clipped(facts.gate_fault, _MOST_LINE))}"
-    yield ""
-    if newest is not None and facts.head is not None and newest != facts.head:
-        yield (
-            f"**Out of date**: this is about {code(facts.head[:7])}, and the head is now {code(newest[:7])}. "
-            f"Comment `{_order(facts)} {newest[:10]}` to evaluate that.\n"
-        )
-    yield " · ".join(_facts(page, facts))
-    if facts.from_fork:
-        yield ("\nThe numbers come from a job of the fork, which has no rights in this repository and can say what it "
-               "likes: do not rest a merge on them alone.")  # fmt: skip
-
-
-def _facts(page: ReportView, facts: CommentFacts) -> Iterator[str]:
+def _facts(report: Report, facts: CommentFacts) -> Iterator[str]:
     yield f"**{code(facts.experiment)}**"
-    heads = (f"head {code(facts.head[:7])}" if facts.head else "", _base(facts))
-    if any(heads):
-        yield " against ".join(filter(None, heads))
-    counts = page.report.counts
+    head = f"head {code(facts.head[:7])}" if facts.head else ""
+    base = " ".join(filter(None, (escape(clipped(facts.base_name, 80)), code(facts.base[:7]) if facts.base else "")))
+    if head or base:
+        yield " against ".join(filter(None, (head, base)))
+    counts = report.counts
     yield f"**{counts.planned:,} planned, {counts.ran:,} ran, {counts.judged:,} judged, {counts.scored:,} scored**"
-    spent = [arm.usd for arm in page.report.arms]
-    known = [each for each in spent if each is not None]
-    yield f"agents {usd(sum(known) if len(known) == len(spent) else None)}, judges {usd(page.report.judge_usd)}"
+    known = [arm.usd for arm in report.arms if arm.usd is not None]
+    yield f"agents {usd(sum(known) if len(known) == len(report.arms) else None)}, judges {usd(report.judge_usd)}"
     if facts.minutes is not None:
         yield f"{facts.minutes:.0f} min"
     yield f"[run]({facts.origin.url})"
@@ -121,48 +135,136 @@ def _facts(page: ReportView, facts: CommentFacts) -> Iterator[str]:
         yield f"[results]({facts.origin.results(facts.branch)})"
 
 
-def _base(facts: CommentFacts) -> str:
-    name = escape(clipped(facts.base_name, 80))
-    return " ".join(filter(None, (name, code(facts.base[:7]) if facts.base else "")))
-
-
-def _order(facts: CommentFacts) -> str:
+def _command(facts: CommentFacts) -> str:
     """Return the slash command that starts this evaluation."""
     return f"/scylla {'compare' if facts.base else 'evaluate'} {facts.experiment}"
 
 
-def _bottom(report: Report, facts: CommentFacts, past: Sequence[PastVerdict]) -> Iterator[str]:
-    again = _order(facts)
-    yield from fold("Run it again", (
-        f"On this pull request, as a comment of its own: `{again} --only '*--ARM--*' --repetitions 5`",
-        "", f"On your machine: `scylla-gha evaluate {facts.experiment}`; why a trial failed: `scylla-gha show CELL`",
-    ))  # fmt: skip
-    yield from fold("Earlier verdicts", _past(past, facts) if past else ())
-    digest = f" · plan {code(facts.digest[:12])}" if facts.digest else ""
-    yield (f"<sub>Again: `{again}`, narrowed by `--only GLOB`, `--repetitions N` or a commit · "
-           f"scylla-gha {escape(clipped(report.toolkit_version, 40))}{digest} · "
-           f"{facts.at:%Y-%m-%d %H:%M} UTC</sub>")  # fmt: skip
+def _arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
+    """A table of at most ten arms, worst first; against the baseline if there is one."""
+    report = view.report
+    if report.comparisons:
+        return _compared_arms(view, facts)
+    ranked = sorted(report.arms, key=lambda arm: 2.0 if arm.pass_rate is None else arm.pass_rate)
+    rows = [
+        (_name(view, arm.arm), *pass_rate(view, arm), f"{arm.passed}/{arm.counts.judged}", usd(arm.usd),
+         _evidence(report, arm.arm, facts))
+        for arm in ranked[:_MOST_ROWS]
+    ]  # fmt: skip
+    table = Table(("arm", "pass", "95 %", "passed", "USD", "evidence"), rows)
+    return {"arms": table, "arms_left_out": len(ranked) - _MOST_ROWS, "baseline": None}
 
 
-def _past(past: Sequence[PastVerdict], facts: CommentFacts) -> Iterator[str]:
-    rows = (
-        (
-            f"{verdict.at:%Y-%m-%d %H:%M}",
-            code(verdict.head[:7]) if verdict.head else "-",
-            _word(verdict),
-            escape(verdict.said),
-            f"[run]({facts.origin.model_copy(update={'run': verdict.run}).url})",
-        )
-        for verdict in past
-    )
-    yield from raw_table(("when", "head", "verdict", "what", "run"), rows)
+def _compared_arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
+    def rank(comparison: Comparison) -> tuple[int, float]:
+        pass_change = view.changes.get(comparison.arm)
+        size = 2.0 if pass_change is None or pass_change.value is None else pass_change.value
+        return _WORST_FIRST.index(comparison.verdict), size
+
+    ranked = sorted(view.report.comparisons, key=rank)
+    summaries = {arm.arm: arm for arm in view.report.arms}
+    baselines = {comparison.arm: comparison.baseline for comparison in ranked}
+    contrasts = view.analysis.contrasts if view.analysis else ()
+    costs = {contrast.arm: contrast for contrast in contrasts
+             if contrast.metric == "usd" and contrast.baseline == baselines.get(contrast.arm)}  # fmt: skip
+    rows = []
+    for comparison in ranked[:_MOST_ROWS]:
+        arm = comparison.arm
+        rate = pass_rate(view, summaries[arm])[0] if arm in summaries else UNDEFINED
+        verdict = f"{MARKS[comparison.verdict]} {comparison.verdict.replace('_', ' ')}"
+        rows.append((_name(view, arm), verdict, rate,
+                     *_change(view.changes.get(arm)), _cost(costs.get(arm)),
+                     _evidence(view.report, arm, facts)))  # fmt: skip
+    baseline = None
+    if base := summaries.get(view.baseline):
+        rate, interval = pass_rate(view, base)
+        baseline = {"name": _name(view, base.arm), "rate": rate, "interval": interval, "usd": base.usd}
+    table = Table(("arm", "verdict", "pass", "change", "95 %", "w/t/l", "cost", "evidence"), rows)
+    return {"arms": table, "arms_left_out": len(ranked) - _MOST_ROWS, "baseline": baseline}
 
 
-def _word(one: PastVerdict) -> str:
-    mark = next((mark for verdict, mark in MARKS.items() if verdict == one.verdict), "")
-    return f"{mark} {escape(one.verdict.replace('_', ' '))}".strip()
+def _change(contrast: Contrast | None) -> tuple[str, str, str]:
+    if contrast is None:
+        return UNDEFINED, UNDEFINED, UNDEFINED
+    return change(contrast), change_limits(contrast), "/".join(map(str, contrast.wins))
 
 
-def pointer(suite: str, url: str) -> str:
-    """Return the text that replaces a superseded comment; its marker is not the suite's any more."""
-    return f"<!-- scylla:old suite={suite} -->\nThe verdict has changed: [see the newer comment]({url}).\n"
+def _cost(contrast: Contrast | None) -> str:
+    return UNDEFINED if contrast is None or contrast.value is None else f"{change(contrast)} {change_limits(contrast)}"
+
+
+def _name(view: ReportView, arm: str) -> str:
+    return clipped(view.name(arm), _MOST_NAME)
+
+
+def _evidence(report: Report, arm: str, facts: CommentFacts) -> str:
+    """Return a failed trial of an arm, with a link to its record."""
+    cell = next((cell for failure in report.failures if failure.arm == arm for cell in failure.cells), None)
+    return UNDEFINED if cell is None else link(cell, facts.origin.artifacts, clipped(cell, 2 * _MOST_NAME))
+
+
+@dataclass(frozen=True, slots=True)
+class CommentRows:
+    """The first rows of a kind, with a heading and the number of all; `outcomes`: clipped, with their numbers."""
+
+    heading: str
+    count: int
+    table: Table
+    outcomes: Sequence[tuple[str, int]] = ()
+
+
+def _flips(view: ReportView, *, worse: bool) -> CommentRows:
+    """The scenarios that an arm passes less (or more) often than the baseline; greatest change first."""
+    flips = []
+    for row in view.report.scenarios:
+        for comparison in view.report.comparisons:
+            before, judged = row.passed.get(comparison.baseline, (0, 0))
+            after, of_after = row.passed.get(comparison.arm, (0, 0))
+            difference = after / of_after - before / judged if of_after and judged else 0.0
+            if (difference < 0) if worse else (difference > 0):
+                flips.append(
+                    (-abs(difference), row.scenario, comparison.arm, f"{before}/{judged}", f"{after}/{of_after}")
+                )
+    rows = [(clipped(scenario, _MOST_NAME), _name(view, arm), before_text, after_text)
+            for _, scenario, arm, before_text, after_text in sorted(flips)[:_MOST_ROWS]]  # fmt: skip
+    heading = f"Scenarios that went {'worse' if worse else 'better'}: {len(flips):,}"
+    return CommentRows(heading, len(flips), Table(("scenario", "arm", "baseline", "arm passes"), rows))
+
+
+def _cells(heading: str, cells: Sequence[Excluded]) -> CommentRows:
+    rows = [(clipped(cell.cell, 2 * _MOST_NAME), clipped(cell.outcome, _MOST_NAME), clipped(cell.reason, _MOST_REASON))
+            for cell in cells[:_MOST_CELLS]]  # fmt: skip
+    table = Table(("cell", "outcome", "reason"), rows, len(cells) - _MOST_CELLS, "cell", "the report")
+    outcomes = Counter(cell.outcome for cell in cells).most_common(10)
+    return CommentRows(f"{heading}: {len(cells):,}", len(cells), table,
+                       [(clipped(outcome, _MOST_NAME), count) for outcome, count in outcomes])  # fmt: skip
+
+
+def _poor_agreement(report: Report) -> Agreement | None:
+    agreement = report.analysis.agreement if report.analysis else None
+    is_poor = agreement is not None and agreement.alpha is not None and agreement.alpha < ALPHA_FAIR
+    return agreement if is_poor else None
+
+
+def _entrants(view: ReportView, facts: CommentFacts) -> Table:
+    rows = [(_name(view, entrant.arm), entrant.agent, entrant.version or "?", entrant.model or UNDEFINED)
+            for entrant in facts.entrants[:_MOST_ENTRANTS]]  # fmt: skip
+    return Table(("arm", "agent", "version", "model"), rows)
+
+
+def _costs(view: ReportView) -> dict[str, Any]:
+    ranked = sorted(view.report.arms, key=lambda arm: -(arm.usd or 0.0))
+    rows = [(_name(view, arm.arm), usd(arm.usd)) for arm in ranked[:_MOST_ROWS]]
+    rows.append(("judges and their controls", usd(view.report.judge_usd)))
+    is_paid = bool(view.report.judge_usd) or any(arm.usd is None or arm.usd > 0 for arm in ranked)
+    return {"costs": Table(("", "USD"), rows, len(ranked) - _MOST_ROWS, "arm", "the report"), "is_paid": is_paid}
+
+
+def _past(past: Sequence[PastVerdict], facts: CommentFacts) -> Table:
+    rows = []
+    for verdict in past:
+        word = marked(verdict.verdict, verdict.verdict.replace("_", " "))
+        run = facts.origin.model_copy(update={"run": verdict.run})
+        rows.append((f"{verdict.at:%Y-%m-%d %H:%M}", code(verdict.head[:7]) if verdict.head else UNDEFINED, word,
+                     verdict.said, Markdown(f"[run]({run.url})")))  # fmt: skip
+    return Table(("when", "head", "verdict", "what", "run"), rows)

@@ -1,26 +1,28 @@
 """Names and formats of metrics, and tables of arms by metrics. Unknown is `?`, undefined `-`, infinite `∞`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha.model.analysis import Contrast, Measure
-from scylla_gha.report.markdown_table import more, table
+from scylla_gha.model.report import ArmSummary
 from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, percent, seconds, tokens, usd
+from scylla_gha.report.templates import Markdown, Table, escape
 from scylla_gha.report.view import ReportView
 
 INFINITE: Final = "∞"
 _MOST_DIGITS: Final = 5
-Written = Callable[[float], str]
+_MOST_NAMED: Final = 8  # names in a line
+NumberFormat = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
 class MetricUnit:
     """Formats of a value, of a limit of its interval, and of a difference of two values."""
 
-    value: Written
-    limit: Written
-    step: Written
+    value: NumberFormat
+    limit: NumberFormat
+    step: NumberFormat
     step_unit: str = ""
 
 
@@ -109,8 +111,8 @@ def change(contrast: Contrast) -> str:
         return UNDEFINED
     if contrast.scale == "ratio":
         return f"x{contrast.value:.2f}"
-    each = unit(contrast.metric)
-    return f"{each.step(contrast.value)}{each.step_unit}"
+    metric = unit(contrast.metric)
+    return f"{metric.step(contrast.value)}{metric.step_unit}"
 
 
 def change_limits(contrast: Contrast, *, inner: bool = False) -> str:
@@ -127,46 +129,76 @@ def ratio(x: float) -> str:
     return f"{x:.{digits}f}"
 
 
-def _between(low: float | None, high: float | None, written: Written) -> str:
+def _between(low: float | None, high: float | None, written: NumberFormat) -> str:
     if low is None:
         return UNDEFINED if high is None else f"≤ {written(high)}"
     return f"≥ {written(low)}" if high is None else f"[{written(low)}, {written(high)}]"
 
 
-MeasureFormat = Callable[[Measure | None], str]
-Column = tuple[str, str]  # its heading, and the metric
-
-
-def metric_table(page: ReportView, wanted: Sequence[Column], written: MeasureFormat = estimate) -> Iterator[str]:
-    """Yield a table with one row per arm; columns and rows without a value are left out.
+def metric_table(
+    view: ReportView, columns: Sequence[tuple[str, str]], written: Callable[[Measure | None], str] = estimate
+) -> Table:
+    """Return a table with one row per arm; columns and rows without a known or infinite value are left out.
 
     Args:
-        page: where arms and measures are.
-        wanted: the columns.
-        written: how a measure is written; as it is, with its 95 % interval.
+        view: where arms and measures are.
+        columns: the heading and the metric of each.
+        written: format of a measure; by default with its 95 % interval.
     """
-    shown = [(heading, metric) for heading, metric in wanted if any(says(page, arm.arm, metric) for arm in page.arms)]
-    rows = [arm.arm for arm in page.arms if any(says(page, arm.arm, metric) for _, metric in shown)]
-    if not rows:
-        return
-    yield from table(
-        ("arm", *(heading for heading, _ in shown)),
-        ((page.name(arm), *(written(page.measure(arm, metric)) for _, metric in shown)) for arm in rows),
-    )
-    yield from more(page.left_out, "arm")
+    shown = [
+        (heading, metric) for heading, metric in columns if any(_has_value(view, arm, metric) for arm in view.arms)
+    ]
+    rows = [
+        (view.name(arm.arm), *(written(view.measure(arm.arm, metric)) for _, metric in shown))
+        for arm in view.arms if any(_has_value(view, arm, metric) for _, metric in shown)
+    ]  # fmt: skip
+    return Table(("arm", *(heading for heading, _ in shown)), rows, view.left_out if rows else 0, "arm")
 
 
-def says(page: ReportView, arm: str, metric: str) -> bool:
-    """Return whether a measure is known or infinite."""
-    found = page.measure(arm, metric)
-    return found is not None and found.state in {"known", "infinite"}
+def _has_value(view: ReportView, arm: ArmSummary, metric: str) -> bool:
+    measure = view.measure(arm.arm, metric)
+    return measure is not None and measure.state in {"known", "infinite"}
 
 
-def above_zero(page: ReportView, metric: str) -> bool:
+def above_zero(view: ReportView, metric: str) -> bool:
     """Return whether any arm has a value above zero."""
-    found = (page.measure(arm.arm, metric) for arm in page.arms)
-    return any(_amount(one) > 0 for one in found)
+    measures = (view.measure(arm.arm, metric) for arm in view.arms)
+    return any(measure is not None and (measure.value or 0.0) > 0 for measure in measures)
 
 
-def _amount(measure: Measure | None) -> float:
-    return 0.0 if measure is None or measure.value is None else measure.value
+def tries(view: ReportView) -> dict[str, list[str]]:
+    """Return the arms by the k of their passes in k tries; numbers of different k cannot be compared."""
+    arms: dict[str, list[str]] = {}
+    for arm in view.arms:
+        measure = view.measure(arm.arm, "pass_at_k")
+        if measure is not None and measure.value is not None:
+            arms.setdefault(measure.note.partition(";")[0], []).append(view.name(arm.arm))
+    return arms
+
+
+def tool_calls(view: ReportView) -> Table:
+    """Return the calls per trial of each tool, by arm."""
+    uses: dict[str, list[str]] = {}
+    for use in view.analysis.tools if view.analysis else ():
+        uses.setdefault(use.arm, []).append(f"{use.tool} {number(use.per_trial)}")
+    rows = []
+    for arm in view.arms:
+        if calls := uses.get(arm.arm):
+            others = f", and {len(calls) - _MOST_NAMED} more" if len(calls) > _MOST_NAMED else ""
+            rows.append((view.name(arm.arm), ", ".join(calls[:_MOST_NAMED]) + others))
+    return Table(("arm", "tools"), rows, view.left_out if rows else 0, "arm")
+
+
+def cheapest_shares(view: ReportView) -> Table:
+    """Return how often each arm is the cheapest in resamples; nothing if it is always the same one."""
+    frontier = view.analysis.frontier if view.analysis else None
+    shares = sorted(frontier.shares.items(), key=lambda share: -share[1]) if frontier else []
+    rows = [(view.name(arm), percent(share)) for arm, share in shares if share > 0]
+    return Table(("arm", "cheapest in"), rows[:_MOST_NAMED] if len(rows) > 1 else ())
+
+
+def first_names(view: ReportView, arms: Sequence[str]) -> Markdown:
+    """Return the first names of `arms` in one line."""
+    names = ", ".join(escape(view.name(arm)) for arm in arms[:_MOST_NAMED])
+    others = f" and {len(arms) - _MOST_NAMED:,} more" if len(arms) > _MOST_NAMED else ""
+    return Markdown((names or "none") + others)

@@ -1,4 +1,4 @@
-"""Verdicts in words, the headline, and the main table: the same on a page, in a terminal and in a comment."""
+"""Verdicts in words, the headline, and the main table: the same on a view, in a terminal and in a comment."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from scylla_gha.counting import counted
-from scylla_gha.model.analysis import OVERALL, Verdict
+from scylla_gha.errors import GateError
+from scylla_gha.model.analysis import OVERALL, Ruling, Verdict
+from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.publication import CommentFacts
 from scylla_gha.model.report import ArmSummary, Comparison, Report
 from scylla_gha.report.metrics import INFINITE, limits, value
@@ -31,60 +33,65 @@ _NOUNS: Final[dict[Verdict, str]] = {
 }  # fmt: skip
 
 
+def marked(verdict: str | None, text: str) -> str:
+    """Return `text` after the mark of a verdict, if it is one of ours."""
+    mark = next((mark for known, mark in MARKS.items() if known == verdict), "")
+    return f"{mark} {text}".strip()
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
     """One verdict: its mark, the statement, and the numbers behind it."""
 
     mark: str
-    said: str
+    statement: str
     why: str
 
+    def __str__(self) -> str:
+        """Return the verdict in one line."""
+        return f"{self.mark} {self.statement}: {self.why}"
 
-def verdict_lines(page: ReportView, most: int) -> Iterator[VerdictLine]:
+
+def verdict_lines(view: ReportView, most: int) -> Iterator[VerdictLine]:
     """Yield at most `most` verdicts, the clearest first."""
-    ranked = sorted(page.report.comparisons, key=lambda comparison: _weight(page, comparison))
+    ranked = sorted(view.report.comparisons, key=lambda comparison: _weight(view, comparison))
     for comparison in ranked[:most]:
-        yield VerdictLine(MARKS[comparison.verdict], _said(page, comparison), _why(page, comparison))
+        yield VerdictLine(MARKS[comparison.verdict], _statement(view, comparison), _why(view, comparison))
 
 
-def verdict_counts(page: ReportView, most: int) -> str:
+def verdict_counts(view: ReportView, most: int) -> str:
     """Return the number of verdicts of each kind if there are more than `most`; else an empty text."""
-    comparisons = page.report.comparisons
+    comparisons = view.report.comparisons
     if len(comparisons) <= most:
         return ""
     kinds = Counter(comparison.verdict for comparison in comparisons)
-    kinds_said = ", ".join(f"{kinds[kind]} {noun}" for kind, noun in _NOUNS.items())
-    return (f"Of {counted(len(comparisons), 'arm')} against {page.name(page.baseline) or 'what each changes'}: "
-            f"{kinds_said}.")  # fmt: skip
+    parts = ", ".join(f"{kinds[kind]} {noun}" for kind, noun in _NOUNS.items())
+    return f"Of {counted(len(comparisons), 'arm')} against {view.name(view.baseline) or 'what each changes'}: {parts}."
 
 
-def _weight(page: ReportView, one: Comparison) -> tuple[int, float, float]:
-    change = page.changes.get(one.arm)
+def _weight(view: ReportView, comparison: Comparison) -> tuple[int, float, float]:
+    change = view.changes.get(comparison.arm)
     p = 1.0 if change is None or change.p_adjusted is None else change.p_adjusted
     size = 0.0 if change is None else abs(change.value or 0.0)
-    return list(MARKS).index(one.verdict), p, -size
+    return list(MARKS).index(comparison.verdict), p, -size
 
 
-def _said(page: ReportView, one: Comparison) -> str:
-    arm, baseline = page.name(one.arm), page.name(one.baseline)
-    if one.verdict == "not_enough_data":
+def _statement(view: ReportView, comparison: Comparison) -> str:
+    arm, baseline = view.name(comparison.arm), view.name(comparison.baseline)
+    if comparison.verdict == "not_enough_data":
         return f"not enough data to tell {arm} from {baseline}"
-    if one.verdict == "equivalent":
+    if comparison.verdict == "equivalent":
         return f"{arm} and {baseline} are equivalent"
-    return f"{arm} is {one.verdict} than {baseline}"
+    return f"{arm} is {comparison.verdict} than {baseline}"
 
 
-def _why(page: ReportView, one: Comparison) -> str:
-    rates = [page.measure(arm, PASS) for arm in (one.arm, one.baseline)]
+def _why(view: ReportView, comparison: Comparison) -> str:
+    rates = [view.measure(arm, PASS) for arm in (comparison.arm, comparison.baseline)]
     known = [value(rate) for rate in rates if rate is not None and rate.value is not None]
-    first = f"passes {known[0]} against {known[1]}, " if len(known) == len(rates) else ""
-    change = page.changes.get(one.arm)
-    left = (
-        f"; left out: {counted(change.dropped, 'scenario')} that only one of the two has"
-        if change and change.dropped
-        else ""
-    )
-    return f"{first}{one.why}{left}"
+    passes = f"passes {known[0]} against {known[1]}, " if len(known) == len(rates) else ""
+    change = view.changes.get(comparison.arm)
+    dropped = counted(change.dropped, "scenario") if change and change.dropped else ""
+    return f"{passes}{comparison.why}{f'; left out: {dropped} that only one of the two has' if dropped else ''}"
 
 
 Overall = Verdict | Literal["no_baseline"]
@@ -92,13 +99,14 @@ _CONCLUSIONS: Final[dict[Overall, Literal["success", "failure", "neutral"]]] = {
     "worse": "failure", "not_enough_data": "neutral", "no_baseline": "neutral", "better": "success",
     "equivalent": "success",
 }  # fmt: skip
+_MOST_FAULTS: Final = 5  # arms that the message of a failed gate names
 NO_BASELINE: Final = "There is no baseline to compare with yet"
 
 
 def overall(report: Report) -> Overall:
     """Return one verdict on all arms: worse if any arm is; better or equivalent only if enough is known of all."""
-    found = {comparison.verdict for comparison in report.comparisons}
-    return next((verdict for verdict in OVERALL if verdict in found), "no_baseline")
+    verdicts = {comparison.verdict for comparison in report.comparisons}
+    return next((verdict for verdict in OVERALL if verdict in verdicts), "no_baseline")
 
 
 def conclusion(report: Report, facts: CommentFacts) -> Literal["success", "failure", "neutral"]:
@@ -108,63 +116,101 @@ def conclusion(report: Report, facts: CommentFacts) -> Literal["success", "failu
     return _CONCLUSIONS[overall(report)]
 
 
-def said(answer: VerdictLine) -> str:
-    """Return a verdict in one line."""
-    return f"{answer.mark} {answer.said}: {answer.why}"
-
-
-def headline(page: ReportView) -> str:
-    """Return the verdict of a single comparison, or the number of verdicts of each kind."""
-    if not page.report.comparisons:
-        return NO_BASELINE
-    counted = verdict_counts(page, 1)
-    return f"{MARKS[_verdict(page.report)]} {counted}" if counted else said(next(verdict_lines(page, 1)))
-
-
 def title(report: Report) -> str:
-    """Return the headline of a report."""
-    return headline(report_view(report))
+    """Return the verdict of a single comparison, or the number of verdicts of each kind, in one line."""
+    verdict = overall(report)
+    if verdict == "no_baseline":
+        return NO_BASELINE
+    view = report_view(report)
+    counts_of_all = verdict_counts(view, 1)
+    return f"{MARKS[verdict]} {counts_of_all}" if counts_of_all else str(next(verdict_lines(view, 1)))
 
 
-def _verdict(report: Report) -> Verdict:
-    found = overall(report)
-    return "not_enough_data" if found == "no_baseline" else found
+def require_gate(experiment: Experiment, report: Report) -> None:
+    """Check the experiment's gate: the verdict against the baseline that every arm must reach.
+
+    Without the statistics only the verdict `better` passes, for both kinds of gate.
+
+    Raises:
+        GateError: an arm does not reach the gate.
+    """
+    failed = list(_gate_faults(experiment, report)) if experiment.gate != "none" else []
+    if failed:
+        others = len(failed) - _MOST_FAULTS
+        more = f"; and {counted(others, 'more arm')}" if others > 0 else ""
+        raise GateError(f"gate {experiment.gate} does not hold: {'; '.join(failed[:_MOST_FAULTS])}{more}; "
+                        "the report is written, and lists all of them")  # fmt: skip
+
+
+def _gate_faults(experiment: Experiment, report: Report) -> Iterator[str]:
+    if not report.comparisons:
+        yield f"no arm stands beside the baseline {experiment.baseline}"
+    rulings = {ruling.arm: ruling for ruling in report.analysis.rulings} if report.analysis else {}
+    for comparison in report.comparisons:
+        ruling = rulings.get(comparison.arm)
+        passes = _passes(experiment, ruling) if ruling else not report.analysis and comparison.verdict == "better"
+        if not passes:
+            yield f"{comparison.arm}: {comparison.verdict}: {comparison.why}{_gate_limit(experiment, ruling)}"
+
+
+def _passes(experiment: Experiment, ruling: Ruling) -> bool:
+    """Return whether an arm is better, or not worse: its one-sided 95 % limit lies above -margin.
+
+    All arms must pass, so their number needs no adjustment: each is another chance to fail.
+    """
+    if ruling.verdict == "better":
+        return True
+    if experiment.gate == "better" or ruling.verdict == "worse":
+        return False
+    low = None if ruling.is_withheld else ruling.contrast.inner_low
+    return low is not None and low > -ruling.margin
+
+
+def _gate_limit(experiment: Experiment, ruling: Ruling | None) -> str:
+    if experiment.gate == "better" or ruling is None or ruling.is_withheld or ruling.contrast.inner_low is None:
+        return ""
+    return (f"; at worst {100 * ruling.contrast.inner_low:+.1f} points (one-sided 95 %), and "
+            f"{-100 * ruling.margin:+.1f} is allowed")  # fmt: skip
 
 
 HEADINGS = ("arm", "n", "pass", "95 %", "score", "grades", "USD", "USD/pass", "time", "tokens")
 COUNTS_NOTE = "n: planned/ran/judged/scored, or one number where the four are equal"
 
 
-def arm_row(page: ReportView, arm: ArmSummary, *, wide: bool = False) -> tuple[str, ...]:
+def arm_row(view: ReportView, arm: ArmSummary, *, wide: bool = False) -> tuple[str, ...]:
     """Return the cells of one arm, in the order of `HEADINGS`; means over scenarios if known, else over trials.
 
     Args:
-        page: where measures are looked up.
+        view: where measures are looked up.
         arm: the arm.
         wide: whether there is room for the interval of the cost of a pass.
     """
-    rate, score = page.measure(arm.arm, PASS), page.measure(arm.arm, "score")
-    time = page.measure(arm.arm, "seconds")
+    score, time = view.measure(arm.arm, "score"), view.measure(arm.arm, "seconds")
     return (
-        page.name(arm.arm),
+        view.name(arm.arm),
         counts(arm.counts),
-        (percent(arm.pass_rate) if rate is None else value(rate)) + bounds(arm),
-        interval(arm) if rate is None else limits(rate),
+        *pass_rate(view, arm),
         number(arm.mean_score) if score is None else value(score),
         grades(arm),
         usd(arm.usd),
-        _cost(page, arm, wide=wide),
+        _cost_of_pass(view, arm, wide=wide),
         seconds(arm.mean_seconds) if time is None else value(time),
         tokens(arm.tokens),
     )
 
 
-def _cost(page: ReportView, arm: ArmSummary, *, wide: bool) -> str:
-    made = page.measure(arm.arm, "cost_of_pass")
-    if made is None:
+def pass_rate(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
+    """Return the pass rate of an arm and its interval."""
+    rate = view.measure(arm.arm, PASS)
+    text, between = (percent(arm.pass_rate), interval(arm)) if rate is None else (value(rate), limits(rate))
+    return text + bounds(arm), between
+
+
+def _cost_of_pass(view: ReportView, arm: ArmSummary, *, wide: bool) -> str:
+    cost = view.measure(arm.arm, "cost_of_pass")
+    if cost is None:
         return cost_of_pass(arm)
-    said = value(made)
-    if said == INFINITE and not arm.usd:
+    text, between = value(cost), limits(cost)
+    if text == INFINITE and not arm.usd:
         return UNDEFINED  # nothing was spent, and nothing came of it
-    between = limits(made)
-    return said if not wide or between == UNDEFINED else f"{said} {between}"
+    return f"{text} {between}" if wide and between != UNDEFINED else text

@@ -50,7 +50,7 @@ def _verdicts(page: ReportView) -> Iterator[str]:
     if counted:
         yield counted
     for line in verdict_lines(page, _MOST_VERDICTS):
-        yield f"{line.mark} {line.said}: {line.why}"
+        yield str(line)
     yield from _more(len(page.report.comparisons) - _MOST_VERDICTS, "verdicts, in report.json")
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.report.regression_issue import alarm_marker
 from scylla_gha.store.records import write_record
 from tests.support.comments import Made, report_of
 from tests.support.github_api import BOT, State, serving, sha
 from tests.support.jobs import Job
 from tests.support.records import make_cell, make_experiment, make_plan
 
+MARKER = "<!-- scylla:alert suite=demo -->"
 ARMS = ("base.cli.m", "head.cli.m", "other.cli.m")
 GOOD, POOR = (5, 4, 5), (1, 0, 2)
 ALIKE = (4, *[5] * 11), (5, 4, *[5] * 10), (5, 5, 4, *[5] * 9)
@@ -56,7 +56,7 @@ def test_a_regression_has_one_issue_from_its_opening_to_its_end(job: Job) -> Non
     ((number, issue),) = job.state.issues.items()
     assert (opened["state"], opened["issue"]) == ("opened", issue["html_url"])
     assert (issue["title"], issue["labels"]) == ("demo: an agent does worse than it did", ["scylla-regression"])
-    assert issue["body"].startswith(f"{alarm_marker('demo')}\n<!-- scylla:data ")
+    assert issue["body"].startswith(f"{MARKER}\n<!-- scylla:data ")
     assert "**1 arm does worse** in `demo`, measured twice" in issue["body"]
     assert job.state.labels == {"scylla-regression"}
 
@@ -77,16 +77,16 @@ def test_a_regression_has_one_issue_from_its_opening_to_its_end(job: Job) -> Non
 
 
 def test_an_issue_of_somebody_else_is_left_alone(job: Job) -> None:
-    job.state.issues[5] = {"number": 5, "state": "open", "user": {"login": "mallory"}, "body": alarm_marker("demo"),
+    job.state.issues[5] = {"number": 5, "state": "open", "user": {"login": "mallory"}, "body": MARKER,
                            "html_url": "https://x", "labels": ["scylla-regression"]}  # fmt: skip
     assert alert(job, FINE)["state"] == "quiet"
     assert alert(job, LOSS, LOSS)["state"] == "opened"
-    assert job.state.issues[5]["body"] == alarm_marker("demo")
+    assert job.state.issues[5]["body"] == MARKER
 
 
 def test_an_issue_that_somebody_wrote_over_is_not_closed(job: Job) -> None:
     job.state.issues[5] = {"number": 5, "state": "open", "user": {"login": BOT}, "html_url": "https://x",
-                           "body": f"{alarm_marker('demo')}\nmine now", "labels": ["scylla-regression"]}  # fmt: skip
+                           "body": f"{MARKER}\nmine now", "labels": ["scylla-regression"]}  # fmt: skip
     assert alert(job, FINE)["state"] == "still open"
     assert job.state.issues[5]["state"] == "open"
 

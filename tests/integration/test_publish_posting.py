@@ -11,8 +11,8 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.github.access import GitHubAccess
 from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolicy
 from scylla_gha.github.events import WorkflowRunEvent, read_event
-from scylla_gha.model.publication import RunPage
-from scylla_gha.publish.comment import PostedComment, post_comment, read_state
+from scylla_gha.model.publication import CommentState, RunPage
+from scylla_gha.publish.comment import PostedComment, post_comment, read_hidden_line
 from scylla_gha.publish.fork_handoff import MOST_BYTES, read_pending, verified, write_pending
 from scylla_gha.publish.post import post_check
 from scylla_gha.report.comment import marker
@@ -68,7 +68,7 @@ def test_five_verdicts_are_remembered(state: State) -> None:
     for number in range(1, 9):
         say(state, (LOSS, WIN)[number % 2], number)
     (body,) = shown(state)
-    memory = read_state(body, "demo")
+    memory = read_hidden_line(body, CommentState, "demo")
     assert memory is not None
     assert [one.run for one in memory.verdicts] == [8, 7, 6, 5, 4]
     assert [one.verdict for one in memory.verdicts] == ["worse", "better"] * 2 + ["worse"]
@@ -77,7 +77,7 @@ def test_five_verdicts_are_remembered(state: State) -> None:
 def test_a_run_that_says_it_again_is_remembered_once(state: State) -> None:
     for attempt in (1, 2, 3):
         say(state, LOSS, 1, attempt=attempt)
-    memory = read_state(shown(state)[0], "demo")
+    memory = read_hidden_line(shown(state)[0], CommentState, "demo")
     assert memory is not None
     assert [one.run for one in memory.verdicts] == [1]
 
@@ -112,7 +112,7 @@ def test_a_memory_that_is_none_is_passed_over(state: State, line: str) -> None:
 
 def test_the_memory_of_another_suite_is_none(state: State) -> None:
     say(state)
-    assert read_state(shown(state)[0], "other") is None
+    assert read_hidden_line(shown(state)[0], CommentState, "other") is None
 
 
 def test_a_comment_that_is_deleted_meanwhile_is_posted_anew(state: State) -> None:
@@ -266,7 +266,7 @@ def test_a_report_that_does_not_hang_together_is_refused(change: dict[str, Any],
 def test_a_link_is_refused(tmp_path: Path) -> None:
     write_pending(tmp_path / "real", WIN, facts())
     (tmp_path / "p").symlink_to(tmp_path / "real")
-    with pytest.raises(ConfigError, match="is no plain file"):
+    with pytest.raises(ConfigError, match="is not a regular file"):
         read_pending(tmp_path / "p")
     with pytest.raises(ConfigError, match="no such file"):
         read_pending(tmp_path / "none")

@@ -11,6 +11,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import Treatment, Variant
 from scylla_gha.pipeline.report import analysis_of
+from scylla_gha.report.markdown import markdown
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
 VARIANTS = ("T0/00-empty", "T0/01-vanilla", "T1/01-skill")
@@ -102,6 +103,12 @@ def rows() -> Iterator[Result]:
 def cells() -> tuple[Cell, ...]:
     return tuple(make_cell(arm_of(variant), repetition, scenario) for variant in VARIANTS for scenario in SCENARIOS
                  for repetition in range(1, REPETITIONS + 1))  # fmt: skip
+
+
+def section(report: Report, title: str) -> list[str]:
+    """The lines of a section of report.md that say something; none if it is left out."""
+    _, found, text = markdown(report).partition(f"\n## {title}\n")
+    return [line for line in text.partition("\n## ")[0].splitlines() if line] if found else []
 
 
 def full_report() -> Report:

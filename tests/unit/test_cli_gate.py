@@ -8,7 +8,7 @@ from scylla_gha.analysis.verdicts import rulings
 from scylla_gha.errors import GateError
 from scylla_gha.model.analysis import Analysis, Verdict
 from scylla_gha.model.report import Comparison, Report
-from scylla_gha.report.gate import hold_gate
+from scylla_gha.report.summary import require_gate
 from scylla_gha.stats.resampling import Resampling
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import RunFolder
@@ -27,7 +27,7 @@ def reported(margin: float = 0.05, /, **arms: list[str]) -> Report:
 
 def held(gate: str, report: Report) -> str | None:
     try:
-        hold_gate(make_experiment(baseline="base", gate=gate), report)
+        require_gate(make_experiment(baseline="base", gate=gate), report)
     except GateError as error:
         return str(error)
     return None

@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.publication import Origin
 from scylla_gha.model.report import Report
-from scylla_gha.publish.push_run import ResultsBranch, origin_of, publish_to_branch
+from scylla_gha.publish.push_run import origin_of, push_run
 from scylla_gha.results_branch.clone import GitRemote
 from scylla_gha.results_branch.stored_runs import index_entries
 from scylla_gha.store.records import read_record, write_record
@@ -15,31 +15,31 @@ from tests.support.command import scylla
 from tests.support.sent import make_packing
 
 
-def branch(tmp_path: Path) -> ResultsBranch:
-    return ResultsBranch(GitRemote(f"file://{bare(tmp_path)}"), BRANCH)
+def remote(tmp_path: Path) -> GitRemote:
+    return GitRemote(f"file://{bare(tmp_path)}")
 
 
 def test_a_run_of_this_machine_is_named_by_what_it_found(tmp_path: Path) -> None:
-    to, folder = branch(tmp_path), reported(tmp_path / "demo")
-    first, again = (publish_to_branch(folder, to, None, Origin()) for _ in range(2))
+    to, folder = remote(tmp_path), reported(tmp_path / "demo")
+    first, again = (push_run(folder, BRANCH, Origin(), remote=to) for _ in range(2))
     assert (first.new, again.new) == (True, False)
     assert first.entry.name == again.entry.name
     assert str(first.entry.name) == f"demo/local-{first.entry.content[:12]}-1"
-    assert str(publish_to_branch(folder, to, NAME, Origin()).entry.name) == "demo/7-1"
+    assert str(push_run(folder, BRANCH, Origin(), remote=to, name=NAME).entry.name) == "demo/7-1"
 
 
 def test_without_a_report_there_is_nothing_to_publish(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"demo: plan\.json or report\.json is missing; run `scylla-gha collect"):
-        publish_to_branch(RunFolder(tmp_path / "demo"), branch(tmp_path), NAME, Origin())
+        push_run(RunFolder(tmp_path / "demo"), BRANCH, Origin(), remote=remote(tmp_path), name=NAME)
 
 
 def test_a_replay_is_no_part_of_the_history(tmp_path: Path) -> None:
-    to, folder = branch(tmp_path), reported(tmp_path / "demo")
+    to, folder = remote(tmp_path), reported(tmp_path / "demo")
     report = read_record(folder.report("json"), Report)
     assert report is not None
     write_record(folder.report("json"), report.model_copy(update={"replayed": True}))
     with pytest.raises(RefusedError, match="a replay measures nothing, so it is not published on"):
-        publish_to_branch(folder, to, NAME, Origin())
+        push_run(folder, BRANCH, Origin(), remote=to, name=NAME)
     assert index_entries(copy_of(tmp_path, tmp_path / "server.git")) == []
 
 

@@ -2,8 +2,9 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.publication import CommentState
-from scylla_gha.publish.comment import is_newer, next_state, read_state, verdict_of, write_state
-from scylla_gha.publish.comment_facts import PullRequestInfo, comment_facts, run_page_from
+from scylla_gha.model.report import Comparison
+from scylla_gha.publish.comment import is_newer, next_state, read_hidden_line, write_hidden_line
+from scylla_gha.publish.post import PullRequestInfo, comment_facts, run_page_from
 from tests.support.comments import HEAD, facts, past
 from tests.support.records import make_experiment, make_plan, make_report
 
@@ -35,19 +36,21 @@ def test_what_is_no_run_is_told(change: dict[str, str]) -> None:
 
 
 def test_facts_are_of_the_plan() -> None:
-    of = comment_facts(PLAN, PullRequestInfo("demo", 7, HEAD, base_name="x" * 999), run_page_from(RUN), "f" * 999)
-    assert (of.experiment, of.margin, of.has_gate, of.pull, of.head) == ("demo", 0.1, True, 7, HEAD)
-    assert [one.agent for one in of.entrants] == ["oracle", "nop"]
+    worse = tuple(Comparison(arm="nop", baseline="oracle", verdict="worse", why="x" * 999) for _ in range(3))
+    info = PullRequestInfo("", 7, HEAD, base_name="x" * 999)
+    of = comment_facts(PLAN, make_report(comparisons=worse), info, run_page_from(RUN))
+    assert (of.suite, of.experiment, of.margin, of.has_gate, of.pull, of.head) == ("demo", "demo", 0.1, True, 7, HEAD)
+    assert [entrant.agent for entrant in of.entrants] == ["oracle", "nop"]
     assert (len(of.base_name), len(of.gate_fault), len(of.digest)) == (300, 300, 64)
+    better = (Comparison(arm="nop", baseline="oracle", verdict="better", why="x"),)
+    assert comment_facts(PLAN, make_report(comparisons=better), info, run_page_from(RUN)).gate_fault == ""
 
 
 def test_the_digest_is_of_the_cells_whatever_their_order() -> None:
     turned = PLAN.model_copy(update={"cells": PLAN.cells[::-1]})
-    page = run_page_from(RUN)
-    assert (
-        comment_facts(PLAN, PullRequestInfo("demo"), page, "").digest
-        == comment_facts(turned, PullRequestInfo("demo"), page, "").digest
-    )
+    page, info = run_page_from(RUN), PullRequestInfo("demo")
+    digests = {comment_facts(plan, make_report(), info, page).digest for plan in (PLAN, turned)}
+    assert len(digests) == 1
 
 
 @pytest.mark.parametrize(
@@ -55,38 +58,38 @@ def test_the_digest_is_of_the_cells_whatever_their_order() -> None:
 )
 def test_what_is_said_wrongly_is_named(about: PullRequestInfo, name: str) -> None:
     with pytest.raises(ConfigError, match=name):
-        comment_facts(PLAN, about, run_page_from(RUN), "")
+        comment_facts(PLAN, make_report(), about, run_page_from(RUN))
 
 
 MINE = CommentState(suite="demo", attempt=1, verdicts=(past("worse", 5),))
 
 
 def body(memory: CommentState) -> str:
-    return f"<!-- marker -->\n{write_state(memory)}\ntext"
+    return f"<!-- marker -->\n{write_hidden_line(memory)}\ntext"
 
 
 def test_what_is_written_is_remembered() -> None:
     evil = CommentState(suite="demo", attempt=1, verdicts=(past(said="--> <!-- x --> @octocat"),))
-    assert read_state(body(evil), "demo") == evil
-    assert "octocat" not in write_state(evil)
+    assert read_hidden_line(body(evil), CommentState, "demo") == evil
+    assert "octocat" not in write_hidden_line(evil)
 
 
 def test_what_is_of_another_suite_or_form_is_not() -> None:
-    assert read_state(body(MINE), "other") is None
-    for text in ("", "one line", "a\nb\nc", f"{write_state(MINE)}\nfirst line", "a\n<!-- scylla:data e30= -->"):
-        assert read_state(text, "demo") is None
+    assert read_hidden_line(body(MINE), CommentState, "other") is None
+    for text in ("", "one line", "a\nb\nc", f"{write_hidden_line(MINE)}\nfirst line", "a\n<!-- scylla:data e30= -->"):
+        assert read_hidden_line(text, CommentState, "demo") is None
 
 
 def test_a_later_line_is_not_read() -> None:
-    assert read_state(f"<!-- marker -->\ntext\n{write_state(MINE)}", "demo") is None
+    assert read_hidden_line(f"<!-- marker -->\ntext\n{write_hidden_line(MINE)}", CommentState, "demo") is None
 
 
 def test_five_are_kept_and_a_run_stands_once() -> None:
-    verdict = verdict_of(make_report(), facts())
+    verdict = next_state(make_report(), facts(), None).shown
     assert (verdict.verdict, verdict.run) == ("no_baseline", facts().origin.run)
     before = CommentState(suite="demo", attempt=1, verdicts=tuple(past(run=number) for number in (5, 4, 3, 2, 1)))
-    assert [one.run for one in next_state(verdict, facts(), before).verdicts] == [verdict.run, 5, 4, 3, 2]
-    again = next_state(verdict, facts(), next_state(verdict, facts(), None))
+    assert [one.run for one in next_state(make_report(), facts(), before).verdicts] == [verdict.run, 5, 4, 3, 2]
+    again = next_state(make_report(), facts(), next_state(make_report(), facts(), None))
     assert [one.run for one in again.verdicts] == [verdict.run]
 
 

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from scylla_gha.model.publication import ArmVerdict, CommentFacts, CommentState, RunPage
 from scylla_gha.model.report import Comparison, Excluded, Report, ScenarioRow
-from scylla_gha.publish.comment import read_state, write_state
+from scylla_gha.publish.comment import read_hidden_line, write_hidden_line
+from scylla_gha.publish.regression_issue import RegressionSuite, opened_text, other_arms_text, recovered_text
 from scylla_gha.report.comment import MOST_BYTES, comment, marker, pointer
-from scylla_gha.report.regression_issue import alarm, recovery, spread
 from tests.support.comments import HEAD, Made, facts, past, report_of
 from tests.support.golden import golden
 from tests.support.records import make_report, make_summary
@@ -126,11 +126,11 @@ def test_even_the_worst_names_leave_verdict_and_counts() -> None:
     made = make_report(arms=arms, excluded=excluded, scenarios=rows, warnings=(evil,) * 40, comparisons=compared)
     of = facts(base_name=evil[:300], gate_fault=evil[:300])
     before = [past(said=evil[:300])] * 5
-    memory = write_state(CommentState(suite="demo", attempt=1, verdicts=tuple(before)))
-    text = comment(made, of, past=before[1:], memory=memory, newest="f" * 40)
+    state = write_hidden_line(CommentState(suite="demo", attempt=1, verdicts=tuple(before)))
+    text = comment(made, of, past=before[1:], state=state, newest="f" * 40)
     assert len(text.encode()) <= MOST_BYTES
     assert "0 planned, 0 ran" in text
-    assert read_state(text, "demo") is not None
+    assert read_hidden_line(text, CommentState, "demo") is not None
 
 
 def test_a_head_that_moved_is_said_and_how_to_evaluate_it() -> None:
@@ -209,6 +209,7 @@ def test_nothing_that_others_wrote_acts(one: str, two: str, three: str) -> None:
 
 
 PAGE = RunPage(repository="octo-org/app", run=5)
+SUITE = RegressionSuite("demo", "demo", "bot", PAGE)
 
 
 def standing(arm: str, why: str = "-20.0 points") -> ArmVerdict:
@@ -216,7 +217,7 @@ def standing(arm: str, why: str = "-20.0 points") -> ArmVerdict:
 
 
 def test_the_issue_shows_both_measurements() -> None:
-    text = alarm([standing("head", "-30.0 points"), standing("other")], [standing("head")], "demo", PAGE)
+    text = opened_text(SUITE, [standing("head", "-30.0 points"), standing("other")], [standing("head")])
     assert "**1 arm does worse** in `demo`, measured twice" in text
     assert "| `head` | `base` | ▼ -30.0 points | ▼ -20.0 points |" in text
     assert "https://github.com/octo-org/app/actions/runs/5" in text
@@ -225,14 +226,14 @@ def test_the_issue_shows_both_measurements() -> None:
 
 def test_many_arms_are_counted() -> None:
     found = [standing(f"arm{number}") for number in range(40)]
-    text = alarm(found, found, "demo", PAGE)
+    text = opened_text(SUITE, found, found)
     assert "**40 arms do worse**" in text
     assert "and 10 more" in text
 
 
 def test_untrusted_text_in_an_issue_does_nothing() -> None:
     found = [standing(EVIL, EVIL)]
-    texts = (alarm(found, found, "demo", PAGE), recovery(found, PAGE), spread([EVIL], PAGE))
+    texts = (opened_text(SUITE, found, found), recovered_text(found, PAGE), other_arms_text([EVIL], PAGE))
     for text in texts:
         assert "@octocat" not in text
         assert "<b>" not in text.replace("\\<b\\>", "")

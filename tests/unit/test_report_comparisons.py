@@ -5,13 +5,9 @@ import pytest
 
 from scylla_gha.model.analysis import Contrast, ShrunkRate, Verdict
 from scylla_gha.model.report import Report, ScenarioRow
-from scylla_gha.report.sections.comparisons import changes, families, reading, tiers
-from scylla_gha.report.sections.method import method
-from scylla_gha.report.sections.scenarios import kinds, scenarios
-from scylla_gha.report.sections.statistics import statistics
-from scylla_gha.report.view import report_view
+from scylla_gha.report.comparisons import reading
 from tests.support.records import make_report, make_summary
-from tests.support.reports import full_report
+from tests.support.reports import full_report, section
 
 
 def contrast(**given: Any) -> Contrast:
@@ -41,13 +37,12 @@ def test_an_arrow_only_where_the_interval_excludes_no_change(
     assert reading(contrast(**given), verdict) == expected
 
 
+CHANGES = "Changes against `t0-00-empty`"
+
+
 def test_each_row_is_one_metric_of_one_arm() -> None:
-    rows = [line.split(" | ") for line in changes(report_view(full_report())) if line.startswith("| t")]
+    rows = [line.split(" | ") for line in section(full_report(), CHANGES) if line.startswith("| t")]
     assert len(rows) == len({tuple(row[:2]) for row in rows}) == 16
-
-
-def test_nothing_compared_is_no_section() -> None:
-    assert list(changes(report_view(make_report()))) == []
 
 
 def lines(arms: int, rows: int) -> list[str]:
@@ -59,7 +54,7 @@ def lines(arms: int, rows: int) -> list[str]:
             for at in reversed(range(rows))
         ),
     )
-    return list(scenarios(report_view(report)))
+    return section(report, "Scenarios")
 
 
 def test_few_arms_stand_beside_each_other() -> None:
@@ -77,14 +72,14 @@ def test_of_many_scenarios_there_are_the_hardest() -> None:
     shown = [line for line in found if re.match(r"\| s\d", line)]
     assert (len(shown), shown[0]) == (50, "| s000 | 0/3 | 0/3 |")
     assert "The 50 hardest of 60." in found
-    assert "\nand 10 more scenarios, in report.json\n" in found
+    assert "and 10 more scenarios, in report.json" in found
 
 
-def test_kinds_have_an_interval_each_and_of_one_kind_there_is_no_table() -> None:
-    found = list(kinds(report_view(full_report())))
-    headings = [line.split(" | ")[0] for line in found if " | scenarios | " in line]
+def test_kinds_have_an_interval_each_and_a_single_kind_has_no_table() -> None:
+    headings = [
+        line.split(" | ")[0] for line in section(full_report(), "Kinds of scenario") if " | scenarios | " in line
+    ]
     assert headings == ["| category", "| difficulty"]  # all are of one size
-    assert list(kinds(report_view(make_report()))) == []
 
 
 def with_family(family: str, **given: float | str) -> Report:
@@ -97,29 +92,26 @@ def with_family(family: str, **given: float | str) -> Report:
 
 
 def test_tiers_their_steps_and_the_best_of_each() -> None:
-    lines = list(tiers(report_view(full_report())))
+    lines = section(full_report(), "Tiers")
     assert any(line.startswith("| T1 against T0 | +") and "▲ more" in line for line in lines)
     assert any(line.startswith("| T0 | 2 | t0-01-vanilla | ") for line in lines)
-    assert list(families(report_view(full_report()))) == []
 
 
 def test_an_arrow_takes_the_adjusted_p_as_well() -> None:
-    lines = tiers(report_view(with_family("each tier against the one before", p_adjusted=0.06)))
+    lines = section(with_family("each tier against the one before", p_adjusted=0.06), "Tiers")
     assert any(line.startswith("| T1 against T0 | +") and "? not enough data" in line for line in lines)
 
 
 def test_other_families_have_a_section_of_their_own() -> None:
-    lines = list(families(report_view(with_family("models against each other", arm="m1", baseline="m2"))))
-    assert lines[0] == "\n## Models against each other\n"
+    lines = section(with_family("models against each other", arm="m1", baseline="m2"), "Models against each other")
     assert any(line.startswith("| m1 against m2 | ") for line in lines)
 
 
-def test_without_tiers_there_is_nothing() -> None:
-    assert list(tiers(report_view(make_report()))) == list(families(report_view(make_report()))) == []
+STATISTICS = "The statistics"
 
 
 def test_every_comparison_has_its_p_its_family_and_the_least_p() -> None:
-    text = "\n".join(statistics(report_view(full_report())))
+    text = "\n".join(section(full_report(), STATISTICS))
     p = r"\| 0\.0078 \| 0\.0078 \| 0\.0078 \|"
     assert re.search(rf"\| T1 against T0 \| pass rate \|.*{p} each tier .* \(1, Holm\) \|", text)
     assert text.count("<details>") == text.count("</details>") == 4
@@ -132,15 +124,13 @@ def test_shrunk_rates_are_told_where_there_are_any() -> None:
     assert report.analysis is not None
     one = ShrunkRate(arm=report.arms[0].arm, rate=0.25, low=0.1, high=0.5)
     changed = report.model_copy(update={"analysis": report.analysis.model_copy(update={"shrunk": (one,)})})
-    assert "| t0-00-empty | 25 % | \\[10, 50\\] |" in list(statistics(report_view(changed)))
-
-
-def test_without_statistics_there_is_no_section() -> None:
-    assert list(statistics(report_view(make_report()))) == []
+    assert "| t0-00-empty | 25 % | \\[10, 50\\] |" in section(changed, STATISTICS)
 
 
 def test_the_method_is_the_one_that_was_used() -> None:
-    with_statistics, without = ("\n".join(method(report_view(each))) for each in (full_report(), make_report()))
+    with_statistics, without = (
+        "\n".join(section(report, "How this was computed")) for report in (full_report(), make_report())
+    )
     assert "the **scenario** is the unit" in with_statistics
     assert "Wilson" not in with_statistics
     assert "The interval is Wilson's" in without

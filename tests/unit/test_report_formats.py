@@ -8,8 +8,8 @@ from markdown_it import MarkdownIt  # what Rich reads Markdown with; here the ju
 from scylla_gha.model.analysis import Contrast, Measure
 from scylla_gha.model.report import Counts
 from scylla_gha.report import metrics, numbers
-from scylla_gha.report.markdown_table import code, escape, fold, folder, more, table
 from scylla_gha.report.numbers import plain
+from scylla_gha.report.templates import Markdown, Table, code, escape, link, more
 from tests.support.records import COUNTS, make_report, make_summary
 
 
@@ -249,25 +249,24 @@ def test_escaped_text_mentions_nobody_and_refers_to_nothing(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_code_and_links_of_strange_names_are_escaped_text(text: str) -> None:
-    for line in (code(f"`{text}"), folder(text)):
+    for line in (code(f"`{text}"), link(text, "x")):
         assert {content for kind, content in parsed(line) if kind != "text"} <= {"<!-- -->"}
 
 
 def test_names_of_the_usual_letters_are_code_and_links() -> None:
     assert code("scylla-gha show 001-one--t0.cli.m") == "`scylla-gha show 001-one--t0.cli.m`"
-    assert folder("001-one--t0_a.cli.m--r01") == "[001-one--t0\\_a.cli.m--r01](001-one--t0_a.cli.m--r01/)"
-    assert [folder(name) for name in ("..", "a/b", "", "a b")] == ["..", "a/b", "", "a b"]
+    cell = "001-one--t0_a.cli.m--r01"
+    assert link(cell, f"{cell}/") == "[001-one--t0\\_a.cli.m--r01](001-one--t0_a.cli.m--r01/)"
+    assert [link(name, "x") for name in ("..", "a/b", "", "a b")] == ["..", "a/b", "", "a b"]
 
 
-def test_a_table_has_its_heading_and_escapes_all() -> None:
-    assert list(table(("a|b", "c"), [("1", "x|y")])) == ["", "| a\\|b | c |", "|---|---|", "| 1 | x\\|y |", ""]
-
-
-def test_a_fold_of_nothing_is_nothing() -> None:
-    assert list(fold("title", [])) == []
-    assert "<details><summary>a \\<b\\></summary>" in list(fold("a <b>", ["line"]))
+def test_a_table_has_its_heading_and_escapes_all_that_is_not_markdown_already() -> None:
+    table = Table(("a|b", "c"), [("1", "x|y"), (Markdown("[l](x)"), "")], 1234, "arm")
+    assert table.__html__() == (
+        "\n| a\\|b | c |\n|---|---|\n| 1 | x\\|y |\n| [l](x) |  |\n\nand 1,234 more arms, in report.json\n\n"
+    )
+    assert Table(("a",), []).__html__() == ""
 
 
 def test_what_is_left_out_is_counted_where_there_is_any() -> None:
-    assert list(more(0)) == []
-    assert list(more(1234, "arm")) == ["\nand 1,234 more arms, in report.json\n"]
+    assert [more(0), more(-1, "arm"), more(1)] == ["", "", "\nand 1 more, in report.json\n\n"]

@@ -1,52 +1,48 @@
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from scylla_gha.model.analysis import Outlier
 from scylla_gha.model.report import Excluded, Failure, Report, ScenarioRow
-from scylla_gha.report.sections.metric_sections import money, reliability, times, tools, work
-from scylla_gha.report.sections.outcomes import excluded, failures, judges, odd
-from scylla_gha.report.view import ReportView, report_view
 from tests.support.records import make_report, make_summary
-from tests.support.reports import full_report
+from tests.support.reports import full_report, section
 
 
 def test_why_trials_did_not_pass_is_told_with_links() -> None:
     kinds = tuple(Failure(arm="a", kind=f"kind {n:02d}", count=40 - n, cells=("c1", "c2")) for n in range(32))
     report = make_report(arms=(make_summary(arm="a"), make_summary(arm="b")), failures=kinds)
-    lines = list(failures(report_view(report)))
+    lines = section(report, "Failures")
     assert "| a | kind 00 | 40 | [c1](c1/) [c2](c2/) |" in lines
-    assert "\nand 2 more kinds, in report.json\n" in lines
+    assert "and 2 more kinds, in report.json" in lines
 
 
 def test_where_all_passed_there_is_no_section() -> None:
     rows = (ScenarioRow(scenario="s", passed={"a": (2, 2)}),)
-    assert list(failures(report_view(make_report(arms=(make_summary(arm="a"),), scenarios=rows)))) == []
+    assert section(make_report(arms=(make_summary(arm="a"),), scenarios=rows), "Failures") == []
 
 
 def test_outcomes_are_counted_even_where_nothing_was_judged() -> None:
     arms = (make_summary(arm="a", outcomes={"timeout": 2}),)
-    assert "| timeout | 2 | 2 |" in list(failures(report_view(make_report(arms=arms))))
+    assert "| timeout | 2 | 2 |" in section(make_report(arms=arms), "Failures")
 
 
 def test_a_long_list_of_excluded_cells_says_how_many_are_left_out() -> None:
     def lines(count: int) -> list[str]:
         cells = tuple(Excluded(cell=f"c{number:02d}", outcome="missing", reason="r") for number in range(count))
-        return list(excluded(report_view(make_report(excluded=cells))))
+        return section(make_report(excluded=cells), f"Not in the rates: {count}")
 
     assert not [line for line in lines(50) if "more" in line]
     more = lines(52)
-    assert more[0] == "\n## Not in the rates: 52\n"
     assert "52 missing." in more
-    assert "\nand 2 more, in report.json\n" in more
+    assert "and 2 more, in report.json" in more
     assert ("| c49 | missing | r |" in more, "| c50 | missing | r |" in more) == (True, False)
 
 
 def test_only_cells_with_a_trial_are_links() -> None:
     outcomes = ("missing", "not_started", "unjudged", "cancelled")
     cells = tuple(Excluded(cell="c", outcome=outcome, reason="r") for outcome in outcomes)
-    links = ["[c](c/)" in line for line in excluded(report_view(make_report(excluded=cells))) if line.startswith("| ")]
+    lines = section(make_report(excluded=cells), "Not in the rates: 4")
+    links = ["[c](c/)" in line for line in lines if line.startswith("| ")]
     assert links == [False, False, False, True, True]
 
 
@@ -54,11 +50,10 @@ def test_odd_trials_are_links_and_few() -> None:
     report = full_report()
     assert report.analysis is not None
     many = tuple(Outlier(cell=f"c{n:02d}", what="what") for n in range(22))
-    page = report_view(report.model_copy(update={"analysis": report.analysis.model_copy(update={"odd": many})}))
-    lines = list(odd(page))
+    changed = report.model_copy(update={"analysis": report.analysis.model_copy(update={"odd": many})})
+    lines = section(changed, "Outliers")
     assert "| [c19](c19/) | what |" in lines
-    assert "\nand 2 more trials, in report.json\n" in lines
-    assert list(odd(report_view(make_report()))) == []
+    assert "and 2 more trials, in report.json" in lines
 
 
 def said(**given: Any) -> str:
@@ -69,7 +64,7 @@ def said(**given: Any) -> str:
     changed: Report = report.model_copy(
         update={"analysis": report.analysis.model_copy(update={"agreement": agreement})}
     )
-    return "\n".join(judges(report_view(changed)))
+    return "\n".join(section(changed, "Judges"))
 
 
 @pytest.mark.parametrize(
@@ -93,8 +88,7 @@ def test_who_is_more_generous_is_named() -> None:
     assert "(the second is more generous)" in said()
 
 
-def test_without_a_panel_there_is_nothing() -> None:
-    assert list(judges(report_view(make_report()))) == []
+MONEY = "Cost of a pass"
 
 
 def money_text(**given: Any) -> str:
@@ -103,7 +97,7 @@ def money_text(**given: Any) -> str:
     assert report.analysis.frontier is not None
     frontier = report.analysis.frontier.model_copy(update=given) if given else None
     changed = report.analysis.model_copy(update={"frontier": frontier})
-    return "\n".join(money(report_view(report.model_copy(update={"analysis": changed}))))
+    return "\n".join(section(report.model_copy(update={"analysis": changed}), MONEY))
 
 
 @pytest.mark.parametrize(
@@ -128,37 +122,32 @@ def test_without_a_frontier_there_are_still_the_tables() -> None:
 
 
 def test_what_cost_nothing_has_no_section() -> None:
-    assert list(money(report_view(make_report(arms=(make_summary(usd=0.0),))))) == []
+    assert section(make_report(arms=(make_summary(usd=0.0),)), MONEY) == []
 
 
 def test_what_other_models_than_the_arms_cost_is_told_where_there_are_any() -> None:
     report = full_report()
     first, *others = report.arms
-    assert "other models" not in "\n".join(money(report_view(report)))
+    assert "other models" not in "\n".join(section(report, MONEY))
     first = first.model_copy(update={"usd": 2.0, "side_requests": 1200, "side_usd": 0.5})
-    text = "\n".join(money(report_view(report.model_copy(update={"arms": (first, *others)}))))
+    text = "\n".join(section(report.model_copy(update={"arms": (first, *others)}), MONEY))
     assert "1,200 requests, $0.5000 of its $2.00, went to other models than its own." in text
 
 
-Part = Callable[[ReportView], Iterator[str]]
-
-
 @pytest.mark.parametrize(
-    ("part", "title", "row"),
+    ("title", "row"),
     [
-        (work, "Checkpoints", "| arm | requirements met | steps made | changes that broke something |"),
-        (reliability, "Reliability", "| arm | two repetitions agree | scenarios passed at least once |"),
-        (tools, "Tools", "| t1-01-skill | Bash 4.29, Read 2.00, Edit 1.00 |"),
-        (times, "Time", "| arm | mean | median | 90th percentile | wait for a first byte |"),
+        ("Checkpoints", "| arm | requirements met | steps made | changes that broke something |"),
+        ("Reliability", "| arm | two repetitions agree | scenarios passed at least once |"),
+        ("Tools", "| t1-01-skill | Bash 4.29, Read 2.00, Edit 1.00 |"),
+        ("Time", "| arm | mean | median | 90th percentile | wait for a first byte |"),
     ],
 )
-def test_each_part_has_its_table_and_is_left_out_where_nothing_is_known(part: Part, title: str, row: str) -> None:
-    lines = list(part(report_view(full_report())))
-    assert lines[0] == f"\n## {title}\n"
-    assert any(line.startswith(row) for line in lines)
-    assert list(part(report_view(make_report(arms=(make_summary(),))))) == []
+def test_each_section_of_metrics_has_its_table_and_is_left_out_if_nothing_is_known(title: str, row: str) -> None:
+    assert any(line.startswith(row) for line in section(full_report(), title))
+    assert section(make_report(arms=(make_summary(),)), title) == []
 
 
-def test_where_k_differs_it_is_said_for_whom() -> None:
-    lines = list(reliability(report_view(full_report())))
-    assert "k = 2 for t0-00-empty, t0-01-vanilla; k = 3 for t1-01-skill" in lines[1]
+def test_if_k_differs_the_arms_of_each_are_named() -> None:
+    first = section(full_report(), "Reliability")[0]
+    assert "k = 2 for t0-00-empty, t0-01-vanilla; k = 3 for t1-01-skill" in first

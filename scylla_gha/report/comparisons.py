@@ -1,0 +1,221 @@
+"""Tables of comparisons: changes by metric, tiers, families of comparisons, and the folded statistics."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Final
+
+from scylla_gha.model.analysis import Analysis, Contrast, Measure, Slice, Unpaired, Verdict
+from scylla_gha.report.metrics import change, change_limits, estimate, limits, ratio, title, unit, value
+from scylla_gha.report.numbers import UNDEFINED, number, percent
+from scylla_gha.report.summary import MARKS
+from scylla_gha.report.templates import Table
+from scylla_gha.report.view import MOST_COLUMNS, PASS, ReportView
+from scylla_gha.stats.simple import format_p
+
+FEW_ARMS: Final = 4  # with fewer arms all changes are shown; with more, only those that differ from no change
+_MOST_CHANGES: Final = 40
+_MOST_STEPS: Final = 20
+_MOST_ROWS: Final = 60
+_LEVEL: Final = 0.05  # of all verdicts
+_FOR_MANY_ARMS: Final = ("pass_rate", "pass_rate_pooled", "cost_of_pass", "icc", "design_effect", "effective_trials")
+
+
+def changes(view: ReportView) -> Table:
+    """Return the changes of each arm: pass rate with its verdict first, then the exploratory metrics."""
+    known = [contrast for contrast in _changes_by_arm(view) if _has_value(contrast)]
+    shown = known
+    if len(view.changes) >= FEW_ARMS:
+        unclear = MARKS["not_enough_data"]
+        shown = [contrast for contrast in known if contrast.metric == PASS or reading(contrast)[0] != unclear]
+    verdicts = {comparison.arm: comparison.verdict for comparison in view.report.comparisons}
+    rows = [
+        (view.name(contrast.arm), title(contrast.metric), change(contrast), change_limits(contrast),
+         reading(contrast, verdicts.get(contrast.arm) if contrast.metric == PASS else None), str(contrast.scenarios))
+        for contrast in shown[:_MOST_CHANGES]
+    ]  # fmt: skip
+    return Table(("arm", "metric", "change", "95 %", "reading", "scenarios"), rows, len(known) - len(rows), "row")
+
+
+def reading(contrast: Contrast, verdict: Verdict | None = None) -> str:
+    """Return the reading of an interval, or the verdict if there is one."""
+    no_change = 1.0 if contrast.scale == "ratio" else 0.0
+    if verdict in {"equivalent", "not_enough_data"}:
+        return f"{MARKS[verdict]} {verdict.replace('_', ' ')}"
+    if contrast.low is None or contrast.high is None:
+        return f"{MARKS['not_enough_data']} no interval"
+    if contrast.low <= no_change <= contrast.high:
+        return f"{MARKS['not_enough_data']} cannot be told"
+    return f"{MARKS['better']} more" if contrast.low > no_change else f"{MARKS['worse']} less"
+
+
+def _changes_by_arm(view: ReportView) -> Iterator[Contrast]:
+    """Yield the comparisons of the shown arms with their baselines, arm by arm."""
+    explored: dict[str, list[Contrast]] = {}
+    for contrast in view.analysis.contrasts if view.analysis else ():
+        if contrast.metric != PASS:
+            explored.setdefault(contrast.arm, []).append(contrast)
+    for arm in view.arms:
+        if main := view.changes.get(arm.arm):
+            yield main
+            yield from (other for other in explored.get(arm.arm, ()) if other.baseline == main.baseline)
+
+
+def _has_value(contrast: Contrast) -> bool:
+    """Return False if neither arm has a value."""
+    return contrast.metric == PASS or (contrast.value is not None and (contrast.value != 0 or contrast.low is not None))
+
+
+def tiers(view: ReportView) -> Table:
+    """Return the pass rate of each tier."""
+    rows = [(tier.name, value(tier.rate), limits(tier.rate), str(tier.rate.n), str(tier.rate.scenarios))
+            for tier in _tiers(view)]  # fmt: skip
+    return Table(("tier", "pass", "95 %", "trials", "scenarios"), rows)
+
+
+def tier_steps(view: ReportView) -> Table:
+    """Return the comparisons of each tier with the one before."""
+    tier_names = {tier.name for tier in _tiers(view)}
+    return _pass_rate_steps(view, [contrast for contrast in _pass_contrasts(view) if contrast.arm in tier_names])
+
+
+def best_subtests(view: ReportView) -> Table:
+    """Return the best sub-test of each tier."""
+    headings = ("tier", "sub-tests", "best", "passes, in the half that chose it", "passes, in the other half")
+    rows = [(best.tier, str(best.of), view.name(best.arm), value(best.chosen), estimate(best.reported))
+            for best in (view.analysis.best if view.analysis else ())]  # fmt: skip
+    return Table(headings, rows)
+
+
+def families(view: ReportView) -> list[tuple[str, Table]]:
+    """Return other comparisons of pass rates, such as those of models, with the heading of their family."""
+    tier_names = {tier.name for tier in _tiers(view)}
+    members: dict[str, list[Contrast]] = {}
+    for contrast in _pass_contrasts(view):
+        if contrast.arm not in tier_names:
+            members.setdefault(contrast.family, []).append(contrast)
+    return [(family[:1].upper() + family[1:], _pass_rate_steps(view, found)) for family, found in members.items()]
+
+
+def _tiers(view: ReportView) -> list[Slice]:
+    return [part for part in view.analysis.slices if part.by == "tier"] if view.analysis else []
+
+
+def _pass_contrasts(view: ReportView) -> list[Contrast]:
+    return [contrast for contrast in view.analysis.contrasts if contrast.metric == PASS] if view.analysis else []
+
+
+def _pass_rate_steps(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
+    """A claim within a family needs the adjusted p as well as the interval."""
+    rows = []
+    for contrast in contrasts[:_MOST_STEPS]:
+        is_sure = contrast.p_adjusted is not None and contrast.p_adjusted <= _LEVEL
+        read = reading(contrast, None if is_sure else "not_enough_data")
+        rows.append((_against(view, contrast.arm, contrast.baseline), change(contrast), change_limits(contrast), read,
+                     format_p(contrast.p_adjusted), str(contrast.scenarios)))  # fmt: skip
+    return Table(("comparison", "change of the pass rate", "95 %", "reading", "p adjusted", "scenarios"), rows,
+                 len(contrasts) - _MOST_STEPS, "comparison")  # fmt: skip
+
+
+def statistics(view: ReportView, analysis: Analysis) -> dict[str, Table]:
+    """Return the tables of all estimates and tests, with methods and p values, by name."""
+    shown = {arm.arm for arm in view.arms}
+    known = [contrast for contrast in chain(view.changes.values(), analysis.contrasts)
+             if (contrast.arm in shown or contrast.arm not in view.names) and contrast.value is not None]  # fmt: skip
+    contrasts = sorted(known, key=lambda contrast: contrast.adjustment != "Holm")
+    omnibus = [(title(test.metric), str(test.arms), str(test.scenarios), number(test.statistic), _p(test.p),
+                number(test.w)) for test in analysis.omnibus]  # fmt: skip
+    shrunk = [(view.name(rate.arm), percent(rate.rate), f"[{100 * rate.low:.0f}, {100 * rate.high:.0f}]")
+              for rate in analysis.shrunk if rate.arm in shown]  # fmt: skip
+    return {
+        "tests": _tests(view, contrasts),
+        "omnibus": Table(("metric", "arms", "scenarios", "chi-squared", "p", "W"), omnibus),
+        **_rank_tests(view, analysis.unpaired),
+        "effects": _effects(view, contrasts),
+        "estimates": _estimates(view),
+        "shrunk_rates": Table(("arm", "pass rate", "95 %"), shrunk),
+    }
+
+
+def _tests(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
+    headings = ("comparison", "metric", "change", "95 %", "of equivalence", "p", "adjusted p", "least p", "family",
+                "scenarios", "w/t/l", "smallest effect", "method", "note")  # fmt: skip
+    rows = [
+        (_against(view, test.arm, test.baseline), title(test.metric), change(test), change_limits(test),
+         change_limits(test, inner=True), _p(test.p), _p(test.p_adjusted), _p(test.least_p),
+         f"{test.family} ({test.family_size}, {test.adjustment})",
+         f"{test.scenarios}{f' ({test.dropped} left out)' if test.dropped else ''}",
+         "/".join(map(str, test.wins)), _smallest_effect(test), test.method, test.note)
+        for test in contrasts[:_MOST_ROWS]
+    ]  # fmt: skip
+    return Table(headings, rows, len(contrasts) - _MOST_ROWS, "comparison")
+
+
+def _smallest_effect(contrast: Contrast) -> str:
+    if contrast.smallest_effect is None:
+        return UNDEFINED
+    if contrast.scale == "ratio":
+        return f"x{ratio(contrast.smallest_effect)}"
+    metric = unit(contrast.metric)
+    return f"{metric.step(contrast.smallest_effect).lstrip('+')}{metric.step_unit}"
+
+
+def _effects(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
+    headings = ("comparison", "metric", "Cohen's d", "Hedges' g", "Cliff's delta", "d_z", "correlation",
+                "p on these scenarios only")  # fmt: skip
+    known = [effect for effect in contrasts if not (effect.d_z is effect.cohens_d is effect.p_here is None)]
+    rows = [
+        (_against(view, effect.arm, effect.baseline), title(effect.metric), number(effect.cohens_d),
+         number(effect.hedges_g), number(effect.cliffs_delta), number(effect.d_z), number(effect.correlation),
+         _p(effect.p_here))
+        for effect in known[:_MOST_ROWS]
+    ]  # fmt: skip
+    return Table(headings, rows, len(known) - _MOST_ROWS, "comparison")
+
+
+def _estimates(view: ReportView) -> Table:
+    """All measures of few arms; of many arms, those of the headline."""
+    is_wide = len(view.report.arms) <= MOST_COLUMNS
+
+    def is_shown(measure: Measure) -> bool:
+        if not is_wide:
+            return measure.metric in _FOR_MANY_ARMS
+        return not measure.metric.endswith("_share") and measure.state != "undefined"  # shares have their own tables
+
+    rows = [
+        (view.name(arm.arm), title(measure.metric), value(measure), limits(measure), str(measure.n),
+         str(measure.scenarios), measure.method or UNDEFINED, measure.target, measure.note)
+        for arm in view.arms for measure in view.measures.get(arm.arm, {}).values() if is_shown(measure)
+    ]  # fmt: skip
+    headings = ("arm", "metric", "value", "95 %", "trials", "scenarios", "method", "speaks of", "note")
+    return Table(headings, rows, view.left_out, "arm")
+
+
+def _rank_tests(view: ReportView, tests: Sequence[Unpaired]) -> dict[str, Table]:
+    """Rank tests of arms that share no scenario."""
+    whole = [(title(test.metric), _digits(test.h), str(len(test.arms) - 1), _p(test.p)) for test in tests]
+    arms = [
+        (title(test.metric), view.name(arm.arm), str(arm.n), _digits(arm.mean),
+         UNDEFINED if arm.low is None else f"[{_digits(arm.low)}, {_digits(arm.high)}]", _digits(arm.median))
+        for test in tests for arm in test.arms
+    ]  # fmt: skip
+    pairs = [(title(test.metric), _against(view, pair.arm, pair.baseline), _p(pair.p), _p(pair.p_adjusted),
+              number(pair.cliffs_delta)) for test in tests for pair in test.pairs]  # fmt: skip
+    return {
+        "rank_tests": Table(("metric", "Kruskal-Wallis H", "degrees", "p"), whole),
+        "ranked_arms": Table(("metric", "arm", "trials", "mean", "95 % (BCa)", "median"), arms[:_MOST_ROWS],
+                             len(arms) - _MOST_ROWS),
+        "ranked_pairs": Table(("metric", "comparison", "Mann-Whitney p", "adjusted p", "Cliff's delta"),
+                              pairs[:_MOST_ROWS], len(pairs) - _MOST_ROWS),
+    }  # fmt: skip
+
+
+def _against(view: ReportView, arm: str, baseline: str) -> str:
+    return f"{view.name(arm)} against {view.name(baseline)}"
+
+
+def _p(p: float | None) -> str:
+    return UNDEFINED if p is None else format_p(p)
+
+
+def _digits(number: float | None) -> str:
+    return UNDEFINED if number is None else f"{number:.4g}"

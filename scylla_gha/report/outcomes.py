@@ -1,0 +1,195 @@
+"""Tables of scenarios, outcomes of trials, failures, excluded cells, and the agreement of judges."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from scylla_gha.model.analysis import Agreement, Slice
+from scylla_gha.model.report import ScenarioRow
+from scylla_gha.report.metrics import estimate
+from scylla_gha.report.numbers import UNDEFINED, number, percent
+from scylla_gha.report.templates import Markdown, Table, escape, link
+from scylla_gha.report.view import MOST_COLUMNS, ReportView
+
+NO_TRIAL: Final = {"missing", "not_started"}  # outcomes of cells without a trial
+ALPHA_GOOD: Final = 0.8  # Krippendorff 2004, Content Analysis, 241
+ALPHA_FAIR: Final = 0.667  # below it, he draws not even tentative conclusions
+_MOST_SCENARIOS: Final = 50
+_MOST_EXCLUDED: Final = 50
+_MOST_FAILURES: Final = 30
+_MOST_OUTLIERS: Final = 20
+_MOST_ALPHAS: Final = 10
+_BIASED: Final = 0.05  # a twentieth of the scale
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioMatrix:
+    """Pass rates by scenario: with few arms a column for each (`is_wide`), else their mean and range."""
+
+    table: Table
+    is_wide: bool
+    arms: int
+    scenarios: int
+
+    @property
+    def is_hardest(self) -> bool:
+        """Whether only the hardest scenarios are shown."""
+        return self.table.left_out > 0
+
+
+def scenario_matrix(view: ReportView) -> ScenarioMatrix:
+    """Return the passed of judged trials of each scenario; of many scenarios, the hardest."""
+    rows = view.report.scenarios
+    ranked = rows if len(rows) <= _MOST_SCENARIOS else sorted(rows, key=_difficulty)
+    arms = [arm.arm for arm in view.report.arms]
+    is_wide = len(arms) <= MOST_COLUMNS
+    if is_wide:
+        headings = ("scenario", *map(view.name, arms))
+        cells = [(row.scenario, *(_passed(row.passed[arm]) for arm in arms)) for row in ranked[:_MOST_SCENARIOS]]
+    else:
+        headings = ("scenario", "mean", "least", "most", "arms that never pass")
+        cells = [(row.scenario, *_range(_rates(row)), _never_pass(row)) for row in ranked[:_MOST_SCENARIOS]]
+    return ScenarioMatrix(Table(headings, cells, len(rows) - _MOST_SCENARIOS, "scenario"), is_wide, len(arms),
+                          len(rows))  # fmt: skip
+
+
+def _passed(passed: tuple[int, int]) -> str:
+    return f"{passed[0]}/{passed[1]}" if passed[1] else UNDEFINED
+
+
+def _rates(row: ScenarioRow) -> list[float]:
+    return [passed / judged for passed, judged in row.passed.values() if judged]
+
+
+def _difficulty(row: ScenarioRow) -> float:
+    rates = _rates(row)
+    return fmean(rates) if rates else 2.0  # scenarios without a judged trial come last
+
+
+def _never_pass(row: ScenarioRow) -> str:
+    rates = _rates(row)
+    return f"{sum(rate == 0 for rate in rates):,} of {len(rates):,}" if rates else UNDEFINED
+
+
+def _range(rates: Sequence[float]) -> tuple[str, str, str]:
+    if not rates:
+        return (UNDEFINED, UNDEFINED, UNDEFINED)
+    return percent(fmean(rates)), percent(min(rates)), percent(max(rates))
+
+
+def kinds(view: ReportView) -> list[Table]:
+    """Return pass rates by category, difficulty and size, if there are several."""
+    arms = [arm.arm for arm in view.report.arms]
+    is_wide = len(arms) <= MOST_COLUMNS
+    tables = []
+    for by in ("category", "difficulty", "size"):
+        slices: dict[str, list[Slice]] = {}
+        for part in view.analysis.slices if view.analysis else ():
+            if part.by == by:
+                slices.setdefault(part.name, []).append(part)
+        headings = map(view.name, arms) if is_wide else ("mean", "least", "most")
+        rows = [_kind(name, parts, arms if is_wide else ()) for name, parts in slices.items()]
+        if len(rows) > 1:
+            tables.append(Table((by, "scenarios", *headings), rows))
+    return tables
+
+
+def _kind(name: str, slices: Sequence[Slice], arms: Sequence[str]) -> tuple[str, ...]:
+    """One row, with an estimate for each of `arms`; without arms, with the range."""
+    scenarios = str(max(part.rate.scenarios for part in slices))
+    if not arms:
+        return name, scenarios, *_range([part.rate.value for part in slices if part.rate.value is not None])
+    rates = {part.arm: part.rate for part in slices}
+    return name, scenarios, *(estimate(rates.get(arm)) for arm in arms)
+
+
+def outcomes(view: ReportView) -> Table:
+    """Return how often trials ended in each way; with few arms, for each of them."""
+    total = Counter[str]()
+    for arm in view.report.arms:
+        total.update(arm.outcomes)
+    arms = view.report.arms if len(view.report.arms) <= MOST_COLUMNS else ()
+    rows = [(outcome, f"{count:,}", *(str(arm.outcomes.get(outcome, 0)) for arm in arms))
+            for outcome, count in total.most_common()]  # fmt: skip
+    return Table(("outcome", "all", *(view.name(arm.arm) for arm in arms)), rows)
+
+
+def failures(view: ReportView) -> Table:
+    """Return the reasons of failures, with links to some of the trials."""
+    failed = view.report.failures
+    rows = [
+        (
+            view.name(kind.arm),
+            kind.kind,
+            f"{kind.count:,}",
+            Markdown(" ".join(_trial(view, cell) for cell in kind.cells)),
+        )
+        for kind in failed[:_MOST_FAILURES]
+    ]
+    return Table(("arm", "why", "trials", "such as"), rows, len(failed) - _MOST_FAILURES, "kind")
+
+
+def outliers(view: ReportView) -> Table:
+    """Return trials that a person should look at."""
+    odd = view.analysis.odd if view.analysis else ()
+    rows = [(_trial(view, trial.cell), trial.what) for trial in odd[:_MOST_OUTLIERS]]
+    return Table(("trial", "what"), rows, len(odd) - _MOST_OUTLIERS, "trial")
+
+
+def excluded(view: ReportView) -> Table:
+    """Return the cells that are excluded from the rates, with reasons; those with a trial are links."""
+    cells = view.report.excluded
+    rows = [(cell.cell if cell.outcome in NO_TRIAL else _trial(view, cell.cell), cell.outcome, cell.reason)
+            for cell in cells[:_MOST_EXCLUDED]]  # fmt: skip
+    return Table(("cell", "outcome", "reason"), rows, len(cells) - _MOST_EXCLUDED)
+
+
+def excused(view: ReportView) -> Table:
+    """Return the attempts that do not measure the agent, by arm, repeated ones included."""
+    attempts = view.report.excused
+    rows = [(view.name(part.arm), part.outcome, f"{part.attempts:,}", f"{part.trials:,}", part.reason)
+            for part in attempts[:_MOST_EXCLUDED]]  # fmt: skip
+    return Table(("arm", "outcome", "attempts", "trials", "one reason"), rows, len(attempts) - _MOST_EXCLUDED)
+
+
+def _trial(view: ReportView, cell: str) -> Markdown:
+    """Return a trial's id, as a link to its folder beside the report unless the rows are imported."""
+    return escape(cell) if view.report.imported else link(cell, f"{cell}/")
+
+
+def alpha_text(agreement: Agreement) -> str:
+    """Format Krippendorff's alpha with its 95 % interval, if it has one."""
+    if agreement.alpha_low is None or agreement.alpha_high is None:
+        return number(agreement.alpha)
+    return f"{number(agreement.alpha)} [{number(agreement.alpha_low)}, {number(agreement.alpha_high)}]"
+
+
+def agreement_measures(agreement: Agreement) -> Table:
+    """Return the measures of agreement."""
+    rows = (
+        ("alpha", alpha_text(agreement), "Krippendorff's, interval scale: 1 is perfect, 0 is chance"),
+        ("ICC(2,1)", number(agreement.icc_single), "how well one judge alone stands for any judge"),
+        (f"ICC(2,{len(agreement.judges)})", number(agreement.icc_panel),
+         "how well the panel's mean stands for any panel's"),
+        ("kappa", number(agreement.kappa), "of grades, quadratic weights, mean over pairs of judges"),
+    )  # fmt: skip
+    return Table(("measure of agreement", "value", "what it is"), rows)
+
+
+def judge_pairs(agreement: Agreement) -> Table:
+    """Return the differences between the judges."""
+    rows = []
+    for pair in agreement.pairs:
+        generous = f" (the {'first' if pair.bias > 0 else 'second'} is more generous)"
+        bias = f"{pair.bias:+.2f}{'' if abs(pair.bias) < _BIASED else generous}"
+        rows.append((f"{pair.first} - {pair.second}", bias, number(pair.sd), str(pair.n)))
+    return Table(("judges", "difference of scores", "its standard deviation", "trials"), rows)
+
+
+def scenario_alphas(agreement: Agreement) -> Table:
+    """Return the agreement on each scenario, the least first."""
+    known = sorted((alpha, name) for name, alpha in agreement.by_scenario.items() if alpha is not None)
+    rows = [(name, number(alpha)) for alpha, name in known[:_MOST_ALPHAS]]
+    return Table(("scenario", "alpha"), rows, len(known) - _MOST_ALPHAS, "scenario")

@@ -1,1 +1,0 @@
-"""Sections of `report.md`, one module each."""
