@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from scylla_gha.config.schemas import schemas
-from scylla_gha.config.yaml_reference import yaml_reference
+from scylla_gha.config.schemas import schemas, yaml_reference
 from scylla_gha.errors import ConfigError
 from scylla_gha.store.records import write_text
 

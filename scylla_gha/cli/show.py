@@ -16,9 +16,8 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
 from scylla_gha.report.trial import TrialViewOptions, trial_text
 from scylla_gha.report.trial_parts import AttemptRecord, CellRecord
-from scylla_gha.store.digests import require_digests
 from scylla_gha.store.find_cell import CellRef, find_cell
-from scylla_gha.store.records import read_record
+from scylla_gha.store.records import read_record, require_digest
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, AttemptFolder
 
 
@@ -77,7 +76,7 @@ def _work(folder: AttemptFolder, trial: Trial | None) -> AttemptRecord:
     told = {attempt.number: attempt for attempt in trial.attempts} if trial else {}
     attempt = read_record(folder.file("attempt.json"), Attempt) or told.get(folder.number)
     for name in ("diff.patch", "trajectory.json", "traffic.jsonl"):
-        require_digests(folder.file(name), attempt.files.get(name) if attempt else None)
+        require_digest(folder.file(name), attempt.files.get(name) if attempt else None)
     patch = folder.file("diff.patch")
     return AttemptRecord(
         number=folder.number,

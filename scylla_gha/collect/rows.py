@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.config.judge_prompts import read_prompt_texts
 from scylla_gha.config.keys import canary_key, judging_digest, judgment_key, panel_digest, repeat_key
 from scylla_gha.config.library import Library
+from scylla_gha.config.materials import read_prompt_texts
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.log import summarise_traffic
@@ -18,8 +18,7 @@ from scylla_gha.model.judgment import Judge, JudgeControl, Judgment
 from scylla_gha.model.plan import Cell, CollectReport, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
-from scylla_gha.store.digests import digest_mismatch
-from scylla_gha.store.records import read_record, write_lines, write_record
+from scylla_gha.store.records import digest_mismatch, read_record, write_lines, write_record
 from scylla_gha.store.run_folder import (
     JUDGE_TRAFFIC,
     CellFolder,

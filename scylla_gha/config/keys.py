@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.judge_prompts import PromptTexts, read_prompt_texts
+from scylla_gha.config.materials import PromptTexts, read_prompt_texts
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.model.experiment import Experiment, ModelKnobs, SandboxName
 from scylla_gha.model.judgment import Judge

@@ -1,17 +1,21 @@
-"""Skills, sub-agents and MCP servers that treatments name: lookup, validation and digests.
+"""Skills, sub-agents and MCP servers that treatments name, and the judges' prompt texts: lookup, checks and digests.
 
 ```
 <root>/config/skills/<name>/SKILL.md     and other files of the skill
 <root>/config/agents/<name>.md           front matter, followed by the sub-agent's prompt
 <root>/config/mcp/<name>/server.yaml     and the server's own files
+<root>/config/judge/                     system_prompt.md and user_template.md
 ```
 """
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from string import Template
+from typing import Any, Final
 
 import yaml
 from pydantic import ValidationError
@@ -20,6 +24,8 @@ from scylla_gha.config.load import complaint, did_you_mean, load_yaml
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.record import digest
 from scylla_gha.model.variant import McpServer, SubAgent, Treatment
+
+_PLACEHOLDERS: Final = ("task", "items", "steps", "checks", "told", "evidence", "again", "tag")
 
 
 def resolve_inside(path: Path, roots: Sequence[Path]) -> Path:
@@ -165,3 +171,55 @@ def _files(folder: Path) -> Iterator[Path]:
             raise ConfigError(f"{path}: is a link to no file; put what it stands for in its place")
         if path.is_file():
             yield path
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTexts:
+    """System prompt of the judges, template of the user's message, and its version."""
+
+    system: str
+    template: str
+    version: int
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of both texts."""
+        return digest([self.system, self.template])
+
+
+def read_prompt_texts(roots: Iterable[Path]) -> PromptTexts:
+    """Read the prompt texts of the first root that has `config/judge/`; a user's repository may bring its own.
+
+    Raises:
+        ConfigError: a file is missing, has no version, or lacks a placeholder.
+    """
+    folders = [root / "config" / "judge" for root in roots]
+    folder = next((path for path in folders if path.is_dir()), None)
+    if folder is None:
+        raise ConfigError(f"{', '.join(map(str, folders))}: no such folder; the judges' prompts belong there")
+    return prompt_texts(folder)
+
+
+def prompt_texts(folder: Path) -> PromptTexts:
+    """Read `system_prompt.md` and `user_template.md` of a folder.
+
+    Raises:
+        ConfigError: a file is missing, has no version, or lacks a placeholder.
+    """
+    system, template = (_prompt_text(folder / name) for name in ("system_prompt.md", "user_template.md"))
+    first, _, rest = template.partition("\n")
+    version = re.fullmatch(r"version: (\d{1,6})", first.strip())
+    if not version:
+        raise ConfigError(f"{folder / 'user_template.md'}:1: must be `version: 1` or a later number, not {first!r}")
+    named = Template(rest)
+    if not named.is_valid() or set(named.get_identifiers()) != set(_PLACEHOLDERS):
+        names = ", ".join(f"${name}" for name in _PLACEHOLDERS)
+        raise ConfigError(f"{folder / 'user_template.md'}: must use exactly {names} (a dollar sign is written $$)")
+    return PromptTexts(system, rest, int(version[1]))
+
+
+def _prompt_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}; it is part of the judges' prompt") from None

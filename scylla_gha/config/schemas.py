@@ -1,7 +1,8 @@
-"""JSON Schemas of the YAML files, for editors, and of the rows; generated into `config/schemas/`."""
+"""JSON Schemas of the YAML files and of the rows, and the reference page of all keys, which is generated from them."""
 
 import json
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.pricing import ModelInfo, PriceList
@@ -23,6 +24,26 @@ _KINDS: Final[dict[str, type[Record]]] = {
     "scenario": Scenario,
     "tier": Tier,
 }
+_INTRODUCTION: Final = """\
+# YAML reference
+
+This page is generated from the schemas in `config/schemas/` by `scylla-gha schemas`; do not edit it.
+A key without a default is required. Unknown keys are refused. `null` as a default means that the key is not set.
+"""
+_FILES: Final = {
+    "experiment": "config/experiments/ID.yaml",
+    "scenario": "scenarios/SUITE/ID/scenario.yaml",
+    "rubric": "scenarios/SUITE/ID/rubric.yaml",
+    "tier": "config/tiers/ID.yaml",
+    "mcp-server": "config/mcp/NAME/server.yaml",
+    "model": "config/models/ID.yaml",
+    "prices": "config/prices/NAME.yaml",
+    "image": "config/images/NAME.yaml",
+    "inventory": "config/inventories/AGENT-VERSION.yaml",
+    "result": "results.jsonl, one object a line",
+}
+_LONGEST_DEFAULT: Final = 40
+_BOUNDS: Final = {"minimum": "≥ {}", "exclusiveMinimum": "> {}", "maximum": "≤ {}", "exclusiveMaximum": "< {}"}
 
 
 def schemas() -> dict[str, str]:
@@ -33,3 +54,60 @@ def schemas() -> dict[str, str]:
 def _text(kind: type[Record]) -> str:
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **kind.model_json_schema()}
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
+
+
+def yaml_reference() -> str:
+    """Return the Markdown page: one section per kind of file, one table per object."""
+    texts = schemas()
+    sections = (_section(name, file, json.loads(texts[f"{name}.json"])) for name, file in _FILES.items())
+    return "\n".join((_INTRODUCTION, *sections))
+
+
+def _section(name: str, file: str, schema: Mapping[str, Any]) -> str:
+    lines = [f"## {name}", "", f"File: `{file}`. {schema.get('description', '')}".rstrip(), "", *_table(name, schema)]
+    for title, part in schema.get("$defs", {}).items():
+        lines += ["", f"### {name}: {title}", "", part.get("description", "")]
+        lines += ["", *(_table(name, part) if "properties" in part else [f"Type: {_type(name, part)}"])]
+    return "\n".join(lines) + "\n"
+
+
+def _table(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    required = set(schema.get("required", ()))
+    yield "| key | type | default | meaning |"
+    yield "|---|---|---|---|"
+    for key, part in schema["properties"].items():
+        default = "" if key in required else _default(part)
+        yield f"| `{key}` | {_type(name, part)} | {default} | {_cell(part.get('description', ''))} |"
+
+
+def _default(part: Mapping[str, Any]) -> str:
+    text = json.dumps(part.get("default"), ensure_ascii=False)
+    return f"`{_cell(text)}`" if len(text) <= _LONGEST_DEFAULT else "see its table"
+
+
+def _type(name: str, part: Mapping[str, Any]) -> str:
+    """Describe a type in a few words; types with a table of their own are links to it."""
+    if "$ref" in part:
+        title = part["$ref"].rpartition("/")[2]
+        return f"[{title}](#{name}-{title.lower()})"
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in part:
+            return " or ".join(dict.fromkeys(_type(name, option) for option in part[choice]))
+    if values := part.get("enum", [part["const"]] if "const" in part else []):
+        return ", ".join(f"`{value}`" for value in values)
+    return _plain_type(name, part)
+
+
+def _plain_type(name: str, part: Mapping[str, Any]) -> str:
+    kind = part.get("type", "any value")
+    if kind == "array":
+        return f"list of {_type(name, part['items'])}" if "items" in part else "list"
+    if kind == "object":
+        values = part.get("additionalProperties")
+        return f"map to {_type(name, values)}" if isinstance(values, dict) else "map"
+    bounds = [text.format(part[key]) for key, text in _BOUNDS.items() if key in part]
+    return _cell(" ".join((str(kind), ", ".join(bounds))).strip())
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")

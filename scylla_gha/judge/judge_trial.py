@@ -20,8 +20,7 @@ from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import materialise_diff, scratch
 from scylla_gha.process import Cancel, ProcessLimits
 from scylla_gha.sandboxes.base import SandboxTarget
-from scylla_gha.store.digests import digest_mismatch, file_digest
-from scylla_gha.store.records import read_record
+from scylla_gha.store.records import digest_mismatch, file_digest, read_record
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder
 
 

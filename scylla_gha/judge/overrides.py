@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scylla_gha.config.judge_prompts import PromptTexts, prompt_texts
 from scylla_gha.config.library import Library
+from scylla_gha.config.materials import PromptTexts, prompt_texts
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judgment, PanelSummary, Score

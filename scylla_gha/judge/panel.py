@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.judge_prompts import PromptTexts, read_prompt_texts
+from scylla_gha.config.materials import PromptTexts, read_prompt_texts
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import TrafficSummary, read_traffic, summarise_traffic, traffic_summary
 from scylla_gha.gateway.settings import Session

@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from scylla_gha.config.judge_prompts import PromptTexts
+from scylla_gha.config.materials import PromptTexts
 from scylla_gha.judge.diff_excerpt import (
     DIFF_CHARS,
     NO_NAMED_FILES,

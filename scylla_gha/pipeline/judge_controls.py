@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.judge_prompts import PromptTexts, read_prompt_texts
 from scylla_gha.config.keys import canary_key, repeat_key
+from scylla_gha.config.materials import PromptTexts, read_prompt_texts
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import Session
@@ -35,8 +35,7 @@ from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext, finish
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace, materialise_diff, scratch, snapshot
-from scylla_gha.store.digests import file_digest
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.records import file_digest, read_record, write_record
 from scylla_gha.store.run_folder import traffic_of
 
 _MEGA: Final = 1_000_000

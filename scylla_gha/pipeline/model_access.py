@@ -30,8 +30,7 @@ from scylla_gha.redaction.patterns import secrets_in
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import Sandbox
-from scylla_gha.store.digests import require_log_digests
-from scylla_gha.store.run_folder import JUDGE_TRAFFIC, RunFolder, traffic_of
+from scylla_gha.store.run_folder import JUDGE_TRAFFIC, RunFolder, require_log_digests, traffic_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,15 @@ from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.attempt import AgentRunner, run_attempt
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.digests import file_digests
 from scylla_gha.store.records import read_record, write_record
-from scylla_gha.store.run_folder import JUDGE_TRAFFIC, AttemptFolder, CellFolder, find_judgment, keep_judgment
+from scylla_gha.store.run_folder import (
+    JUDGE_TRAFFIC,
+    AttemptFolder,
+    CellFolder,
+    file_digests,
+    find_judgment,
+    keep_judgment,
+)
 from scylla_gha.variants.resources import agent_resources
 
 _MEGA: Final = 1_000_000

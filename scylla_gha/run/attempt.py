@@ -26,9 +26,8 @@ from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, SandboxTarget, socket_folder, translate_paths
-from scylla_gha.store.digests import file_digests
 from scylla_gha.store.records import write_bytes, write_record, write_text
-from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.store.run_folder import AttemptFolder, file_digests
 from scylla_gha.variants.delivery import prove_delivery
 from scylla_gha.variants.resources import allowed_models
 

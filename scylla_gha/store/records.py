@@ -1,22 +1,24 @@
-"""Records as files: JSON, JSON lines and append-only logs, written atomically.
+"""Records as files: JSON, JSON lines and append-only logs, written atomically; and digests of stored files.
 
 A file is either whole or absent: it is written to a temporary file beside it and renamed, so a killed process leaves at
-most a `*.tmp`.
+most a `*.tmp`. A digest is stored in the record that names the file, and checked when the file is read.
 """
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.record import Record
+from scylla_gha.model.record import FileDigest, Record
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
+_CHUNK: Final = 1 << 20
 
 
 def write_text(path: Path, text: str) -> None:
@@ -116,7 +118,9 @@ def read_journal(path: Path, line: TypeAdapter[T], what: str) -> list[T]:
         try:
             records.append(line.validate_json(content))
         except ValidationError as error:
-            message = f"{path}:{number}: no record of {what}: {error.errors()[0]['msg']}; move the file away to go on"
+            message = (
+                f"{path}:{number}: not a record of {what}: {error.errors()[0]['msg']}; move the file away to go on"
+            )
             raise ConfigError(message) from None
     return records
 
@@ -128,3 +132,35 @@ def open_journal(path: Path) -> IO[bytes]:
     file.seek(0)
     file.truncate(file.read().rfind(b"\n") + 1)
     return file
+
+
+def file_digest(path: Path, size: int | None = None) -> FileDigest:
+    """Compute the digest of a file, or of its first `size` bytes."""
+    sha256, left = hashlib.sha256(), path.stat().st_size if size is None else size
+    read = 0
+    with path.open("rb") as file:
+        while left and (chunk := file.read(min(_CHUNK, left))):
+            sha256.update(chunk)
+            read, left = read + len(chunk), left - len(chunk)
+    return FileDigest(sha256=sha256.hexdigest(), size=read)
+
+
+def digest_mismatch(path: Path, stored: FileDigest | None) -> str | None:
+    """Return why a file differs from its digest; None if it matches, was appended to, or has no digest."""
+    if stored is None:
+        return None
+    try:
+        actual = file_digest(path, stored.size)
+    except OSError as error:
+        return f"{path}: has a digest, and cannot be read: {error.strerror}"
+    return None if actual == stored else f"{path}: was changed or cut after it was stored"
+
+
+def require_digest(path: Path, stored: FileDigest | None) -> None:
+    """Require that a file matches its digest.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    if reason := digest_mismatch(path, stored):
+        raise ConfigError(f"{reason}; restore it, or remove the cell's folder to run it again")

@@ -1,4 +1,4 @@
-"""Paths, judgments and the lock of an experiment's run folder; no other module knows these file names.
+"""Paths, judgments, digests and the lock of an experiment's run folder; no other module knows these file names.
 
 ```
 runs/<experiment>/
@@ -33,17 +33,36 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import click
 
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.judgment import JudgeControl, Judgment
 from scylla_gha.model.plan import WavePacking, shard_name
-from scylla_gha.model.record import slug
-from scylla_gha.store.records import read_record, write_record
+from scylla_gha.model.record import FileDigest, slug
+from scylla_gha.model.trial import Attempt
+from scylla_gha.store.records import digest_mismatch, file_digest, read_record, write_record
 
 JUDGE_TRAFFIC: Final = "judge-traffic.jsonl"  # in an attempt's folder
+# Files of an attempt without a digest in its record: the record itself, and the log that later judgments append to.
+_WITHOUT_DIGEST: Final = frozenset({"attempt.json", JUDGE_TRAFFIC})
+
+
+class _Folder(Protocol):
+    @property
+    def root(self) -> Path: ...
+
+
+class PathBelow:
+    """A file's path below the `root` of a folder."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: _Folder, owner: object = None) -> Path:
+        """Return the path."""
+        return folder.root / self._name
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +70,11 @@ class RunFolder:
     """Paths in the folder of one experiment's run."""
 
     root: Path
-
-    @property
-    def plan(self) -> Path:
-        """Path of the plan."""
-        return self.root / "plan.json"
-
-    @property
-    def results(self) -> Path:
-        """Path of the rows."""
-        return self.root / "results.jsonl"
-
-    @property
-    def controls(self) -> Path:
-        """Path of the rows of judge controls."""
-        return self.root / "controls.jsonl"
+    plan = PathBelow("plan.json")
+    results = PathBelow("results.jsonl")  # one row per trial
+    controls = PathBelow("controls.jsonl")  # one row per judge and subject
+    unstarted = PathBelow("unstarted.json")
+    refused = PathBelow("refused.json")
 
     def probe(self, subject: str, judge: str, key: str) -> Path:
         """Return the path of one judge's controls on a scenario or a cell."""
@@ -78,16 +87,6 @@ class RunFolder:
     def report(self, suffix: str) -> Path:
         """Return the path of the report, as `json` or `md`."""
         return self.root / f"report.{suffix}"
-
-    @property
-    def unstarted(self) -> Path:
-        """Path of the list of cells that the last run did not start."""
-        return self.root / "unstarted.json"
-
-    @property
-    def refused(self) -> Path:
-        """Path of the result of reading rows that other machines sent."""
-        return self.root / "refused.json"
 
     def journals(self, name: str) -> list[Path]:
         """Return all files of that name in the run's attempts, including those of archived cells."""
@@ -115,21 +114,9 @@ class CellFolder:
     """Paths in the folder of one cell."""
 
     root: Path
-
-    @property
-    def cell(self) -> Path:
-        """Path of the cell's own record, which is written before any work on the cell."""
-        return self.root / "cell.json"
-
-    @property
-    def trial(self) -> Path:
-        """Path of the trial."""
-        return self.root / "trial.json"
-
-    @property
-    def judgment(self) -> Path:
-        """Path of the judgment."""
-        return self.root / "judgment.json"
+    cell = PathBelow("cell.json")  # written before any work on the cell
+    trial = PathBelow("trial.json")
+    judgment = PathBelow("judgment.json")
 
     def other_judgment(self, key: str) -> Path:
         """Return the path of a judgment that is not the experiment's current one."""
@@ -242,16 +229,8 @@ class ShardPaths:
     """Paths in the folder of one shard."""
 
     root: Path
-
-    @property
-    def rows(self) -> Path:
-        """Path of the rows."""
-        return self.root / "results.jsonl"
-
-    @property
-    def manifest(self) -> Path:
-        """Path of the manifest."""
-        return self.root / "manifest.json"
+    rows = PathBelow("results.jsonl")
+    manifest = PathBelow("manifest.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,16 +238,8 @@ class WavePaths:
     """Paths of a wave; `root` is the run's folder."""
 
     root: Path
-
-    @property
-    def packing(self) -> Path:
-        """Path of the assignment of cells to shards."""
-        return self.root / "shards.json"
-
-    @property
-    def reused(self) -> Path:
-        """Path of the reused rows."""
-        return self.root / "reused.jsonl"
+    packing = PathBelow("shards.json")
+    reused = PathBelow("reused.jsonl")
 
     def shard(self, number: int) -> ShardPaths:
         """Return the folder of a shard."""
@@ -289,3 +260,37 @@ def stored_packing(folder: RunFolder) -> WavePacking:
         raise ConfigError(f"{path}: is of another plan than {folder.plan.name} beside it; take both files from the "
                           "same plan job")  # fmt: skip
     return packing
+
+
+def file_digests(folder: AttemptFolder) -> dict[str, FileDigest]:
+    """Compute the digests of the files that an attempt left, by name."""
+    files = sorted(path for path in folder.root.iterdir() if path.name not in _WITHOUT_DIGEST)
+    return {path.name: file_digest(path) for path in files
+            if not path.name.startswith(".") and path.is_file() and not path.is_symlink()}  # fmt: skip
+
+
+def require_log_digests(folder: RunFolder) -> int:
+    """Require that the request logs, which prove what was spent, match their digests.
+
+    Returns the number of attempts without digests, which older versions stored.
+
+    Raises:
+        ConfigError: a request log differs from its digest, so the amount spent is unknown.
+    """
+    paths = folder.journals("attempt.json")
+    attempts = [(path, attempt) for path in paths if (attempt := read_record(path, Attempt))]
+    logs = [(path.with_name("traffic.jsonl"), attempt.files.get("traffic.jsonl")) for path, attempt in attempts]
+    for path, digest in (*logs, *_judge_logs(folder)):
+        if reason := digest_mismatch(path, digest):
+            raise ConfigError(f"{reason}, so what was spent is not known; restore it, or begin anew elsewhere by "
+                              "--runs")  # fmt: skip
+    return sum(not attempt.files for _, attempt in attempts)
+
+
+def _judge_logs(folder: RunFolder) -> Iterator[tuple[Path, FileDigest | None]]:
+    for path, cell in folder.judgment_records():
+        judgment = read_record(path, Judgment)
+        yield from ((cell / name, digest) for name, digest in (judgment.files if judgment else {}).items())
+    for path in folder.probes():
+        control = read_record(path, JudgeControl)
+        yield traffic_of(path), control.traffic if control else None

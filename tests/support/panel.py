@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.config.judge_prompts import read_prompt_texts
+from scylla_gha.config.materials import read_prompt_texts
 from scylla_gha.judge.prompt import BlindInput, JudgeEvidence
 from scylla_gha.model.judgment import CheckResult, JudgeAnswer, JudgeScore
 from scylla_gha.model.scenario import Item

@@ -2,8 +2,7 @@ import json
 from pathlib import Path
 
 from scylla_gha.config.library import toolkit_root
-from scylla_gha.config.schemas import schemas
-from scylla_gha.config.yaml_reference import yaml_reference
+from scylla_gha.config.schemas import schemas, yaml_reference
 from tests.support.command import scylla
 
 

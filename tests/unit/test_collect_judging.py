@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.collect.rows import collect
-from scylla_gha.config.judge_prompts import read_prompt_texts
 from scylla_gha.config.keys import canary_key, judgment_key, panel_digest, repeat_key
 from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.materials import read_prompt_texts
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judge, JudgeControl, Judgment
 from scylla_gha.model.trial import NO_USAGE, DiffStat, Trial, Usage

@@ -131,5 +131,5 @@ def test_a_torn_last_line_is_ignored_and_removed(path: Path) -> None:
 def test_a_file_that_is_not_a_log_is_named_with_the_line(path: Path) -> None:
     with written(path, opened(1)).open("a") as file:
         file.write("{}\n")
-    with pytest.raises(ConfigError, match=rf"{path}:2: no record of the network"):
+    with pytest.raises(ConfigError, match=rf"{path}:2: not a record of the network"):
         egress_summary(path)

@@ -143,7 +143,7 @@ def test_what_is_no_journal_is_named(tmp_path: Path) -> None:
     assert summarise_traffic(tmp_path / "none") == TrafficSummary()
     path = tmp_path / "traffic.jsonl"
     path.write_text('{"kind":"asked"}\n')
-    with pytest.raises(ConfigError, match=r"traffic\.jsonl:1: no record of traffic"):
+    with pytest.raises(ConfigError, match=r"traffic\.jsonl:1: not a record of traffic"):
         summarise_traffic(path)
 
 

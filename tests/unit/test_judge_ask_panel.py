@@ -1,7 +1,7 @@
 from typing import Any
 
-from scylla_gha.config.judge_prompts import PromptTexts
 from scylla_gha.config.keys import judges_digest
+from scylla_gha.config.materials import PromptTexts
 from scylla_gha.judge.judge_client import JudgeFault, JudgeReply
 from scylla_gha.judge.panel import Panel, ask, ask_panel
 from scylla_gha.judge.prompt import JudgePrompt

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.config.judge_prompts import read_prompt_texts
 from scylla_gha.config.library import Library
+from scylla_gha.config.materials import read_prompt_texts
 from scylla_gha.errors import ConfigError
 from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, blind_input, list_tree, render_prompt
 from scylla_gha.model.judgment import CheckResult

@@ -11,8 +11,7 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import JudgeControl
 from scylla_gha.pipeline.model_access import spent_usd
-from scylla_gha.store.digests import digest_mismatch, file_digest
-from scylla_gha.store.records import write_record
+from scylla_gha.store.records import digest_mismatch, file_digest, write_record
 from scylla_gha.store.run_folder import RunFolder, traffic_of
 from tests.support.command import Said, scylla
 from tests.support.provider import Say, serve
@@ -139,7 +138,7 @@ def test_what_judges_were_asked_is_sealed_up_to_their_judgment(tmp_path: Path) -
     write_record(run.cell(cell.id).judgment, make_judgment(cell, files=seals))
     assert spent_usd(run)["judge"] == 0.0
     journal.unlink()
-    with pytest.raises(ConfigError, match="is sealed, and cannot be read: No such file"):
+    with pytest.raises(ConfigError, match="has a digest, and cannot be read: No such file"):
         spent_usd(run)
 
 

@@ -8,7 +8,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.store.records import atomic, read_lines, read_record, write_bytes, write_lines, write_record, write_text
-from scylla_gha.store.run_folder import CellFolder, RunFolder, find_judgment, keep_judgment, traffic_of
+from scylla_gha.store.run_folder import CellFolder, RunFolder, WavePaths, find_judgment, keep_judgment, traffic_of
 from tests.support.library import write
 from tests.support.records import make_cell, make_judgment
 
@@ -213,3 +213,12 @@ def test_journals_are_those_of_all_attempts_also_of_cells_put_aside(tmp_path: Pa
     write_text(tmp_path / "cell-a" / "attempt-1" / "judge-traffic.jsonl", "")
     assert [str(path.parent.relative_to(tmp_path)) for path in run.journals("traffic.jsonl")] == places
     assert len(run.journals("judge-traffic.jsonl")) == 1
+
+
+def test_the_files_of_a_wave_lie_in_the_runs_folder() -> None:
+    paths = WavePaths(Path("runs/demo"))
+    assert [paths.packing, paths.reused] == [Path("runs/demo/shards.json"), Path("runs/demo/reused.jsonl")]
+    shard = paths.shard(7)
+    assert [shard.rows, shard.manifest] == [
+        Path("runs/demo/shards/007/results.jsonl"), Path("runs/demo/shards/007/manifest.json"),
+    ]  # fmt: skip
