@@ -1,6 +1,7 @@
-"""`scylla-gha image`: the images that agents and checks run in."""
+"""Images of the Docker sandbox, and agent CLIs in them: `scylla-gha image` and `scylla-gha agent-baseline`."""
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.images import engine_images, layer_bundle, layers
 from scylla_gha.images.archive import ImageLayer
 from scylla_gha.images.sandbox_pool import SandboxPool
-from scylla_gha.model.experiment import Experiment, SandboxName
+from scylla_gha.model.experiment import Experiment, SandboxName, SandboxWish
 from scylla_gha.model.plan import Plan
 from scylla_gha.pipeline.confirm import confirm
 from scylla_gha.pipeline.report import stored_plan
@@ -25,7 +26,7 @@ from scylla_gha.sandboxes.docker import engine
 
 
 @click.group()
-def command() -> None:
+def image() -> None:
     """Build, list and remove the images of the Docker sandbox.
 
     \b
@@ -35,54 +36,64 @@ def command() -> None:
     """  # noqa: D301
 
 
-@command.command()
+@image.command()
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
-@click.option("--agent", "agents", multiple=True, metavar="NAME@VERSION", help="Also with this agent's command line.")
-@click.option("--recipe", default="base", show_default=True, help="A recipe in config/images/.")
-@click.option("--fresh", is_flag=True, help="Take the packages of today, not those in the cache.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME@VERSION",
+    help="Also make the image with this agent's command line; may be repeated.",
+)
+@click.option("--recipe", default="base", show_default=True, help="Name of a recipe in config/images/.")
+@click.option("--fresh", is_flag=True, help="Install today's packages instead of those in the cache.")
 def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, fresh: bool) -> None:
-    """Make the images that scenarios need (all, or those named), for checks and for each agent.
+    """Make the images that scenarios need (all, or SCENARIO), for checks and for each agent.
 
-    Prints one JSON object a line: the id in the engine, the digest that stands in keys, and what is in the image.
-    """
+    Prints one JSON object per line: the id in the engine, the digest that is part of keys, and the content.
+
+    \b
+    scylla-gha image build 001-hello-world --agent claude-code@2.1.197
+    """  # noqa: D301
     library = options.library()
     base = library.image(recipe)
     names = select("scenarios", scenarios or ("*",), list(library.scenarios))
     toolsets = {tuple(sorted(library.scenario(name).scenario.tools.python.items())) for name in names}
-    clis = [(None, None), *((named, _cli(named)) for named in agents)]
+    clis = [(None, None), *((agent, _cli(agent)) for agent in agents)]
     with contextlib.closing(engine.connect()) as api:
-        for tools in sorted(toolsets):
-            for named, cli in clis:
-                archive = engine_images.load_image(
-                    engine_images.ImageSpec(base, dict(tools), cli), cache_root(), fresh=fresh
-                )
-                fresh = False  # the packages of today are in the cache by now
-                images = engine_images.ensure_image(api, archive, cache_root())
-                description = {
-                    "id": images,
-                    "digest": archive.digest,
-                    "recipe": recipe,
-                    "agent": named,
-                    "tools": dict(tools),
-                }
-                click.echo(json.dumps(description))
+        for tools, (agent, cli) in itertools.product(sorted(toolsets), clis):
+            spec = engine_images.ImageSpec(base, dict(tools), cli)
+            archive = engine_images.load_image(spec, cache_root(), fresh=fresh)
+            fresh = False  # today's packages are in the cache now
+            description = {
+                "id": engine_images.ensure_image(api, archive, cache_root()),
+                "digest": archive.digest,
+                "recipe": recipe,
+                "agent": agent,
+                "tools": dict(tools),
+            }
+            click.echo(json.dumps(description))
 
 
-def _cli(named: str) -> engine_images.AgentCli:
-    name, version = agent_name(named)
-    agent = AGENTS.get(name)
-    if agent is None or agent.package is None:
-        able = [known for known, image in AGENTS.items() if image.package is not None]
-        raise ConfigError(f"--agent {named}: no agent with a command line; there are: {', '.join(able)}")
+def _cli(agent: str) -> engine_images.AgentCli:
+    name, version = agent_name(agent)
+    package = AGENTS[name].package if name in AGENTS else None
+    if package is None:
+        known = [name for name, agent_class in AGENTS.items() if agent_class.package is not None]
+        raise ConfigError(f"--agent {agent}: no agent with a command line; there are: {', '.join(known)}")
     if version is None:
-        raise ConfigError(f"--agent {named}: an image needs a version; name it: {name}@VERSION")
-    return engine_images.AgentCli(agent.package.npm, version, agent.package.program)
+        raise ConfigError(f"--agent {agent}: an image needs a version; name it: {name}@VERSION")
+    return engine_images.AgentCli(package.npm, version, package.program)
 
 
-@command.command("list")
+@image.command("list")
 @options.as_json
-def show(*, as_json: bool) -> None:
-    """List the toolkit's images in the engine."""
+def list_(*, as_json: bool) -> None:
+    """List the toolkit's images in the engine.
+
+    \b
+    scylla-gha image list --json
+    """  # noqa: D301
     with contextlib.closing(engine.connect()) as api:
         images = list(engine_images.list_images(api))
     if as_json:
@@ -94,32 +105,36 @@ def show(*, as_json: bool) -> None:
         click.echo("no images; `scylla-gha image build` makes them", err=True)
 
 
-@command.command()
+@image.command()
 @options.yes("images are removed")
 def prune(*, yes: bool) -> None:
-    """Remove the toolkit's images that no container uses, its cached layers, and what killed runs left behind."""
+    """Remove the toolkit's images that no container uses, its cached layers, and what killed runs left behind.
+
+    \b
+    scylla-gha image prune --yes
+    """  # noqa: D301
     with contextlib.closing(engine.connect()) as api:
         if not (yes or confirm("Remove all images of scylla-gha and the cached layers?")):
             raise RefusedError("not confirmed; nothing was removed; --yes removes without asking")
         reaped = engine.remove_stale(api)
-        images, layers = engine_images.prune_images(api, cache_root())
-    click.echo(
-        f"removed {counted(images, 'image')}, {counted(layers, 'cached layer')}, "
-        f"{counted(len(reaped), 'leftover')} of killed runs",
-        err=True,
-    )
+        images, cached = engine_images.prune_images(api, cache_root())
+    click.echo(f"removed {counted(images, 'image')}, {counted(cached, 'cached layer')}, "
+               f"{counted(len(reaped), 'leftover')} of killed runs", err=True)  # fmt: skip
 
 
-@command.command()
+@image.command()
 @options.experiment
 @options.runs
 @click.option("--to", "into", type=click.Path(path_type=Path, file_okay=False), required=True,
-              help="A folder; what is in it is removed.")  # fmt: skip
+              help="Folder for the layers; its earlier content is removed.")  # fmt: skip
 def pack(experiment: str, runs: Path, into: Path) -> None:
-    """Put the layers of the images of EXPERIMENT's plan into a folder, for the machines that work on it.
+    """Copy the layers of the images of EXPERIMENT's plan into a folder, for the machines that run its cells.
 
-    Prints a digest of them; nothing where the plan needs no containers.
-    """
+    Prints a digest of them, and nothing if the plan needs no containers.
+
+    \b
+    scylla-gha image pack hello-claude --to layers
+    """  # noqa: D301
     plan = stored_plan(options.run_folder(runs, experiment))
     click.echo(layer_bundle.pack_layers(_layers(plan), into))
 
@@ -134,20 +149,28 @@ def _layers(plan: Plan) -> Iterator[ImageLayer]:
             yield from sandboxes.image(library.scenario(name).scenario.tools, arm).layers
 
 
-@command.command()
+@image.command()
 @click.option("--from", "source", type=click.Path(path_type=Path, file_okay=False), required=True,
-              help="A folder that `pack` made; it need not be there.")  # fmt: skip
+              help="Folder that `pack` made; nothing is done if it does not exist.")  # fmt: skip
 def unpack(source: Path) -> None:
-    """Put the layers in a folder into the cache, where they are what their digests say."""
-    click.echo(f"{counted(layer_bundle.unpack_layers(source, cache_root()), 'layer')} taken over", err=True)
+    """Copy layers from a folder into the cache, if they match their digests.
+
+    \b
+    scylla-gha image unpack --from layers
+    """  # noqa: D301
+    click.echo(f"{counted(layer_bundle.unpack_layers(source, cache_root()), 'layer')} copied", err=True)
 
 
-@command.command()
+@image.command()
 @options.experiment
 @click.option("--sandbox", type=click.Choice(list(SANDBOXES)),
               help="Sandbox of all agents and checks (default: the experiment's).")  # fmt: skip
 def lacking(experiment: str, sandbox: SandboxName | None) -> None:
-    """Print the Debian packages that are missing to make the images of EXPERIMENT; nothing where none is needed."""
+    """Print the Debian packages that this machine lacks to make the images of EXPERIMENT; nothing if it lacks none.
+
+    \b
+    sudo apt-get install $(scylla-gha image lacking hello-claude)
+    """  # noqa: D301
     library = options.library()
     if not (_may_need_images(library.experiment(experiment), sandbox) and engine.answers()):
         return
@@ -156,9 +179,35 @@ def lacking(experiment: str, sandbox: SandboxName | None) -> None:
 
 
 def _may_need_images(experiment: Experiment, sandbox: SandboxName | None) -> bool:
-    """Return True if the sandbox that is given, or else the experiment's, needs images; `auto` with a model may."""
-    wishes = [name for name in (sandbox, experiment.sandbox) if name is not None]
-    if any(wish != "auto" and SANDBOXES[wish].needs_image for wish in wishes):
+    """Return whether --sandbox or the experiment's sandbox needs images; `auto` may if an agent uses a model."""
+    names = [name for name in (sandbox, experiment.sandbox) if name is not None]
+    if any(name != "auto" and SANDBOXES[name].needs_image for name in names):
         return True
-    agents = (AGENTS.get(agent_name(named)[0]) for named in experiment.agents)
+    agents = (AGENTS.get(agent_name(agent)[0]) for agent in experiment.agents)
     return experiment.sandbox == "auto" and any(agent is not None and agent.uses_model for agent in agents)
+
+
+@click.command("agent-baseline")
+@click.argument("agent")
+@click.option("--into", type=click.Path(path_type=Path, file_okay=False), default=Path("config/inventories"),
+              show_default=True, help="Folder to write the inventory to.")  # fmt: skip
+@options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
+def agent_baseline(agent: str, into: Path, sandbox: SandboxWish) -> None:
+    """Measure what AGENT (name@version) has by default: tools, skills, sub-agents, lines of its system prompt.
+
+    The proof of delivery needs it to tell what a trial's agent had without being given it. No provider is asked.
+
+    \b
+    scylla-gha agent-baseline claude-code@2.1.197
+    """  # noqa: D301
+    import yaml
+
+    from scylla_gha.pipeline.agent_baseline import measure_baseline
+    from scylla_gha.store.records import write_text
+
+    inventory = measure_baseline(agent, sandbox, options.library())
+    path = into / f"{inventory.agent}-{inventory.version}.yaml"
+    content = inventory.model_dump(mode="json")
+    write_text(path, "# yaml-language-server: $schema=../schemas/inventory.json\n"
+               + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=110))  # fmt: skip
+    click.echo(str(path))

@@ -42,7 +42,7 @@ from scylla_gha.process import Cancel
 @options.record
 @options.replay
 @options.exposed("checks run")
-def command(
+def judge(
     experiment: str,
     only: tuple[str, ...],
     runs: Path,

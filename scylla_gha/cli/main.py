@@ -1,4 +1,4 @@
-"""The command line `scylla-gha`: a command's module is imported only when the command is called."""
+"""The command line `scylla-gha`: a command's module is imported only when the command or its help is called."""
 
 import difflib
 import importlib
@@ -11,7 +11,7 @@ import click
 from scylla_gha import __version__
 from scylla_gha.errors import IncompleteError, ScyllaError
 
-# heading -> command -> one line of help; a command's module has its name, with `_` for `-`
+# heading -> command -> one line of help
 _GROUPS: Final[dict[str, dict[str, str]]] = {
     "Everyday": {
         "evaluate": "Run a whole experiment on this machine, from plan to report.",
@@ -50,7 +50,25 @@ _GROUPS: Final[dict[str, dict[str, str]]] = {
     },
 }
 _COMMANDS: Final = [name for commands in _GROUPS.values() for name in commands]
-_KEYWORDS: Final = {"import": "import_"}  # a module cannot have the name of a Python keyword
+_MODULES: Final[dict[str, str]] = {
+    command: module
+    for module, commands in {
+        "cells": "show shell",
+        "compare": "compare history power aa-test",
+        "evaluate": "evaluate run",
+        "github": "slash reverts",
+        "image": "image agent-baseline",
+        "judge": "judge",
+        "plan": "plan next-wave",
+        "publish": "publish regression-alert",
+        "results": "results",
+        "setup": "init doctor",
+        "steps": "prepare cell collect aggregate report",
+        "tables": "import export",
+        "validate": "validate schemas",
+    }.items()
+    for command in commands.split()
+}
 
 
 class _LazyGroup(click.Group):
@@ -62,8 +80,9 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module_name = _KEYWORDS.get(cmd_name, cmd_name.replace("-", "_"))
-        command: click.Command = importlib.import_module(f"scylla_gha.cli.{module_name}").command
+        module = importlib.import_module(f"scylla_gha.cli.{_MODULES[cmd_name]}")
+        function = "import_" if cmd_name == "import" else cmd_name.replace("-", "_")
+        command: click.Command = getattr(module, function)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

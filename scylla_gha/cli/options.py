@@ -10,7 +10,6 @@ from typing import Final
 import click
 
 from scylla_gha.config.library import Library
-from scylla_gha.model.experiment import Experiment
 from scylla_gha.pipeline.model_access import RecordingOptions
 from scylla_gha.plan.cells import CellSelection
 from scylla_gha.sandboxes import SANDBOXES
@@ -20,7 +19,6 @@ _Command = Callable[..., None]
 _Decorator = Callable[[_Command], _Command]
 _RUNS: Final = Path("runs")
 _CONFIG_FOLDERS: Final = ("experiments", "images", "inventories", "mcp", "models", "modes", "prices", "tiers")
-MARGIN: Final = float(Experiment.model_fields["margin"].default)  # if no plan says otherwise
 
 
 def project_root(start: Path) -> Path:

@@ -1,17 +1,21 @@
-"""`scylla-gha plan`."""
+"""Planning of cells and waves: `scylla-gha plan` and `scylla-gha next-wave`."""
 
 import json
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError
 from scylla_gha.github.actions import JobFacts
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.plan import MOST_SHARDS, Plan
-from scylla_gha.pipeline.report import without_garbage_collection
+from scylla_gha.model.result import Result
+from scylla_gha.pipeline.report import stored_plan, without_garbage_collection
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import find_agents, history_of, make_plan, print_plan
 from scylla_gha.plan.cells import CellSelection
@@ -20,8 +24,11 @@ from scylla_gha.plan.shards import WaveLimits
 from scylla_gha.plan.wave import Wave, WaveOptions, make_wave
 from scylla_gha.publish import actions_output
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.records import write_lines, write_record
+from scylla_gha.store.records import read_lines, write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder, WavePaths
+
+if TYPE_CHECKING:
+    from scylla_gha.github.client import GitHubRepository
 
 
 @click.command()
@@ -34,98 +41,147 @@ from scylla_gha.store.run_folder import RunFolder, WavePaths
 @click.option("--sandbox", type=click.Choice(list(SANDBOXES)),
               help="Sandbox of all agents and checks, built-in ones too (default: the experiment's).")  # fmt: skip
 @actions_output.option
-@click.option("--most-shards", type=int, default=MOST_SHARDS, show_default=True, help="Jobs of a wave. [--github]")
-@click.option("--lanes", type=int, default=4, show_default=True, help="Cells at once in a job. [--github]")
+@click.option("--most-shards", type=int, default=MOST_SHARDS, show_default=True,
+              help="With --github: maximum number of jobs of a wave.")  # fmt: skip
+@click.option(
+    "--lanes", type=int, default=4, show_default=True, help="With --github: number of cells at once in a job."
+)
 @click.option("--minutes", type=float, default=300.0, show_default=True,
-              help="After which a job starts no cell. [--github]")  # fmt: skip
-@click.option("--campaign", default="", help="Whose wave it is; else a name by the run's id. [--github]")
-@click.option("--wave", type=click.IntRange(1), default=1, show_default=True, help="Of the campaign. [--github]")
+              help="With --github: minutes after which a job starts no further cell.")  # fmt: skip
+@click.option(
+    "--campaign",
+    default="",
+    help="With --github: name of the campaign (default: the experiment and the id of the workflow run).",
+)
+@click.option("--wave", type=click.IntRange(1), default=1, show_default=True,
+              help="With --github: number of the wave within the campaign.")  # fmt: skip
 @actions_output.done
 @without_garbage_collection()
-def command(
-    experiment: str,
-    choice: CellSelection,
-    runs: Path,
-    jobs: int,
-    *,
-    as_json: bool,
-    dry_run: bool,
-    sandbox: SandboxName | None,
-    github: bool,
-    most_shards: int,
-    lanes: int,
-    minutes: float,
-    campaign: str,
-    wave: int,
+def plan(
+    experiment: str, choice: CellSelection, runs: Path, jobs: int, *, as_json: bool, dry_run: bool,
+    sandbox: SandboxName | None, github: bool, most_shards: int, lanes: int, minutes: float, campaign: str, wave: int,
     done: tuple[Path, ...],
-) -> None:
-    """Unfold EXPERIMENT into cells, with their keys and an estimate, and write runs/EXPERIMENT/plan.json.
+) -> None:  # fmt: skip
+    """Expand EXPERIMENT into cells, with their keys and an estimate, and write runs/EXPERIMENT/plan.json.
 
-    With --github also shards.json: which job of a workflow run runs which cells; what does not fit is left for later
-    waves. Cells whose rows are found by --done are not run: their rows go to reused.jsonl.
+    With --github also shards.json, which says which job of a workflow run runs which cells; cells that do not fit are
+    left for later waves. Cells with rows in --done are not run: their rows go to reused.jsonl.
 
     \b
     scylla-gha plan quickstart --dry-run
     scylla-gha plan hello-claude --repetitions 5 --json
     """  # noqa: D301
     if github and dry_run:
-        raise click.UsageError("--dry-run writes no plan, and with --github jobs work by it; leave one of them out")
-    run = actions_output.actions_job() if github else None
-    with actions_output.refusals(run):
+        raise click.UsageError("--dry-run writes no plan, and the jobs of --github need one; leave one of them out")
+    job = actions_output.actions_job() if github else None
+    with actions_output.refusals(job):
         folder, library = options.run_folder(runs, experiment), options.library()
         agents = find_agents(choice.apply(library.experiment(experiment)), install=not dry_run)
         history = history_of(folder.results, done)
-        made = make_plan(experiment, library, agents, choice, folder, build_images=not dry_run, history=history,
-                         sandbox=sandbox)  # fmt: skip
-        print_plan(made, jobs)
-        if run is None:
-            refuse_above_budget(made)
-        reject_impossible_gate(made, folder, choice)
+        planned = make_plan(experiment, library, agents, choice, folder, build_images=not dry_run, history=history,
+                            sandbox=sandbox)  # fmt: skip
+        print_plan(planned, jobs)
+        if job is None:
+            refuse_above_budget(planned)
+        reject_impossible_gate(planned, folder, choice)
         if not dry_run:
-            write_record(folder.plan, made)
-        if run is not None:
-            limits = WaveLimits(most_shards, lanes, minutes)
-            wave_options = WaveOptions(limits, campaign or f"{folder.root.name}-{run.run_id}", wave, done)
+            write_record(folder.plan, planned)
+        if job is not None:
+            name, limits = campaign or f"{folder.root.name}-{job.run_id}", WaveLimits(most_shards, lanes, minutes)
+            wave_options = WaveOptions(limits, name, wave, done)
             sources = ConfigSources.of(library, choice.head)
-            _write_wave(run, made, folder, make_wave(made, folder, sources, agents, history, wave_options))
-        if as_json or run is None:
-            click.echo(made.model_dump_json() if as_json else "\n".join(cell.id for cell in made.cells))
+            _write_wave(job, planned, folder, make_wave(planned, folder, sources, agents, history, wave_options))
+        if as_json or job is None:
+            click.echo(planned.model_dump_json() if as_json else "\n".join(cell.id for cell in planned.cells))
 
 
-def _write_wave(run: JobFacts, plan: Plan, folder: RunFolder, wave: Wave) -> None:
-    """Write the wave's files, then the outputs of the job, from which the workflow makes the next jobs."""
-    paths, made = WavePaths(folder.root), wave.packing
+def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> None:
+    """Write the wave's files, then the job outputs that say which jobs to start."""
+    paths, packing = WavePaths(folder.root), wave.packing
     write_lines(paths.reused, wave.reused)
-    write_record(paths.packing, made)
-    _print_wave(wave)
-    actions_output.write_job_outputs(run, {
-        "experiment": made.experiment,
-        "shards": json.dumps([shard.number for shard in made.shards], separators=(",", ":")),
-        "cells": made.cells,
-        "left": len(made.left),
-        "planned": len(plan.cells),
-        "needs_model": "true" if plan.needs_model else "false",
-        "reused": len(made.reused),
-        "wave": made.wave,
-        "campaign": made.campaign,
+    write_record(paths.packing, packing)
+    usd = "unknown" if wave.usd is None else f"{wave.usd:.2f}"
+    click.echo(f"wave {packing.wave} of {packing.campaign}: {counted(packing.cells, 'cell')} in "
+               f"{counted(len(packing.shards), 'job')}, {packing.lanes} at once in each; likely ${usd} and "
+               f"{packing.makespan:.1f} minutes (at least {packing.bound:.1f}); reused: "
+               f"{counted(len(packing.reused), 'row')}, left for later waves: {counted(len(packing.left), 'cell')}; "
+               f"arms start at most {100 * packing.drift:.1f} % of that time from the mean", err=True)  # fmt: skip
+    if packing.makespan > packing.minutes:
+        longest = counted(packing.makespan, "minute", form=".0f")
+        message = (f"a cell is expected to take {longest}, and a job starts cells for {packing.minutes:g}: make sure "
+                   "that the job's own limit is longer")  # fmt: skip
+        actions_output.annotate("warning", message, packing.experiment)
+    actions_output.write_job_outputs(job, {
+        "experiment": packing.experiment,
+        "shards": json.dumps([shard.number for shard in packing.shards], separators=(",", ":")),
+        "cells": packing.cells,
+        "left": len(packing.left),
+        "planned": len(planned.cells),
+        "needs_model": "true" if planned.needs_model else "false",
+        "reused": len(packing.reused),
+        "wave": packing.wave,
+        "campaign": packing.campaign,
         "usd": None if wave.usd is None else f"{wave.usd:.4f}",
-        "minutes": f"{made.makespan:.1f}",
+        "minutes": f"{packing.makespan:.1f}",
     })  # fmt: skip
 
 
-def _print_wave(wave: Wave) -> None:
-    made = wave.packing
-    usd = "unknown" if wave.usd is None else f"{wave.usd:.2f}"
-    click.echo(f"wave {made.wave} of {made.campaign}: {counted(made.cells, 'cell')} in "
-               f"{counted(len(made.shards), 'job')}, {made.lanes} at once in each; likely ${usd} and "
-               f"{made.makespan:.1f} minutes (at least {made.bound:.1f}); taken over: "
-               f"{counted(len(made.reused), 'row')}, left for later waves: {counted(len(made.left), 'cell')}; arms "
-               f"start at most {100 * made.drift:.1f} % of that time apart from the mean", err=True)  # fmt: skip
-    if made.makespan > made.minutes:
-        actions_output.annotate(
-            "warning",
-            f"a cell is expected to take {counted(made.makespan, 'minute', form='.0f')}, and a "
-            "job starts cells for "
-            f"{made.minutes:g}: see that the job's own limit is longer",
-            made.experiment,
-        )
+@click.command("next-wave")
+@options.experiment
+@options.runs
+@click.option("--workflow", default="dispatch.yml", show_default=True, help="File name of the workflow to start.")
+@click.option("--most-waves", type=click.IntRange(1, 1000), default=40, show_default=True,
+              help="Maximum number of waves of a campaign.")  # fmt: skip
+@click.option("--tag-only", is_flag=True, help="Only tag the commit of this campaign, and start nothing.")
+@click.option("--event", type=click.Path(path_type=Path, dir_okay=False), envvar="GITHUB_EVENT_PATH", show_envvar=True,
+              help="File in which the runner describes the event; the next wave gets the same inputs.")  # fmt: skip
+def next_wave(
+    experiment: str, runs: Path, *, workflow: str, most_waves: int, tag_only: bool, event: Path | None
+) -> None:
+    """Start the next wave of EXPERIMENT's campaign, if cells are left for it.
+
+    Those are cells that were left for it, or that a job had no time to start. All waves run on the commit of the
+    first: it is tagged scylla/CAMPAIGN, with --tag-only before its cells run. No wave is started if this one measured
+    nothing, if the budget is spent, or after --most-waves.
+
+    \b
+    scylla-gha next-wave quickstart
+    """  # noqa: D301
+    from scylla_gha.github.actions import write_outputs
+    from scylla_gha.github.client import open_repository
+    from scylla_gha.github.dispatch import dispatch_workflow
+    from scylla_gha.plan.wave import inputs_of, pending_cells, read_wave, remaining_budget, why_stop
+
+    folder = options.run_folder(runs, experiment)
+    stored, wave = stored_plan(folder), read_wave(folder)
+    if tag_only:
+        with open_repository() as repository:
+            click.echo(f"{_tag(repository, wave.campaign)}: all waves run on its commit", err=True)
+        return
+    cells = pending_cells(folder, wave)
+    rows = list(read_lines(folder.results, Result)) if cells else []
+    left_usd = remaining_budget(stored, wave, rows)
+    reason = why_stop(wave, cells, rows, left_usd, most_waves)
+    if reason is not None:
+        click.echo(f"no further wave: {reason}", err=True)
+        write_outputs(os.environ, {"dispatched": "false", "why": reason})
+        return
+    inputs = inputs_of(stored, wave, event, left_usd.usd)
+    with open_repository() as repository:
+        run = dispatch_workflow(repository, workflow, _tag(repository, wave.campaign), inputs)
+    write_outputs(os.environ, {"dispatched": "true", "run": run.html_url})
+    click.echo(f"wave {wave.wave + 1} of {wave.campaign}: {run.html_url}", err=True)
+
+
+def _tag(repository: "GitHubRepository", campaign: str) -> str:
+    """Tag this run's commit with the campaign's name, unless it is tagged already; return the tag."""
+    from scylla_gha.github.dispatch import pin_commit
+
+    sha, tag = os.environ.get("GITHUB_SHA", ""), f"scylla/{campaign}"
+    if not sha:
+        raise ConfigError("GITHUB_SHA is not set; set it to the commit that this wave ran on")
+    tagged = pin_commit(repository, tag, sha)
+    if tagged != sha:
+        raise ConfigError(f"the tag {tag} is at {tagged[:7]}, and this wave ran on {sha[:7]}: another campaign has "
+                          "that name; plan with another --campaign")  # fmt: skip
+    return tag

@@ -1,7 +1,9 @@
-"""`scylla-gha publish`."""
+"""Publishing of reports and regressions: `scylla-gha publish` and `scylla-gha regression-alert`."""
 
 import os
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +13,10 @@ from scylla_gha.cli import options
 from scylla_gha.results_branch.clone import branch_option, remote_option
 
 if TYPE_CHECKING:
-    from scylla_gha.model.publication import CommentFacts
+    from scylla_gha.model.publication import ArmVerdict, CommentFacts
     from scylla_gha.model.report import Report
     from scylla_gha.publish.post import PullRequestInfo
+    from scylla_gha.publish.regression_issue import RegressionPost, RegressionSuite
 
 
 def _check_sha(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -36,7 +39,7 @@ _linked_branch = click.option("--results-branch", default="", metavar="NAME",
 
 
 @click.group()
-def command() -> None:
+def publish() -> None:
     """Publish the report of a run: on the results branch, as a pull request comment, or as a check run.
 
     The job of a pull request from a fork may not write to GitHub. It saves the report with `save-pending`, and a
@@ -49,7 +52,7 @@ def command() -> None:
     """  # noqa: D301
 
 
-@command.command()
+@publish.command()
 @options.experiment
 @options.runs
 @branch_option
@@ -69,7 +72,11 @@ def branch(
     experiment: str, runs: Path, *, branch: str, remote: str | None, head: str | None, base: str | None,
     of: str | None, pull: int | None, campaign: str | None, run: str | None, attempt: int,
 ) -> None:  # fmt: skip
-    """Push the rows and the report of EXPERIMENT to the results branch, and print their folder there."""
+    """Push the rows and the report of EXPERIMENT to the results branch, and print their folder there.
+
+    \b
+    scylla-gha publish branch quickstart
+    """  # noqa: D301
     from scylla_gha.model.publication import Origin
     from scylla_gha.publish.push_run import push_run, run_name
     from scylla_gha.results_branch.clone import chosen_remote
@@ -80,7 +87,7 @@ def branch(
     click.echo(push_run(folder, branch, origin, remote=chosen_remote(remote), name=name).entry.folder)
 
 
-@command.command()
+@publish.command()
 @options.experiment
 @options.runs
 @click.option("--pull", type=click.IntRange(1), required=True, metavar="N", help="Number of the pull request.")
@@ -94,14 +101,18 @@ def comment(
     experiment: str, runs: Path, *, pull: int, head: str | None, base: str | None, base_name: str, suite: str | None,
     results_branch: str, author: str | None,
 ) -> None:  # fmt: skip
-    """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there."""
+    """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there.
+
+    \b
+    scylla-gha publish comment quickstart --pull 7 --head 1f0c...9e
+    """  # noqa: D301
     from scylla_gha.publish.post import PullRequestInfo, post_report
 
-    about = PullRequestInfo(suite or "", pull, head, base, base_name, branch=results_branch)
-    post_report(*_report_and_facts(experiment, runs, about), pull=pull, author=author)
+    info = PullRequestInfo(suite or "", pull, head, base, base_name, branch=results_branch)
+    post_report(*_report_and_facts(experiment, runs, info), pull=pull, author=author)
 
 
-@command.command()
+@publish.command()
 @options.experiment
 @options.runs
 @click.option("--commit", callback=_check_sha, required=True, metavar="SHA", help="Full SHA of the checked commit.")
@@ -113,26 +124,34 @@ def check(
     experiment: str, runs: Path, *, commit: str, base: str | None, base_name: str, suite: str | None,
     results_branch: str,
 ) -> None:  # fmt: skip
-    """Post the verdict of EXPERIMENT as a check run on a commit (as a commit status if check runs are refused)."""
+    """Post the verdict of EXPERIMENT as a check run on a commit (as a commit status if check runs are refused).
+
+    \b
+    scylla-gha publish check quickstart --commit 1f0c...9e
+    """  # noqa: D301
     from scylla_gha.publish.post import PullRequestInfo, post_report
 
-    about = PullRequestInfo(suite or "", None, commit, base, base_name, branch=results_branch)
-    post_report(*_report_and_facts(experiment, runs, about), commit=commit)
+    info = PullRequestInfo(suite or "", None, commit, base, base_name, branch=results_branch)
+    post_report(*_report_and_facts(experiment, runs, info), commit=commit)
 
 
-@command.command()
+@publish.command()
 @click.argument("experiment")
 @click.option("--pull", type=click.IntRange(1), required=True, metavar="N", help="Number of the pull request.")
 @click.option("--reason", required=True, metavar="TEXT", help="Reason why nothing was measured.")
 @options.author
 def refusal(experiment: str, *, pull: int, reason: str, author: str | None) -> None:
-    """Comment on a pull request that a run of EXPERIMENT measured nothing, and why; no results are needed."""
+    """Comment on a pull request that a run of EXPERIMENT measured nothing, and why; no results are needed.
+
+    \b
+    scylla-gha publish refusal quickstart --pull 7 --reason 'the plan was refused'
+    """  # noqa: D301
     from scylla_gha.publish.post import post_refusal
 
     post_refusal(experiment, reason, pull, author)
 
 
-@command.command("save-pending")
+@publish.command("save-pending")
 @options.experiment
 @options.runs
 @click.option("--into", type=_file, required=True, help="File to write.")
@@ -145,21 +164,29 @@ def save_pending(
     experiment: str, runs: Path, *, into: Path, pull: int, head: str | None, base: str | None, base_name: str,
     suite: str | None,
 ) -> None:  # fmt: skip
-    """Save the report of EXPERIMENT in a file for `post-pending`; no token is needed."""
+    """Save the report of EXPERIMENT in a file for `post-pending`; no token is needed.
+
+    \b
+    scylla-gha publish save-pending quickstart --pull 7 --into pending.json
+    """  # noqa: D301
     from scylla_gha.publish.fork_handoff import write_pending
     from scylla_gha.publish.post import PullRequestInfo
 
-    about = PullRequestInfo(suite or "", pull, head, base, base_name)
-    write_pending(into, *_report_and_facts(experiment, runs, about))
+    info = PullRequestInfo(suite or "", pull, head, base, base_name)
+    write_pending(into, *_report_and_facts(experiment, runs, info))
 
 
-@command.command("post-pending")
+@publish.command("post-pending")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--event", type=_file, envvar="GITHUB_EVENT_PATH", show_envvar=True, required=True,
               help="File in which the runner describes the workflow_run event.")  # fmt: skip
 @options.author
 def post_pending(path: Path, *, event: Path, author: str | None) -> None:
-    """Post the reports that `save-pending` wrote to PATH (a file, or a folder of downloaded artifacts)."""
+    """Post the reports that `save-pending` wrote to PATH (a file, or a folder of downloaded artifacts).
+
+    \b
+    scylla-gha publish post-pending pending.json --event event.json
+    """  # noqa: D301
     from scylla_gha.publish import post
 
     post.post_pending(path, event, author)
@@ -171,3 +198,67 @@ def _report_and_facts(experiment: str, runs: Path, info: "PullRequestInfo") -> "
 
     plan, report = stored_report(options.run_folder(runs, experiment))
     return report, comment_facts(plan, report, info, run_page_from(os.environ))
+
+
+@click.command("regression-alert")
+@options.experiment
+@options.runs
+@click.option("--from", "measured", type=_file, show_default="the run's report.json",
+              help="File with the verdicts: a report.json, or the JSON of `compare` or `history`.")  # fmt: skip
+@click.option("--confirmed", type=_file, help="File with the verdicts of the confirming run (default: none yet).")
+@click.option("--suite", metavar="KEY", help="Each key has one issue (default: the experiment's id).")
+@options.author
+def regression_alert(
+    experiment: str, runs: Path, *, measured: Path | None, confirmed: Path | None, suite: str | None,
+    author: str | None,
+) -> None:  # fmt: skip
+    """Open, update or close the one issue of a regression of EXPERIMENT.
+
+    The first alarm opens nothing: the output `confirm` names the cells to measure again. With --confirmed, arms that
+    do worse in both files open or update the issue. A run without an alarm closes it, if every arm that it names is
+    shown to be no worse.
+
+    \b
+    scylla-gha regression-alert quickstart
+    scylla-gha regression-alert quickstart --confirmed confirming/report.json
+    """  # noqa: D301
+    from scylla_gha.compare.arm_verdicts import arm_globs, arm_verdicts, worse_arms
+    from scylla_gha.github.actions import write_outputs
+    from scylla_gha.pipeline.report import stored_plan
+    from scylla_gha.publish.post import run_page_from
+    from scylla_gha.publish.regression_issue import RegressionPost, RegressionSuite
+
+    folder = options.run_folder(runs, experiment)
+    verdicts = arm_verdicts(measured or folder.report("json"))
+    alarms, confirm = worse_arms(verdicts), ""
+    if alarms and confirmed is None:
+        confirm = arm_globs(alarms, (cell.arm for cell in stored_plan(folder).cells))
+        post = RegressionPost("alarm")
+    else:
+        key, name = suite or folder.root.name, folder.root.name
+        post = _conclude(RegressionSuite(key, name, author or "", run_page_from(os.environ)), verdicts, confirmed)
+    outputs = {"state": post.state, "alarm": str(bool(alarms)).lower(), "confirm": confirm, "issue": post.url}
+    write_outputs(os.environ, outputs)
+    for alarm in alarms:
+        click.echo(f"{alarm.arm} does worse than {alarm.against}: {alarm.why}", err=True)
+    again = f"to be measured again: {confirm}" if confirm else ""
+    click.echo(": ".join(filter(None, (post.state, post.url, again))), err=True)
+
+
+def _conclude(suite: "RegressionSuite", verdicts: "Sequence[ArmVerdict]", confirmed: Path | None) -> "RegressionPost":
+    """Open or update the issue if the confirming run agrees; close it if there is no alarm."""
+    from scylla_gha.compare.arm_verdicts import arm_verdicts, worse_arms
+    from scylla_gha.github.client import open_repository
+    from scylla_gha.github.issues import own_login
+    from scylla_gha.publish.regression_issue import RegressionPost, close_regression, open_regression
+
+    alarms = {alarm.arm for alarm in worse_arms(verdicts)}
+    again = worse_arms(arm_verdicts(confirmed)) if confirmed and alarms else []
+    both = [alarm for alarm in again if alarm.arm in alarms]
+    if alarms and not both:
+        return RegressionPost("unconfirmed")
+    with open_repository() as repository:
+        suite = replace(suite, author=suite.author or own_login(repository))
+        if both:
+            return open_regression(repository, suite, verdicts, both)
+        return close_regression(repository, suite, verdicts)

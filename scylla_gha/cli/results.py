@@ -1,4 +1,4 @@
-"""`scylla-gha results`: the history of runs on the results branch."""
+"""`scylla-gha results`: the runs on the results branch."""
 
 import json
 import sys
@@ -24,12 +24,13 @@ from scylla_gha.results_branch.stored_runs import (
 )
 from scylla_gha.store.records import atomic
 
-_WIDE = 240  # of what no terminal shows
+_COLUMNS = ("date", "run", "commit", "branch", "verdict", "passed", "cells")
+_PIPE_WIDTH = 240  # characters, if standard output is not a terminal
 
 
 @click.group()
-def command() -> None:
-    """Runs on the results branch: list and show them, fetch their rows.
+def results() -> None:
+    """List, show and fetch the runs on the results branch.
 
     \b
     scylla-gha results list quickstart --on main
@@ -38,14 +39,16 @@ def command() -> None:
     """  # noqa: D301
 
 
-def _choosing(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that choose runs."""
+def _query_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that select runs."""
     for option in (
         click.argument("experiment", required=False),
-        click.option("--on", metavar="BRANCH", help="Runs of this branch."),
-        click.option("--commit", metavar="SHA", help="Runs of this commit, e.g. of a merge base."),
-        click.option("--campaign", metavar="NAME", help="Runs of this campaign."),
-        click.option("--run", metavar="RUN", help="This run: its id, with or without -ATTEMPT; or EXPERIMENT/ID."),
+        click.option("--on", metavar="BRANCH", help="Select runs of this branch (default: any)."),
+        click.option("--commit", metavar="SHA", help="Select runs of this commit, such as a merge base."),
+        click.option("--campaign", metavar="NAME", help="Select runs of this campaign (default: any)."),
+        click.option(
+            "--run", metavar="RUN", help="Select one run: its id, with or without -ATTEMPT; or EXPERIMENT/ID."
+        ),
         remote_option,
         branch_option,
     ):
@@ -53,115 +56,123 @@ def _choosing(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _wanted(experiment: str | None, given: dict[str, Any]) -> RunQuery:
-    return RunQuery(experiment, given["on"], given["commit"], given["campaign"], given["run"])
+def _query(experiment: str | None, values: dict[str, Any]) -> RunQuery:
+    return RunQuery(experiment, values["on"], values["commit"], values["campaign"], values["run"])
 
 
-@command.command("list")
-@_choosing
-@click.option("--last", type=click.IntRange(1), default=20, show_default=True, help="At most so many, the last ones.")
+@results.command("list")
+@_query_options
+@click.option("--last", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of runs to list.")
 @options.as_json
-def list_(experiment: str | None, remote: str | None, branch: str, last: int, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401 options of choosing
-    """List runs, of EXPERIMENT or of all, the newest first."""
-    with open_clone(remote, branch) as copy:
-        found = select_runs(index_entries(copy), _wanted(experiment, given))[-last:][::-1]
+def list_(experiment: str | None, remote: str | None, branch: str, last: int, *, as_json: bool, **query: Any) -> None:  # noqa: ANN401 options of the query
+    """List runs, of EXPERIMENT or of all, the newest first.
+
+    \b
+    scylla-gha results list quickstart --on main
+    """  # noqa: D301
+    with open_clone(remote, branch) as clone:
+        entries = select_runs(index_entries(clone), _query(experiment, query))[-last:][::-1]
     if as_json:
-        click.echo(json.dumps([_plain(entry) for entry in found]))
-    elif found:
-        _table(found)
+        click.echo(json.dumps([_json(entry) for entry in entries]))
+    elif entries:
+        _print_table(entries)
     else:
         click.echo(f"no such run on {branch}", err=True)
 
 
-def _plain(entry: RunIndexEntry) -> dict[str, Any]:
+def _json(entry: RunIndexEntry) -> dict[str, Any]:
     more = {"complete": entry.complete, "verdict": entry.verdict, "id": str(entry.name)}
     return {**entry.model_dump(mode="json"), **more}
 
 
-def _table(found: Sequence[RunIndexEntry]) -> None:
+def _print_table(entries: Sequence[RunIndexEntry]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for column in ("date", "run", "commit", "branch", "verdict", "passed", "cells"):
+    for column in _COLUMNS:
         table.add_column(column, justify="right" if column in {"passed", "cells"} else "left", overflow="fold",
                          no_wrap=column != "branch")  # fmt: skip
-    for entry in found:
-        table.add_row(*_columns(entry))
-    Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE).print(table)
-
-
-def _columns(entry: RunIndexEntry) -> tuple[str, ...]:
-    origin, counts = entry.origin, entry.counts
-    return (
-        f"{entry.published_at:%Y-%m-%d %H:%M}", str(entry.name), _shown((origin.head or "-")[:9]),
-        _shown(origin.branch) if origin.branch else f"#{origin.pull}" if origin.pull else "-",
-        (entry.verdict or "-").replace("_", " "), f"{entry.passed}/{counts.judged}",
-        f"{counts.judged}/{counts.planned}",
-    )  # fmt: skip
+    for entry in entries:
+        origin, counts = entry.origin, entry.counts
+        table.add_row(
+            f"{entry.published_at:%Y-%m-%d %H:%M}", str(entry.name), _shown((origin.head or "-")[:9]),
+            _shown(origin.branch) if origin.branch else f"#{origin.pull}" if origin.pull else "-",
+            (entry.verdict or "-").replace("_", " "), f"{entry.passed}/{counts.judged}",
+            f"{counts.judged}/{counts.planned}",
+        )  # fmt: skip
+    Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
 
 
 def _shown(text: str) -> str:
-    """Text of the branch's, with nothing in it that a terminal would obey."""
+    """Escape characters that control a terminal."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
-@command.command()
-@_choosing
+@results.command()
+@_query_options
 @options.as_json
-def show(experiment: str | None, remote: str | None, branch: str, *, as_json: bool, **given: Any) -> None:  # noqa: ANN401
-    """Show the report of one run: the last complete one of those that are meant."""
-    with open_clone(remote, branch) as copy:
-        entry = _one(copy, _wanted(experiment, given))
-        stored = StoredRun(copy, entry)
+def show(experiment: str | None, remote: str | None, branch: str, *, as_json: bool, **query: Any) -> None:  # noqa: ANN401
+    """Print the report of the last complete run that the options select.
+
+    \b
+    scylla-gha results show quickstart --commit 1f0c...9e
+    """  # noqa: D301
+    with open_clone(remote, branch) as clone:
+        entry = _last_complete(clone, _query(experiment, query))
+        stored = StoredRun(clone, entry)
         report = stored.report()
     if as_json:
-        click.echo(json.dumps({"entry": _plain(entry), "manifest": stored.manifest.model_dump(mode="json"),
+        click.echo(json.dumps({"entry": _json(entry), "manifest": stored.manifest.model_dump(mode="json"),
                                "report": report.model_dump(mode="json")}))  # fmt: skip
         return
     from rich.console import Console
 
-    from scylla_gha.report.terminal import terminal_report as table
+    from scylla_gha.report.terminal import terminal_report
 
-    _table([entry])
-    table(report, Console())
+    _print_table([entry])
+    terminal_report(report, Console())
 
 
-def _one(copy: BranchClone, wanted: RunQuery) -> RunIndexEntry:
-    entry = baseline(index_entries(copy), wanted)
+def _last_complete(clone: BranchClone, query: RunQuery) -> RunIndexEntry:
+    entry = baseline(index_entries(clone), query)
     if entry is None:
-        raise ConfigError(f"{copy.branch}: no such run; look at `scylla-gha results list`")
+        raise ConfigError(f"{clone.branch}: no such run; look at `scylla-gha results list`")
     return entry
 
 
-@command.command()
-@_choosing
-@click.option("--last", type=click.IntRange(1), help="So many runs, the last ones, else one; --into is a folder then.")
-@click.option("--not-campaign", metavar="NAME", help="Leave out the runs of this campaign. [--last]")
-@click.option("--into", required=True, type=click.Path(path_type=Path), help="The file of rows; a folder with --last.")
+@results.command()
+@_query_options
+@click.option("--last", type=click.IntRange(1),
+              help="Number of the last runs to fetch into the folder --into (default: one, into a file).")  # fmt: skip
+@click.option("--not-campaign", metavar="NAME", help="With --last: leave out the runs of this campaign.")
+@click.option("--into", required=True, type=click.Path(path_type=Path),
+              help="File to write the rows to; with --last a folder.")  # fmt: skip
 def fetch(
     experiment: str | None, remote: str | None, branch: str, last: int | None, not_campaign: str | None, into: Path,
-    **given: Any,  # noqa: ANN401
+    **query: Any,  # noqa: ANN401
 ) -> None:  # fmt: skip
-    """Fetch the rows of the last complete run that is meant, or of several, and print their files, oldest first.
+    """Fetch the rows of the last complete run, or of several, and print their files, oldest first.
 
-    Other commands take such files: compare, history, plan --done. With --last, only the last wave of a campaign is
-    fetched, since it holds the rows of those before it.
-    """
-    wanted = _wanted(experiment, given)
-    with open_clone(remote, branch) as copy:
+    Other commands read such files: compare, history, plan --done. With --last, only the last wave of a campaign is
+    fetched, since it has the rows of the waves before it.
+
+    \b
+    scylla-gha results fetch quickstart --on main --into base.jsonl
+    """  # noqa: D301
+    with open_clone(remote, branch) as clone:
         if last is None:
-            _save(copy, _one(copy, wanted), into)
+            _save(clone, _last_complete(clone, _query(experiment, query)), into)
             return
-        runs = last_waves(select_runs(index_entries(copy), wanted))
-        meant = [run for run in runs if not_campaign is None or run.origin.campaign != not_campaign][-last:]
-        fetch_rows(copy, meant)
-        for entry in meant:
-            _save(copy, entry, into / f"{entry.published_at:%Y-%m-%dT%H%M%S}--{entry.name.file}.jsonl")
+        runs = last_waves(select_runs(index_entries(clone), _query(experiment, query)))
+        entries = [run for run in runs if not_campaign is None or run.origin.campaign != not_campaign][-last:]
+        fetch_rows(clone, entries)
+        for entry in entries:
+            _save(clone, entry, into / f"{entry.published_at:%Y-%m-%dT%H%M%S}--{entry.name.file}.jsonl")
 
 
-def _save(copy: BranchClone, entry: RunIndexEntry, into: Path) -> None:
-    stored = StoredRun(copy, entry)
+def _save(clone: BranchClone, entry: RunIndexEntry, into: Path) -> None:
+    stored = StoredRun(clone, entry)
     with atomic(into) as temporary, temporary.open("wb") as file:
         file.writelines(stored.rows())
     click.echo(f"{entry.name}: {counted(sum(part.rows or 0 for part in stored.manifest.files), 'row')}", err=True)

@@ -1,15 +1,19 @@
 """Result sets by name: a run, its folder, its results.jsonl, or another tool's rows."""
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from scylla_gha.config.load import did_you_mean
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.import_options import read_foreign
 from scylla_gha.interop.importers.rows import ImportOptions
+from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.record import slug
 from scylla_gha.model.report import Report
@@ -17,10 +21,22 @@ from scylla_gha.model.result import Result
 from scylla_gha.store.records import read_lines, read_record
 from scylla_gha.store.run_folder import RunFolder
 
+if TYPE_CHECKING:
+    from scylla_gha.analysis.history import ResultSet
+    from scylla_gha.model.comparison import History
+
+MARGIN: Final = float(Experiment.model_fields["margin"].default)  # of rows without a plan
+_UNVERIFIED: Final = "its rows are another tool's, and not verified by this toolkit."
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedResults:
-    """One of the two sets. `toolkit` is the version that reported on it, where that is known."""
+    """Rows with the name that they were asked for by.
+
+    Attributes:
+        toolkit: version that reported on them; None if it is unknown.
+        notes: what a reader of a comparison should know about them.
+    """
 
     name: str
     rows: tuple[Result, ...]
@@ -29,58 +45,61 @@ class LoadedResults:
 
     @property
     def arms(self) -> list[str]:
-        """In the order of the rows."""
+        """Arms in the order of the rows."""
         return list(dict.fromkeys(row.arm for row in self.rows))
 
 
-def load_result_set(named: str, runs: Path, how: ImportOptions) -> LoadedResults:
+def load_result_set(name: str, runs: Path, foreign: ImportOptions) -> LoadedResults:
     """Find and read a set of results.
 
+    Args:
+        name: a run, a run's folder, a results.jsonl, or another tool's file or folder.
+        runs: the folder of runs.
+        foreign: how another tool's rows are read.
+
     Raises:
-        ConfigError: there not one of that name, or it is not what it should be.
+        ConfigError: nothing has that name, or it has no readable rows.
     """
-    path = Path(named)
-    for folder in (path, runs / named):
+    path = Path(name)
+    for folder in (path, runs / name):
         if (folder / "plan.json").is_file() or (folder / "results.jsonl").is_file():
-            return _of_run(named, RunFolder(folder))
+            return _of_run(name, RunFolder(folder))
     if not path.exists():
-        there = sorted(place.parent.name for place in runs.glob("*/plan.json"))
-        raise ConfigError(f"{named}: no file, directory or run of that name in {runs}/; "
-                          f"the runs are: {', '.join(there[:20]) or 'none'}")  # fmt: skip
-    if path.is_file() and how.format in {None, "jsonl"} and _is_ours(path):
-        rows, twice = _once(read_lines(path, Result))
-        return LoadedResults(named, rows, None, tuple(_left_out(twice)))
-    loaded = read_foreign(path, how, slug(path.stem) or "rows")
-    notes = loaded.plan.imported.notes if loaded.plan.imported else ()
-    return LoadedResults(
-        named, loaded.rows, None, ("its rows are another tool's, and not verified by this toolkit.", *notes)
-    )
+        known = sorted(plan.parent.name for plan in runs.glob("*/plan.json"))
+        raise ConfigError(f"{name}: no file, directory or run of that name in {runs}/; "
+                          f"the runs are: {', '.join(known[:20]) or 'none'}")  # fmt: skip
+    if path.is_file() and foreign.format in {None, "jsonl"} and _is_ours(path):
+        rows, repeated = _first_rows(read_lines(path, Result))
+        return LoadedResults(name, rows, None, tuple(_left_out(repeated)))
+    imported = read_foreign(path, foreign, slug(path.stem) or "rows")
+    notes = imported.plan.imported.notes if imported.plan.imported else ()
+    return LoadedResults(name, imported.rows, None, (_UNVERIFIED, *notes))
 
 
-def _of_run(named: str, folder: RunFolder) -> LoadedResults:
-    """The rows of the plan, where there is one."""
+def _of_run(name: str, folder: RunFolder) -> LoadedResults:
+    """Read a run's rows; those of its plan, if it has one."""
     plan = read_record(folder.plan, Plan)
     keys = {cell.id: cell.key for cell in plan.cells} if plan else None
-    held = list(read_lines(folder.results, Result))
-    rows, twice = _once(row for row in held if keys is None or keys.get(row.cell) == row.key)
+    stored = list(read_lines(folder.results, Result))
+    rows, repeated = _first_rows(row for row in stored if keys is None or keys.get(row.cell) == row.key)
     report = read_record(folder.report("json"), Report)
-    notes = list(_left_out(len(held) - len(rows) if keys is not None else twice))
+    notes = list(_left_out(len(stored) - len(rows) if keys is not None else repeated))
     if plan and plan.imported:
-        notes.append("its rows are another tool's, and not verified by this toolkit.")
-    lack = len(plan.cells) - sum(row.judged for row in rows) if plan else 0
-    if lack:
-        notes.append(f"No judged trial in {counted(lack, 'planned cell')}, left out of its rates.")
-    return LoadedResults(named, rows, report.toolkit_version if report else None, tuple(notes))
+        notes.append(_UNVERIFIED)
+    unjudged = len(plan.cells) - sum(row.judged for row in rows) if plan else 0
+    if unjudged:
+        notes.append(f"No judged trial in {counted(unjudged, 'planned cell')}, left out of its rates.")
+    return LoadedResults(name, rows, report.toolkit_version if report else None, tuple(notes))
 
 
-def _once(rows: Iterable[Result]) -> tuple[tuple[Result, ...], int]:
-    """Each cell's first row, and how many more there were."""
-    found: dict[str, Result] = {}
+def _first_rows(rows: Iterable[Result]) -> tuple[tuple[Result, ...], int]:
+    """Return the first row of each cell, and how many more rows there were."""
+    first: dict[str, Result] = {}
     count = 0
     for row in rows:
-        found.setdefault(row.cell, row)
+        first.setdefault(row.cell, row)
         count += 1
-    return tuple(found.values()), count - len(found)
+    return tuple(first.values()), count - len(first)
 
 
 def _left_out(count: int) -> Iterator[str]:
@@ -89,7 +108,7 @@ def _left_out(count: int) -> Iterator[str]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the first line is a row of this toolkit, of whatever version."""
+    """Return whether the first line is a row of this toolkit, of any version."""
     with path.open("rb") as file:
         first = file.readline()
     try:
@@ -99,32 +118,88 @@ def _is_ours(path: Path) -> bool:
     return isinstance(row, dict) and {"schema_version", "experiment", "cell", "key"} <= row.keys()
 
 
-def rows_file(named: str, runs: Path) -> Path:
-    """The file of rows.
+def rows_file(name: str, runs: Path) -> Path:
+    """Return the file of rows of a run, of a run's folder, or with this path.
 
     Raises:
-        ConfigError: no file has rows.
+        ConfigError: no such file exists.
     """
-    here = Path(named)
-    for path in (here, here / "results.jsonl", RunFolder(runs / here.name.removesuffix(".yaml")).results):
-        if path.is_file() and path.suffix != ".yaml":
-            return path
-    raise ConfigError(f"{named}: neither a file of rows, nor a folder with results.jsonl, nor a run in {runs}; "
+    path = Path(name)
+    for file in (path, path / "results.jsonl", RunFolder(runs / path.name.removesuffix(".yaml")).results):
+        if file.is_file() and file.suffix != ".yaml":
+            return file
+    raise ConfigError(f"{name}: neither a file of rows, nor a folder with results.jsonl, nor a run in {runs}; "
                       "run `scylla-gha collect` first")  # fmt: skip
 
 
 def read_rows(path: Path) -> tuple[Result, ...]:
-    """The rows of a file, each once.
+    """Return the rows of a file, each once.
 
     Raises:
         ConfigError: a line is not a row, or the file has none.
     """
-    found = {(row.epoch, row.cell, row.key): row for row in read_lines(path, Result)}
-    if not found:
+    rows = {(row.epoch, row.cell, row.key): row for row in read_lines(path, Result)}
+    if not rows:
         raise ConfigError(f"{path}: holds no row; nothing was run")
-    return tuple(found.values())
+    return tuple(rows.values())
 
 
 def plan_beside(path: Path) -> Plan | None:
-    """The plan in the same folder as the rows."""
+    """Return the plan in the folder of a file of rows; None if there is none."""
     return read_record(path.with_name("plan.json"), Plan)
+
+
+def history_of_files(
+    files: Sequence[Path], baseline: Path | None, arms: Sequence[str], margin: float | None
+) -> "History":
+    """Follow arms over the result sets of files, oldest first; each epoch of a file is a result set.
+
+    Args:
+        files: files of rows.
+        baseline: the file whose first result set is the baseline; None: the first file.
+        arms: arms to follow; empty: all.
+        margin: largest difference that counts as none; None: that of the newest plan, or 0.05.
+
+    Raises:
+        ConfigError: a file has no rows, or no row has one of the arms.
+    """
+    from scylla_gha.analysis.history import Pin, history
+
+    pinned = baseline or files[0]
+    if pinned not in files:
+        files = [pinned, *files]
+    sets = [result_set for file in dict.fromkeys(files) for result_set in _epochs(file, _label(file, files))]
+    if margin is None:
+        plans = [plan for file in files if (plan := plan_beside(file))]
+        margin = plans[-1].experiment.margin if plans else MARGIN
+    label = _label(pinned, files)
+    known = list(dict.fromkeys(row.arm for result_set in sets for row in result_set.rows))
+    for arm in arms:
+        if arm not in known:
+            raise ConfigError(f"--arm {arm}: no row is of it{did_you_mean(arm, known)}; there are: "
+                              f"{', '.join(known[:20])}")  # fmt: skip
+    pin = Pin(next(result_set.name for result_set in sets if result_set.run == label), margin)
+    return history(sets, list(dict.fromkeys(arms)) or known, pin)
+
+
+def _label(file: Path, others: Sequence[Path]) -> str:
+    """Return the folder of a results.jsonl, or a file's own name; the whole path if two files have the same."""
+
+    def short(path: Path) -> str:
+        return path.resolve().parent.name if path.name == "results.jsonl" else path.stem
+
+    return str(file) if len({path for path in others if short(path) == short(file)}) > 1 else short(file)
+
+
+def _epochs(file: Path, label: str) -> "Iterator[ResultSet]":
+    """Yield the result sets of a file by the time when they began, or in the order of the rows if that is unknown."""
+    from scylla_gha.analysis.history import ResultSet
+
+    epochs: dict[str, list[Result]] = defaultdict(list)
+    for row in read_rows(file):
+        epochs[row.epoch].append(row)
+    begins = {epoch: min((row.started_at for row in rows if row.started_at), default=None)
+              for epoch, rows in epochs.items()}  # fmt: skip
+    order = list(epochs) if None in begins.values() else sorted(epochs, key=lambda epoch: str(begins[epoch]))
+    for epoch in order:
+        yield ResultSet(f"{label}@{epoch}" if epoch else label, label, epoch, tuple(epochs[epoch]))

@@ -6,10 +6,12 @@ are counted apart. A revert of one commit of a pull request counts as a revert o
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import AliasPath, Field
 
 from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
 from scylla_gha.github.client import ApiRequest, GitHubRepository
@@ -34,9 +36,8 @@ class RepositoryName(GitHubResponse):
     default_branch: str
 
 
-class _Named(GitHubResponse):
+class _Label(GitHubResponse):
     name: str = ""
-    ref: str = ""
 
 
 class ClosedPull(GitHubResponse):
@@ -45,26 +46,18 @@ class ClosedPull(GitHubResponse):
     number: int
     title: str
     body: str | None
-    base: _Named
+    base: Annotated[str, Field(validation_alias=AliasPath("base", "ref"))]
     user: User | None
-    labels: tuple[_Named, ...]
+    labels: tuple[_Label, ...]
     merged_at: datetime | None
     updated_at: datetime
     merge_commit_sha: str | None
 
 
-class _CommitDate(GitHubResponse):
-    date: datetime
-
-
-class _CommitText(GitHubResponse):
-    message: str
-    committer: _CommitDate
-
-
 class _Commit(GitHubResponse):
     sha: str
-    commit: _CommitText
+    message: Annotated[str, Field(validation_alias=AliasPath("commit", "message"))]
+    date: Annotated[datetime, Field(validation_alias=AliasPath("commit", "committer", "date"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,25 +135,19 @@ def revert_rate(query: RevertQuery, pulls: Iterable[ClosedPull], references: Ite
     merged = sorted((pull.number, pull.merged_at) for pull in pulls if pull.merged_at and query.counts(pull))
     due = [(number, at) for number, at in merged if at + window <= query.as_of]
     latest_first = sorted((ref for ref in references if ref.of != ref.by), key=lambda ref: ref.at, reverse=True)
-    standing = [(number, at, _standing_revert(number, at, at + window, latest_first)) for number, at in due]
-    reverts = tuple(Revert(pr=number, reverted_by=ref.by, days=round((ref.at - at) / _DAY, 2))
-                    for number, at, ref in standing if ref)  # fmt: skip
+    reverts = []
+    for number, at in due:
+        undone: dict[str, RevertReference] = {}  # from the latest back, since later reverts undo earlier ones
+        for ref in latest_first:
+            if at < ref.at <= at + window and ref.by not in undone:
+                undone[ref.of] = ref
+        if (standing := undone.get(f"#{number}")) is not None:
+            reverts.append(Revert(pr=number, reverted_by=standing.by, days=round((standing.at - at) / _DAY, 2)))
     low, high = wilson(len(reverts), len(due)) or (None, None)
     return RevertRate(
         **dict(query), merged=len(due), reverted=len(reverts), censored=len(merged) - len(due),
-        rate=len(reverts) / len(due) if due else None, low=low, high=high, reverts=reverts,
+        rate=len(reverts) / len(due) if due else None, low=low, high=high, reverts=tuple(reverts),
     )  # fmt: skip
-
-
-def _standing_revert(
-    number: int, merged_at: datetime, end: datetime, latest_first: Iterable[RevertReference]
-) -> RevertReference | None:
-    """Return the first revert that stands at the end; from the latest back, since later ones undo earlier ones."""
-    undone: dict[str, RevertReference] = {}
-    for ref in latest_first:
-        if merged_at < ref.at <= end and ref.by not in undone:
-            undone[ref.of] = ref
-    return undone.get(f"#{number}")
 
 
 def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: Callable[[str], None]) -> RevertRate:
@@ -191,9 +178,9 @@ def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: C
 
 
 def _merged_pulls(repository: GitHubRepository, query: RevertQuery) -> Iterator[ClosedPull]:
-    """Yield the pull requests merged since the period began, by their latest change: none was merged after it.
+    """Yield the pull requests merged since the period began; one that changes between two pages may be missed.
 
-    A pull request that changes in the seconds between two pages may be missed.
+    The latest change comes first, and a merge is a change, so the first older one ends the search.
     """
     since = datetime.combine(query.period.since, time(), UTC)
     order = {"state": "closed", "sort": "updated", "direction": "desc", "base": query.base}
@@ -214,11 +201,11 @@ class _CommitOrigins:
 
     def references(self, commit: _Commit) -> list[RevertReference]:
         """Return what a commit reverts; a commit of a pull request reverts when that is merged."""
-        shas = reverted_shas(commit.commit.message)
+        shas = reverted_shas(commit.message)
         if not shas:
             return []
         pull = self._pull(commit.sha)
-        at = pull.merged_at if pull and pull.merged_at else commit.commit.committer.date
+        at = pull.merged_at if pull and pull.merged_at else commit.date
         return [RevertReference(self._name(sha), self._name(commit.sha), at) for sha in shas]
 
     def _name(self, sha: str) -> str:
@@ -226,21 +213,18 @@ class _CommitOrigins:
         return f"#{pull.number}" if pull else sha
 
     def _pull(self, sha: str) -> ClosedPull | None:
+        """Return the first pull request that brought a commit to the branch."""
         if len(sha) < _SHA_LENGTH:  # GitHub knows only whole names
             matches = [name for name in self.pulls if name.startswith(sha)]
             return self.pulls[matches[0]] if len(matches) == 1 else None
         if sha not in self.pulls:
-            self.pulls[sha] = self._first_pull(sha)
+            request = ApiRequest("GET", f"/commits/{sha}/pulls", _READ_PULLS)
+            try:
+                pulls = [pull for pull in self.repository.pages(request, ClosedPull)
+                         if pull.base == self.base and pull.merged_at]  # fmt: skip
+            except ApiRequestError as error:
+                if error.status not in _NO_SUCH_COMMIT:
+                    raise
+                pulls = []
+            self.pulls[sha] = min(pulls, key=lambda pull: pull.merged_at or pull.updated_at, default=None)
         return self.pulls[sha]
-
-    def _first_pull(self, sha: str) -> ClosedPull | None:
-        """Return the first pull request that brought a commit to the branch."""
-        request = ApiRequest("GET", f"/commits/{sha}/pulls", _READ_PULLS)
-        try:
-            pulls: Sequence[ClosedPull] = [pull for pull in self.repository.pages(request, ClosedPull)
-                                           if pull.base.ref == self.base and pull.merged_at]  # fmt: skip
-        except ApiRequestError as error:
-            if error.status in _NO_SUCH_COMMIT:
-                return None
-            raise
-        return min(pulls, key=lambda pull: pull.merged_at or pull.updated_at, default=None)

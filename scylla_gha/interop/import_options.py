@@ -26,24 +26,26 @@ _NAMES: Final = ("form", "map_file", "mapped", "constants", "units", "passed_if"
                  "score_column", "join")  # fmt: skip
 _OPTIONS: Final = (
     click.option("--format", "form", type=click.Choice(get_args(Format)), show_default="by the file's name",
-                 help="What foreign rows are."),
+                 help="Format of another tool's rows."),
     click.option("--map", "mapped", multiple=True, metavar="FIELD=COLUMN",
-                 help="Their column for our field, e.g. scenario=task; arm=model+prompt joins two columns; "
-                      "FIELD= means no column."),
+                 help="Column of another tool for one of our fields, such as scenario=task; arm=model+prompt joins two "
+                      "columns, and FIELD= means no column; may be repeated."),
     click.option("--map-file", type=click.Path(path_type=Path, dir_okay=False),
-                 help="YAML with columns (field: column), constants, units, passed_if, baseline."),
+                 help="YAML file with columns (field: column), constants, units, passed_if, baseline."),
     click.option("--set", "constants", multiple=True, metavar="FIELD=VALUE",
-                 help="A value that all rows have, e.g. model=claude-sonnet-5."),
+                 help="Value of a field in all rows, such as model=claude-sonnet-5; may be repeated."),
     click.option("--unit", "units", multiple=True, metavar="COLUMN=UNIT",
                  help="Unit of a column: ns, us, ms, s, min, h of times, usd or cent of costs, share or percent of "
-                      "scores.  [default: s, usd, share]"),
-    click.option("--passed-if", metavar="RULE", help="When a row has passed, e.g. 'score>=0.6'."),
+                      "scores (default: s, usd, share); may be repeated."),
+    click.option("--passed-if", metavar="RULE", help="Condition under which a row has passed, such as 'score>=0.6'."),
     click.option("--judge-scores", type=click.Path(path_type=Path, dir_okay=False),
-                 help="A second file, CSV, JSON lines or Parquet, with one score of one judge in each row."),
-    click.option("--judge-column", default="judge", show_default=True, help="Its column with the judge's name."),
-    click.option("--score-column", default="score", show_default=True, help="Its column with the score, 0 to 1."),
+                 help="Second file (CSV, JSON lines or Parquet) with one score of one judge in each row."),
+    click.option("--judge-column", default="judge", show_default=True,
+                 help="Column of --judge-scores with the judge's name."),
+    click.option("--score-column", default="score", show_default=True,
+                 help="Column of --judge-scores with the score, 0 to 1."),
     click.option("--join", multiple=True, metavar="COLUMN",
-                 help="A column of both files that tells which row was judged.  [default: all that both have]"),
+                 help="Column of both files that identifies the judged row (default: all columns that both have)."),
 )  # fmt: skip
 
 

@@ -1,13 +1,26 @@
-"""Languages whose tests can be run, and the classification of files by their names."""
+"""Languages whose tests can be run: how their files are named, and which packages their tests need."""
 
+import functools
+import os
 import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
+
+from scylla_gha import process
+from scylla_gha.errors import ToolError
 
 _TEST_FOLDERS: Final = {"test", "tests", "__tests__", "spec", "specs", "testing"}
 # File names that a shell script can read from a list without quoting
 SAFE_NAME: Final = re.compile(r"[A-Za-z0-9_+@%=,.][A-Za-z0-9_+@%=,./-]*")
+_RESOLVE_SECONDS: Final = 300.0
+_TEST_GROUPS: Final = {"test", "tests", "testing"}
+_TEST_TOOL: Final = re.compile(r"(pytest|hypothesis)\b", re.IGNORECASE)
+_REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w.,-]+\])?\s*([<>=!~].*|;.*)?$")
+_PIN: Final = re.compile(r"([A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?)==([0-9][0-9A-Za-z.+!-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +85,53 @@ def is_test(path: str) -> bool:
 def is_code(path: str, language: Language) -> bool:
     """Return whether a file is code of the language and not a test."""
     return PurePosixPath(path).suffix in language.suffixes and not is_test(path)
+
+
+def requirements(pyproject: bytes | None, plain: bytes | None) -> tuple[str, ...]:
+    """Return the requirements of the package and of its tests; files that cannot be parsed have none.
+
+    Args:
+        pyproject: content of `pyproject.toml`; None: the file does not exist.
+        plain: content of `requirements.txt`; None: the file does not exist.
+    """
+    try:
+        project_file = tomllib.loads((pyproject or b"").decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        project_file = {}
+    lines = (plain or b"").decode(errors="replace").splitlines()
+    declared = [*_declared(project_file), *(line.partition(" #")[0].strip() for line in lines)]
+    return tuple(sorted({requirement for requirement in declared if _REQUIREMENT.match(requirement)}))
+
+
+def _declared(project_file: dict[str, Any]) -> Iterator[str]:
+    project = project_file.get("project", {})
+    yield from _texts(project.get("dependencies", []))
+    groups = {**project.get("optional-dependencies", {}), **project_file.get("dependency-groups", {})}
+    for name, group in groups.items():
+        yield from (text for text in _texts(group) if name in _TEST_GROUPS or _TEST_TOOL.match(text))
+
+
+def _texts(values: Iterable[object]) -> Iterator[str]:
+    return (value for value in values if isinstance(value, str))
+
+
+@functools.cache
+def pinned(wanted: tuple[str, ...], beside: tuple[str, ...]) -> dict[str, str]:
+    """Resolve requirements and their dependencies to exact, compatible versions.
+
+    Args:
+        wanted: requirements.
+        beside: further requirements that must be compatible; the caller pins them.
+
+    Raises:
+        ToolError: no compatible versions exist, or no package index answers.
+    """
+    from uv import find_uv_bin
+
+    argv = [find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", sys.executable, "-"]
+    text = "".join(f"{requirement}\n" for requirement in (*wanted, *beside))
+    env = {**os.environ, "VIRTUAL_ENV": ""}
+    done = process.capture(argv, env=env, stdin=text.encode(), seconds=_RESOLVE_SECONDS)
+    if done.code:
+        raise ToolError(f"no versions of {', '.join(wanted)} are compatible: {done.message}")
+    return dict(_PIN.findall(done.stdout.decode()))

@@ -1,49 +1,135 @@
-"""Files that `init` writes for its tasks: scenarios with fixtures, and an experiment."""
+"""The content of a scaffolded scenario, and the files that `init` writes for it."""
 
 import json
 import os
+import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final, Literal
 
 import yaml
 
 from scylla_gha.config.library import toolkit_root
-from scylla_gha.model.scenario import size_of
+from scylla_gha.model.scenario import WorkflowCategory, size_of
 from scylla_gha.onboarding.languages import LANGUAGES
-from scylla_gha.onboarding.task import PROGRAM, ScaffoldFile, ScaffoldTask, TaskCheck, TaskStart
-from scylla_gha.onboarding.task_from_history import fixture_of
-from scylla_gha.onboarding.templates import filled
 from scylla_gha.onboarding.user_repository import LINK
 from scylla_gha.prepare.start_state import commit_of
 
+PLAIN: Final = "100644"
+PROGRAM: Final = "100755"
+FIRST: Final = 101  # the number of a suite's first scenario
+MOST_TASKS: Final = 99
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_CONFTEST: Final = b'''\
+"""Keeps pytest out of this folder: what is in it are the start states of tasks, not this repository's tests."""
+
+collect_ignore_glob = ["*"]
+'''
+
+FileState = Literal["new", "overwritten", "unchanged"]
+
 
 @dataclass(frozen=True, slots=True)
-class FileChanges:
-    """Files that are new, that exist with other content, and that exist unchanged."""
+class ScaffoldFile:
+    """A file to write, with a relative path and git's mode. The content of a link is its target."""
 
-    new: tuple[ScaffoldFile, ...]
-    other: tuple[ScaffoldFile, ...]
-    same: tuple[ScaffoldFile, ...]
+    path: str
+    content: bytes
+    mode: str = PLAIN
+
+    def within(self, folder: str) -> "ScaffoldFile":
+        """Return the same file with a path that starts with `folder`."""
+        return replace(self, path=f"{folder}/{self.path}")
 
 
-def compare_files(root: Path, files: Iterable[ScaffoldFile]) -> FileChanges:
-    """Compare files with those on disk, without writing."""
-    new: list[ScaffoldFile] = []
-    other: list[ScaffoldFile] = []
-    same: list[ScaffoldFile] = []
+@dataclass(frozen=True, slots=True)
+class TaskCheck:
+    """A checkpoint that runs a command. A guard holds at the start; `shows` is a regular expression for the output."""
+
+    id: str
+    what: str
+    run: str
+    guard: bool = False
+    shows: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStart:
+    """The start state of a task: files of a fixture, or a commit of a remote repository."""
+
+    files: tuple[ScaffoldFile, ...] = ()
+    repo: str | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScaffoldTask:
+    """The content of a scenario; `origin` says in words where it comes from."""
+
+    id: str
+    title: str
+    origin: str
+    category: WorkflowCategory
+    prompt: str
+    start: TaskStart
+    solution: bytes
+    wrong: Mapping[str, bytes]
+    checks: tuple[TaskCheck, ...]
+    hidden: tuple[ScaffoldFile, ...]
+    python: Mapping[str, str] = field(default_factory=dict)
+    system: tuple[str, ...] = ()
+    is_example: bool = False
+
+
+def new_file(path: str, text: str) -> bytes:
+    """Return a patch that adds a file; the text must end with a newline."""
+    lines = text.splitlines()
+    body = "".join(f"+{line}\n" for line in lines)
+    head = f"diff --git a/{path} b/{path}\nnew file mode {PLAIN}\n--- /dev/null\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1,{len(lines)} @@\n{body}".encode()
+
+
+def fixture_of(scenario: str, name: str) -> str:
+    """Return the name of a scenario's fixture: the suite's name, with the scenario's number from the second one on."""
+    number = scenario.partition("-")[0]
+    return name if number == str(FIRST) else f"{name}-{number}"
+
+
+def folders_of(name: str) -> tuple[str, ...]:
+    """Return the folders of a suite's scenarios and fixtures; their files are never part of a task."""
+    numbered = (f"fixtures/{fixture_of(f'{number}-', name)}/" for number in range(FIRST, FIRST + MOST_TASKS))
+    return (f"scenarios/{name}/", *numbered)
+
+
+def filled(template: str, /, **words: str) -> str:
+    """Return a file of `templates/` in which every `<<name>>` is replaced.
+
+    Raises:
+        KeyError: no word has the name of a gap.
+    """
+    text = (_TEMPLATES / template).read_text(encoding="utf-8")
+    return re.sub("<<([a-z_]+)>>", lambda gap: words[gap[1]], text)
+
+
+def file_states(root: Path, files: Iterable[ScaffoldFile]) -> dict[FileState, list[ScaffoldFile]]:
+    """Compare files with those on disk, and return them by what writing them would do."""
+    states: dict[FileState, list[ScaffoldFile]] = {"new": [], "overwritten": [], "unchanged": []}
     for file in files:
-        kind = new if not os.path.lexists(root / file.path) else same if _is_same(root / file.path, file) else other
-        kind.append(file)
-    return FileChanges(tuple(new), tuple(other), tuple(same))
+        path = root / file.path
+        if not os.path.lexists(path):
+            states["new"].append(file)
+        else:
+            states["unchanged" if _is_same(path, file) else "overwritten"].append(file)
+    return states
 
 
 def _is_same(path: Path, file: ScaffoldFile) -> bool:
     if file.mode == LINK or path.is_symlink():
         return file.mode == LINK and path.is_symlink() and os.fsencode(path.readlink()) == file.content
-    executable = file.mode == PROGRAM
-    return path.is_file() and path.read_bytes() == file.content and os.access(path, os.X_OK) == executable
+    is_program = file.mode == PROGRAM
+    return path.is_file() and path.read_bytes() == file.content and os.access(path, os.X_OK) == is_program
 
 
 def write_files(root: Path, files: Iterable[ScaffoldFile]) -> None:
@@ -75,8 +161,10 @@ def scenario_files(task: ScaffoldTask, name: str, schemas: str) -> list[Scaffold
         schemas: address of the folder of JSON Schemas, for editors.
     """
     folder = f"scenarios/{name}/{task.id}"
-    rubric = filled("rubric.yaml", schema=f"{schemas}rubric.json", items="\n".join(_items(task.checks)))
-    beside = [
+    items = (f"      - {{id: F{number}, text: {_quoted(check.what)}, type: binary, checks: [{check.id}]}}"
+             for number, check in enumerate(task.checks, 1))  # fmt: skip
+    rubric = filled("rubric.yaml", schema=f"{schemas}rubric.json", items="\n".join(items))
+    files = [
         ScaffoldFile("prompt.md", task.prompt.encode()),
         ScaffoldFile("rubric.yaml", rubric.encode()),
         ScaffoldFile("solution/solution.patch", task.solution),
@@ -85,35 +173,34 @@ def scenario_files(task: ScaffoldTask, name: str, schemas: str) -> list[Scaffold
         ScaffoldFile("scenario.yaml", _scenario(task, name, folder, schemas).encode()),
     ]
     fixture = [file.within(f"fixtures/{fixture_of(task.id, name)}") for file in task.start.files]
-    return [*fixture, *(file.within(folder) for file in beside)]
+    return [*fixture, *(file.within(folder) for file in files)]
 
 
 def _scenario(task: ScaffoldTask, name: str, folder: str, schemas: str) -> str:
     lines = [
         line for line in task.solution.splitlines() if line[:1] in {b"+", b"-"} and line[:4] not in {b"+++ ", b"--- "}
     ]
-    first = task.checks[0]
     return filled(
         "scenario.yaml",
         folder=folder,
         origin=task.origin,
         schema=f"{schemas}scenario.json",
         id=task.id,
-        title=_text(task.title),
+        title=_quoted(task.title),
         category=task.category,
         size=size_of(len(lines)),
         source=_source(task.start, fixture_of(task.id, name)),
         python=json.dumps(dict(sorted(task.python.items()))),
         system=json.dumps(list(task.system)),
         checkpoints="\n".join(_checkpoints(task.checks)),
-        progress="\n".join(f"  - {{step: {_text(check.what)}, checkpoint: {check.id}}}" for check in task.checks
-                           if not check.guard or check is first),
+        progress="\n".join(f"  - {{step: {_quoted(check.what)}, checkpoint: {check.id}}}" for check in task.checks
+                           if not check.guard or check is task.checks[0]),
     )  # fmt: skip
 
 
 def _source(start: TaskStart, name: str) -> str:
     if start.repo is not None:
-        return (f"  repo: {_text(start.repo)}  # fetched from there; a private repository needs git credentials\n"
+        return (f"  repo: {_quoted(start.repo)}  # fetched from there; a private repository needs git credentials\n"
                 f"  hash: {start.commit}")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder) / "fixture", start.files)
@@ -124,36 +211,27 @@ def _source(start: TaskStart, name: str) -> str:
 def _checkpoints(checks: Iterable[TaskCheck]) -> Iterator[str]:
     for check in checks:
         yield f"  - id: {check.id}"
-        yield f"    what: {_text(check.what)}"
-        yield f"    run: {_text(check.run)}"
+        yield f"    what: {_quoted(check.what)}"
+        yield f"    run: {_quoted(check.run)}"
         if check.shows:
-            yield f"    stdout_matches: {_text(check.shows)}"
+            yield f"    stdout_matches: {_quoted(check.shows)}"
         if check.guard:
             yield "    guard: true             # holds at the start; a change that breaks it has failed"
 
 
-def _items(checks: Iterable[TaskCheck]) -> Iterator[str]:
-    for number, check in enumerate(checks, 1):
-        yield f"      - {{id: F{number}, text: {_text(check.what)}, type: binary, checks: [{check.id}]}}"
-
-
-def _text(text: str) -> str:
+def _quoted(text: str) -> str:
     """Quote a text for YAML, on one line."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def ignored_runs() -> ScaffoldFile:
-    """Return the `.gitignore` that keeps run folders out of commits."""
-    return ScaffoldFile(
-        "runs/.gitignore",
-        b"# Run folders are not committed; the results branch keeps their rows.\n*\n!.gitignore\n",
-    )
-
-
-def experiment_file(name: str, scenarios: Sequence[str], schemas: str) -> ScaffoldFile:
-    """Return the experiment, which needs no key."""
+def suite_files(name: str, scenarios: Sequence[str], schemas: str) -> list[ScaffoldFile]:
+    """Return the experiment, which needs no key, and the `.gitignore` that keeps run folders out of commits."""
     text = filled("experiment.yaml", name=name, scenario=", ".join(scenarios), schema=f"{schemas}experiment.json")
-    return ScaffoldFile(f"config/experiments/{name}.yaml", text.encode())
+    ignore = b"# Run folders are not committed; the results branch keeps their rows.\n*\n!.gitignore\n"
+    return [
+        ScaffoldFile(f"config/experiments/{name}.yaml", text.encode()),
+        ScaffoldFile("runs/.gitignore", ignore),
+    ]
 
 
 def beside_files(tasks: Sequence[ScaffoldTask], root: Path) -> Iterator[ScaffoldFile]:
@@ -166,9 +244,4 @@ def beside_files(tasks: Sequence[ScaffoldTask], root: Path) -> Iterator[Scaffold
         text = filled("image.yaml", packages=", ".join(sorted(packages)), all=all_packages)
         yield ScaffoldFile("config/images/base.yaml", text.encode())
     if any("pytest" in task.python for task in tasks) and not (root / "fixtures").exists():
-        yield ScaffoldFile("fixtures/conftest.py", filled("conftest.py").encode())
-
-
-def scenarios_here(root: Path, name: str) -> list[str]:
-    """Return the ids of the suite's scenarios that earlier calls wrote."""
-    return sorted(path.parent.name for path in (root / "scenarios" / name).glob("*/scenario.yaml"))
+        yield ScaffoldFile("fixtures/conftest.py", _CONFTEST)

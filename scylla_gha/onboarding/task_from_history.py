@@ -13,8 +13,16 @@ from typing import Final
 from scylla_gha.model.record import slug
 from scylla_gha.model.scenario import WorkflowCategory
 from scylla_gha.onboarding.languages import LANGUAGES, SAFE_NAME, Language, is_code, is_test
-from scylla_gha.onboarding.task import PROGRAM, ScaffoldFile, ScaffoldTask, TaskCheck, TaskStart
-from scylla_gha.onboarding.templates import filled
+from scylla_gha.onboarding.scaffold import (
+    FIRST,
+    PROGRAM,
+    ScaffoldFile,
+    ScaffoldTask,
+    TaskCheck,
+    TaskStart,
+    filled,
+    folders_of,
+)
 from scylla_gha.onboarding.user_repository import (
     CommitTree,
     RepositoryCheckout,
@@ -28,8 +36,6 @@ from scylla_gha.onboarding.user_repository import (
 )
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions
 
-FIRST: Final = 101  # the number of a suite's first scenario
-MOST_TASKS: Final = 99
 _LOOK_BACK: Final = 300  # commits
 _MOST_FILES: Final = 15  # of a solution, and of its tests
 _MOST_LINES: Final = 400  # of a solution
@@ -67,18 +73,6 @@ class Candidate:
     tests: list[str]
     kept: list[str]
     tree: CommitTree
-
-
-def folders_of(name: str) -> tuple[str, ...]:
-    """Return the folders of a suite's scenarios and fixtures; their files are never part of a task."""
-    numbered = (f"fixtures/{fixture_of(f'{number}-', name)}/" for number in range(FIRST, FIRST + MOST_TASKS))
-    return (f"scenarios/{name}/", *numbered)
-
-
-def fixture_of(scenario: str, name: str) -> str:
-    """Return the name of a scenario's fixture: the suite's name, with the scenario's number from the second one on."""
-    number = scenario.partition("-")[0]
-    return name if number == str(FIRST) else f"{name}-{number}"
 
 
 def candidates(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> Iterator[Candidate]:

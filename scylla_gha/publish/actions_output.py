@@ -16,9 +16,11 @@ from scylla_gha.model.report import Comparison, Report
 from scylla_gha.report.numbers import clipped, plain
 from scylla_gha.report.summary import overall
 
-option = click.option("--github", is_flag=True, help="For a step of a workflow: outputs, step summary, annotations.")
+option = click.option(
+    "--github", is_flag=True, help="Write the outputs, summary and annotations of a step in GitHub Actions."
+)
 done = click.option("--done", multiple=True, metavar="PATH", type=click.Path(path_type=Path),
-                    help="Rows of earlier work, a file or a folder: they stand for their cells.")  # fmt: skip
+                    help="File or folder of rows to reuse instead of running cells; may be repeated.")  # fmt: skip
 _MOST_REFUSAL: Final = 2000
 _MOST: Final = 10  # annotations of a level that GitHub shows of a step
 

@@ -44,8 +44,10 @@ _TEMPORARY: Final = (
 
 BRANCH = "scylla-results"
 remote_option = click.option("--remote", metavar="URL-OR-PATH",
-                      help="Repository of the results branch; else that of the workflow run, or `origin`.")  # fmt: skip
-branch_option = click.option("--branch", default=BRANCH, show_default=True, metavar="NAME", help="The results branch.")
+                      help="Repository of the results branch (default: the workflow run's, or `origin`).")  # fmt: skip
+branch_option = click.option(
+    "--branch", default=BRANCH, show_default=True, metavar="NAME", help="Name of the results branch."
+)
 
 
 @dataclass(frozen=True, slots=True)

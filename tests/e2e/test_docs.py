@@ -9,12 +9,15 @@ import pytest
 import yaml
 
 from scylla_gha.cli.main import cli
-from scylla_gha.onboarding.workflow_file import COMMENT_PATH, PATH, PULL_PATH, REGRESSION_PATH, Toolkit, workflow_files
+from scylla_gha.onboarding.init import workflow_files
+from scylla_gha.onboarding.toolkit import Toolkit
 from tests.support.adopters import TOOLKIT, empty
 from tests.support.command import scylla
 from tests.support.pages import PAGES, ROOT, anchors, commands, links, yaml_parts
 from tests.support.repository import environment
 
+FOLDER = ".github/workflows/"
+CALLER, REGRESSION = f"{FOLDER}scylla.yml", f"{FOLDER}scylla-regression.yml"
 EVALUATE = ROOT / ".github/workflows/evaluate.yml"
 REUSABLE = {".github/workflows/evaluate.yml", ".github/workflows/regression.yml"}
 OURS = Toolkit("OWNER/scylla-gha", "COMMIT")  # as pages write it
@@ -96,7 +99,7 @@ def test_every_page_is_in_the_list() -> None:
 def callers() -> dict[str, dict[Any, Any]]:
     """Workflows that call the reusable one: those that `init` writes, and those that pages show."""
     shown = {f"{page.name} {at}": part for page in PAGES for at, part in enumerate(yaml_parts(page)) if "jobs" in part}
-    return {**shown, **{path: WORKFLOWS[Path(path).name] for path in (PATH, REGRESSION_PATH)}}
+    return {**shown, **{path: WORKFLOWS[Path(path).name] for path in (CALLER, REGRESSION)}}
 
 
 @pytest.mark.parametrize("name", callers())
@@ -116,8 +119,9 @@ def test_a_caller_gives_what_the_reusable_workflow_takes(name: str) -> None:
 
 def test_what_a_page_tells_to_uncomment_is_there() -> None:
     texts = {file.path: file.content.decode() for file in workflow_files("app", OURS)}
-    parts = {"on-a-schedule.md": (REGRESSION_PATH, "schedule"), "by-a-comment.md": (COMMENT_PATH, "issue_comment"),
-             "tutorial.md": (PULL_PATH, "pull_request")}  # fmt: skip
+    parts = {"on-a-schedule.md": (REGRESSION, "schedule"),
+             "tutorial.md": (f"{FOLDER}scylla-pull-request.yml", "pull_request"),
+             "by-a-comment.md": (f"{FOLDER}scylla-comment.yml", "issue_comment")}  # fmt: skip
     for page, (path, event) in parts.items():
         parts_of = (part for page_path in PAGES if page_path.name == page for part in yaml_parts(page_path))
         shown = next(part for part in parts_of if True in part)  # YAML reads the key `on` as true

@@ -101,7 +101,7 @@ def the_rows_are_those_of_the_same_experiment_on_one_machine(flow: Path) -> None
 def a_later_run_takes_all_rows_from_the_results_branch_and_reports(flow: Path) -> None:
     ran = Ran.load(flow / "reused.json")
     assert ran.ended == {"plan": "succeeded", "report": "succeeded"}
-    assert "taken over: 2 rows" in ran.log("plan")
+    assert "reused: 2 rows" in ran.log("plan")
     assert len(rows(flow / "services/artifacts/scylla-report-greet-1/results.jsonl")) == 2
 
 

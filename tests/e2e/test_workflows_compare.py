@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.onboarding.workflow_file import PATH, PULL_PATH, Toolkit, workflow_files
+from scylla_gha.onboarding.init import workflow_files
+from scylla_gha.onboarding.toolkit import Toolkit
 from scylla_gha.report.comment import marker
 from tests.e2e.test_head import ARM, EXPERIMENT, TIER, obedient
 from tests.support import git_server, github_api
@@ -16,6 +17,7 @@ from tests.support.engine import found_by
 from tests.support.provider import serve
 from tests.support.repository import write_tree
 
+CALLER, PULL = ".github/workflows/scylla.yml", ".github/workflows/scylla-pull-request.yml"
 pytestmark = pytest.mark.usefixtures("running_engine")
 TIERS = "config/tiers/T1.yaml"
 RUNNER = {"lanes": "2", "parallelism": "2", "minutes": "60", "runs-on": "ubuntu-latest"}
@@ -25,11 +27,11 @@ SECRETS = {"GITHUB_TOKEN": github_api.TOKEN, "ANTHROPIC_API_KEY": "sk-ant-canary
 def add_callers(one: Actions) -> None:
     """The files of `init`, with the trigger switched on, and a provider of the same interface."""
     texts = {file.path: file.content.decode() for file in workflow_files("probe", Toolkit(TOOLKIT, REF))}
-    pull = re.sub(r"^  # (pull_request:|  paths:)", r"  \1", texts[PULL_PATH], flags=re.MULTILINE)
+    pull = re.sub(r"^  # (pull_request:|  paths:)", r"  \1", texts[PULL], flags=re.MULTILINE)
     assert pull.count("\n  pull_request:\n    paths:") == 1
     provider = '      anthropic-base-url: "${{ vars.PROVIDER }}"\n'
-    add_workflow(one.repository, Path(PULL_PATH).name, pull)
-    add_workflow(one.repository, Path(PATH).name, texts[PATH].replace("    secrets: ", f"{provider}    secrets: "))
+    add_workflow(one.repository, Path(PULL).name, pull)
+    add_workflow(one.repository, Path(CALLER).name, texts[CALLER].replace("    secrets: ", f"{provider}    secrets: "))
 
 
 def make_pull(one: Actions, github: github_api.State) -> dict[str, Any]:
@@ -107,7 +109,7 @@ def the_answer_is_one_comment_on_the_head_against_the_base(flow: Path) -> None:
 def the_same_once_more_is_taken_from_the_results_branch(flow: Path) -> None:
     ran = Ran.load(flow / "7002.json")
     assert ran.ended == {"plan": "succeeded", "report": "succeeded"}
-    assert "taken over: 2 rows" in ran.log("plan")
+    assert "reused: 2 rows" in ran.log("plan")
 
 
 # One test: what is looked at comes from one run, which takes long, and which no second process should wait for.

@@ -11,9 +11,8 @@ from scylla_gha.errors import GitHubError
 from scylla_gha.github.access import GitHubAccess
 from scylla_gha.github.client import RetryPolicy
 from scylla_gha.github.setup import read_setup
-from scylla_gha.onboarding.checks.finding import Finding
-from scylla_gha.onboarding.checks.local import caller_findings
-from scylla_gha.onboarding.checks.repository import findings
+from scylla_gha.onboarding.doctor import Finding, caller_findings
+from scylla_gha.onboarding.doctor_github import findings
 from tests.support.adopters import empty
 from tests.support.command import Said, scylla
 from tests.support.git import shell
@@ -121,7 +120,7 @@ def test_problems_have_an_exit_code_of_their_own(root: Path, served: Served) -> 
     served.told["/environments/scylla-eval"] = 404
     said = doctor(root, served, "--json")
     assert said.code == 12
-    assert "to mend: environment" in said.err
+    assert "1 to correct: environment" in said.err
     assert found(said)["environment"][0] == "problem"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scylla_gha.onboarding.task import new_file
+from scylla_gha.onboarding.scaffold import new_file
 from tests.support.adopters import TOOLKIT, commit, empty, till, web, words
 from tests.support.command import Said, scylla
 from tests.support.git import shell
@@ -108,7 +108,7 @@ def test_a_second_time_nothing_is_changed_even_after_further_commits(tmp_path: P
     commit(root, "Evaluations", {"more.txt": "x\n"})
     (root / "more.txt").unlink()
     again = run(root, "init")  # the toolkit is the one that the workflow names
-    assert (again.code, again.out) == (0, "nothing to do: all is there already\n"), again.err
+    assert (again.code, again.out) == (0, "nothing to do: all files exist already\n"), again.err
     assert files(root) == before
     told = json.loads(run(root, "init", "--json").out)
     assert (told["new"], told["overwritten"]) == ([], [])
@@ -122,7 +122,9 @@ def test_what_is_there_is_overwritten_with_consent_alone(tmp_path: Path) -> None
     experiment.write_text("mine: true\n")
     refused = init(root)
     assert refused.code == 6
-    assert "config/experiments/ours.yaml: would be overwritten, and nobody is at a terminal" in refused.err
+    assert (
+        "config/experiments/ours.yaml: would be overwritten, and without a terminal nobody can be asked" in refused.err
+    )
     assert experiment.read_text() == "mine: true\n"
     told = json.loads(init(root, "--dry-run", "--json").out)
     assert told["overwritten"] == ["config/experiments/ours.yaml"]

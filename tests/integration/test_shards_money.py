@@ -67,7 +67,7 @@ def test_a_provider_that_refuses_fails_the_job_and_names_it(shop: Shop, tmp_path
         shop.plan("--done", str(tmp_path / "past.jsonl"), "--most-shards", "1", "--lanes", "1")
         said, _ = shop.cell(0)
     assert said.code == 8, said.err
-    assert "mend that, and re-run the failed jobs" in said.err
+    assert "correct that, and re-run the failed jobs" in said.err
     assert [row["outcome"] for row in shop.rows()] == ["provider_error"]
     assert all(why.startswith("the run was stopped: ") for why in shop.manifest().unstarted.values())
 

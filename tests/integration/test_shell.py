@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.shell import furnish
+from scylla_gha.pipeline.shell import open_sandbox
 from scylla_gha.process import ProcessStreams
 from scylla_gha.sandboxes.docker import engine
 from tests.integration.test_boxing import boxed, travelled
@@ -48,7 +48,7 @@ def test_the_box_is_the_one_that_the_agent_had(tmp_path: Path) -> None:
     journey = boxed(repository, tmp_path / "runs", LOOK)
     cell = travelled(journey).told[0][0]
     seen = (journey.folder.cell(cell.id).attempt(1).file("transcript.jsonl")).read_text()
-    opened = furnish(journey, cell, tmp_path / "again")
+    opened = open_sandbox(journey, cell, tmp_path / "again")
     streams = ProcessStreams(tmp_path / "out", tmp_path / "err")
     assert opened.running(("/bin/sh", "-c", LOOK))(streams).code == 0
     assert streams.stdout.read_text() == seen
@@ -68,7 +68,7 @@ def test_so_it_is_in_bubblewrap(tmp_path: Path) -> None:
     journey = replace(made, plan=made.plan.model_copy(update={"sandbox": "bubblewrap"}))
     cell = travelled(journey).told[0][0]
     seen = (journey.folder.cell(cell.id).attempt(1).file("transcript.jsonl")).read_text()
-    opened = furnish(journey, cell, tmp_path / "again")
+    opened = open_sandbox(journey, cell, tmp_path / "again")
     streams = ProcessStreams(tmp_path / "out", tmp_path / "err")
     opened.running(("/bin/sh", "-c", look))(streams)
     again = streams.stdout.read_text()

@@ -51,7 +51,7 @@ def test_each_format_is_written_into_the_runs_folder(folder: RunFolder, form: st
 
 
 def test_trials_without_a_trajectory_are_counted(folder: RunFolder) -> None:
-    assert "no trajectory, so no file, of 1 of 2 trials" in exported(folder, "atif")
+    assert "no trajectory, so no file: 1 of 2 trials" in exported(folder, "atif")
 
 
 def test_a_run_without_any_trajectory_has_nothing_for_atif(folder: RunFolder) -> None:

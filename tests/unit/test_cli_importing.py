@@ -134,7 +134,9 @@ def test_columns_are_mapped_on_the_command_line_or_in_a_file(tmp_path: Path) -> 
 def test_a_run_that_was_paid_for_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "runs" / "run").mkdir(parents=True)
     (tmp_path / "runs" / "run" / "results.jsonl").write_text("")
-    with pytest.raises(ConfigError, match="holds a run that was not imported, and is left alone; give another --name"):
+    with pytest.raises(
+        ConfigError, match="holds a run that was not imported, and is not overwritten; give another --name"
+    ):
         imported(csv_file(tmp_path / "a.csv", HEADER))
 
 
@@ -144,7 +146,7 @@ def test_a_run_that_was_paid_for_is_left_alone(tmp_path: Path) -> None:
         ("none.csv", (), "there is no such file or folder"),
         ("a.txt", (), "the format cannot be known from the name"),
         (".", ("--format", "csv"), "is a folder, and csv is a file"),
-        ("a.txt", ("--name", "No Name"), "is no name of a run"),
+        ("a.txt", ("--name", "No Name"), "is not a name of a run"),
     ],
 )
 def test_what_cannot_be_read_is_said(tmp_path: Path, file: str, more: tuple[str, ...], message: str) -> None:

@@ -105,7 +105,7 @@ def test_a_cell_without_a_plan_is_told(root: Path, tmp_path: Path) -> None:
     said = shell(repo, ORACLE, script="true")
     assert (said.code, "there is no plan; run `scylla-gha evaluate greet` first" in said.err) == (3, True)
     write(repo / "runs/greet/plan.json", (root / "runs/greet/plan.json").read_bytes().replace(b"--r01", b"--r02"))
-    assert f"{ORACLE}: is not in runs/greet/plan.json, so nothing tells its box" in shell(repo, ORACLE).err
+    assert f"{ORACLE}: is not in runs/greet/plan.json, so its sandbox is unknown" in shell(repo, ORACLE).err
 
 
 def test_what_was_changed_since_is_told(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.cli.show import gather
+from scylla_gha.pipeline.report import stored_cell
 from scylla_gha.store.find_cell import CellRef
 from scylla_gha.store.records import write_record
 from tests.support.agents import ShellAgent
@@ -112,7 +112,7 @@ def test_a_trial_that_does_not_measure_the_agent_has_no_verdict(travelled: InPro
         (["102"], 3, "there is no cell '102' in 3"),
         ([TALKER.replace("talker", "walker")], 3, f'did you mean "{TALKER}"?'),
         ([SCENARIO], 3, "matches 3 cells; name one of them:"),
-        ([TALKER, "--attempt", "2"], 3, f"{TALKER}: there is no attempt 2; there are: 1"),
+        ([TALKER, "--attempt", "2"], 3, f"{TALKER}: there is no attempt 2; the attempts are: 1"),
         ([TALKER, "--attempt", "0"], 2, "--attempt"),
         ([TALKER, "--experiment", "greets"], 3, 'did you mean "greet"?'),
         ([TALKER, "--runs", "walks"], 3, "walks: there is no such folder"),
@@ -152,6 +152,6 @@ def test_a_killed_attempt_and_a_cell_without_any_are_shown(tmp_path: Path) -> No
 def test_a_killed_attempt_that_was_repeated_is_told_by_its_trial(travelled: InProcessRun) -> None:
     folder = travelled.journey.folder.cell(LIAR)
     folder.attempt(1).file("attempt.json").unlink()
-    (work,) = gather(CellRef(travelled.journey.folder, LIAR)).works
+    (work,) = stored_cell(CellRef(travelled.journey.folder, LIAR)).works
     assert work.attempt is not None
     assert work.attempt.outcome == "provider_error"

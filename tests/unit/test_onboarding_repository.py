@@ -5,11 +5,8 @@ import yaml
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.onboarding import user_repository
-from scylla_gha.onboarding.workflow_file import (
-    COMMENT_PATH,
-    PATH,
-    PULL_PATH,
-    REGRESSION_PATH,
+from scylla_gha.onboarding.init import workflow_files
+from scylla_gha.onboarding.toolkit import (
     Toolkit,
     host_and_name,
     toolkit_here,
@@ -17,7 +14,6 @@ from scylla_gha.onboarding.workflow_file import (
     toolkit_of_checkout,
     toolkit_of_distribution,
     toolkits_called,
-    workflow_files,
 )
 from tests.support.adopters import commit, empty
 from tests.support.git import shell
@@ -172,7 +168,7 @@ def test_the_written_workflow_tells_which_toolkit_it_calls(tmp_path: Path) -> No
     assert toolkit_here(tmp_path) == toolkit
 
 
-@pytest.mark.parametrize("path", [PATH, COMMENT_PATH, REGRESSION_PATH, PULL_PATH])
+@pytest.mark.parametrize("path", [file.path for file in workflow_files("app", OURS)])
 def test_a_written_workflow_permits_nothing_but_by_a_job(path: str) -> None:
     (text,) = (file.content for file in workflow_files("app", OURS) if file.path == path)
     workflow = yaml.safe_load(text)
@@ -183,7 +179,7 @@ def test_a_written_workflow_permits_nothing_but_by_a_job(path: str) -> None:
 
 
 def test_every_input_that_is_offered_is_handed_on() -> None:
-    (text,) = (file.content for file in workflow_files("app", OURS) if file.path == PATH)
+    (text,) = (file.content for file in workflow_files("app", OURS) if file.path.endswith("/scylla.yml"))
     workflow = yaml.safe_load(text)
     given = workflow["jobs"]["evaluate"]["with"]
     offered = workflow[True]["workflow_dispatch"]["inputs"]

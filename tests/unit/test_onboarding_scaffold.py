@@ -7,18 +7,20 @@ import yaml
 
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.onboarding.example_task import example
+from scylla_gha.onboarding.find_tasks import example
+from scylla_gha.onboarding.init import suite_scenarios
 from scylla_gha.onboarding.scaffold import (
+    PROGRAM,
+    ScaffoldFile,
+    ScaffoldTask,
+    TaskStart,
     beside_files,
-    compare_files,
-    experiment_file,
-    ignored_runs,
+    file_states,
+    filled,
     scenario_files,
-    scenarios_here,
+    suite_files,
     write_files,
 )
-from scylla_gha.onboarding.task import PROGRAM, ScaffoldFile, ScaffoldTask, TaskStart
-from scylla_gha.onboarding.templates import filled
 from scylla_gha.onboarding.user_repository import LINK, checkout_of
 from scylla_gha.plan.cells import AgentInfo, plan_cells
 from tests.support.adopters import empty
@@ -33,7 +35,7 @@ def task(tmp_path: Path) -> ScaffoldTask:
 def test_what_is_written_is_read_by_the_toolkit(tmp_path: Path) -> None:
     one = task(tmp_path)
     hard = replace(one, title='A "quoted": title # with\tsigns')
-    write_files(tmp_path, [*scenario_files(hard, "app", SCHEMAS), experiment_file("app", [one.id], SCHEMAS)])
+    write_files(tmp_path, [*scenario_files(hard, "app", SCHEMAS), *suite_files("app", [one.id], SCHEMAS)])
     library = Library((tmp_path, toolkit_root()))
     folder = library.scenario(one.id)
     assert folder.scenario.title == hard.title
@@ -45,7 +47,7 @@ def test_what_is_written_is_read_by_the_toolkit(tmp_path: Path) -> None:
 
 
 def test_every_line_of_an_experiment_that_is_commented_out_is_valid() -> None:
-    text = experiment_file("app", ["101-a"], SCHEMAS).content.decode()
+    text = suite_files("app", ["101-a"], SCHEMAS)[0].content.decode()
     paid = "\n".join(line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ") and ": " in line)
     lines = (line for line in paid.splitlines() if not line.startswith(("yaml-", "An experiment")))
     told = yaml.safe_load("\n".join(lines))
@@ -57,9 +59,9 @@ def test_the_scenario_comes_last(tmp_path: Path) -> None:
     files = scenario_files(task(tmp_path), "app", SCHEMAS)
     assert files[-1].path == "scenarios/app/101-list-the-files/scenario.yaml"
     write_files(tmp_path, files[:-1])
-    assert scenarios_here(tmp_path, "app") == []
+    assert suite_scenarios(tmp_path, "app") == []
     write_files(tmp_path, files)
-    assert scenarios_here(tmp_path, "app") == ["101-list-the-files"]
+    assert suite_scenarios(tmp_path, "app") == ["101-list-the-files"]
 
 
 def test_a_start_that_is_fetched_has_no_fixture(tmp_path: Path) -> None:
@@ -82,8 +84,9 @@ def test_beside_it_lie_an_image_with_node_and_a_word_to_pytest(tmp_path: Path) -
 
 
 def test_runs_are_not_committed() -> None:
-    assert ignored_runs().path == "runs/.gitignore"
-    assert b"\n*\n" in ignored_runs().content
+    file = suite_files("app", ["101-a"], SCHEMAS)[1]
+    assert file.path == "runs/.gitignore"
+    assert b"\n*\n" in file.content
 
 
 FILES = [
@@ -94,9 +97,9 @@ FILES = [
 
 
 def test_what_is_written_is_the_same_afterwards(tmp_path: Path) -> None:
-    assert compare_files(tmp_path, FILES).new == tuple(FILES)
+    assert file_states(tmp_path, FILES)["new"] == FILES
     write_files(tmp_path, FILES)
-    assert compare_files(tmp_path, FILES).same == tuple(FILES)
+    assert file_states(tmp_path, FILES)["unchanged"] == FILES
     assert (tmp_path / "here").read_text() == "b\n"
     assert os.access(tmp_path / "run.sh", os.X_OK)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b.txt", "here", "run.sh"]
@@ -108,7 +111,7 @@ def test_other_content_rights_and_kinds_are_other_files(tmp_path: Path) -> None:
     (tmp_path / "run.sh").chmod(0o644)
     (tmp_path / "here").unlink()
     (tmp_path / "here").write_text("a/b.txt")
-    assert compare_files(tmp_path, FILES).other == tuple(FILES)
+    assert file_states(tmp_path, FILES)["overwritten"] == FILES
 
 
 def test_a_link_in_the_way_is_replaced_and_not_followed(tmp_path: Path) -> None:

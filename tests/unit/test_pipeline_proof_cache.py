@@ -44,4 +44,4 @@ def test_a_proof_that_failed_is_repeated(root: Path) -> None:
 
 def test_skipping_is_for_what_is_executed(root: Path) -> None:
     said = scylla("validate", PLACE, "--skip-proved", cwd=root, env=environment(root.parent))
-    assert (said.code, "--skip-proved is for --execute; give both" in said.err) == (2, True)
+    assert (said.code, "--skip-proved has an effect only with --execute" in said.err) == (2, True)

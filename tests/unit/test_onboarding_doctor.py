@@ -14,9 +14,8 @@ from scylla_gha.github.setup import (
     SelectedActions,
     Workflow,
 )
-from scylla_gha.onboarding.checks.finding import Finding, hidden, ok, optional, plain, problem, unknown
-from scylla_gha.onboarding.checks.local import caller_findings, machine_findings
-from scylla_gha.onboarding.checks.repository import (
+from scylla_gha.onboarding.doctor import caller_findings, machine_findings, repository_of
+from scylla_gha.onboarding.doctor_github import (
     FEDERATION,
     KEY,
     action_findings,
@@ -24,7 +23,9 @@ from scylla_gha.onboarding.checks.repository import (
     model_finding,
     rights_finding,
 )
+from tests.support.adopters import empty
 from tests.support.command import NO_ENGINE
+from tests.support.git import shell
 from tests.support.library import write
 from tests.support.setups import FACTS, make_setup
 
@@ -75,22 +76,13 @@ def test_forks_private_and_archived_repositories_are_told_of() -> None:
     assert "fork" not in states(make_setup())
 
 
-def test_each_state_has_its_word() -> None:
-    found = [ok("a", "b"), optional("a", "b", "c"), problem("a", "b", "c"), unknown("a", "b", "c")]
-    assert [each.state for each in found] == ["ok", "optional", "problem", "unknown"]
-    assert Finding.model_validate_json(found[1].model_dump_json()) == found[1]
-
-
 def test_what_is_hidden_says_with_which_status_and_whom_to_ask() -> None:
-    assert hidden("pages", "the site", HiddenResource(403)).what == "the site: this token has no access (403)"
-    assert "(404)" in hidden("pages", "the site", MissingResource()).what
-    assert "administrator" in hidden("pages", "the site", MissingResource()).mend
-
-
-def test_words_from_outside_cannot_steer_a_terminal() -> None:
-    assert plain("a\x1b[2J\nb") == "a[2Jb"
-    assert plain(None) == ""
-    assert len(plain("x" * 999)) == 200
+    settings = {status: make_setup(pages=HiddenResource(status)) for status in (401, 403)}
+    said = {status: next(each for each in findings(setup, "e", "r") if each.id == "pages")
+            for status, setup in settings.items()}  # fmt: skip
+    assert said[403].what == "whether a site exists: this token has no access (403)"
+    assert "(401)" in said[401].what
+    assert "administrator" in said[401].mend
 
 
 def program(folder: Path, name: str, says: str) -> None:
@@ -204,3 +196,27 @@ def test_where_actions_are_off_nothing_else_is_said_of_them() -> None:
 def test_rights_by_default_are_better_few() -> None:
     assert rights_finding(make_setup()).state == "ok"
     assert rights_finding(make_setup(rights=DefaultRights(default_workflow_permissions="write"))).state == "optional"
+
+
+@pytest.mark.parametrize(
+    ("origin", "environ", "name"),
+    [
+        ("git@github.com:octo-org/app.git", {}, "octo-org/app"),
+        ("https://github.com/octo-org/app", {}, "octo-org/app"),
+        ("https://x:token@github.com/octo-org/app.git/", {}, "octo-org/app"),
+        ("ssh://git@git.example/octo-org/app", {}, None),
+        ("ssh://git@git.example/octo-org/app", {"GITHUB_API_URL": "https://git.example/api/v3"}, "octo-org/app"),
+        ("/srv/app.git", {}, None),
+        ("git@github.com:octo-org/app", {"GITHUB_REPOSITORY": "octo-org/other"}, "octo-org/other"),
+    ],
+)
+def test_the_repository_is_the_runners_or_that_of_origin(
+    tmp_path: Path, origin: str, environ: dict[str, str], name: str | None
+) -> None:
+    root = empty(tmp_path / "app")
+    shell(root, f"git remote add origin {origin}")
+    assert repository_of(root, environ) == name
+
+
+def test_outside_of_a_repository_there_is_none(tmp_path: Path) -> None:
+    assert repository_of(tmp_path, {}) is None

@@ -1,4 +1,4 @@
-"""Workflows that call the toolkit's reusable ones, and the toolkit that they call.
+"""The toolkit that a repository's workflows call, and the one that runs now.
 
 The running toolkit has its repository and commit in the remote `origin` of its checkout, or, if it is installed, in
 `direct_url.json`, which installers write for a Git address or a folder (packaging.python.org, "Recording the Direct URL
@@ -14,14 +14,9 @@ from urllib.parse import unquote, urlsplit
 from scylla_gha.config.installed_packages import direct_url
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import FixtureError
-from scylla_gha.onboarding.task import ScaffoldFile
-from scylla_gha.onboarding.templates import filled
-from scylla_gha.onboarding.user_repository import RepositoryCheckout, checkout_of, origin_of, published_commit
+from scylla_gha.onboarding.user_repository import checkout_of, origin_of, published_commit
 
-PATH: Final = ".github/workflows/scylla.yml"
-COMMENT_PATH: Final = ".github/workflows/scylla-comment.yml"
-REGRESSION_PATH: Final = ".github/workflows/scylla-regression.yml"
-PULL_PATH: Final = ".github/workflows/scylla-pull-request.yml"
+CALLER: Final = "scylla.yml"  # the workflow that `init` writes and the other workflows start
 _TOOLKIT: Final = re.compile(r"([A-Za-z0-9-]+/[\w.-]+)@([\w./-]+)")
 _CALL: Final = re.compile(
     r"^\s*-?\s*uses:\s*[\"']?([A-Za-z0-9-]+/[\w.-]+)/\.github/(?:workflows|actions)/[\w.-]+@([\w./-]+)", re.MULTILINE
@@ -67,16 +62,9 @@ def toolkits_called(text: str) -> list[Toolkit]:
 
 def toolkit_here(root: Path) -> Toolkit | None:
     """Return the toolkit that the repository's workflow calls; None without such a workflow."""
-    path = root / PATH
+    path = root / ".github/workflows" / CALLER
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     return next(iter(toolkits_called(text)), None)
-
-
-def workflow_files(name: str, toolkit: Toolkit) -> list[ScaffoldFile]:
-    """Return the workflows: manual, comment, schedule, pull request; the triggers of the last three are off."""
-    words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref}
-    paths = (PATH, COMMENT_PATH, REGRESSION_PATH, PULL_PATH)
-    return [ScaffoldFile(path, filled(path.rpartition("/")[2], **words).encode()) for path in paths]
 
 
 def host_and_name(address: str) -> tuple[str, str] | None:
@@ -92,10 +80,7 @@ def running_toolkit() -> Toolkit | None:
 
 def toolkit_of_checkout(root: Path) -> Toolkit | None:
     """Return the repository of a checkout, at its newest commit that `origin` has too."""
-    checkout = _checkout(root)
-    commit = published_commit(checkout) if checkout else None
-    name = host_and_name(origin_of(checkout) or "") if checkout else None
-    return Toolkit(name[1], commit) if name and commit else None
+    return _at(root, None)
 
 
 def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
@@ -107,16 +92,18 @@ def toolkit_of_distribution(direct_url: dict[str, Any]) -> Toolkit | None:
     url = str(direct_url.get("url", ""))
     commit = dict(direct_url.get("vcs_info") or {}).get("commit_id")
     if url.startswith("file://"):
-        folder = Path(unquote(urlsplit(url).path))
-        checkout = _checkout(folder)
-        name = host_and_name(origin_of(checkout) or "") if checkout else None
-        return Toolkit(name[1], str(commit)) if name and commit else toolkit_of_checkout(folder)
+        return _at(Path(unquote(urlsplit(url).path)), commit)
     name = host_and_name(url)
     return Toolkit(name[1], str(commit)) if name and commit else None
 
 
-def _checkout(folder: Path) -> RepositoryCheckout | None:
+def _at(root: Path, commit: str | None) -> Toolkit | None:
+    """Return the repository of a checkout at a commit; None: its newest published one."""
     try:
-        return checkout_of(folder) if folder.is_dir() else None
+        checkout = checkout_of(root) if root.is_dir() else None
     except FixtureError:
+        checkout = None
+    if checkout is None:
         return None
+    name, commit = host_and_name(origin_of(checkout) or ""), commit or published_commit(checkout)
+    return Toolkit(name[1], commit) if name and commit else None

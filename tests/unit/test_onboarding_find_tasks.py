@@ -1,9 +1,8 @@
 from pathlib import Path
 
 from scylla_gha.errors import FixtureError
-from scylla_gha.onboarding.example_task import example
-from scylla_gha.onboarding.select_task import TaskTrial, Tried, find_tasks
-from scylla_gha.onboarding.task import ScaffoldTask
+from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, example, find_tasks
+from scylla_gha.onboarding.scaffold import ScaffoldTask
 from scylla_gha.onboarding.user_repository import RepositoryCheckout, checkout_of
 from tests.support.adopters import commit, empty, till, web, words
 

@@ -1,32 +1,66 @@
-"""Findings about this machine and about the workflows in a folder."""
+"""The checks of `doctor` on this machine and in a folder's workflows; those on GitHub are in `doctor_github`."""
 
 import contextlib
 import platform
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from scylla_gha import process
-from scylla_gha.errors import SandboxError, ToolError
-from scylla_gha.onboarding.checks.finding import Finding, ok, optional, problem
-from scylla_gha.onboarding.workflow_file import Toolkit, toolkits_called
+from scylla_gha.errors import FixtureError, SandboxError, ToolError
+from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
+from scylla_gha.onboarding.user_repository import checkout_of, origin_of
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 
 _SECONDS: Final = 20.0
 _OLDEST_NODE: Final = 18
 _OLDEST_RUNNER: Final = (2, 336, 0)  # the first with `$/` paths (docs.github.com, workflow syntax, 2026-11-22)
+REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One checked item.
+
+    Attributes:
+        id: short name of the item.
+        state: `optional`: missing, and needed for some uses only. `unknown`: the token has no access to it.
+        what: what was found.
+        mend: a command or an address; empty: nothing to do.
+    """
+
+    id: str
+    state: Literal["ok", "optional", "problem", "unknown"]
+    what: str
+    mend: str = ""
+
+
+def repository_of(folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Return the repository that a workflow runs in, or that a folder was cloned from; None if neither is known."""
+    named = environ.get("GITHUB_REPOSITORY", "")
+    if REPOSITORY.fullmatch(named):
+        return named
+    try:
+        origin = origin_of(checkout_of(folder))
+    except FixtureError:
+        return None
+    host, name = host_and_name(origin or "") or ("", "")
+    is_known = host == "github.com" or bool(environ.get("GITHUB_API_URL"))
+    return name if is_known and REPOSITORY.fullmatch(name) else None
 
 
 def machine_findings() -> Iterator[Finding]:
     """Yield findings about Python, git, node, the container engine, bubblewrap and runners of this machine."""
-    yield ok("python", platform.python_version())
+    yield Finding("python", "ok", platform.python_version())
     git = _version("git")
     if git is None:
-        yield problem("git", "is not on PATH, or does not start", "apt-get install git")
+        yield Finding("git", "problem", "is not on PATH, or does not start", "apt-get install git")
     else:
-        yield ok("git", git.removeprefix("git version "))
+        yield Finding("git", "ok", git.removeprefix("git version "))
     yield _node()
     yield _engine()
     yield _bubblewrap()
@@ -47,24 +81,26 @@ def _node() -> Finding:
     version = _version("node")
     major = (version or "").removeprefix("v").partition(".")[0]
     if version and major.isdecimal() and int(major) >= _OLDEST_NODE:
-        return ok("node", version)
+        return Finding("node", "ok", version)
     what = f"{version} is older than {_OLDEST_NODE}" if version else "is not on PATH"
-    return optional("node", f"{what}; Claude Code needs it, oracle and nop do not", "https://nodejs.org/en/download")
+    return Finding(
+        "node", "optional", f"{what}; Claude Code needs it, oracle and nop do not", "https://nodejs.org/en/download"
+    )
 
 
 def _engine() -> Finding:
     try:
         with contextlib.closing(connect()) as api:
-            return ok("docker", f"an engine answers, API version {api.api_version}")
+            return Finding("docker", "ok", f"an engine answers, API version {api.api_version}")
     except SandboxError as error:
-        return optional("docker", "no container engine answers; containers isolate agents best", str(error))
+        return Finding("docker", "optional", "no container engine answers; containers isolate agents best", str(error))
 
 
 def _bubblewrap() -> Finding:
     lack = SANDBOXES["bubblewrap"].missing_reason()
     if lack is None:
-        return ok("bubblewrap", "works here")
-    return optional("bubblewrap", "does not work here; it isolates agents without a container engine", lack)
+        return Finding("bubblewrap", "ok", "works here")
+    return Finding("bubblewrap", "optional", "does not work here; it isolates agents without a container engine", lack)
 
 
 def _runners() -> Iterator[Finding]:
@@ -74,10 +110,10 @@ def _runners() -> Iterator[Finding]:
         parts = version.split(".")
         oldest = ".".join(map(str, _OLDEST_RUNNER))
         if all(part.isdecimal() for part in parts) and tuple(map(int, parts)) >= _OLDEST_RUNNER:
-            yield ok("runner", f"{version}, in {listener.parent.parent}")
+            yield Finding("runner", "ok", f"{version}, in {listener.parent.parent}")
         else:
             what = f"{listener} is of version {version or 'unknown'}; the workflows' $/ paths need {oldest} or newer"
-            yield problem("runner", what, "https://github.com/actions/runner/releases")
+            yield Finding("runner", "problem", what, "https://github.com/actions/runner/releases")
 
 
 def _listeners() -> set[Path]:
@@ -102,20 +138,20 @@ def caller_findings(root: Path, *, pins_required: bool) -> Iterator[Finding]:
     """
     called = list(dict.fromkeys(_called(root)))
     if not called and not (root / ".github/workflows/evaluate.yml").is_file():
-        yield problem("caller", "no workflow in this folder calls the toolkit", "scylla-gha init")
+        yield Finding("caller", "problem", "no workflow in this folder calls the toolkit", "scylla-gha init")
     if len(called) > 1:
         what = f"workflows call several versions: {', '.join(map(str, called))}"
-        yield problem("caller", what, "name the same one in all files of .github/workflows/")
+        yield Finding("caller", "problem", what, "name the same one in all files of .github/workflows/")
     yield from (_pin(toolkit, required=pins_required) for toolkit in called)
 
 
 def _pin(toolkit: Toolkit, *, required: bool) -> Finding:
     mend = f"pin the commit: gh api repos/{toolkit.repository}/commits/{toolkit.ref} --jq .sha"
     if toolkit.is_pinned:
-        return ok("caller", f"calls {toolkit}")
+        return Finding("caller", "ok", f"calls {toolkit}")
     if required:
-        return problem("caller", f"calls {toolkit}, but this repository accepts only full SHAs", mend)
-    return optional("caller", f"calls {toolkit}; a tag or branch can be moved", mend)
+        return Finding("caller", "problem", f"calls {toolkit}, but this repository accepts only full SHAs", mend)
+    return Finding("caller", "optional", f"calls {toolkit}; a tag or branch can be moved", mend)
 
 
 def _called(root: Path) -> Iterator[Toolkit]:

@@ -1,0 +1,111 @@
+"""Commands on one cell: `scylla-gha show` and `scylla-gha shell`."""
+
+import functools
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from scylla_gha.cli import options
+from scylla_gha.errors import ConfigError
+from scylla_gha.pipeline.report import stored_cell
+from scylla_gha.report.trial import TrialViewOptions, trial_text
+from scylla_gha.report.trial_parts import CellRecord
+from scylla_gha.store.find_cell import find_cell
+
+_INTERRUPTED, _UNREAD = 130, 141  # exit codes of a shell after SIGINT and SIGPIPE
+_OUTPUT_LIMIT: Final = "ended, since it wrote more to its output than one file may hold (limits.file_mb)"
+_experiment = click.option("--experiment", help="Experiment of the cell (default: the only one with such a cell).")
+
+
+@click.command()
+@click.argument("cell")
+@_experiment
+@options.runs
+@click.option("--attempt", type=click.IntRange(1), show_default="the last", help="Number of the attempt to show.")
+@click.option("--diff", is_flag=True, help="Show the agent's patch too.")
+@click.option("--full", is_flag=True, help="Show all of each text instead of its beginning and end.")
+@options.as_json
+def show(
+    cell: str, experiment: str | None, runs: Path, attempt: int | None, *, diff: bool, full: bool, as_json: bool
+) -> None:
+    """Show what happened in CELL: verdict, trajectory, diff, checks, rubric, judges, traffic.
+
+    CELL is a cell's id, the beginning of one, or a glob.
+
+    \b
+    scylla-gha show 001-hello-world--oracle--r01
+    scylla-gha show '004-*--oracle--r01' --diff
+    """  # noqa: D301
+    cell_ref = find_cell(runs, cell, experiment)
+    record = stored_cell(cell_ref)
+    numbers = [work.number for work in record.works]
+    if attempt is not None and attempt not in numbers:
+        existing = ", ".join(map(str, numbers)) or "none"
+        raise ConfigError(f"{cell_ref.id}: there is no attempt {attempt}; the attempts are: {existing}")
+    # JSON is ASCII, in which a terminal obeys only DEL
+    text = json.dumps(record.model_dump(mode="json")).replace("\x7f", "\\u007f") + "\n" if as_json else ""
+    _write(text or _as_text(record, TrialViewOptions(full, diff, attempt)))
+    click.echo(f"records: {cell_ref.folder.root}", err=True)
+
+
+def _as_text(record: CellRecord, view: TrialViewOptions) -> str:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    with console.capture() as captured:
+        for part in trial_text(record, view):
+            console.print(part, soft_wrap=not console.is_terminal)
+    return captured.get()
+
+
+def _write(text: str) -> None:
+    """Write to standard output in any encoding, until its reader closes it."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:  # without this, the interpreter reports the error again when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.command()
+@click.argument("cell")
+@click.argument("argv", metavar="[-- COMMAND ...]", nargs=-1, type=click.UNPROCESSED)
+@_experiment
+@options.runs
+@click.option("--after", is_flag=True, help="Open the workspace as the cell's agent left it, instead of the start.")
+def shell(cell: str, argv: tuple[str, ...], experiment: str | None, runs: Path, *, after: bool) -> None:
+    """Open the sandbox of CELL as its agent had it: image, user, environment, HOME, limits, a fresh workspace.
+
+    CELL is a cell's id, the beginning of one, or a glob. At a terminal it opens a shell; otherwise sh runs what comes
+    on standard input, and its exit code is this command's. A COMMAND is run instead of either; without a terminal it
+    has no input. The sandbox has no model, no key and no time limit, and nothing in it is kept.
+
+    \b
+    scylla-gha shell 001-hello-world--oracle--r01
+    scylla-gha shell '004-*--oracle--r01' --after -- git status
+    """  # noqa: D301
+    from scylla_gha.pipeline.shell import run_in_cell
+    from scylla_gha.prepare.workspace import scratch
+    from scylla_gha.process import LimitHit
+    from scylla_gha.sandboxes.attach import exit_on_signals
+
+    cell_ref = find_cell(runs, cell, experiment)
+    try:
+        with exit_on_signals(), scratch() as root:
+            report = functools.partial(click.echo, err=True)
+            finished = run_in_cell(cell_ref, argv, root, options.library(), report, after=after)
+    except KeyboardInterrupt:  # main would say that finished work is stored
+        sys.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        sys.exit(_UNREAD)
+    for message in (_OUTPUT_LIMIT if LimitHit.OUTPUT in finished.hits else "", finished.note):
+        if message:
+            click.echo(f"shell: {message}", err=True)
+    sys.exit(finished.code if finished.code >= 0 else 128 - finished.code)

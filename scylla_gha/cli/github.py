@@ -1,0 +1,197 @@
+"""Commands that read or act on GitHub: `scylla-gha slash` and `scylla-gha reverts`."""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from scylla_gha.cli import options
+from scylla_gha.counting import counted
+from scylla_gha.errors import GitHubError, RefusedError
+
+if TYPE_CHECKING:
+    from scylla_gha.github.client import GitHubRepository
+    from scylla_gha.github.events import CommentEvent
+    from scylla_gha.github.reverts import RevertRate
+    from scylla_gha.github.slash_command import ResolvedCommand
+
+_DAYS: Final = 90  # of pull requests whose window is over, if --since is not given
+_PROGRESS_SECONDS: Final = 2.0
+_MAX_CALLS: Final = 20_000
+_REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
+_day = click.DateTime(["%Y-%m-%d"])
+
+
+@click.command()
+@click.option("--event", type=click.Path(path_type=Path, dir_okay=False), envvar="GITHUB_EVENT_PATH", show_envvar=True,
+              required=True, help="File in which the runner describes the event.")  # fmt: skip
+@click.option("--workflow", default="dispatch.yml", show_default=True, help="File name of the workflow to start.")
+@click.option("--bot", "bots", multiple=True, metavar="LOGIN",
+              help="Login of a bot whose commands are obeyed if it may write; may be repeated.")  # fmt: skip
+@click.option("--compare", "experiment", metavar="EXPERIMENT",
+              help="Read an event of pull_request, and start a comparison by this experiment.")  # fmt: skip
+def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | None) -> None:
+    """Start what a new comment on a pull request asks for: `/scylla evaluate` or `compare EXPERIMENT`.
+
+    A comment is obeyed only from somebody who may write to the repository, and only for the commit that the pull
+    request had at that time. The answer is a reaction (eyes), or a reply that says what is wrong. Other comments are
+    ignored. With --compare, a pull request of the repository itself starts a comparison without a comment.
+
+    \b
+    scylla-gha slash
+    scylla-gha slash --compare app --workflow scylla.yml
+    """  # noqa: D301
+    from scylla_gha.github import slash_command
+    from scylla_gha.github.client import open_repository
+    from scylla_gha.github.events import CommentEvent, PullEvent, read_event
+
+    if experiment:
+        pull_event = read_event(event, PullEvent)
+        try:
+            with open_repository() as repository:
+                resolved = slash_command.resolve_pull_event(repository, pull_event, experiment)
+                default_branch = pull_event.repository.default_branch
+                run = slash_command.start_command(repository, resolved, workflow, default_branch)
+        except RefusedError as refusal:
+            _output_refused(f"refused: {refusal}")
+        else:
+            _output_started(resolved, run)
+        return
+    comment = read_event(event, CommentEvent)
+    is_new = comment.action == "created" and comment.issue.pull_request is not None
+    if not is_new or not slash_command.is_command(comment.comment.body or ""):
+        click.echo("not addressed to scylla", err=True)
+    elif slash_command.is_unknown_bot(comment, bots):
+        _output_refused(f"{comment.comment.user.login} is a bot that --bot does not name; its command is ignored")
+    else:
+        with open_repository() as repository:
+            _obey(repository, comment, workflow)
+
+
+def _obey(repository: "GitHubRepository", comment: "CommentEvent", workflow: str) -> None:
+    from scylla_gha.github.issues import add_reaction
+    from scylla_gha.github.slash_command import authorise, start_command
+
+    try:
+        resolved = authorise(repository, comment)
+        add_reaction(repository, comment.comment.id, "eyes")
+        run = start_command(repository, resolved, workflow, comment.repository.default_branch)
+    except RefusedError as refusal:
+        _reply(repository, comment, str(refusal))
+        _output_refused(f"refused: {refusal}")
+    except GitHubError:
+        with suppress(GitHubError):
+            _reply(repository, comment, "GitHub did not start it; the log of the workflow that reads comments says why")
+        raise
+    else:
+        _output_started(resolved, run)
+
+
+def _reply(repository: "GitHubRepository", comment: "CommentEvent", reason: str) -> None:
+    """Reply once that nothing was started."""
+    from scylla_gha.github.issues import add_reaction, own_login, reply_once
+    from scylla_gha.github.slash_command import USAGE
+
+    add_reaction(repository, comment.comment.id, "confused")
+    reply_once(repository, comment.issue.number, f"<!-- scylla:reply to={comment.comment.id} -->",
+               f"Nothing was started: {reason}.\n\nUsage: `{USAGE}`", own_login(repository),
+               since=f"{comment.comment.created_at:%Y-%m-%dT%H:%M:%SZ}")  # fmt: skip
+
+
+def _output_refused(message: str) -> None:
+    from scylla_gha.github.actions import write_outputs
+
+    click.echo(message, err=True)
+    write_outputs(os.environ, {"accepted": "false"})
+
+
+def _output_started(resolved: "ResolvedCommand", run: str) -> None:
+    from scylla_gha.github.actions import write_outputs
+
+    write_outputs(os.environ, {"accepted": "true", "run": run, **resolved.inputs})
+    click.echo(f"dispatched {resolved.inputs['experiment']} at {resolved.inputs['head'][:7]}: {run}", err=True)
+
+
+def _repository(_: click.Context, __: click.Parameter, value: str) -> str:
+    if not _REPOSITORY.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not of the form OWNER/REPO")
+    return value
+
+
+@click.command()
+@click.argument("repository", metavar="OWNER/REPO", callback=_repository)
+@click.option("--label", "labels", multiple=True, help="Count only pull requests with this label; with all of several.")
+@click.option("--author", help="Count only pull requests of this login, such as 'dependabot[bot]'.")
+@click.option("--since", type=_day, show_default=f"window + {_DAYS} days ago", help="First day of merges, in UTC.")
+@click.option("--until", type=_day, show_default="today", help="Last day of merges, in UTC.")
+@click.option("--window", type=click.IntRange(1, 3650), default=30, show_default=True,
+              help="Number of days after a merge in which a revert counts.")  # fmt: skip
+@options.as_json
+def reverts(
+    repository: str, labels: tuple[str, ...], author: str | None, since: datetime | None, until: datetime | None,
+    window: int, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Compute how often pull requests merged into OWNER/REPO's default branch were reverted.
+
+    Reads GitHub with GITHUB_TOKEN or GH_TOKEN, at GITHUB_API_URL if it is set. Pull requests merged less than the
+    window ago are counted apart. A revert that was itself reverted within the window does not count.
+
+    \b
+    scylla-gha reverts octo-org/app --label agent --since 2026-01-01
+    """  # noqa: D301
+    from scylla_gha.github.access import access_from
+    from scylla_gha.github.api_errors import ApiOperation
+    from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
+    from scylla_gha.github.reverts import Period, RepositoryName, RevertQuery, read_revert_rate
+
+    now = datetime.now(UTC)
+    last = (until or now).date()
+    first = since.date() if since else last - timedelta(days=window + _DAYS)
+    if first > last:
+        raise click.BadParameter(f"{first} is after {last}, the last day", param_hint="'--since'")
+    client = GitHubRepository(access_from(os.environ), repository, RetryPolicy(lambda text: click.echo(text, err=True)),
+                              RequestLimits(max_calls=_MAX_CALLS))  # fmt: skip
+    about = client.read(ApiRequest("GET", "", ApiOperation("read the repository", "contents: read")), RepositoryName)
+    query = RevertQuery(repository=about.full_name, base=about.default_branch, period=Period(since=first, until=last),
+                        as_of=now, window_days=window, labels=labels, author=author)  # fmt: skip
+    rate = read_revert_rate(client, query, _progress())
+    click.echo(rate.model_dump_json() if as_json else "\n".join(_lines(rate)))
+
+
+def _progress() -> Callable[[str], None]:
+    """Return a function that shows a text on standard error, at most once in two seconds."""
+    last = time.monotonic()
+
+    def report(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > _PROGRESS_SECONDS:
+            last = time.monotonic()
+            click.echo(text, err=True)
+
+    return report
+
+
+def _lines(rate: "RevertRate") -> list[str]:
+    filters = [f"label {label}" for label in rate.labels] + ([f"author {rate.author}"] if rate.author else [])
+    suffix = f" ({', '.join(filters)})" if filters else ""
+    lines = [f"{rate.repository}, merged into {rate.base} {rate.period.since} to {rate.period.until}{suffix}"]
+    if rate.reverts:
+        rows = [("PR", "reverted by", "after")]
+        rows += [(f"#{revert.pr}", revert.reverted_by[:12], f"{revert.days:.1f} days") for revert in rate.reverts]
+        lines += [f"  {pull:<8}{by:<14}{after:>10}" for pull, by, after in rows]
+    return [*lines, _summary(rate)]
+
+
+def _summary(rate: "RevertRate") -> str:
+    days = counted(rate.window_days, "day")
+    censored = f"; {rate.censored} merged less than {days} ago not counted" if rate.censored else ""
+    if rate.rate is None or rate.low is None or rate.high is None:
+        return f"no rate: none of these pull requests was merged {days} ago or earlier{censored}"
+    return (f"{rate.reverted} of {rate.merged} reverted within {days}: {100 * rate.rate:.1f} % "
+            f"(95 %: [{100 * rate.low:.1f}, {100 * rate.high:.1f}]){censored}")  # fmt: skip

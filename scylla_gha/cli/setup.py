@@ -1,0 +1,165 @@
+"""Setting up a repository and a machine: `scylla-gha init` and `scylla-gha doctor`."""
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from scylla_gha.cli import options
+from scylla_gha.errors import RefusedError, SetupError
+from scylla_gha.model.record import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scylla_gha.onboarding.doctor import Finding
+    from scylla_gha.onboarding.toolkit import Toolkit
+
+_COLOURS: Final = {"ok": "green", "optional": "cyan", "problem": "red", "unknown": "yellow"}
+_LISTED: Final = 5
+
+
+def _toolkit(_: click.Context, __: click.Parameter, value: str | None) -> "Toolkit | None":
+    from scylla_gha.onboarding.toolkit import toolkit_named
+
+    toolkit = toolkit_named(value) if value else None
+    if value and toolkit is None:
+        raise click.BadParameter(f"{value!r} is not of the form OWNER/REPO@REF")
+    return toolkit
+
+
+def _name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and (value != slug(value) or not value):
+        raise click.BadParameter(f"{value!r} is not a name in small letters, digits and dashes")
+    return value
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path())
+@click.option("--name", callback=_name, show_default="the directory's",
+              help="Name of the experiment and of the suite of its scenarios.")  # fmt: skip
+@click.option("--toolkit", callback=_toolkit, metavar="OWNER/REPO@REF", envvar="SCYLLA_TOOLKIT", show_envvar=True,
+              show_default="the repository and commit that this command runs from",
+              help="Repository of the reusable workflow that is called; a full SHA as REF is safest.")  # fmt: skip
+@click.option("--tasks", type=click.IntRange(1, 99), default=1, show_default=True,
+              help="Number of scenarios, each from another commit; a verdict needs at least six.")  # fmt: skip
+@click.option("--example", is_flag=True, help="Write the small example; read no commit, and run no test of them.")
+@click.option("--dry-run", is_flag=True, help="List the files, and write none.")
+@click.option("--yes", is_flag=True, help="Do not ask before files are overwritten.")
+@options.as_json
+def init(
+    directory: Path, name: str | None, toolkit: "Toolkit | None", tasks: int, *, example: bool, dry_run: bool,
+    yes: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Set up evaluations in a repository: a workflow that calls the toolkit's, an experiment, and a scenario.
+
+    A scenario is made from a commit that changed code and tests: its parent is the start, its tests are the hidden
+    check, the rest of it is the reference solution. It is proved by running these tests here, so use the command on
+    repositories that you trust. Without such a commit, the scenario is a small example. Existing scenarios are kept.
+
+    \b
+    scylla-gha init
+    scylla-gha init --tasks 6
+    scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
+    """  # noqa: D301
+    from scylla_gha.onboarding.init import default_name, init_files, states_json, states_text, toolkit_for
+    from scylla_gha.onboarding.scaffold import file_states, write_files
+    from scylla_gha.onboarding.user_repository import checkout_of, ignored
+
+    checkout = checkout_of(directory)
+    suite = name or default_name(checkout.root)
+    chosen = toolkit or toolkit_for(checkout.root)
+    files = init_files(checkout, suite, chosen, 0 if example else tasks, lambda text: click.echo(text, err=True))
+    states = file_states(checkout.root, files)
+    if not dry_run:
+        _confirm_overwriting([file.path for file in states["overwritten"]], yes=yes)
+        write_files(checkout.root, [file for file in files if file not in states["unchanged"]])
+    click.echo(states_json(states, suite) if as_json else states_text(states, suite, dry_run=dry_run))
+    lost = ignored(checkout, [file.path for file in states["new"]]) if states["new"] else []
+    if lost:
+        more = " ..." if len(lost) > _LISTED else ""
+        click.echo(f"warning: a .gitignore keeps {len(lost)} of these files out of a commit; add them by: "
+                   f"git add --force {' '.join(lost[:_LISTED])}{more}", err=True)  # fmt: skip
+
+
+def _confirm_overwriting(paths: list[str], *, yes: bool) -> None:
+    from scylla_gha.pipeline.confirm import confirm
+
+    if not paths or yes:
+        return
+    names = ", ".join(paths)
+    if not sys.stdin.isatty():
+        raise RefusedError(f"{names}: would be overwritten, and without a terminal nobody can be asked. Nothing was "
+                           "written; give --yes to overwrite, or --dry-run to list what is new")  # fmt: skip
+    if not confirm(f"{names}: overwrite?"):
+        raise RefusedError("not confirmed; nothing was written")
+
+
+def _repository(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    from scylla_gha.onboarding.doctor import REPOSITORY
+
+    if value is not None and not REPOSITORY.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not of the form OWNER/NAME")
+    return value
+
+
+@click.command()
+@click.option("--repository", callback=_repository, metavar="OWNER/NAME", show_default="GITHUB_REPOSITORY, or origin's",
+              help="Repository on GitHub to check.")  # fmt: skip
+@click.option("--environment", default="scylla-eval", show_default=True,
+              help="Environment of the repository that holds the secrets.")  # fmt: skip
+@click.option("--branch", default="scylla-results", show_default=True, help="Results branch of the repository.")
+@options.as_json
+def doctor(repository: str | None, environment: str, branch: str, *, as_json: bool) -> None:
+    """Check what is still to be set up: on this machine, in this folder's workflows, and on GitHub.
+
+    Reads GitHub with GITHUB_TOKEN or GH_TOKEN, at GITHUB_API_URL if it is set; it changes nothing, and reads only the
+    names of secrets. `optional` items are needed for some uses only; the token has no access to `unknown` items. Exits
+    with 12 if there is a problem.
+
+    \b
+    GH_TOKEN=$(gh auth token) scylla-gha doctor
+    scylla-gha doctor --repository octo-org/app --json
+    """  # noqa: D301
+    from scylla_gha.onboarding.doctor import caller_findings, machine_findings, repository_of
+
+    name = repository or repository_of(Path.cwd(), os.environ)
+    on_github, pins_required = _on_github(name, environment, branch) if name else ([], False)
+    here = [*machine_findings(), *caller_findings(Path.cwd(), pins_required=pins_required)]
+    if as_json:
+        parts = {"here": list(map(asdict, here)), "github": list(map(asdict, on_github))}
+        click.echo(json.dumps({"repository": name, **parts}))
+    else:
+        _print_findings("this machine, and the workflows here", here)
+        if name is None:
+            click.echo("\nno repository on GitHub is known; name one by --repository OWNER/NAME")
+        else:
+            _print_findings(f"\n{name} on GitHub", on_github)
+    problems = [finding.id for finding in (*here, *on_github) if finding.state == "problem"]
+    if problems:
+        raise SetupError(f"{len(problems)} to correct: {', '.join(problems)}; each item above says how")
+
+
+def _on_github(name: str, environment: str, branch: str) -> "tuple[list[Finding], bool]":
+    from scylla_gha.github.access import access_from
+    from scylla_gha.github.client import RetryPolicy
+    from scylla_gha.github.setup import Policy, read_setup
+    from scylla_gha.onboarding.doctor_github import findings
+
+    retries = RetryPolicy(lambda text: click.echo(text, err=True))
+    setup = read_setup(access_from(os.environ), name, retries, environment, branch)
+    pins_required = isinstance(setup.policy, Policy) and setup.policy.sha_pinning_required
+    return findings(setup, environment, branch), pins_required
+
+
+def _print_findings(title: str, findings: "Sequence[Finding]") -> None:
+    click.echo(title)
+    for finding in findings:
+        state = click.style(f"{finding.state:<9}", fg=_COLOURS[finding.state])
+        click.echo(f"  {state} {finding.id}: {finding.what}")
+        if finding.mend:
+            click.echo(f"            -> {finding.mend}")

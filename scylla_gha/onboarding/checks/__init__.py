@@ -1,1 +1,0 @@
-"""Checks of `doctor`, one module per subject."""

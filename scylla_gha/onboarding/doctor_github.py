@@ -1,0 +1,233 @@
+"""The checks of `doctor` on GitHub: token, Actions, workflows, environment, access to models, results branch."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from scylla_gha.github.setup import (
+    HiddenResource,
+    MissingResource,
+    Names,
+    Policy,
+    RepositoryFacts,
+    RepositorySetup,
+    SelectedActions,
+)
+from scylla_gha.model.printable_text import printable
+from scylla_gha.onboarding.doctor import Finding
+
+_FOREIGN: Final = "astral-sh/setup-uv"  # the only action that the toolkit uses beside GitHub's own
+KEY: Final = "ANTHROPIC_API_KEY"
+FEDERATION: Final = ("ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID")  # a service account is optional
+_CALLERS: Final = ("scylla.yml", "dispatch.yml")  # start an evaluation
+_OURS: Final = (*_CALLERS, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml", "comment.yml",
+                "regression.yml", "evaluate.yml")  # fmt: skip
+_WHY: Final = {
+    "disabled_fork": "is disabled, like all workflows of a new fork",
+    "disabled_inactivity": "is disabled, because nothing was committed for 60 days",
+    "disabled_manually": "was disabled manually",
+}
+_PLANS: Final = "https://docs.github.com/en/billing/concepts/product-billing/github-actions"
+
+
+def findings(setup: RepositorySetup, environment: str, results: str) -> list[Finding]:
+    """Return all findings, in the order in which they are best corrected."""
+    return [
+        _token(setup),
+        *_repository(setup.facts),
+        *action_findings(setup),
+        *_workflows(setup),
+        _environment(setup, environment),
+        model_finding(setup, environment),
+        rights_finding(setup),
+        _results(setup, results),
+        _pages(setup),
+    ]
+
+
+def _hidden(name: str, what: str, resource: MissingResource | HiddenResource) -> Finding:
+    """Return the finding about something that the token has no access to."""
+    status = resource.status if isinstance(resource, HiddenResource) else 404
+    mend = "ask with an administrator's token: GH_TOKEN=$(gh auth token) scylla-gha doctor"
+    return Finding(name, "unknown", f"{what}: this token has no access ({status})", mend)
+
+
+def _token(setup: RepositorySetup) -> Finding:
+    token = setup.token
+    if token.name is None:
+        what = "no token is set, so only public data can be read"
+        return Finding("token", "unknown", what, "GH_TOKEN=$(gh auth token) scylla-gha doctor")
+    ends = f"; it expires {printable(token.expires)}" if token.expires else ""
+    if token.scopes is None:
+        return Finding("token", "ok", f"{token.name}, a token with permissions instead of scopes{ends}")
+    named = ", ".join(map(printable, token.scopes)) or "none"
+    if {"repo"} & set(token.scopes) or (not setup.facts.private and "public_repo" in token.scopes):
+        return Finding("token", "ok", f"{token.name}, with the scopes {named}{ends}")
+    what = f"{token.name} has the scopes {named}; `repo` is missing"
+    return Finding("token", "problem", what, "gh auth refresh --scopes repo")
+
+
+def _repository(facts: RepositoryFacts) -> Iterator[Finding]:
+    if facts.archived:
+        yield Finding(
+            "repository", "problem", "is archived: workflows do not run", f"gh repo unarchive {facts.full_name}"
+        )
+    elif facts.private:
+        what = "is private: hosted runners use minutes of your plan, and secrets of environments depend on it"
+        yield Finding("repository", "ok", what, _PLANS)
+    else:
+        yield Finding("repository", "ok", "is public")
+    if facts.fork:
+        what = "is a fork: it has none of the secrets of the original, and schedules are disabled at first"
+        yield Finding("fork", "ok", what, "docs/in-a-fork.md")
+
+
+def _workflows(setup: RepositorySetup) -> Iterator[Finding]:
+    listed, facts = setup.workflows, setup.facts
+    if isinstance(listed, MissingResource | HiddenResource):
+        yield _hidden("workflows", "which workflows exist", listed)
+        return
+    ours = {workflow.path.rpartition("/")[2]: workflow.state for workflow in listed if workflow.state != "deleted"}
+    ours = {file: state for file, state in ours.items() if file in _OURS}
+    if not ours.keys() & set(_CALLERS):
+        button = f"press the button in {facts.html_url}/actions, or: " if facts.fork else ""
+        what = f"no workflow that starts an evaluation is on the default branch {printable(facts.default_branch)}"
+        yield Finding("workflows", "problem", what, f"{button}scylla-gha init, commit, push")
+    for file, state in ours.items():
+        if state == "active":
+            yield Finding(f"workflow {file}", "ok", "is enabled")
+        else:
+            mend = f"gh workflow enable {file} --repo {facts.full_name}"
+            yield Finding(f"workflow {file}", "problem", _WHY.get(state, f"is {printable(state)}"), mend)
+
+
+def action_findings(setup: RepositorySetup) -> Iterator[Finding]:
+    """Yield whether Actions are enabled, and which actions are allowed."""
+    policy, name = setup.policy, setup.facts.full_name
+    if not isinstance(policy, Policy):
+        yield _hidden("actions", "whether Actions are enabled", policy)
+    elif not policy.enabled:
+        mend = f"gh api --method PUT repos/{name}/actions/permissions -F enabled=true -f allowed_actions=all"
+        yield Finding("actions", "problem", "Actions are disabled", mend)
+    else:
+        yield Finding("actions", "ok", "Actions are enabled")
+        yield _allowed(setup, policy)
+
+
+def _allowed(setup: RepositorySetup, policy: Policy) -> Finding:
+    chosen, page = setup.selected, f"{setup.facts.html_url}/settings/actions"
+    if policy.allowed_actions == "all":
+        return Finding("allowed-actions", "ok", "all actions are allowed")
+    if policy.allowed_actions == "local_only":
+        what = f"only actions of this repository's owner are allowed; the toolkit uses GitHub's and {_FOREIGN}"
+        return Finding("allowed-actions", "problem", what, page)
+    if not isinstance(chosen, SelectedActions):
+        return _hidden("allowed-actions", "which actions are allowed", chosen)
+    missing = [] if chosen.github_owned_allowed else ["actions of GitHub"]
+    missing += [] if any(_admits(pattern, _FOREIGN) for pattern in chosen.patterns_allowed) else [f"{_FOREIGN}@*"]
+    if missing:
+        return Finding("allowed-actions", "problem", f"not allowed: {', '.join(missing)}", page)
+    what = "selected actions are allowed; check that the toolkit's repository is among them"
+    return Finding("allowed-actions", "ok", what, page)
+
+
+def _admits(pattern: str, action: str) -> bool:
+    """Return whether a pattern of the policy allows some version of an action; a final `*` matches anything."""
+    name = pattern.partition("@")[0]
+    return action == name or (name.endswith("*") and action.startswith(name[:-1]))
+
+
+def rights_finding(setup: RepositorySetup) -> Finding:
+    """Return the default permissions of a workflow's token."""
+    rights, name = setup.rights, "token of workflows"
+    if isinstance(rights, MissingResource | HiddenResource):
+        return _hidden(name, "its default permissions", rights)
+    if rights.default_workflow_permissions == "read":
+        return Finding(name, "ok", "may only read by default")
+    path = f"repos/{setup.facts.full_name}/actions/permissions/workflow"
+    what = "may write by default; the toolkit's workflows declare what they need"
+    return Finding(name, "optional", what, f"gh api --method PUT {path} -f default_workflow_permissions=read")
+
+
+def subjects(facts: RepositoryFacts, environment: str) -> tuple[str, str]:
+    """Return the subject of a cell job's identity: by names, and by names with ids.
+
+    GitHub adds the ids for repositories created or renamed since 2026-07-15, or if an administrator enabled them
+    (github.blog/changelog/2026-04-23-immutable-subject-claims-for-github-actions-oidc-tokens, github/docs#45221).
+    """
+    owner, _, name = facts.full_name.partition("/")
+    end = f"environment:{environment}"
+    return f"repo:{owner}/{name}:{end}", f"repo:{owner}@{facts.owner.id}/{name}@{facts.id}:{end}"
+
+
+def model_finding(setup: RepositorySetup, environment: str) -> Finding:
+    """Return whether agents can reach a model, by the names of secrets and variables."""
+    repository = setup.facts.full_name
+    key_in = [place for place, names in setup.secrets.items() if isinstance(names, frozenset) and KEY in names]
+    known: Names = frozenset().union(*(names for names in setup.variables.values() if isinstance(names, frozenset)))
+    missing = [name for name in FEDERATION if name not in known]
+    mend = f"gh secret set {KEY} --env {environment} --repo {repository}"
+    if not missing:
+        old, new = subjects(setup.facts, environment)
+        what = (
+            f"agents reach models by federation if its rule trusts the subject {new} (repositories created or renamed "
+            f"since 2026-07-15, or switched over) or {old} (all others)"
+        )
+        return Finding("model", "ok", what)
+    if "environment" in key_in:
+        return Finding("model", "ok", f"{KEY} is a secret of {environment}")
+    if key_in:
+        what = f"{KEY} is a secret of the {key_in[0]}, which all its workflows can read; {environment} is safer"
+        return Finding("model", "ok", what, mend)
+    unseen = [
+        names for names in (*setup.secrets.values(), *setup.variables.values()) if isinstance(names, HiddenResource)
+    ]
+    if unseen:
+        return _hidden("model", f"whether a secret {KEY} or the variables of federation exist", unseen[0])
+    if len(missing) < len(FEDERATION):
+        what = f"variables of federation are missing: {', '.join(missing)}"
+        return Finding("model", "problem", what, f"gh variable set {missing[0]} --repo {repository}")
+    what = f"neither a secret {KEY} nor federation is set up, so only oracle and nop can run"
+    return Finding("model", "problem", what, mend)
+
+
+def _environment(setup: RepositorySetup, environment: str) -> Finding:
+    settings, facts = setup.environment, setup.facts
+    if isinstance(settings, HiddenResource):
+        return _hidden("environment", environment, settings)
+    if isinstance(settings, MissingResource):
+        what = (f"{environment} does not exist. It should hold the secrets; the first run would create it, "
+                "open to all branches")  # fmt: skip
+        mend = f"gh api --method PUT repos/{facts.full_name}/environments/{environment}"
+        return Finding("environment", "problem", what, mend)
+    if any(rule.type == "required_reviewers" for rule in settings.protection_rules):
+        return Finding(
+            "environment", "ok", f"{environment} has reviewers, who must approve before its secrets are used"
+        )
+    what = f"{environment} has no reviewers: everybody who may start a workflow can spend money on models"
+    return Finding("environment", "optional", what, f"{facts.html_url}/settings/environments")
+
+
+def _results(setup: RepositorySetup, results: str) -> Finding:
+    branch, page = setup.results, f"{setup.facts.html_url}/settings/rules"
+    if isinstance(branch, HiddenResource):
+        return _hidden("results branch", results, branch)
+    if isinstance(branch, MissingResource):
+        return Finding("results branch", "ok", f"{results} does not exist yet; the first report creates it")
+    if branch.protected:
+        return Finding(
+            "results branch", "ok", f"{results} is protected; check that workflows may still push to it", page
+        )
+    what = f"{results} is not protected: everybody who may push can rewrite it"
+    return Finding("results branch", "optional", what, f"forbid force pushes and deletion: {page}")
+
+
+def _pages(setup: RepositorySetup) -> Finding:
+    pages, page = setup.pages, f"{setup.facts.html_url}/settings/pages"
+    if isinstance(pages, HiddenResource):
+        return _hidden("pages", "whether a site exists", pages)
+    if isinstance(pages, MissingResource):
+        return Finding("pages", "optional", "no site exists; only published reports need one", page)
+    if pages.build_type == "workflow":
+        return Finding("pages", "ok", "workflows may publish the site")
+    what = "the site is built from a branch; published reports need GitHub Actions as its source"
+    return Finding("pages", "optional", what, page)

@@ -1,0 +1,228 @@
+"""Selection of tasks: commits whose proof as a scenario holds, or a small example that works in every repository."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from scylla_gha.counting import counted
+from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.onboarding.languages import PYTHON, SAFE_NAME, pinned, requirements
+from scylla_gha.onboarding.scaffold import (
+    FIRST,
+    PROGRAM,
+    ScaffoldFile,
+    ScaffoldTask,
+    TaskCheck,
+    TaskStart,
+    filled,
+    folders_of,
+    new_file,
+)
+from scylla_gha.onboarding.task_from_history import Candidate, candidates, shortened, task_of
+from scylla_gha.onboarding.user_repository import LINK, CommitFile, RepositoryCheckout, contents, tree_of
+
+_MOST_TRIED: Final = 8
+_SECONDS: Final = 600.0  # per task; after that no further candidate is started
+_SUBJECT: Final = 60  # characters
+_WRONG: Final = 2  # wrong solutions that a scenario must have
+_LIST: Final = "FILE-LIST.md"
+_EXAMPLE_FILES: Final = 12
+_EXAMPLE_BYTES: Final = 8192
+_LEAST_FILES: Final = 2
+_MADE_UP_FILES: Final = (
+    ScaffoldFile("README.md", b"# A place to start\n"),
+    ScaffoldFile("notes/first.txt", b"Replace this fixture by code of your own.\n"),
+    ScaffoldFile("notes/second.txt", b"Nothing in these notes matters.\n"),
+)
+_PROMPT: Final = f"""\
+Write a file `{_LIST}` that lists all files of this repository, except itself: one line per file, each of the form
+`- path/of/the/file`, sorted by the path (byte by byte, as `LC_ALL=C sort` does), and no other line. Change no other
+file.
+"""
+
+Tried = tuple[tuple[str, bool, str | None], ...]  # (nop | solution | wrong/NAME, passed, what is wrong with that)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTrial:
+    """Settings for proving candidates.
+
+    Attributes:
+        prove: executes a task's proof; raises FixtureError or ToolError if it cannot be executed.
+        say: prints a line of progress.
+        seconds: time per task after which no further candidate is started.
+    """
+
+    prove: Callable[[ScaffoldTask], Tried]
+    say: Callable[[str], None]
+    seconds: float = _SECONDS
+
+
+def find_tasks(
+    checkout: RepositoryCheckout, name: str, trial: TaskTrial, wanted: int, existing: Sequence[str] = ()
+) -> list[ScaffoldTask]:
+    """Return tasks from different commits of the repository's history, or the small example if there are none.
+
+    Args:
+        checkout: the repository.
+        name: name of the suite.
+        trial: settings for proving candidates.
+        wanted: number of tasks; 0: the example.
+        existing: ids of the suite's scenarios, whose commits are not used again.
+    """
+    start, tried = time.monotonic(), 0
+    known = {_bare(scenario) for scenario in existing}
+    tasks: list[ScaffoldTask] = []
+    for candidate in islice(candidates(checkout, folders_of(name)), _MOST_TRIED * wanted):
+        if len(tasks) == wanted:
+            break
+        if time.monotonic() - start > trial.seconds * wanted:
+            trial.say(f"no more commits are tried: they took more than {trial.seconds * wanted:.0f} s")
+            break
+        subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
+        trial.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
+        tried += 1
+        task = _proved_task(checkout, candidate, name, trial)
+        if task is not None and _bare(task.id) not in known:
+            known.add(_bare(task.id))
+            tasks.append(replace(task, id=f"{FIRST + len(existing) + len(tasks)}-{_bare(task.id)}"))
+    _report_total(trial, len(tasks), wanted, tried)
+    return tasks or ([] if existing else [example(checkout, folders_of(name))])
+
+
+def _bare(scenario: str) -> str:
+    return scenario.partition("-")[2]
+
+
+def _report_total(trial: TaskTrial, count: int, wanted: int, tried: int) -> None:
+    """Print how many tasks were found, and why there are no more."""
+    if count < wanted:
+        why = f"{counted(tried, 'commit')} tried, for the reasons above; " if tried else ""
+        trial.say(f"{count} of {counted(wanted, 'task')} found: {why}none of the other recent commits changed code "
+                   "together with tests that can be run")  # fmt: skip
+    elif wanted > 1:
+        trial.say(f"{counted(count, 'task')} found in {counted(tried, 'commit')}")
+
+
+def _proved_task(
+    checkout: RepositoryCheckout, candidate: Candidate, name: str, trial: TaskTrial
+) -> ScaffoldTask | None:
+    for pins in _pins(checkout, candidate, trial):
+        task = task_of(checkout, candidate, name, pins)
+        if task is None:
+            trial.say("  the commit is too large for a task")
+            return None
+        for form in _forms(task):
+            proved = _with_wrong_solutions(form, trial)
+            if proved is not None:
+                return proved
+    return None
+
+
+def _forms(task: ScaffoldTask) -> Iterator[ScaffoldTask]:
+    """Yield the task with its guards, and without them: tests from before may fail for other reasons."""
+    yield task
+    bare = tuple(check for check in task.checks if not check.guard)
+    if bare != task.checks:
+        yield replace(task, checks=bare)
+
+
+def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask | None:
+    """Return the task with two solutions that its checks refuse; None if its proof fails.
+
+    The first two wrong solutions are tried first, and the others only if these do not suffice: each costs two runs.
+    """
+    fault = _fault(_try(replace(task, wrong={}), trial))
+    if fault is not None:
+        trial.say(f"  {fault[:300]}")
+        return None
+    names, failed = list(task.wrong), list[str]()
+    for batch in (names[:_WRONG], names[_WRONG:]):
+        if len(failed) < _WRONG and batch:
+            tried = _try(replace(task, wrong={name: task.wrong[name] for name in batch}), trial)
+            failed += [name for name in batch if any(run[0] == f"wrong/{name}" and not run[2] for run in tried)]
+    refused = {name: task.wrong[name] for name in failed[:_WRONG]}
+    if len(refused) < _WRONG:
+        trial.say("  its tests accept too many wrong solutions")
+        return None
+    return replace(task, wrong=refused)
+
+
+def _fault(tried: Tried) -> str | None:
+    """Return why the proof of no-op, solution or start state fails; None if it holds."""
+    required = ((name, fault) for name, _, fault in tried if name in {"nop", "solution", "start"} and fault)
+    return next((f"{name}: {' '.join(fault.split())}" for name, fault in required), None)
+
+
+def _try(task: ScaffoldTask, trial: TaskTrial) -> Tried:
+    try:
+        return trial.prove(task)
+    except (FixtureError, ToolError) as error:
+        return (("start", False, str(error)),)
+
+
+def _pins(checkout: RepositoryCheckout, candidate: Candidate, trial: TaskTrial) -> Iterator[Mapping[str, str]]:
+    """Yield the packages that the start state requires, and then none but the language's own."""
+    files = [candidate.tree.blobs.get(path) for path in ("pyproject.toml", "requirements.txt")]
+    texts = [contents(checkout, [blob])[0] if blob else None for blob in files]
+    wanted = requirements(*texts) if candidate.language is PYTHON else ()
+    if wanted:
+        try:
+            yield pinned(wanted, tuple(f"{name}=={version}" for name, version in PYTHON.tools.items()))
+        except ToolError as error:
+            trial.say(f"  {str(error)[:300]}")
+    yield {}
+
+
+def example(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> ScaffoldTask:
+    """Return the example task, on files of the repository if it has enough of them.
+
+    Args:
+        checkout: the repository.
+        ours: folders of this toolkit's files; none of their files is used.
+    """
+    files = _some_files(checkout, ours) if checkout.head else ()
+    enough = len(files) >= _LEAST_FILES
+    start = files if enough else _MADE_UP_FILES
+    names = sorted((file.path for file in start), key=str.encode)
+    return ScaffoldTask(
+        id="101-list-the-files",
+        title="List the files of the repository",
+        origin=f"an example on {'files of this repository' if enough else 'made-up files'}; it shows the parts of a "
+        "scenario, and measures little",
+        category="documentation",
+        prompt=_PROMPT,
+        start=TaskStart(files=start),
+        solution=_lists(names),
+        wrong={"last-one-missing": _lists(names[:-1]), "not-sorted": _lists(names[::-1])},
+        checks=(
+            TaskCheck("complete", "Every file is listed, and nothing else", 'sh "$CHECKS/list.sh" complete'),
+            TaskCheck("in-order", "The list is sorted", 'sh "$CHECKS/list.sh" in-order'),
+            TaskCheck("untouched", "The other files are as they were", 'sh "$CHECKS/list.sh" untouched', guard=True),
+        ),
+        is_example=True,
+        hidden=(ScaffoldFile("list.sh", filled("list.sh", file=_LIST).encode(), PROGRAM),),
+    )
+
+
+def _lists(names: list[str]) -> bytes:
+    return new_file(_LIST, "".join(f"- {name}\n" for name in names))
+
+
+def _some_files(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> tuple[ScaffoldFile, ...]:
+    """Return small text files of the last commit, top-level files first."""
+    blobs = tree_of(checkout, checkout.head or "").blobs
+    small = [(path, blob) for path, blob in blobs.items() if _fits(path, blob) and not path.startswith(ours)]
+    small.sort(key=lambda item: (item[0].count("/"), not item[0].startswith("README"), item[0]))
+    first = small[: 2 * _EXAMPLE_FILES]
+    texts = contents(checkout, [blob for _, blob in first])
+    pairs = zip(first, texts, strict=True)
+    files = [ScaffoldFile(path, text, blob.mode) for (path, blob), text in pairs if b"\0" not in text]
+    return tuple(files[:_EXAMPLE_FILES])
+
+
+def _fits(path: str, blob: CommitFile) -> bool:
+    plain = SAFE_NAME.fullmatch(path) and not any(part.startswith(".") for part in path.split("/"))
+    return bool(plain) and blob.mode != LINK and blob.size <= _EXAMPLE_BYTES and path != _LIST

@@ -1,0 +1,149 @@
+"""What `init` does: find tasks, prove them, and write the files of a suite with its workflows."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.model.record import slug
+from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, find_tasks
+from scylla_gha.onboarding.scaffold import (
+    FileState,
+    ScaffoldFile,
+    ScaffoldTask,
+    beside_files,
+    filled,
+    fixture_of,
+    scenario_files,
+    suite_files,
+    write_files,
+)
+from scylla_gha.onboarding.toolkit import CALLER, Toolkit, running_toolkit, toolkit_here
+from scylla_gha.onboarding.user_repository import RepositoryCheckout
+from scylla_gha.pipeline.progress import ProgressPulse
+from scylla_gha.pipeline.validate_scenario import validate_scenario
+from scylla_gha.prepare.workspace import scratch
+
+
+def default_name(root: Path) -> str:
+    """Return the name of a suite for a repository: the folder's, as a slug."""
+    return slug(root.name.replace("_", "-"))[:60].strip("-.") or "mine"
+
+
+def toolkit_for(root: Path) -> Toolkit:
+    """Return the toolkit that the repository calls already, or else the one that runs now.
+
+    Raises:
+        ConfigError: nothing names a repository on GitHub.
+    """
+    toolkit = toolkit_here(root) or running_toolkit()
+    if toolkit is None:
+        raise ConfigError("init: this installation does not name its repository on GitHub, which the workflow has to "
+                          "call; give --toolkit OWNER/REPO@SHA, such as your fork at a pushed commit")  # fmt: skip
+    return toolkit
+
+
+def init_files(
+    checkout: RepositoryCheckout, name: str, toolkit: Toolkit, tasks: int, report: Callable[[str], None]
+) -> list[ScaffoldFile]:
+    """Return all files of the scaffold, except those of scenarios that exist already.
+
+    Args:
+        checkout: the repository.
+        name: name of the suite and its experiment.
+        toolkit: the toolkit that the workflows call.
+        tasks: number of scenarios that the suite should have; 0: the small example.
+        report: gets lines of progress.
+
+    Raises:
+        RefusedError: the folder of a fixture holds other files.
+    """
+    scenarios = suite_scenarios(checkout.root, name)
+    for scenario in scenarios:
+        report(f"scenarios/{name}/{scenario}: exists and is kept")
+    files: list[ScaffoldFile] = []
+    if not scenarios or len(scenarios) < tasks:
+        new_tasks = _find(checkout, name, toolkit, max(tasks - len(scenarios), 0), scenarios, report)
+        files = [file for task in new_tasks for file in scenario_files(task, name, toolkit.schemas)]
+        _refuse_other_files(checkout.root, [fixture_of(task.id, name) for task in new_tasks], files)
+        files = [*beside_files(new_tasks, checkout.root), *files]
+        scenarios += [task.id for task in new_tasks]
+    return [*files, *suite_files(name, scenarios, toolkit.schemas), *workflow_files(name, toolkit)]
+
+
+def suite_scenarios(root: Path, name: str) -> list[str]:
+    """Return the ids of the suite's scenarios that exist."""
+    return sorted(path.parent.name for path in (root / "scenarios" / name).glob("*/scenario.yaml"))
+
+
+def workflow_files(name: str, toolkit: Toolkit) -> list[ScaffoldFile]:
+    """Return the workflows: manual, comment, schedule, pull request; the triggers of the last three are off."""
+    words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref}
+    files = (CALLER, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml")
+    return [ScaffoldFile(f".github/workflows/{file}", filled(file, **words).encode()) for file in files]
+
+
+def _find(
+    checkout: RepositoryCheckout,
+    name: str,
+    toolkit: Toolkit,
+    missing: int,
+    scenarios: list[str],
+    report: Callable[[str], None],
+) -> list[ScaffoldTask]:
+    """Find tasks in the history, and prove each of them."""
+
+    def prove(task: ScaffoldTask) -> Tried:
+        with scratch() as root:
+            write_files(root, scenario_files(task, name, toolkit.schemas))
+            library = Library((root, toolkit_root()))
+            return validate_scenario(library.scenario(task.id), library).tried
+
+    with ProgressPulse(report) as pulse:
+        pulse.say("looking for commits that changed code and its tests" if missing else "taking the example")
+        tasks = find_tasks(checkout, name, TaskTrial(prove, pulse.say), missing, scenarios)
+        if any(task.is_example for task in tasks):
+            reason = "since no commit made a task" if missing else "as --example asks"
+            pulse.say(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")
+    return tasks
+
+
+def _refuse_other_files(root: Path, fixtures: list[str], files: list[ScaffoldFile]) -> None:
+    """Refuse a fixture's folder with other files: they would be part of the start state."""
+    paths = {file.path for file in files}
+    existing = (path for fixture in fixtures for path in (root / "fixtures" / fixture).rglob("*"))
+    relative = (str(path.relative_to(root)) for path in existing if path.is_symlink() or not path.is_dir())
+    others = sorted(path for path in relative if path not in paths)
+    if others:
+        folder = "/".join(others[0].split("/")[:2])
+        raise RefusedError(f"{folder}/ holds files that are not the scaffold's, such as {others[0]}; "
+                           "remove that folder, or give another --name")  # fmt: skip
+
+
+def states_json(states: dict[FileState, list[ScaffoldFile]], name: str) -> str:
+    """Return the paths of new, overwritten and unchanged files as JSON."""
+    paths = {state: [file.path for file in files] for state, files in states.items()}
+    return json.dumps({"experiment": name, **paths})
+
+
+def states_text(states: dict[FileState, list[ScaffoldFile]], name: str, *, dry_run: bool) -> str:
+    """Return a line for each file, one line for each fixture, and the next steps."""
+    if not (states["new"] or states["overwritten"]):
+        return "nothing to do: all files exist already"
+    verb = "would be " if dry_run else ""
+    fixtures = Counter[str]()
+    lines = []
+    for file in states["new"]:
+        folder, _, rest = file.path.partition("/")
+        if folder == "fixtures" and "/" in rest:
+            fixtures[rest.partition("/")[0]] += 1
+        else:
+            lines.append(f"{verb}new: {file.path}")
+    lines += [f"{verb}new: fixtures/{fixture}/ ({counted(count, 'file')})" for fixture, count in fixtures.items()]
+    lines += [f"{verb}overwritten: {file.path}" for file in states["overwritten"]]
+    if not dry_run:
+        lines.append(f"\nNow run: scylla-gha evaluate {name}\nThen commit, push, and run: scylla-gha doctor")
+    return "\n".join(lines)

@@ -1,0 +1,160 @@
+"""Validation of a library: its configuration, its scenarios, and the proofs of scenarios."""
+
+import datetime
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.config.library import Library
+from scylla_gha.config.scenario_folder import ScenarioFolder, check_variants
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
+from scylla_gha.images.sandbox_pool import SandboxPool
+from scylla_gha.model.scenario import size_of
+from scylla_gha.pipeline.validate_scenario import (
+    ScenarioProof,
+    proof_digest,
+    record_proof,
+    recorded_proof,
+    stop,
+    validate_scenario,
+)
+from scylla_gha.plan.build import find_agents
+from scylla_gha.plan.cells import plan_cells
+from scylla_gha.plan.notes import model_notes
+from scylla_gha.prepare.start_state import changed_fixture
+
+_SIGNAL_SECONDS: Final = 0.5
+Report = Callable[[str], None]
+
+
+def validate_experiment(library: Library, name: str, note: Report) -> None:
+    """Check an experiment (an id, or a file) and what it names; `note` gets notes on its models.
+
+    Raises:
+        ConfigError: it is invalid.
+    """
+    experiment = library.experiment(name)
+    agents = {agent: installed.info for agent, installed in find_agents(experiment, install=False).items()}
+    plan = plan_cells(experiment, library, agents)
+    for text in model_notes(plan, library, datetime.datetime.now(datetime.UTC).date()):
+        note(f"note: {name}: {text}")
+
+
+def validate_configuration(library: Library, note: Report) -> None:
+    """Check models, prices, inventories, variants and all experiments.
+
+    Raises:
+        ConfigError: something is invalid; the message has all faults.
+    """
+    checks: list[Callable[[], object]] = [library.models]
+    checks += [functools.partial(library.price_list, prices) for prices in library.price_list_names()]
+    checks += [library.inventories, lambda: check_variants(library.variants().values())]
+    checks += [functools.partial(validate_experiment, library, name, note) for name in library.experiment_names()]
+    _raise_faults(checks)
+
+
+def validate_scenarios(library: Library, names: Sequence[str]) -> None:
+    """Check the files of scenarios, without executing anything.
+
+    Raises:
+        ConfigError: something is invalid; the message has all faults.
+    """
+    _raise_faults([functools.partial(_check_scenario, library, name) for name in names])
+
+
+def _raise_faults(checks: Sequence[Callable[[], object]]) -> None:
+    faults: dict[str, None] = {}  # in order, and each once: several experiments may have the same fault
+    for check in checks:
+        try:
+            check()
+        except ScyllaError as error:
+            faults[str(error)] = None
+    if faults:
+        raise ConfigError("\n".join(faults))
+
+
+def _check_scenario(library: Library, name: str) -> None:
+    folder = library.scenario(name)
+    source = folder.scenario.source
+    faults = list(_solution_faults(folder))
+    fault = changed_fixture(source, library.fixture(source.fixture)) if source.fixture else None
+    if fault:
+        faults.append(fault)
+    if faults:
+        raise ConfigError("\n".join(f"{folder.path / 'scenario.yaml'}: {fault}" for fault in faults))
+
+
+def _solution_faults(folder: ScenarioFolder) -> Iterator[str]:
+    if not folder.solution.is_file():
+        yield f"{folder.solution} is missing; keep the reference solution there as a patch"
+        return
+    lines = folder.solution.read_bytes().splitlines()
+    changed = sum(1 for line in lines if line[:1] in {b"+", b"-"} and line[:4] not in {b"+++ ", b"--- "})
+    if size_of(changed) != folder.scenario.size:
+        yield f"size: the reference solution changes {counted(changed, 'line')}, which is {size_of(changed)}"
+
+
+def prove_scenarios(
+    library: Library, names: Sequence[str], sandboxes: SandboxPool, jobs: int, report: Report, *, skip_proved: bool
+) -> None:
+    """Execute the proofs of scenarios, and report each.
+
+    Args:
+        library: the scenarios.
+        names: ids of the scenarios to prove.
+        sandboxes: where checks run.
+        jobs: number of solutions at once.
+        report: gets a line for each scenario.
+        skip_proved: whether scenarios with a recorded proof are skipped, and new proofs are recorded.
+
+    Raises:
+        ScenarioInvalidError: a proof does not hold.
+    """
+    sandboxes.check()
+    folders = [library.scenario(name) for name in names]
+    keys = {folder.path: proof_digest(folder, sandboxes) if skip_proved else "" for folder in folders}
+    unproved = []
+    for folder in folders:
+        if skip_proved and (trials := recorded_proof(keys[folder.path])) is not None:
+            report(f"ok, proved before: {folder.scenario.id}: {trials}")
+        else:
+            unproved.append(folder)
+    faults = []
+    for folder, proof in zip(unproved, _proofs(unproved, library, sandboxes, jobs), strict=True):
+        trials = ", ".join(f"{name} {'passes' if passed else 'fails'}" for name, passed, _ in proof.tried)
+        report(f"{'ok' if not proof.faults else 'NOT OK'}: {proof.scenario}: {trials}")
+        faults += proof.faults
+        if skip_proved and not proof.faults:
+            record_proof(keys[folder.path], trials)
+    if faults:
+        raise ScenarioInvalidError("\n".join(faults))
+
+
+def _proofs(
+    folders: Sequence[ScenarioFolder], library: Library, sandboxes: SandboxPool, jobs: int
+) -> Iterator[ScenarioProof]:
+    # A scenario's thread only waits for its solutions, which the pool of workers tries.
+    with ThreadPoolExecutor(jobs) as workers, ThreadPoolExecutor(len(folders) or 1) as waiting:
+        try:
+            pending = [waiting.submit(validate_scenario, folder, library, sandboxes, workers) for folder in folders]
+            for future in pending:
+                # A wait without end would not notice a signal that another thread received.
+                while not future.done():
+                    wait([future], timeout=_SIGNAL_SECONDS)
+                yield future.result()
+        except BaseException:
+            stop()
+            for pool in (workers, waiting):
+                pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def scenarios_under(library: Library, path: Path) -> tuple[list[str], bool]:
+    """Return the scenarios in a folder, and whether that is all of the library: its root, or a folder without any."""
+    names = [name for name, folder in library.scenarios.items() if path in (folder, *folder.parents)]
+    if path in library.roots or not names:
+        return list(library.scenarios), True
+    return names, False
