@@ -90,7 +90,7 @@ def the_layers_that_were_planned_with_went_to_the_cell_by_the_cache(flow: Path) 
     layers = {path.name for path in (cache_root() / "layers").glob("*.tar")}
     assert {path.name for path in kept.glob("*.tar")} <= layers
     log = Ran.load(flow / "ran.json").log("cell")
-    assert f"{len(list(kept.glob('*.tar')))} layers taken over" in log
+    assert f"{len(list(kept.glob('*.tar')))} layers copied" in log
 
 
 # One test: what is looked at comes from one run, which takes long, and which no second process should wait for.

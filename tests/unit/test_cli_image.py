@@ -56,7 +56,7 @@ def test_a_plan_without_containers_has_no_layers_to_hand_on(tmp_path: Path) -> N
 
 def test_what_was_not_handed_on_is_no_fault(tmp_path: Path) -> None:
     said = scylla("image", "unpack", "--from", "none", cwd=tmp_path, env=environment(tmp_path))
-    assert (said.code, said.err) == (0, "0 layers taken over\n")
+    assert (said.code, said.err) == (0, "0 layers copied\n")
 
 
 @pytest.mark.usefixtures("running_engine")
