@@ -120,7 +120,7 @@ def test_problems_have_an_exit_code_of_their_own(root: Path, served: Served) -> 
     served.told["/environments/scylla-eval"] = 404
     said = doctor(root, served, "--json")
     assert said.code == 12
-    assert "1 to correct: environment" in said.err
+    assert "2 to correct: environment, model" in said.err
     assert found(said)["environment"][0] == "problem"
 
 
