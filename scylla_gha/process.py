@@ -23,7 +23,6 @@ from scylla_gha import exit_times, process_reaper
 from scylla_gha.errors import ToolError
 from scylla_gha.process_pipes import InputPipe, OutputPipe, ProcessPipes
 
-_GRACE_SECONDS: Final = 5.0
 _PIPE: Final = subprocess.PIPE
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
 # It begins with a line of input, which is sent when its group is known to `orphans`; where that is never sent, it ends.
@@ -63,11 +62,12 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What a process may use: wall time in seconds, bytes of any one file it writes, processes of its user."""
+    """Wall time in seconds, bytes of any one file, processes of the user; `grace_seconds` are between TERM and KILL."""
 
     seconds: float
     file_bytes: int = 256 * 1024 * 1024
     processes: int = 4096
+    grace_seconds: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def run(
             process,
             ProcessPipes(InputPipe(process.stdin, b"\n", source), (first, second)),
             started,
-            limits.seconds,
+            limits,
             cancel,
         )
 
@@ -256,10 +256,10 @@ def start(argv: Sequence[str], *, env: Mapping[str, str]) -> Service:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], pipes: ProcessPipes, started: float, seconds: float, cancel: Cancel | None
+    process: subprocess.Popen[bytes], pipes: ProcessPipes, started: float, limits: ProcessLimits, cancel: Cancel | None
 ) -> FinishedProcess:
     """Wait for the end, a limit or the cancel; then end what is left of the group."""
-    handle = os.pidfd_open(process.pid)
+    handle, seconds = os.pidfd_open(process.pid), limits.seconds
     exit_time = exit_times.watch(handle)
     try:
         watched = [handle] if cancel is None else [handle, cancel.fileno()]
@@ -271,7 +271,7 @@ def _wait(
             timed_out = took > seconds
         elif not ended:
             _signal_group(process.pid, signal.SIGTERM)
-            grace = time.monotonic() + _GRACE_SECONDS
+            grace = time.monotonic() + limits.grace_seconds
             while not pipes.move([handle], left := grace - time.monotonic()) and left > 0:
                 pass
             took = time.monotonic() - started

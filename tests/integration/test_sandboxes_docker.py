@@ -107,7 +107,7 @@ def test_a_time_limit_ends_it_and_keeps_what_was_done(desk: Desk) -> None:
 
 
 def test_who_does_not_end_when_asked_is_ended(desk: Desk) -> None:
-    seen = desk.sh("trap '' TERM; while :; do sleep 1; done", seconds=1)
+    seen = desk.sh("trap '' TERM; while :; do sleep 1; done", seconds=1, grace=0.5)
     assert (seen.finished.timed_out, seen.finished.code) == (True, KILLED)
     assert 1 <= seen.finished.seconds < 5
 
@@ -214,6 +214,7 @@ def test_a_box_whose_keeper_is_silent_but_which_runs_is_not_lost(desk: Desk) -> 
         children = Path(f"/proc/{first_process(box)}/task/{first_process(box)}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGSTOP)
 
+    desk.answer_seconds = 1
     seen = within(desk, silence, "echo kept >a.txt; sleep 4")
     assert (seen.finished.code, seen.finished.hits) == (0, frozenset())
     assert seen.finished.note == "the sandbox was too busy to report which limits were reached"

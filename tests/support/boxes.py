@@ -30,6 +30,7 @@ class Desk:
     sockets: Path | None = None
     read_only: tuple[Path, ...] = ()
     keep: bool = True
+    answer_seconds: float = 20.0
 
     def __post_init__(self) -> None:
         for place in (self.workspace, self.home):
@@ -54,12 +55,13 @@ class Desk:
 
     def run(
         self, argv: tuple[str, ...], seconds: float = 60, most: int = 8 * MEGA, stdin: str | None = None,
-        cancel: Cancel | None = None, **extra: str,
+        cancel: Cancel | None = None, grace: float = 5, **extra: str,
     ) -> Seen:  # fmt: skip
         prompt = self.folder / "stdin" if stdin is not None else None
         if prompt is not None:
             prompt.write_text(stdin or "")
         streams = ProcessStreams(self.folder / "stdout", self.folder / "stderr", prompt)
         box = SandboxMounts(self.workspace, self.home, "", extra, self.read_only, self.image, self.sockets, self.keep)
-        ended = DockerSandbox(self.size).run(argv, box, streams, ProcessLimits(seconds, most), cancel)
+        sandbox = DockerSandbox(self.size, self.answer_seconds)
+        ended = sandbox.run(argv, box, streams, ProcessLimits(seconds, most, grace_seconds=grace), cancel)
         return Seen(ended, *(path.read_text(errors="replace") for path in (streams.stdout, streams.stderr)))

@@ -138,7 +138,7 @@ def test_a_leader_that_tidies_up_at_the_limit_is_given_time_for_it(tmp_path: Pat
 
 
 def test_a_leader_that_ignores_term_is_killed(tmp_path: Path) -> None:
-    ended = run(tmp_path, "trap '' TERM; while :; do sleep 1; done", limits=ProcessLimits(1.0))
+    ended = run(tmp_path, "trap '' TERM; while :; do sleep 1; done", limits=ProcessLimits(0.5, grace_seconds=0.5))
     assert (ended.timed_out, ended.code) == (True, -9)
 
 

@@ -63,6 +63,7 @@ def test_it_ends_at_the_time_limit_with_time_to_tidy_up(bubbles: Bubbles) -> Non
     bubbles.limits = ProcessLimits(1.0)
     ended = bubbles.sh("trap 'echo tidied; exit 3' TERM; while :; do sleep 0.05; done")
     assert (ended.timed_out, ended.code, bubbles.out) == (True, 3, "tidied\n")
+    bubbles.limits = ProcessLimits(0.5, grace_seconds=0.5)
     assert bubbles.sh("trap '' TERM; while :; do sleep 1; done").timed_out
 
 

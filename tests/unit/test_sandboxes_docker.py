@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ToolError
+from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts, translate_paths
+from scylla_gha.sandboxes.docker.container import ContainerSize
 from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
 
 BOX = SandboxMounts(
@@ -27,5 +29,7 @@ def test_a_box_without_an_image_is_refused_before_an_engine_is_asked(tmp_path: P
         DockerSandbox().run(("true",), BOX, streams, ProcessLimits(1))
 
 
-def test_it_is_known_by_its_name() -> None:
-    assert DockerSandbox().name == "docker"
+def test_the_experiments_limits_are_the_size_of_its_containers() -> None:
+    assert DockerSandbox().sized(TrialLimits()).size == ContainerSize()
+    size = DockerSandbox().sized(TrialLimits(memory_mb=1000, disk_mb=20, processes=40, cpus=0.5)).size
+    assert size == ContainerSize(memory_bytes=1000 << 20, disk_bytes=20 << 20, processes=40, cpus=0.5)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.sandboxes.docker.tar_transfer import TarExtractor, TarInput, pack_tar
+from scylla_gha.sandboxes.docker.tar_transfer import extract_tar, pack_tar
 from tests.support.repository import write_tree
 
 MOST = 1 << 20
@@ -41,9 +41,7 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfile
 
 def unload(folder: Path, *entries: tuple[tarfile.TarInfo, bytes], most: int = MOST) -> list[str]:
     """Lay out a stream at `folder/out` and `folder/dev`; the faults."""
-    hold = TarExtractor({"home/workspace": folder / "out", "home/dev": folder / "dev"}, most)
-    hold.extract(stream(*entries))
-    return hold.faults
+    return extract_tar(stream(*entries), {"home/workspace": folder / "out", "home/dev": folder / "dev"}, most)
 
 
 def test_what_goes_in_comes_out(tmp_path: Path) -> None:
@@ -51,11 +49,9 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     (source / "deep" / "b.sh").chmod(0o755)
     (source / "link").symlink_to("deep/b.sh")
     into = io.BytesIO()
-    pack_tar([TarInput(source, "home/workspace", 10001)], into)
-    hold = TarExtractor({"home/workspace": tmp_path / "out"}, MOST)
-    hold.extract([into.getvalue()])
+    pack_tar([(source, "home/workspace", 10001)], into)
     out = tmp_path / "out"
-    assert hold.faults == []
+    assert extract_tar([into.getvalue()], {"home/workspace": out}, MOST) == []
     assert {str(p.relative_to(out)) for p in out.rglob("*")} == {"a.txt", "deep", "deep/b.sh", "empty", "link"}
     assert (out / "deep" / "b.sh").stat().st_mode & 0o777 == 0o755
     assert (out / "link").readlink() == Path("deep/b.sh")
@@ -67,7 +63,7 @@ def test_what_is_packed_has_its_owner_and_roots_can_be_read(tmp_path: Path) -> N
     source.chmod(0o700)
     os.mkfifo(source / "pipe")
     into = io.BytesIO()
-    pack_tar([TarInput(source, "workspace", 10001), TarInput(source, "checks", 0)], into)
+    pack_tar([(source, "workspace", 10001), (source, "checks", 0)], into)
     into.seek(0)
     with tarfile.open(fileobj=into) as archive:
         found = {each.name: (each.uid, each.gid, each.uname, oct(each.mode & 0o777)) for each in archive}
@@ -90,12 +86,19 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
         tmp_path, link("home/workspace/a", str(victim)), file("home/workspace/a/kept", b"gone"),
         link("home/workspace/b", str(victim / "kept")), file("home/workspace/b", b"gone"),
         link("home/workspace/c", "../../victim/kept", tarfile.LNKTYPE),
+        link("home/workspace/d", str(victim)), link("home/workspace/d/planted", "/etc"),
+        link("home/workspace/e", str(victim)), link("home/workspace/f", "home/workspace/e/kept", tarfile.LNKTYPE),
+        (entry("home/workspace/e/folder", kind=tarfile.DIRTYPE), b""),
     )  # fmt: skip
     assert (victim / "kept").read_text() == "kept"
     assert [path.name for path in victim.iterdir()] == ["kept"]
     assert (tmp_path / "out" / "a" / "kept").read_text() == "gone"
     assert (tmp_path / "out" / "b").read_text() == "gone"
     assert not (tmp_path / "out" / "c").exists()
+
+
+def test_folders_that_the_stream_leaves_out_are_made(tmp_path: Path) -> None:
+    assert unload(tmp_path, file(f"home/workspace/{'d/' * 20}a")) == []
 
 
 def test_a_root_that_is_a_link_or_a_file_stays_a_folder(tmp_path: Path) -> None:
@@ -139,9 +142,7 @@ def test_names_that_are_no_text_come_through(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [100, 700, 1500])
 def test_a_stream_that_breaks_off_keeps_what_came_before(tmp_path: Path, cut: int) -> None:
     whole = b"".join(stream(file("home/workspace/a", b"a" * 10), file("home/workspace/b", b"b" * 900)))
-    hold = TarExtractor({"home/workspace": tmp_path / "out"}, MOST)
-    hold.extract([whole[:cut]])
-    assert len(hold.faults) <= 1
+    assert len(extract_tar([whole[:cut]], {"home/workspace": tmp_path / "out"}, MOST)) <= 1
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {"a", "b"}
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import select
 import socket
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,12 +13,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import SandboxError
-from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.process import LimitHit, ProcessLimits
 from scylla_gha.sandboxes.base import GATEWAY_PORT, GATEWAY_SOCKET, SOCKETS, SandboxMounts
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.engine import ContainerEvents
-from scylla_gha.sandboxes.docker.exec_process import FRAME_HEADER, ContainerProcess, raw_socket
+from scylla_gha.sandboxes.docker.exec_process import ContainerProcess, raw_socket
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -29,9 +27,8 @@ SUPERVISOR: Final = 10002
 SUPERVISOR_FILE: Final = "/opt/box/supervisor.py"
 CONFINE_FILE: Final = "/opt/box/confine.py"
 CONFINE: Final = f"/usr/bin/python3 -I -S {CONFINE_FILE}"  # runs the program that follows
-_MIB: Final = 1 << 20
+MIB: Final = 1 << 20
 _MORE_PAUSES: Final = 3
-_ANSWER_SECONDS: Final = 20.0  # to wait for the supervisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,73 +38,48 @@ class ContainerSize:
     Its folders are in memory and counted apart, so a full disk takes no memory from programs.
     """
 
-    memory_bytes: int = 4096 * _MIB
-    disk_bytes: int = 2048 * _MIB
-    scratch_bytes: int = 512 * _MIB
+    memory_bytes: int = 4096 * MIB
+    disk_bytes: int = 2048 * MIB
+    scratch_bytes: int = 512 * MIB
     files: int = 500_000
     processes: int = 512
     cpus: float = 2.0
 
 
-def container_size(limits: TrialLimits) -> ContainerSize:
-    """Return the size that an experiment gives each container."""
-    return ContainerSize(memory_bytes=limits.memory_mb * _MIB, disk_bytes=limits.disk_mb * _MIB,
-                processes=limits.processes, cpus=limits.cpus)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class SupervisorClient:
-    """Harness's end of the conversation with a container's supervisor: a line to it, a line of JSON from it."""
-
-    stream: socket.socket
-
-    def send(self, line: str) -> None:
-        """Send a line; if the supervisor has ended, `receive` notices."""
-        with contextlib.suppress(OSError):
-            self.stream.sendall(line.encode() + b"\n")
-
-    def receive(self) -> dict[str, Any] | None:
-        """Return its next answer, or None if it ends or does not answer in time."""
-        until = time.monotonic() + _ANSWER_SECONDS
-        received = b""
-        try:
-            while (left := until - time.monotonic()) > 0 and select.select([self.stream], [], [], left)[0]:
-                data = self.stream.recv(1 << 16)
-                received += data
-                if received.endswith(b"\n"):
-                    return _parse_answer(received)
-                if not data:
-                    return None
-        except OSError:
-            return None
-        return None
-
-
-def _parse_answer(received: bytes) -> dict[str, Any]:
-    """Parse the line of JSON in the engine's frames."""
-    line = b""
-    while received:
-        end = FRAME_HEADER + int.from_bytes(received[4:FRAME_HEADER], "big")
-        line += received[FRAME_HEADER:end]
-        received = received[end:]
-    answer: dict[str, Any] = json.loads(line)
-    return answer
-
-
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Running container."""
+    """Running container. Its supervisor gets lines, and answers each by a line of JSON within `answer_seconds`."""
 
     api: "APIClient"
     name: str
     size: ContainerSize
-    supervisor: SupervisorClient
     events: ContainerEvents
+    supervisor: socket.socket
+    answer_seconds: float
+
+    def send(self, line: str) -> None:
+        """Send a line to the supervisor; if that has ended, there is no answer."""
+        with contextlib.suppress(OSError):
+            self.supervisor.sendall(line.encode() + b"\n")
+
+    def answer(self) -> dict[str, Any] | None:
+        """Return the supervisor's next answer, or None if it ends or does not answer in time."""
+        from docker.utils.socket import frames_iter
+
+        line = b""
+        with contextlib.suppress(OSError):
+            if select.select([self.supervisor], [], [], self.answer_seconds)[0]:
+                for _, part in frames_iter(self.supervisor, tty=False):  # type: ignore[no-untyped-call]
+                    line += part
+                    if line.endswith(b"\n"):
+                        answer: dict[str, Any] = json.loads(line)
+                        return answer
+        return None
 
     def put(self, folder: str, archive: IO[bytes]) -> None:
         """Extract a tar stream into a folder."""
         # in own chunks: the client would send a file of unknown length line by line
-        self.api.put_archive(self.name, folder, iter(lambda: archive.read(_MIB), b""))
+        self.api.put_archive(self.name, folder, iter(lambda: archive.read(MIB), b""))
 
     def get(self, folder: str) -> Iterable[bytes]:
         """Return a folder as a tar stream."""
@@ -136,7 +108,7 @@ class Container:
         Raises:
             SandboxError: it does not, or has ended.
         """
-        if self.supervisor.receive() is None:
+        if self.answer() is None:
             raise SandboxError("a container ended at once, or does not answer; see the engine's log")
 
     def freeze(self) -> tuple[frozenset[LimitHit], str]:
@@ -144,21 +116,23 @@ class Container:
 
         If the supervisor does not answer, the engine decides: a container that still runs was kept busy from inside.
         """
-        self.supervisor.send("hits")
-        counts = self.supervisor.receive()
+        self.send("hits")
+        counts = self.answer()
         if counts is None or counts["others"]:
             self._pause()
         if counts is None:
             return frozenset(), "the sandbox was too busy to report which limits were reached"
-        kinds = {LimitHit.MEMORY: "memory", LimitHit.PROCESSES: "processes", LimitHit.DISK: "disk"}
-        words = {
-            LimitHit.MEMORY: f"{counted(counts['memory'], 'process was', 'processes were')} ended for lack of memory: "
-            f"limits.memory_mb is {self.size.memory_bytes // _MIB}",
-            LimitHit.PROCESSES: f"limits.processes is {self.size.processes}",
-            LimitHit.DISK: f"full: {', '.join(map(self._full_disk, counts['disk']))}",
-        }
-        hits = [hit for hit, kind in kinds.items() if counts[kind]]
-        return frozenset(hits), "; ".join(words[hit] for hit in hits)
+        words = {}
+        if counts["memory"]:
+            words[LimitHit.MEMORY] = (
+                f"{counted(counts['memory'], 'process was', 'processes were')} ended for lack of memory: "
+                f"limits.memory_mb is {self.size.memory_bytes // MIB}"
+            )
+        if counts["processes"]:
+            words[LimitHit.PROCESSES] = f"limits.processes is {self.size.processes}"
+        if counts["disk"]:
+            words[LimitHit.DISK] = f"full: {', '.join(map(self._full_disk, counts['disk']))}"
+        return frozenset(words), "; ".join(words.values())
 
     def _pause(self) -> None:
         """Pause it; if too many processes run for the kernel to stop all at once, end them first.
@@ -193,13 +167,14 @@ class Container:
 
     def _full_disk(self, folder: str) -> str:
         """Describe a full folder, with the limit that can be changed."""
-        return f"{folder}, where limits.disk_mb is {self.size.disk_bytes // _MIB}" if folder == "/home" else folder
+        return f"{folder}, where limits.disk_mb is {self.size.disk_bytes // MIB}" if folder == "/home" else folder
 
 
 @contextlib.contextmanager
 def running_container(
-    api: "APIClient", image: str, size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits
-) -> Iterator[Container]:
+    api: "APIClient", image: str, size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits, *,
+    answer_seconds: float,
+) -> Iterator[Container]:  # fmt: skip
     """Start a container and always remove it afterwards; after a good end, in the background.
 
     It also ends by itself, with its folders, when this process ends, since the supervisor's input ends then.
@@ -214,9 +189,9 @@ def running_container(
             contextlib.closing(ContainerEvents(api, name)) as events,
             _started(api, name, image, _settings(size, mounts, limits)) as stream,
         ):
-            supervisor = SupervisorClient(stream)
-            supervisor.send(_supervisor_settings(mounts))
-            yield Container(api, name, size, supervisor, events)
+            container = Container(api, name, size, events, stream, answer_seconds)
+            container.send(_supervisor_settings(mounts))
+            yield container
         remove = engine.remove_in_background  # all processes have ended or are frozen
     finally:
         remove(name)
@@ -269,7 +244,7 @@ def _settings(size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits)
         "init": True, "ipc_mode": "private", "auto_remove": True, "log_config": LogConfig(type="none"),
         "mounts": volumes,
         "tmpfs": {"/tmp": f"size={size.scratch_bytes},nr_inodes={size.files},mode=1777,nosuid,nodev,exec"},  # noqa: S108
-        "shm_size": 64 * _MIB, "mem_limit": memory, "memswap_limit": memory, "pids_limit": size.processes,
+        "shm_size": 64 * MIB, "mem_limit": memory, "memswap_limit": memory, "pids_limit": size.processes,
         "nano_cpus": int(min(size.cpus, os.cpu_count() or 1) * 1e9),
         "ulimits": [Ulimit(name="core", soft=0, hard=0),
                     Ulimit(name="fsize", soft=limits.file_bytes, hard=limits.file_bytes)],

@@ -66,15 +66,19 @@ def _version(host: str) -> str:
     return version
 
 
+def client_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of the engine's client, which is imported only if one has to be caught."""
+    from docker.errors import DockerException
+    from requests.exceptions import RequestException
+
+    return DockerException, RequestException
+
+
 def answers() -> bool:
     """Return True if an engine can be used here; one that is starting or ending cannot."""
-    from docker.errors import DockerException
-
-    try:
-        with contextlib.closing(connect()) as api:
-            return bool(api.ping())
-    except (SandboxError, OSError, DockerException):
-        return False
+    with contextlib.suppress(SandboxError, OSError, *client_errors()), contextlib.closing(connect()) as api:
+        return bool(api.ping())
+    return False
 
 
 @functools.cache
@@ -150,10 +154,7 @@ def await_removals() -> None:
 
 
 def _connect_and_remove(container: str) -> None:
-    from docker.errors import DockerException
-    from requests.exceptions import RequestException
-
-    with contextlib.suppress(DockerException, RequestException, SandboxError), contextlib.closing(connect()) as api:
+    with contextlib.suppress(SandboxError, *client_errors()), contextlib.closing(connect()) as api:
         remove(api, container)
 
 
@@ -214,9 +215,8 @@ class ContainerEvents:
         if "kill" in events:
             return frozenset({LimitHit.LOST}), "somebody ended the container through the engine"
         if "oom" in events:
-            return frozenset(
-                {LimitHit.MEMORY}
-            ), "the whole sandbox was ended for lack of memory, and its files are gone"
+            note = "the whole sandbox was ended for lack of memory, and its files are gone"
+            return frozenset({LimitHit.MEMORY}), note
         code = events["die"]["Actor"]["Attributes"].get("exitCode", "unknown")
         return frozenset(), f"the whole sandbox was ended from inside (exit code {code}), and its files are gone"
 

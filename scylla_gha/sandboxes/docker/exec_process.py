@@ -2,12 +2,13 @@
 
 import contextlib
 import os
-import select
 import socket
 import termios
+import threading
 import time
 import tty
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
@@ -18,10 +19,9 @@ from scylla_gha.sandboxes.attach import FdCopy, copy_fds
 if TYPE_CHECKING:
     from docker import APIClient
 
-_CHUNK: Final = 1 << 18
-FRAME_HEADER: Final = 8  # bytes of stream number and length before each piece of output
 _STDERR: Final = 2
-_POLL_SECONDS: Final = 0.5
+_CANCEL_SECONDS: Final = 0.1  # between looks at the cancel
+_RUNNING_SECONDS: Final = 0.5  # between questions to the engine whether the process runs
 _QUIET_SECONDS: Final = 0.3  # after the process's end; the engine delivers the rest in less
 _REST_SECONDS: Final = 2.0  # a child that goes on writing is not read for longer
 
@@ -33,6 +33,7 @@ def raw_socket(stream: Any) -> Iterator[socket.socket]:  # noqa: ANN401 the clie
     """Return the socket below a stream of the engine's client, to wait on it and close one side of it."""
     try:
         with socket.socket(fileno=os.dup(stream.fileno())) as own:
+            own.setblocking(True)
             yield own
     finally:
         stream._response.close()  # closes the connection as well
@@ -72,131 +73,96 @@ class ContainerProcess:
         return code
 
 
-class OutputFiles:
-    """Two output files. Bytes beyond `limit` of either are dropped, and `cut` becomes True."""
-
-    def __init__(self, stdout: IO[bytes], stderr: IO[bytes], limit: int) -> None:
-        self._files = (stdout, stderr)
-        self._left = [limit, limit]
-        self._header = b""
-        self._frame_left = 0
-        self._index = 0
-        self.cut = False
-
-    def write(self, data: bytes) -> None:
-        """Write the engine's bytes: frames with a header of stream and length, split anywhere."""
-        view = memoryview(data)
-        while view:
-            if not self._frame_left:
-                view = self._read_header(view)
-                continue
-            part = view[: self._frame_left]
-            self._frame_left -= len(part)
-            self._write(part)
-            view = view[len(part) :]
-
-    def _read_header(self, view: memoryview) -> memoryview:
-        missing = FRAME_HEADER - len(self._header)
-        self._header += bytes(view[:missing])
-        if len(self._header) == FRAME_HEADER:
-            self._index = 1 if self._header[0] == _STDERR else 0
-            self._frame_left = int.from_bytes(self._header[4:], "big")
-            self._header = b""
-        return view[missing:]
-
-    def _write(self, part: memoryview) -> None:
-        stored = part[: self._left[self._index]]
-        self.cut = self.cut or len(stored) < len(part)
-        self._left[self._index] -= len(stored)
-        self._files[self._index].write(stored)
-
-
-@dataclass(frozen=True, slots=True)
 class StreamPump:
-    """Transfer of bytes until the process ends, a time limit, or a cancel. `running` asks the engine whether it runs.
+    """Transfer of a process's input and outputs by two threads, from `started` until the block is left.
 
-    A child that outlives the process may hold its outputs open, so the end of the stream is not enough.
+    Bytes beyond `limit` of either output are dropped. `running` asks the engine whether the process runs: a child that
+    outlives the process may hold its outputs open, so the end of the stream is not enough.
     """
 
-    stream: socket.socket
-    outputs: OutputFiles
-    running: Callable[[], bool]
-    cancel: Cancel | None
+    def __init__(
+        self, stream: socket.socket, outputs: tuple[IO[bytes], IO[bytes]], limit: int, running: Callable[[], bool]
+    ) -> None:
+        self._stream, self._outputs, self._running = stream, outputs, running
+        self._left = [limit, limit]
+        self._received = 0
+        self._cut = False
+        self._ended = threading.Event()  # the end of the outputs
+        self._changed = threading.Event()  # their end, or the cut
 
-    def run(self, stdin: Path | None, until: float) -> End:
-        """Send the first line, which starts the program, and all of `stdin`; return by `until` (monotonic)."""
-        self.stream.setblocking(False)
-        with (stdin or Path("/dev/null")).open("rb") as source:
-            pending: bytes | None = b"\n"
-            while True:
-                writable = self._wait(until, writing=pending is not None)
-                if isinstance(writable, str):
-                    if writable == "ended":
-                        self._receive_rest()
-                    return "output" if self.outputs.cut else writable
-                if writable and pending is not None:
-                    pending = self._send(pending, source)
-                if not self._receive():
-                    return "ended"
-                if self.outputs.cut:
-                    return "output"
+    @contextlib.contextmanager
+    def started(self, stdin: Path | None) -> Iterator[None]:
+        """Send the first line, which starts the program, and all of `stdin`; receive the outputs.
 
-    def drain(self, until: float) -> bool:
-        """Receive until the process ends; return False if it has not ended at `until`."""
-        while (left := until - time.monotonic()) > 0:
-            if select.select([self.stream], [], [], min(left, _POLL_SECONDS))[0]:
-                if not self._receive():
-                    return True
-            elif not self.running():
-                self._receive_rest()
-                return True
-        return False
+        Raises:
+            OSError: an output file cannot be written.
+        """
+        with ThreadPoolExecutor(2) as pool:
+            threads = [pool.submit(self._send, stdin), pool.submit(self._receive)]
+            try:
+                yield
+            finally:
+                with contextlib.suppress(OSError):  # the engine has closed it
+                    self._stream.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.result()
 
-    def _receive_rest(self) -> None:
-        """Receive what the process wrote, perhaps as its last act, while the engine was asked whether it runs."""
-        until = time.monotonic() + _REST_SECONDS
-        while (left := until - time.monotonic()) > 0:
-            if not select.select([self.stream], [], [], min(left, _QUIET_SECONDS))[0] or not self._receive():
+    def wait(self, until: float, cancel: Cancel | None) -> End:
+        """Wait for the process's end, `until` (monotonic), a cancel, or an output that is too long."""
+        asked = time.monotonic()
+        while not self._changed.wait(min(max(until - time.monotonic(), 0), _CANCEL_SECONDS)):
+            if cancel is not None and cancel.is_set:
+                return "cancelled"
+            now = time.monotonic()
+            if now >= until or now >= asked + _RUNNING_SECONDS:
+                asked = now
+                if not self._running():  # it may have ended while this process was stopped
+                    self._await_rest()
+                    break
+                if now >= until:
+                    return "timed_out"
+        return "output" if self._cut else "ended"
+
+    def drain(self, until: float) -> None:
+        """Receive until the process ends, or `until` (monotonic)."""
+        while time.monotonic() < until and not self._ended.wait(_CANCEL_SECONDS):
+            if not self._running():
+                self._await_rest()
                 return
 
-    def _wait(self, until: float, *, writing: bool) -> End | bool:
-        """Wait until the stream is readable or writable; return True if it is writable."""
-        stream = self.stream.fileno()
-        reading = [stream] if self.cancel is None else [stream, self.cancel.fileno()]
-        while True:
-            left = until - time.monotonic()
-            if left <= 0:  # this process may have been stopped, and the other may have ended meanwhile
-                return "timed_out" if self.running() else "ended"
-            ready, writable, _ = select.select(reading, [stream] if writing else [], [], min(left, _POLL_SECONDS))
-            if self.cancel is not None and self.cancel.fileno() in ready:
-                return "cancelled"
-            if ready or writable:
-                return bool(writable)
-            if not self.running():
-                return "ended"
+    def _await_rest(self) -> None:
+        """Wait for what the process wrote, perhaps as its last act, while the engine was asked whether it runs."""
+        until, before = time.monotonic() + _REST_SECONDS, -1
+        while before < self._received and time.monotonic() < until:
+            before = self._received
+            if self._ended.wait(_QUIET_SECONDS):
+                return
 
-    def _send(self, pending: bytes, source: IO[bytes]) -> bytes | None:
-        """Send a piece; return what is left to send, or None after the end of the input."""
-        try:
-            pending = pending[self.stream.send(pending) :] or source.read(_CHUNK)
-            if not pending:
-                self.stream.shutdown(socket.SHUT_WR)
-        except BlockingIOError:
-            return pending
-        except OSError:
-            return None  # it has closed its input
-        return pending or None
+    def _send(self, stdin: Path | None) -> None:
+        with (stdin or Path(os.devnull)).open("rb") as source, contextlib.suppress(ConnectionError):
+            self._stream.sendall(b"\n")
+            self._stream.sendfile(source)
+            with contextlib.suppress(OSError):  # it has ended
+                self._stream.shutdown(socket.SHUT_WR)
 
-    def _receive(self) -> bool:
-        """Receive what has arrived; return False at the end of the outputs."""
+    def _receive(self) -> None:
+        from docker.utils.socket import frames_iter
+
         try:
-            data = self.stream.recv(_CHUNK)
-        except BlockingIOError:
-            return True
-        except ConnectionResetError:
-            return False
-        self.outputs.write(data)
-        return bool(data)
+            for number, data in frames_iter(self._stream, tty=False):  # type: ignore[no-untyped-call]
+                index = 1 if number == _STDERR else 0
+                stored = data[: self._left[index]]
+                self._left[index] -= len(stored)
+                self._received += len(data)
+                self._outputs[index].write(stored)
+                if len(stored) < len(data) and not self._cut:
+                    self._cut = True
+                    self._changed.set()
+        except ConnectionError:
+            pass  # the end, as any other
+        finally:
+            self._ended.set()
+            self._changed.set()
 
 
 def attach_terminal(
@@ -233,14 +199,12 @@ class _TerminalWatcher:
         size = termios.tcgetwinsize(self._terminal)
         if size != self._size and self._process.resize(*size):
             self._size = size
+        now = time.monotonic()
         if self._cancel is not None and self._cancel.is_set:
             self.end = "cancelled"
-            return True
-        now = time.monotonic()
-        if now >= self._until:
+        elif now >= self._until:
             self.end = "timed_out"
-            return True
-        if quiet and self._gone:
+        if self.end != "ended" or (quiet and self._gone):
             return True
         if quiet and now >= self._asked + 1:
             self._asked = now

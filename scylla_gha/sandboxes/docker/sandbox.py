@@ -23,15 +23,14 @@ from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.container import (
     AGENT,
     CONFINE,
+    MIB,
     Container,
     ContainerSize,
-    container_size,
     running_container,
 )
-from scylla_gha.sandboxes.docker.exec_process import ContainerProcess, End, OutputFiles, StreamPump, attach_terminal
-from scylla_gha.sandboxes.docker.tar_transfer import TarExtractor, TarInput, pack_tar
+from scylla_gha.sandboxes.docker.exec_process import ContainerProcess, End, StreamPump, attach_terminal
+from scylla_gha.sandboxes.docker.tar_transfer import extract_tar, pack_tar
 
-_GRACE_SECONDS: Final = 5.0
 _CODE_SECONDS: Final = 1.0
 _SIGNAL_BASE: Final = 128  # a shell reports the signal that ended a process as 128 plus its number
 _KILLED: Final = -9  # code of a process that KILL has ended
@@ -57,8 +56,9 @@ class DockerSandbox:
     limits_resources: Final = True
     allows_keys_in_actions: Final = True
 
-    def __init__(self, size: ContainerSize | None = None) -> None:
-        self.size = size or ContainerSize()
+    def __init__(self, size: ContainerSize | None = None, answer_seconds: float = 20.0) -> None:
+        """Set the size of containers, and how long a busy one may take to answer the harness."""
+        self.size, self._answer_seconds = size or ContainerSize(), answer_seconds
 
     def missing_reason(self) -> str | None:
         """Return why no engine can be used, or None."""
@@ -75,7 +75,8 @@ class DockerSandbox:
 
     def sized(self, limits: TrialLimits) -> "DockerSandbox":
         """Return the sandbox with containers of an experiment's size."""
-        return DockerSandbox(container_size(limits))
+        return DockerSandbox(ContainerSize(memory_bytes=limits.memory_mb * MIB, disk_bytes=limits.disk_mb * MIB,
+                                           processes=limits.processes, cpus=limits.cpus))  # fmt: skip
 
     def inside(self, mounts: SandboxMounts) -> dict[Path, str]:
         """Return the neutral names."""
@@ -94,50 +95,33 @@ class DockerSandbox:
         Raises:
             SandboxError: no engine answers, it fails, the image is missing, or the container cannot be made.
         """
-        from docker.errors import DockerException
-        from requests.exceptions import RequestException
-
-        try:
-            return self._run(argv, mounts, streams, limits, cancel)
-        except (DockerException, RequestException) as error:
-            raise SandboxError(f"the container engine failed: {str(error)[:300]}") from None
-
-    def _run(
-        self,
-        argv: tuple[str, ...],
-        mounts: SandboxMounts,
-        streams: ProcessStreams,
-        limits: ProcessLimits,
-        cancel: Cancel | None,
-    ) -> FinishedProcess:
-        from docker.errors import DockerException
-        from requests.exceptions import RequestException
-
         if mounts.image is None:
             raise ToolError("a container needs an image and none is given; build it with `scylla-gha image build`")
         names = neutral_names(mounts)
         argv = tuple(translate_paths(arg, names) for arg in argv)
-        with (
-            contextlib.closing(engine.connect()) as api,
-            running_container(api, mounts.image, self.size, mounts, limits) as container,
-        ):
-            started = time.monotonic()
-            try:
-                return _ContainerRun(container, mounts, streams, limits, cancel).run(argv)
-            except (DockerException, RequestException) as error:
-                hits, note = _reason_of_failure(container, str(error))
-                engine.remove(api, container.name)  # ends all processes in it
-                for path in (streams.stdout, streams.stderr):
-                    path.touch()  # as after any other end
-                return FinishedProcess(_KILLED, time.monotonic() - started, hits=hits, note=note)
+        try:
+            with (
+                contextlib.closing(engine.connect()) as api,
+                running_container(
+                    api, mounts.image, self.size, mounts, limits, answer_seconds=self._answer_seconds
+                ) as container,
+            ):
+                started = time.monotonic()
+                try:
+                    return _ContainerRun(container, mounts, streams, limits, cancel).run(argv)
+                except engine.client_errors() as error:
+                    hits, note = _reason_of_failure(container, str(error))
+                    engine.remove(api, container.name)  # ends all processes in it
+                    for path in (streams.stdout, streams.stderr):
+                        path.touch()  # as after any other end
+                    return FinishedProcess(_KILLED, time.monotonic() - started, hits=hits, note=note)
+        except engine.client_errors() as error:
+            raise SandboxError(f"the container engine failed: {str(error)[:300]}") from None
 
 
 def _reason_of_failure(container: Container, error: str) -> tuple[frozenset[LimitHit], str]:
     """Return why the engine cannot continue with a container, by the engine's events if it has ended."""
-    from docker.errors import DockerException
-    from requests.exceptions import RequestException
-
-    with contextlib.suppress(DockerException, RequestException):
+    with contextlib.suppress(*engine.client_errors()):
         if (end := container.events.end()) is not None:
             return end
     return frozenset({LimitHit.LOST}), f"the container engine failed: {error[:300]}"
@@ -165,17 +149,18 @@ class _ContainerRun:
         ):
             self._copy_in()  # while the engine starts the process, which waits
             self.container.await_ready()
-            pump = StreamPump(stream, OutputFiles(out, err, self.limits.file_bytes), process.running, self.cancel)
+            pump = StreamPump(stream, (out, err), self.limits.file_bytes, process.running)
             started = time.monotonic()
-            end = pump.run(self.streams.stdin, started + self.limits.seconds)
-            seconds = time.monotonic() - started
-            if end in {"timed_out", "cancelled"}:
-                self.container.ask_to_end()
-                pump.drain(time.monotonic() + _GRACE_SECONDS)
-            elif end == "ended" and seconds > self.limits.seconds:  # this process may have been stopped meanwhile
-                exited = self.container.events.exited(process.id)
-                seconds = self.limits.seconds if exited is None else exited - started
-            hits, note = self.container.freeze()
+            with pump.started(self.streams.stdin):
+                end = pump.wait(started + self.limits.seconds, self.cancel)
+                seconds = time.monotonic() - started
+                if end in {"timed_out", "cancelled"}:
+                    self.container.ask_to_end()
+                    pump.drain(time.monotonic() + self.limits.grace_seconds)
+                elif end == "ended" and seconds > self.limits.seconds:  # this process may have been stopped meanwhile
+                    exited = self.container.events.exited(process.id)
+                    seconds = self.limits.seconds if exited is None else exited - started
+                hits, note = self.container.freeze()
         code = process.code()
         faults = self._copy_out() if self.mounts.keep else []
         end = "timed_out" if end == "ended" and seconds > self.limits.seconds else end
@@ -203,11 +188,9 @@ class _ContainerRun:
         """Copy the folders into the container; only workspace and HOME belong to the agent."""
         own = {self.mounts.cwd, self.mounts.home}
         with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
-            inputs = (
-                TarInput(folder, name.removeprefix("/home/"), AGENT if folder in own else 0)
-                for folder, name in neutral_names(self.mounts).items()
-            )
-            pack_tar(inputs, file)
+            names = neutral_names(self.mounts)
+            pack_tar(((folder, name.removeprefix("/home/"), AGENT if folder in own else 0)
+                      for folder, name in names.items()), file)  # fmt: skip
             file.seek(0)
             self.container.put("/home", file)
 
@@ -215,14 +198,13 @@ class _ContainerRun:
         """Replace workspace and HOME by what the process left; return the faults."""
         folders = {"home/workspace": self.mounts.cwd, "home/dev": self.mounts.home}
         fresh = {name: path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}") for name, path in folders.items()}
-        extractor = TarExtractor(fresh, self.container.size.disk_bytes)
-        extractor.extract(self.container.get("/home"))
+        faults = extract_tar(self.container.get("/home"), fresh, self.container.size.disk_bytes)
         for name, folder in folders.items():
             old = folder.with_name(f"{folder.name}.old")
             folder.rename(old)
             fresh[name].rename(folder)
             shutil.rmtree(old, ignore_errors=True)
-        return extractor.faults[:3]
+        return faults[:3]
 
 
 def _await_end(process: ContainerProcess) -> None:
