@@ -19,12 +19,16 @@ import time
 from pathlib import Path
 
 SIZE = 1 << 20
+LAZY = ("anthropic.resources.messages", "docker", "docker.types", "rich.progress", "rich.table")
 
 
 def load() -> None:
-    """Import all modules of the toolkit, but those that begin to work as soon as they are imported."""
+    """Import all modules of the toolkit, but those that begin to work as soon as they are imported, and what commands
+    import when they need it."""
     import scylla_gha
 
+    for name in LAZY:
+        importlib.import_module(name)
     for module in pkgutil.walk_packages(scylla_gha.__path__, "scylla_gha."):
         if not module.name.endswith("__main__") and ".templates" not in module.name:
             importlib.import_module(module.name)
