@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import click
 from github import Auth, Github
@@ -21,6 +22,7 @@ from requests.exceptions import RequestException, SSLError
 from urllib3.exceptions import HTTPError
 
 from scylla_gha.counting import counted
+from scylla_gha.egress_proxy.addresses import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github.access import GitHubAccess, access_from
 from scylla_gha.github.api_errors import ApiOperation, explain_error
@@ -235,7 +237,9 @@ def open_repository() -> Iterator[GitHubRepository]:
     if access.token is None:
         raise ConfigError("GITHUB_TOKEN is not set; a step of Actions gets it by `env: GITHUB_TOKEN: "
                           "${{ github.token }}`")  # fmt: skip
-    repository = GitHubRepository(access, name, RetryPolicy(lambda text: click.echo(text, err=True)))
+    is_local = is_loopback(urlsplit(access.api).hostname or "")
+    limits = RequestLimits(between_writes=0.0) if is_local else RequestLimits()
+    repository = GitHubRepository(access, name, RetryPolicy(lambda text: click.echo(text, err=True)), limits)
     try:
         yield repository
     finally:

@@ -74,13 +74,13 @@ class _Workflows(GitHubResponse):
     workflows: tuple[Workflow, ...]
 
 
-class _Named(GitHubResponse):
+class _Item(GitHubResponse):
     name: str
 
 
 class _NameList(GitHubResponse):
-    secrets: tuple[_Named, ...] = ()
-    variables: tuple[_Named, ...] = ()
+    secrets: tuple[_Item, ...] = ()
+    variables: tuple[_Item, ...] = ()
 
 
 class ProtectionRule(GitHubResponse):
@@ -121,6 +121,7 @@ class HiddenResource:
 
 T = TypeVar("T", bound=BaseModel)
 Names = frozenset[str]
+Unread = MissingResource | HiddenResource
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +139,15 @@ class RepositorySetup:
 
     token: TokenInfo
     facts: RepositoryFacts
-    policy: Policy | MissingResource | HiddenResource
-    selected: SelectedActions | MissingResource | HiddenResource
-    rights: DefaultRights | MissingResource | HiddenResource
-    workflows: tuple[Workflow, ...] | MissingResource | HiddenResource
-    environment: Environment | MissingResource | HiddenResource
-    secrets: dict[str, Names | MissingResource | HiddenResource]
-    variables: dict[str, Names | MissingResource | HiddenResource]
-    pages: Pages | MissingResource | HiddenResource
-    results: ResultsBranchInfo | MissingResource | HiddenResource
+    policy: Policy | Unread
+    selected: SelectedActions | Unread
+    rights: DefaultRights | Unread
+    workflows: tuple[Workflow, ...] | Unread
+    environment: Environment | Unread
+    secrets: dict[str, Names | Unread]
+    variables: dict[str, Names | Unread]
+    pages: Pages | Unread
+    results: ResultsBranchInfo | Unread
 
 
 class _SetupReader:
@@ -159,7 +160,7 @@ class _SetupReader:
         access = repository.access
         self.token = TokenInfo(access.name if access.token else None, names, headers.get(_EXPIRES))
 
-    def read(self, path: str, kind: type[T], *, is_list: bool = False) -> T | MissingResource | HiddenResource:
+    def read(self, path: str, kind: type[T], *, is_list: bool = False) -> T | Unread:
         operation = ApiOperation(f"read {path}", "administration: read")
         try:
             query = {"per_page": PAGE} if is_list else {}
@@ -171,7 +172,7 @@ class _SetupReader:
                 return MissingResource()
             raise
 
-    def levels(self, noun: str, environment: str | None) -> dict[str, Names | MissingResource | HiddenResource]:
+    def levels(self, noun: str, environment: str | None) -> dict[str, Names | Unread]:
         """Return the names of `secrets` or `variables` by level."""
         repository = self._names(f"/actions/{noun}")
         if isinstance(repository, MissingResource):  # every repository has the list: the token cannot see it
@@ -182,7 +183,7 @@ class _SetupReader:
             "organization": self._names(f"/actions/organization-{noun}"),
         }
 
-    def _names(self, path: str) -> Names | MissingResource | HiddenResource:
+    def _names(self, path: str) -> Names | Unread:
         answer = self.read(path, _NameList, is_list=True)
         if not isinstance(answer, _NameList):
             return answer

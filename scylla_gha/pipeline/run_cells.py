@@ -144,7 +144,7 @@ def _stored_attempt(folder: AttemptFolder, redactor: Redactor) -> Attempt:
     sweep.folder(folder.root)
     began = datetime.datetime.fromtimestamp(folder.root.stat().st_ctime, datetime.UTC)
     return Attempt(number=folder.number, outcome=Outcome.CANCELLED, reason="the harness was killed in the middle of it",
-                   retryable=True, started_at=began, seconds=0.0, usage=Usage(), redactions=sweep.found,
+                   retryable=True, started_at=began, seconds=0.0, usage=Usage(), redactions=sweep.count,
                    files=file_digests(folder))  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def keep_workspace(attempt: Attempt, workspace: Path, folder: AttemptFolder, red
     redaction = RedactionSession(redactor)
     redaction.folder(target)
     redaction.file(folder.file(_LEFT_OUT))
-    return attempt.model_copy(update={"redactions": attempt.redactions + redaction.found})
+    return attempt.model_copy(update={"redactions": attempt.redactions + redaction.count})
 
 
 def drop_workspaces(trial: Trial, judgment: Judgment | None, cell: CellFolder) -> None:

@@ -4,11 +4,11 @@ File names without secrets keep each file in its folder; no two names become one
 """
 
 import contextlib
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, count
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -24,21 +24,21 @@ _NUMBERED: Final = re.compile(rb"\[redacted-([0-9]{1,9})\]")
 
 @dataclass(slots=True)
 class RedactionSession:
-    """A redactor that counts in `found`; a secret in two files counts twice.
+    """A redactor that counts the removed secrets; a secret in two files counts twice.
 
     Cleaning is repeated until nothing is found, since text beside a removed secret may have the form of a token. So
     cleaning again never changes anything, and digests of what was cleaned hold.
     """
 
     redactor: Redactor
-    found: int = 0
+    count: int = 0
 
     def clean(self, data: bytes) -> bytes:
         """Return bytes without secrets."""
-        clean, found = self.redactor.redact_bytes(data)
-        while found:
-            self.found += found
-            clean, found = self.redactor.redact_bytes(clean)
+        clean, removed = self.redactor.redact_bytes(data)
+        while removed:
+            self.count += removed
+            clean, removed = self.redactor.redact_bytes(clean)
         return clean
 
     def record(self, record: R) -> R:
@@ -50,8 +50,8 @@ class RedactionSession:
     def file(self, path: Path) -> None:
         """Clean a file; do nothing if there is no regular file."""
         if not path.is_symlink() and path.is_file():  # the target of a link may be too long a name
-            while found := self.redactor.redact_file(path):
-                self.found += found
+            while removed := self.redactor.redact_file(path):
+                self.count += removed
 
     def folder(self, root: Path, but: Path | None = None) -> None:
         """Clean all files below a folder, except one."""
@@ -95,7 +95,7 @@ class _CleanNames:
         self._clean = clean
         self._base_folders = {folder for path in base for folder in _folders(path)}
         used = {int(number) for path in (*added, *base) for number in _NUMBERED.findall(path)}
-        self._marks = (b"[redacted-%d]" % number for number in count(1) if number not in used)
+        self._marks = (b"[redacted-%d]" % number for number in itertools.count(1) if number not in used)
         self._parts: dict[bytes, bytes] = {}
 
     def path(self, path: bytes) -> bytes:
@@ -125,4 +125,4 @@ class _CleanNames:
 
 def _folders(path: bytes) -> Iterator[bytes]:
     """Return all folders of a file, each with a slash at its end."""
-    return accumulate(part + b"/" for part in path.split(b"/")[:-1])
+    return itertools.accumulate(part + b"/" for part in path.split(b"/")[:-1])

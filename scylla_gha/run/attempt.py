@@ -78,7 +78,7 @@ def run_attempt(
             attempt = _run(runner, prepared, folder, equipped, session, redaction)
             attempt = _store_diff(attempt, prepared, workspace, folder, runner.limits, redaction)
     attempt = redaction.record(attempt)
-    attempt = attempt.model_copy(update={"redactions": redaction.found, "files": file_digests(folder)})
+    attempt = attempt.model_copy(update={"redactions": redaction.count, "files": file_digests(folder)})
     write_record(folder.file("attempt.json"), attempt)
     return attempt
 

@@ -28,7 +28,7 @@ def test_a_folder_is_clean_and_counted_even_where_the_work_failed(tmp_path: Path
     with pytest.raises(ValueError, match="broken"), sweep.guarding(tmp_path / "below"):
         raise ValueError("broken")
     assert (tmp_path / "below" / "a.txt").read_text() == "[redacted] [redacted]"
-    assert ((tmp_path / "elsewhere").read_text(), sweep.found) == (SECRET, 2)
+    assert ((tmp_path / "elsewhere").read_text(), sweep.count) == (SECRET, 2)
     sweep.file(tmp_path / "absent")
 
 
@@ -38,7 +38,7 @@ def test_what_only_shows_once_a_secret_is_gone_goes_too(tmp_path: Path) -> None:
     sweep = RedactionSession(Redactor([SECRET]))
     sweep.folder(tmp_path)
     assert ((tmp_path / "a").read_text(), sweep.clean(glued.encode())) == ("[redacted]" * 2, b"[redacted]" * 2)
-    assert sweep.found == 4
+    assert sweep.count == 4
 
 
 def test_a_record_stays_one() -> None:
@@ -47,7 +47,7 @@ def test_a_record_stays_one() -> None:
     assert sweep.record(attempt).reason == "it said [redacted]\nand more"
     clean = make_attempt(reason="nothing")
     assert sweep.record(clean) is clean
-    assert sweep.found == 1
+    assert sweep.count == 1
 
 
 SLASHED = "aB3dE5fG7/hJ9kL2mN4"
