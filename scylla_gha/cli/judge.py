@@ -78,8 +78,8 @@ def judge(
     if repeat and not context.judges:
         raise ConfigError(f"{experiment} has no judges to ask again; name some with --judge")
     recording = options.recording(experiment, record, replay=replay)
-    judging = JudgingOptions(jobs, repeat, controls)
-    summary = judge_trials(context, trials, recording, judging, yes=yes, exposed=allow_exposed_keys)
+    judging = JudgingOptions(jobs, repeat, controls, yes, allow_exposed_keys)
+    summary = judge_trials(context, trials, recording, judging)
     _print(summary, as_json=as_json)
     require_all_judged(judged_trials(context, trials))
 

@@ -65,7 +65,7 @@ def cell(
     \b
     scylla-gha cell quickstart --shard 0
     """  # noqa: D301
-    from scylla_gha.pipeline.shard_worker import ShardJob, ShardOptions, ShardWriter, load_shard, run_shard
+    from scylla_gha.pipeline.shard_worker import ShardOptions, ShardWriter, load_shard, run_shard
     from scylla_gha.plan.build import refuse_changed_fixtures
     from scylla_gha.plan.reuse_results import reusable
 
@@ -81,10 +81,10 @@ def cell(
         facts = {"experiment": folder.root.name, "number": cells.shard.name, "rows": paths.root}
         actions_output.write_job_outputs(job, facts)
     reused = reusable(done, cells.plan, library) if done else {}
-    writer = ShardWriter(cells.packing, cells.shard, job.attempt if job else 1, paths, reused)
+    writer = ShardWriter(cells, job.attempt if job else 1, paths, reused)
     deadline = started + 60 * (cells.packing.minutes if minutes is None else minutes)
     shard_options = ShardOptions(jobs or cells.packing.lanes, deadline, yes=yes or github, exposed=allow_exposed_keys)
-    outcome = run_shard(ShardJob(cells, folder, ConfigSources.of(library, head), writer), reused, shard_options)
+    outcome = run_shard(cells, folder, ConfigSources.of(library, head), writer, shard_options)
     if job is not None:
         actions_output.write_job_outputs(job, {"count": writer.count, "unstarted": len(outcome.cells)})
     click.echo(str(paths.rows))

@@ -8,11 +8,10 @@ import click
 from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.plan import Cell, Estimate
-from scylla_gha.pipeline.context import RunContext, stored_trial
+from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.model_access import RecordingOptions, spent_usd
 from scylla_gha.plan.build import history_of
-from scylla_gha.plan.estimate import DueCells, estimate_cells
-from scylla_gha.store.run_folder import find_judgment
+from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
 
 _NO_LIMIT = float("inf")
 
@@ -59,24 +58,19 @@ def confirm(question: str) -> bool:
 
 def due_work(context: RunContext) -> DueCells:
     """Return the cells whose trial or judgment needs a paid model and is not stored under its key."""
-    trials = [cell for cell in context.plan.cells if context.plan.arm(cell.arm).model and not _is_stored(context, cell)]
+    trials = [
+        cell for cell in context.plan.cells if context.plan.arm(cell.arm).model and not context.stored_trial(cell)
+    ]
     return DueCells(trials, list(_unjudged_cells(context)))
-
-
-def _is_stored(context: RunContext, cell: Cell) -> bool:
-    return not context.fresh and stored_trial(cell, context.folder.cell(cell.id), context.plan.not_before) is not None
 
 
 def _unjudged_cells(context: RunContext) -> Iterator[Cell]:
     if not context.judging or not context.judges:
         return
     for cell in context.plan.cells:
-        if all(item.checks for item in context.scenario(cell.scenario).rubric.items):
-            continue  # code decides all of it
-        folder = context.folder.cell(cell.id)
-        trial = stored_trial(cell, folder, context.plan.not_before)
-        judgment = find_judgment(folder, context.key(cell, trial)) if trial else None
-        if context.fresh or judgment is None or judgment.error:
+        trial = context.stored_trial(cell)
+        is_due = trial is None or context.needs_judgment(cell, trial)
+        if is_due and is_for_judges(context.scenario(cell.scenario).rubric):
             yield cell
 
 

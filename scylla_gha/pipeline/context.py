@@ -24,6 +24,7 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.cell_budget import CellBudget
 from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.plan.estimate import is_for_judges, panel_worst
 from scylla_gha.prepare.keep import Keep
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root
@@ -31,11 +32,9 @@ from scylla_gha.process import Cancel
 from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.store.records import read_record
-from scylla_gha.store.run_folder import CellFolder, RunFolder
+from scylla_gha.store.run_folder import CellFolder, RunFolder, find_judgment
 
 _PROVIDER: Final = PROVIDERS[DEFAULT_PROVIDER]
-
-
 _REJECTED: Final = ("401", "403")
 
 
@@ -78,6 +77,7 @@ class RunContext:
     gateway: GatewayProcess | None = None
     budget: CellBudget | None = None
     workers: int = 1  # maximum number of cells at once
+    deadline: float | None = None  # of the monotonic clock: no cell is started after it
     fresh: bool = False
     judging: bool = True
     keep: Keep = "none"
@@ -162,6 +162,21 @@ class RunContext:
         judging = self.library.scenario(cell.scenario).judging_digest
         return judgment_key(trial, judging, panel, self.plan.check_images.get(cell.scenario))
 
+    def stored_trial(self, cell: Cell) -> Trial | None:
+        """Return the stored trial that stands for a cell; None if there is none, if it is too old, or for --fresh."""
+        return None if self.fresh else stored_trial(cell, self.folder.cell(cell.id), self.plan.not_before)
+
+    def needs_judgment(self, cell: Cell, trial: Trial) -> bool:
+        """Return whether a trial measures the agent and has no valid judgment."""
+        judgment = find_judgment(self.folder.cell(cell.id), self.key(cell, trial))
+        return trial.outcome.measures_agent and (judgment is None or judgment.error is not None)
+
+    def judges_usd(self, cell: Cell) -> float:
+        """Return the maximum cost of one request to each judge of a cell; what it leaves over pays for a second one."""
+        experiment = self.plan.experiment
+        judges = experiment.judges if self.judging and is_for_judges(self.scenario(cell.scenario).rubric) else ()
+        return panel_worst(judges, self.library.priced_models(experiment.prices))
+
     def prepared_scenario(self, scenario: str) -> PreparedScenario:
         """Prepare a scenario, once for each run.
 
@@ -181,9 +196,9 @@ class RunContext:
         return prepared
 
 
-def stored_trial(cell: Cell, target: CellFolder, not_before: datetime.datetime | None = None) -> Trial | None:
+def stored_trial(cell: Cell, folder: CellFolder, not_before: datetime.datetime | None = None) -> Trial | None:
     """Return the stored trial that can stand for the cell; None if there is none, or if it is too old."""
-    trial = read_record(target.trial, Trial)
+    trial = read_record(folder.trial, Trial)
     if trial is None or trial.key != cell.key or trial.is_older_than(not_before):
         return None
     return trial if trial.outcome.measures_agent else None

@@ -38,20 +38,19 @@ from scylla_gha.prepare.workspace import Workspace, materialise_diff, scratch, s
 from scylla_gha.store.records import file_digest, read_record, write_record
 from scylla_gha.store.run_folder import traffic_of
 
-_MEGA: Final = 1_000_000
 _FINAL_MESSAGE: Final = "Done."  # the agent's final message, the same in both known answers
 _KILLED: Final = "the harness was killed in the middle of it"
 
 JudgedTrial = tuple[Cell, Trial, Judgment | None]  # a trial with the judgment that it has
-Examine = Callable[[Ask, Judge], tuple[ControlResult, ...]]
+AskQuestions = Callable[[Ask, Judge], tuple[ControlResult, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class ControlTarget:
     """Subject of controls: a control for each judge, and a function that prepares the questions."""
 
-    probes: tuple[JudgeControl, ...]
-    questions: Callable[[], Examine]
+    controls: tuple[JudgeControl, ...]
+    questions: Callable[[], AskQuestions]
 
 
 def control_targets(
@@ -78,54 +77,53 @@ def control_targets(
 
 def pending_controls(context: RunContext, targets: Iterable[ControlTarget], replay: Path | None) -> list[ControlTarget]:
     """Return the targets with the controls that are not stored or undecided; in a replay, only recorded ones."""
-    left = [
-        ControlTarget(
-            tuple(p for p in target.probes if not _is_decided(context, p) and _is_recorded(p, replay)), target.questions
-        )
-        for target in targets
-    ]
-    return [target for target in left if target.probes]
+    pending = []
+    for target in targets:
+        open_controls = (control for control in target.controls if not _is_decided(context, control))
+        controls = tuple(control for control in open_controls if _is_recorded(control, replay))
+        pending += [ControlTarget(controls, target.questions)] if controls else []
+    return pending
 
 
-def run_controls(context: RunContext, wanted: Sequence[ControlTarget], jobs: int) -> None:
+def run_controls(context: RunContext, targets: Sequence[ControlTarget], jobs: int) -> None:
     """Ask the questions of all targets and store the results. A provider error leaves a control undecided.
 
     Raises:
         KeyboardInterrupt: the user interrupted; finished controls are stored.
     """
     with ThreadPoolExecutor(jobs, thread_name_prefix="control") as pool:
-        finish([pool.submit(_examine, context, target) for target in wanted], context.cancel)
+        finish([pool.submit(_run_target, context, target) for target in targets], context.cancel)
 
 
 def stored_controls(context: RunContext, targets: Iterable[ControlTarget]) -> tuple[JudgeControl, ...]:
     """Return the stored results of the controls."""
-    paths = (_control_file(context, control) for target in targets for control in target.probes)
+    paths = (_control_file(context, control) for target in targets for control in target.controls)
     return tuple(control for path in paths if (control := read_record(path, JudgeControl)))
 
 
 def _known_answer_target(context: RunContext, scenario: str, texts: PromptTexts) -> ControlTarget:
     folder = context.scenario(scenario)
-    probes = tuple(
+    controls = tuple(
         JudgeControl(key=canary_key(judge, texts, folder), judge=judge.model, scenario=scenario)
         for judge in unique_judges(context.judges)
     )
-    return ControlTarget(probes, lambda: _known_answer_questions(context, scenario))
+    return ControlTarget(controls, lambda: _known_answer_questions(context, scenario))
 
 
-def _known_answer_questions(context: RunContext, scenario: str) -> Examine:
+def _known_answer_questions(context: RunContext, scenario: str) -> AskQuestions:
     prepared = context.prepared_scenario(scenario)
     patches = (prepared.folder.solution, prepared.folder.wrong[0])
-    limit = context.plan.experiment.limits.diff_mb * _MEGA
+    limit = context.plan.experiment.limits.diff_bytes
     judging_context = context.judging_context(scenario)
     good, bad = (judge_evidence(_answer(prepared, patch, limit), prepared, judging_context) for patch in patches)
 
-    def examine(asked: Ask, judge: Judge) -> tuple[ControlResult, ...]:
-        once = functools.cache(asked)  # the reversed order is compared with what the canary asked
+    def ask_questions(asked: Ask, judge: Judge) -> tuple[ControlResult, ...]:
+        once = functools.cache(asked)  # the reversed order is compared with the answer to the canary
         results = [canary_control(once, judge, good, bad)] if good.items else []
         results += [order_swap_control(once, judge, bad)] if len(bad.items) > 1 else []
         return tuple(results)
 
-    return examine
+    return ask_questions
 
 
 def _answer(prepared: PreparedScenario, patch: Path, limit: int) -> JudgedChange:
@@ -139,7 +137,7 @@ def _answer(prepared: PreparedScenario, patch: Path, limit: int) -> JudgedChange
 def _repeat_target(context: RunContext, judged_trials: JudgedTrial, times: int, texts: PromptTexts) -> ControlTarget:
     cell, trial, _ = judged_trials
     folder = context.scenario(cell.scenario)
-    probes = tuple(
+    controls = tuple(
         JudgeControl(
             key=repeat_key(judge, texts, folder, trial, times),
             judge=judge.model,
@@ -149,10 +147,10 @@ def _repeat_target(context: RunContext, judged_trials: JudgedTrial, times: int, 
         )
         for judge in unique_judges(context.judges)
     )
-    return ControlTarget(probes, lambda: _repeated_questions(context, judged_trials, times))
+    return ControlTarget(controls, lambda: _repeated_questions(context, judged_trials, times))
 
 
-def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: int) -> Examine:
+def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: int) -> AskQuestions:
     cell, trial, judgment = judged_trials
     answer = judged_change(trial, context.folder.cell(cell.id))
     if answer is None or judgment is None or context.panel is None:
@@ -161,31 +159,30 @@ def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: 
         answer, context.prepared_scenario(cell.scenario), context.judging_context(cell.scenario), judgment.checks
     )
     shown = render_prompt(blind, context.panel.wording).digest
-    first = {
-        one.judge: one
-        for one in judgment.answers
-        if one.prompt_digest == shown and one.error is None and not one.diff_alone
-    }
+    answers = [a for a in judgment.answers if a.prompt_digest == shown and a.error is None and not a.diff_alone]
+    first = {stored.judge: stored for stored in answers}
     return lambda asked, judge: (repeat_control(asked, judge, blind, times, first.get(judge.model)),)
 
 
-def _examine(context: RunContext, target: ControlTarget) -> None:
+def _run_target(context: RunContext, target: ControlTarget) -> None:
     """Ask all judges of a target at once."""
     if context.cancel.is_set:
         return
     try:
-        examine = target.questions()
+        ask_questions = target.questions()
     except (FixtureError, ToolError, OSError) as error:
-        for control in target.probes:
+        for control in target.controls:
             path = _control_file(context, control)
             earlier = read_record(path, JudgeControl) or control
             write_record(path, earlier.model_copy(update={"error": str(error)[:1000]}))
         return
-    with ThreadPoolExecutor(len(target.probes)) as pool:
-        finish([pool.submit(_run_control, context, control, examine) for control in target.probes], context.cancel)
+    with ThreadPoolExecutor(len(target.controls)) as pool:
+        finish(
+            [pool.submit(_run_control, context, control, ask_questions) for control in target.controls], context.cancel
+        )
 
 
-def _run_control(context: RunContext, control: JudgeControl, examine: Examine) -> None:
+def _run_control(context: RunContext, control: JudgeControl, ask_questions: AskQuestions) -> None:
     """Ask one judge; an earlier result stays if the new one is undecided."""
     path = _control_file(context, control)
     earlier = read_record(path, JudgeControl) or control
@@ -193,7 +190,7 @@ def _run_control(context: RunContext, control: JudgeControl, examine: Examine) -
     faults: list[str] = []
     controls: tuple[ControlResult, ...] = ()
     try:
-        controls = _ask(context, control, examine, faults)
+        controls = _ask(context, control, ask_questions, faults)
     except ToolError as error:
         faults.append(str(error)[:1000])
     decided = {control.kind: control for control in (*earlier.controls, *controls) if control.holds is not None}
@@ -207,7 +204,9 @@ def _run_control(context: RunContext, control: JudgeControl, examine: Examine) -
     write_record(path, control.model_copy(update=changes))
 
 
-def _ask(context: RunContext, control: JudgeControl, examine: Examine, faults: list[str]) -> tuple[ControlResult, ...]:
+def _ask(
+    context: RunContext, control: JudgeControl, ask_questions: AskQuestions, faults: list[str]
+) -> tuple[ControlResult, ...]:
     """Ask one judge in a gateway session of its own; append the errors of unanswered questions to `faults`."""
     assert context.panel is not None  # noqa: S101 there are judges, and the gateway runs
     journal = traffic_of(_control_file(context, control))
@@ -222,7 +221,7 @@ def _ask(context: RunContext, control: JudgeControl, examine: Examine, faults: l
             faults.extend([answer.error] if answer.error else [])
             return answer
 
-        return examine(asked, Judge(control.judge))
+        return ask_questions(asked, Judge(control.judge))
 
 
 def _control_file(context: RunContext, control: JudgeControl) -> Path:

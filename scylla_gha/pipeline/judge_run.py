@@ -1,13 +1,12 @@
-"""What `judge` does: judge the stored trials of a run, run the judge controls, and compare the panels."""
+"""Judging of the stored trials of a run, with controls of the judges, and a comparison of panels."""
 
-import fnmatch
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
 
 from scylla_gha.counting import counted
-from scylla_gha.errors import ConfigError, IncompleteError
+from scylla_gha.errors import IncompleteError
 from scylla_gha.judge.overrides import summarise_panels
 from scylla_gha.model.judgment import JudgingSummary
 from scylla_gha.model.plan import Cell, Plan
@@ -24,6 +23,7 @@ from scylla_gha.pipeline.judge_controls import (
 )
 from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, guard_checks, require_credentials
 from scylla_gha.pipeline.run_experiment import run_all_cells
+from scylla_gha.plan.cells import select_cells
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder, find_judgment, lock_run
 
@@ -31,11 +31,13 @@ StoredTrials = Sequence[tuple[Cell, Trial]]
 
 
 class JudgingOptions(NamedTuple):
-    """Options of `judge`: judgments at once, questions about the same trial, whether known answers are judged."""
+    """Options of `judge`: judgments at once, questions about a trial, whether to judge known answers, confirmations."""
 
     jobs: int
     repeat: int | None
     controls: bool
+    yes: bool
+    exposed: bool
 
 
 def stored_trials(plan: Plan, folder: RunFolder, only: tuple[str, ...]) -> StoredTrials:
@@ -44,23 +46,13 @@ def stored_trials(plan: Plan, folder: RunFolder, only: tuple[str, ...]) -> Store
     Raises:
         ConfigError: no planned cell matches.
     """
-    cells = [cell for cell in plan.cells if not only or any(fnmatch.fnmatchcase(cell.id, glob) for glob in only)]
-    if not cells:
-        raise ConfigError(
-            f"--only {' '.join(only)!r} matches none of {counted(len(plan.cells), 'cell')}; one is {plan.cells[0].id}"
-        )
+    cells = select_cells(plan.cells, only)
     pairs = ((cell, stored_trial(cell, folder.cell(cell.id), plan.not_before)) for cell in cells)
     return [(cell, trial) for cell, trial in pairs if trial]
 
 
 def judge_trials(
-    context: RunContext,
-    trials: StoredTrials,
-    recording: RecordingOptions,
-    options: JudgingOptions,
-    *,
-    yes: bool,
-    exposed: bool,
+    context: RunContext, trials: StoredTrials, recording: RecordingOptions, options: JudgingOptions
 ) -> JudgingSummary:
     """Judge the trials that have no judgment under the key of the context's judges, and run their controls.
 
@@ -76,7 +68,10 @@ def judge_trials(
     pending = pending_controls(context, targets(), None)
     unjudged = any(judgment is None or judgment.error for _, _, judgment in judged_trials(context, trials))
     if pending or unjudged:
-        _approve(context, recording, pending, yes=yes, exposed=exposed)
+        require_credentials({}, context.judges, recording)
+        guard_checks(context.plan, recording, SANDBOXES[context.plan.sandbox], allowed=options.exposed)
+        questions = sum(len(target.controls) for target in pending)
+        confirm_spending(context, recording, yes=options.yes, controls=questions)
     lock_run(context.folder.root)
     with gateway_for_run(context, recording):
         run_all_cells(context, options.jobs)
@@ -87,15 +82,6 @@ def judge_trials(
     return _summary(context, trials, all_targets)
 
 
-def _approve(
-    context: RunContext, recording: RecordingOptions, pending: Sequence[ControlTarget], *, yes: bool, exposed: bool
-) -> None:
-    """Check credentials, sandbox and consent before the first paid request."""
-    require_credentials({}, context.judges, recording)
-    guard_checks(context.plan, recording, SANDBOXES[context.plan.sandbox], allowed=exposed)
-    confirm_spending(context, recording, yes=yes, controls=sum(len(target.probes) for target in pending))
-
-
 def judged_trials(context: RunContext, trials: StoredTrials) -> list[JudgedTrial]:
     """Return the trials with the judgments of the context's judges."""
     return [
@@ -104,7 +90,7 @@ def judged_trials(context: RunContext, trials: StoredTrials) -> list[JudgedTrial
 
 
 def _print_skipped(targets: Sequence[ControlTarget]) -> None:
-    names = [f"{control.judge} on {control.subject}" for target in targets for control in target.probes]
+    names = [f"{control.judge} on {control.subject}" for target in targets for control in target.controls]
     if names:
         click.echo(f"left out: {counted(len(names), 'control')} not in the recording: {names[0]}, ...", err=True)
 

@@ -8,8 +8,7 @@ import click
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
-from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import Cell, Plan, UnstartedCells
+from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.confirm import confirm, confirm_spending
@@ -20,9 +19,8 @@ from scylla_gha.pipeline.model_access import (
     require_credentials,
     require_safe_sandbox,
 )
-from scylla_gha.pipeline.progress import Progress
 from scylla_gha.pipeline.report import finish_run
-from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.pipeline.run_cells import run_cells_with_progress
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
 from scylla_gha.plan.cells import CellSelection
@@ -79,10 +77,6 @@ def open_run(
     return context
 
 
-def _stored(cell: Cell, plan: Plan, folder: RunFolder) -> Trial | None:
-    return stored_trial(cell, folder.cell(cell.id), plan.not_before)
-
-
 def _confirm_rerun(trials: Sequence[Trial], *, yes: bool) -> None:
     """Print the stored trials that --fresh would run, and perhaps pay for, again, and ask for consent."""
     costs = [attempt.usage.usd for trial in trials for attempt in trial.attempts]
@@ -102,7 +96,7 @@ def approve_run(
         RefusedError: one of them does not allow the run.
     """
     plan = context.plan
-    trials = [trial for cell in plan.cells if (trial := _stored(cell, plan, context.folder))]
+    trials = _stored_trials(context)
     if context.fresh:
         _confirm_rerun(trials, yes=yes)
     elif trials:
@@ -153,7 +147,7 @@ def run_all_cells(context: RunContext, jobs: int) -> None:
     own_cells = {cell.id for cell in context.plan.cells}
     before = read_record(context.folder.unstarted, UnstartedCells) or UnstartedCells(cells={})
     try:
-        _run_with_progress(context, jobs)
+        run_cells_with_progress(context, context.plan.cells, jobs)
     finally:
         others = {name: reason for name, reason in before.cells.items() if name not in own_cells}
         unstarted = {**others, **context.unstarted}
@@ -161,16 +155,6 @@ def run_all_cells(context: RunContext, jobs: int) -> None:
             write_record(context.folder.unstarted, UnstartedCells(cells=unstarted))
         else:
             context.folder.unstarted.unlink(missing_ok=True)
-
-
-def _run_with_progress(context: RunContext, jobs: int) -> None:
-    with Progress(len(context.plan.cells), context.plan.experiment.budget_usd) as progress:
-
-        def on_done(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:  # noqa: ARG001 as run_cells calls it
-            passed = judgment is not None and judgment.result is not None and judgment.result.passed
-            progress.advance(trial.usage.usd, passed=passed)
-
-        run_cells(context, context.plan.cells, jobs, on_done)
 
 
 def require_complete_run(context: RunContext) -> None:
@@ -215,6 +199,12 @@ def _require_budget(context: RunContext, shortage: str) -> None:
 
 def _stored_part(context: RunContext) -> str:
     """Return how many planned trials are stored, and where."""
-    plan = context.plan
-    stored = sum(1 for cell in plan.cells if _stored(cell, plan, context.folder))
-    return f"{stored} of {counted(len(plan.cells), 'trial')} are stored in {context.folder.root}"
+    stored, cells = len(_stored_trials(context)), len(context.plan.cells)
+    return f"{stored} of {counted(cells, 'trial')} are stored in {context.folder.root}"
+
+
+def _stored_trials(context: RunContext) -> list[Trial]:
+    """Return the stored trials of the planned cells, those that --fresh runs again included."""
+    plan, folder = context.plan, context.folder
+    trials = (stored_trial(cell, folder.cell(cell.id), plan.not_before) for cell in plan.cells)
+    return [trial for trial in trials if trial]

@@ -1,22 +1,19 @@
-"""The work of one job: its cells are opened by the stored plan, travelled with while there is time, and gathered."""
+"""Job of one shard: its cells are run by the stored plan until its time is over, and each leaves a row at once."""
 
 import datetime
 import hashlib
-import math
 import platform
 import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha import __version__
 from scylla_gha.collect.rows import rows
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.errors import ConfigError, RefusedError, ScyllaError
-from scylla_gha.model.experiment import Experiment, RoleBudgets
+from scylla_gha.errors import ConfigError, ScyllaError
 from scylla_gha.model.judgment import Judgment
-from scylla_gha.model.plan import TIME_OVER, Cell, Plan, Shard, ShardManifest, WavePacking
+from scylla_gha.model.plan import Cell, Plan, Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.confirm import confirm_spending
@@ -27,10 +24,10 @@ from scylla_gha.pipeline.model_access import (
     require_credentials,
     require_safe_sandbox,
 )
-from scylla_gha.pipeline.progress import Progress
 from scylla_gha.pipeline.report import stored_plan, without_garbage_collection
-from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.plan.build import InstalledAgent, find_agent
+from scylla_gha.pipeline.run_cells import run_cells_with_progress
+from scylla_gha.plan.budget import budgets_left
+from scylla_gha.plan.build import find_agent
 from scylla_gha.plan.cells import agent_name
 from scylla_gha.plan.fingerprint import environment_fingerprint, require_same_environment
 from scylla_gha.plan.shards import account_for
@@ -43,36 +40,70 @@ from scylla_gha.store.records import write_record, write_text
 from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths, stored_packing
 
 _NO_RECORDING: Final = RecordingOptions()  # a job asks the provider
-_UNTIMELY: Final = "the job ended before the cell was started, or while it was at work"
-_MOST: Final = 600  # characters of a reason, which stands there for each cell
+_CUT_OFF: Final = "the job ended before the cell was started, or while it was at work"
+_REASON_CHARACTERS: Final = 600  # of a reason, which is stored for each cell
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCells:
+    """A shard with a plan of its cells alone, in the order in which they are started."""
+
+    plan: Plan
+    packing: WavePacking
+    shard: Shard
+
+
+@without_garbage_collection()
+def load_shard(folder: RunFolder, number: int) -> ShardCells:
+    """Read the cells of a shard.
+
+    Raises:
+        ConfigError: there is no plan, no packing, or no such shard in it; or the packing is of another plan.
+    """
+    plan, packing = stored_plan(folder), stored_packing(folder)
+    account_for(packing, plan)
+    shard = next((shard for shard in packing.shards if shard.number == number), None)
+    if shard is None:
+        last = len(packing.shards) - 1
+        shards = f"has the shards 0 to {last}" if packing.shards else "has no shard: all rows were taken over"
+        raise ConfigError(f"--shard {number}: {WavePaths(folder.root).packing} {shards}")
+    by_id = {cell.id: cell for cell in plan.cells}
+    cells = tuple(by_id[name] for name in shard.cells)
+    budgets = {"budget_usd": shard.budget_usd, "role_budget_usd": shard.role_budget_usd}
+    arms = {cell.arm for cell in cells}
+    part = plan.model_copy(update={
+        "cells": cells,
+        "arms": tuple(arm for arm in plan.arms if arm.id in arms),
+        "experiment": plan.experiment.model_copy(update=budgets),
+    })  # fmt: skip
+    return ShardCells(part, packing, shard)
 
 
 class ShardWriter:
-    """The rows of a shard's cells as they come, from several lanes.
+    """Writer of a shard's rows, used by several threads.
+
+    All rows are written again after each cell, so a job that is killed loses only the cells at work.
 
     Args:
-        packing: of the wave.
-        shard: whose rows they are.
+        shard_cells: whose rows they are.
         attempt: of the workflow run.
-        shelf: where they are written.
-        taken: rows that were there before, by cell.
+        paths: of the files.
+        reused: earlier rows, by cell.
     """
 
-    def __init__(
-        self, packing: WavePacking, shard: Shard, attempt: int, paths: ShardPaths, reused: Mapping[str, Result]
-    ) -> None:
-        self._packing, self._shard, self._attempt, self._paths = packing, shard, attempt, paths
-        self._reused = dict(reused)
+    def __init__(self, shard_cells: ShardCells, attempt: int, paths: ShardPaths, reused: Mapping[str, Result]) -> None:
+        self._packing, self._shard, self._attempt, self._paths = shard_cells.packing, shard_cells.shard, attempt, paths
+        self.reused = dict(reused)
         self._rows = {name: row.model_dump_json() for name, row in reused.items()}
         self._lock = threading.Lock()
 
     @property
     def count(self) -> int:
-        """Rows that there are."""
+        """Number of rows."""
         return len(self._rows)
 
     def add(self, plan: Plan, cell: Cell, folder: RunFolder, library: Library) -> None:
-        """Collect the row of a cell that was worked on, and write all."""
+        """Collect the row of a cell that was worked on, and write all rows."""
         lines = [row.model_dump_json() for row in rows(plan.model_copy(update={"cells": (cell,)}), folder, library)]
         with self._lock:
             self._rows.update(dict.fromkeys([cell.id], *lines) if lines else {})
@@ -82,17 +113,20 @@ class ShardWriter:
         """Write the rows and their manifest.
 
         Args:
-            unstarted: why cells were not started, where that was chosen.
+            unstarted: cells that were not started, with the reason.
 
         Returns:
-            The shard's cells without a row, and why.
+            The shard's cells without a row, with the reason.
         """
         with self._lock:
             return self._write(unstarted or {})
 
     def _write(self, unstarted: Mapping[str, str]) -> dict[str, str]:
         lines = "".join(f"{self._rows[name]}\n" for name in self._shard.cells if name in self._rows)
-        missing = {name: unstarted.get(name, _UNTIMELY)[:_MOST] for name in self._shard.cells if name not in self._rows}
+        missing = {name: unstarted.get(name, _CUT_OFF)[:_REASON_CHARACTERS]
+                   for name in self._shard.cells if name not in self._rows}  # fmt: skip
+        agents = {name: value for name, value in self._packing.footing.items() if name.startswith("agent ")}
+        python, system = platform.python_version(), platform.platform()
         write_text(self._paths.rows, lines)
         write_record(self._paths.manifest, ShardManifest(
             experiment=self._packing.experiment,
@@ -101,188 +135,85 @@ class ShardWriter:
             plan=self._packing.plan,
             sha256=hashlib.sha256(lines.encode()).hexdigest(),
             count=len(self._rows),
-            carried=len(self._reused),
+            carried=len(self.reused),
             unstarted=missing,
-            versions=self._versions(),
+            versions={"scylla-gha": __version__, "python": python, "system": system, **agents},
             written_at=datetime.datetime.now(datetime.UTC),
         ))  # fmt: skip
         return missing
 
-    def _versions(self) -> dict[str, str]:
-        agents = {name: value for name, value in self._packing.footing.items() if name.startswith("agent ")}
-        return {"scylla-gha": __version__, "python": platform.python_version(), "system": platform.platform(), **agents}
-
-
-@dataclass(frozen=True, slots=True)
-class ShardCells:
-    """A shard; `plan` is of its cells alone, in the order in which they are to be started."""
-
-    plan: Plan
-    packing: WavePacking
-    shard: Shard
-
 
 @dataclass(frozen=True, slots=True)
 class ShardOptions:
-    """How a job works: cells at once, when it stops to start them (of the monotonic clock), and what it may do."""
+    """Options of a job: cells at once, the monotonic time at which it stops to start them, and two confirmations."""
 
     workers: int
-    until: float
+    deadline: float
     yes: bool
     exposed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ShardJob:
-    """A shard, where its records are, and who gathers its rows."""
-
-    shard_cells: ShardCells
-    folder: RunFolder
-    sources: ConfigSources
-    writer: ShardWriter
-
-    @property
-    def library(self) -> Library:
-        """Where all but the variants of a change lies."""
-        return self.sources.here
-
-
-@dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """The cells without a row and why; and whether a budget, or something that is to be mended, is the reason."""
+    """Cells without a row, with the reason; whether a budget is spent; and a fault that has to be corrected."""
 
     cells: Mapping[str, str]
     is_budget_spent: bool = False
     fault: str | None = None
 
 
-def run_shard(job: ShardJob, taken: Mapping[str, Result], options: ShardOptions) -> ShardOutcome:
-    """Work on the cells that have no row yet. Whatever happens, the rows and their manifest are written.
+def run_shard(
+    shard_cells: ShardCells, folder: RunFolder, sources: ConfigSources, writer: ShardWriter, options: ShardOptions
+) -> ShardOutcome:
+    """Run the cells that have no row yet. Whatever happens, the rows and their manifest are written.
 
     Raises:
-        ScyllaError: no cell could be started; the manifest says why.
-        KeyboardInterrupt: the job was cancelled; what was done is kept.
+        ScyllaError: no cell could be started; the manifest has the reason.
+        KeyboardInterrupt: the job was cancelled; finished cells are stored.
     """
-    job.writer.write()
-    if len(taken) == len(job.shard_cells.plan.cells):
+    plan = shard_cells.plan
+    writer.write()
+    if len(writer.reused) == len(plan.cells):
         return ShardOutcome({})
     with exit_on_signals():
         try:
-            context = _open(job, taken, options)
+            cells = tuple(cell for cell in plan.cells if cell.id not in writer.reused)
+            experiment = budgets_left(plan.experiment, writer.reused.values())
+            rest = plan.model_copy(update={"cells": cells, "experiment": experiment})
+            context = _open_run(rest, shard_cells.packing, folder, sources, options)
         except ScyllaError as error:
-            job.writer.write({cell.id: str(error) for cell in job.shard_cells.plan.cells})
+            writer.write({cell.id: str(error) for cell in plan.cells})
             raise
+
+        def add_row(cell: Cell, _trial: Trial, _judgment: Judgment | None) -> None:
+            writer.add(context.plan, cell, folder, sources.here)
+
         try:
-            _run_with_progress(job, context, options)
+            with gateway_for_run(context, _NO_RECORDING):
+                run_cells_with_progress(context, cells, options.workers, add_row)
         finally:
-            missing = job.writer.write(context.unstarted)
+            missing = writer.write(context.unstarted)
     fault = context.full_disk or context.halted or next(iter(context.stopped.values()), None)
     return ShardOutcome(missing, context.is_budget_spent, fault)
 
 
-def _open(job: ShardJob, taken: Mapping[str, Result], options: ShardOptions) -> RunContext:
-    """All that is needed before a first cell: agents, their access, and that the planned keys hold here."""
+def _open_run(
+    plan: Plan, packing: WavePacking, folder: RunFolder, sources: ConfigSources, options: ShardOptions
+) -> RunContext:
+    """Check what the first cell needs: agents, credentials, sandbox, consent, and that the planned keys are valid."""
     remove_stale_workspaces()
     remove_stale_folders()
-    plan = _remaining_plan(job.shard_cells.plan, taken)
-    agents = _agents(plan)
+    arms = {arm.id: arm.agent for arm in plan.arms}
+    used = {arms[cell.arm] for cell in plan.cells}
+    names = (name for name in plan.experiment.agents if agent_name(name)[0] in used)
+    agents = {name: find_agent(name, install=True) for name in names}
     require_credentials(agents, plan.experiment.judges, _NO_RECORDING)
-    context = RunContext(plan, job.folder, job.sources, agents, Cancel())
+    context = RunContext(plan, folder, sources, agents, Cancel(), deadline=options.deadline)
     require_safe_sandbox(context, _NO_RECORDING, SANDBOXES[plan.sandbox], allowed=options.exposed)
     context.sandboxes.check()
     images = context.sandboxes.boxing
-    here = environment_fingerprint(plan, job.sources, images, agents)
-    require_same_environment(plan, job.shard_cells.packing.footing, here, job.library, images)
+    here = environment_fingerprint(plan, sources, images, agents)
+    require_same_environment(plan, packing.footing, here, sources.here, images)
     context.sandboxes.make_ready(plan)
     confirm_spending(context, _NO_RECORDING, yes=options.yes)
     return context
-
-
-def _remaining_plan(plan: Plan, taken: Mapping[str, Result]) -> Plan:
-    """What is left to do, and to spend."""
-    cells = tuple(cell for cell in plan.cells if cell.id not in taken)
-    return plan.model_copy(update={"cells": cells, "experiment": budgets_left(plan.experiment, taken.values())})
-
-
-def budgets_left(experiment: Experiment, paid: Iterable[Result]) -> Experiment:
-    """The experiment with what is left of its budgets after rows that were paid of them.
-
-    Raises:
-        RefusedError: nothing is left of one.
-    """
-    rows = list(paid)
-    agents = math.fsum(row.usd or 0.0 for row in rows)
-    judges = math.fsum(row.judge_usd or 0.0 for row in rows)
-    roles = experiment.role_budget_usd
-    budgets = {
-        "agent": _remaining_usd("role_budget_usd.agent", roles.agent, agents),
-        "judge": _remaining_usd("role_budget_usd.judge", roles.judge, judges),
-    }
-    whole = _remaining_usd("budget_usd", experiment.budget_usd, agents + judges)
-    return experiment.model_copy(update={"budget_usd": whole, "role_budget_usd": RoleBudgets.model_validate(budgets)})
-
-
-def _remaining_usd(field: str, budget: float | None, spent: float) -> float | None:
-    if budget is None or spent < budget:
-        return None if budget is None else budget - spent
-    raise RefusedError(f"{field} of ${budget:.2f} is spent: the rows that are there cost ${spent:.2f}; raise it "
-                       "to go on")  # fmt: skip
-
-
-def _agents(plan: Plan) -> dict[str, InstalledAgent]:
-    """Those of the cells, by the names that the experiment gives them."""
-    arms = {arm.id: arm.agent for arm in plan.arms}
-    used = {arms[cell.arm] for cell in plan.cells}
-    return {named: find_agent(named, install=True) for named in plan.experiment.agents if agent_name(named)[0] in used}
-
-
-def _run_with_progress(job: ShardJob, context: RunContext, options: ShardOptions) -> None:
-    plan = context.plan
-    with gateway_for_run(context, _NO_RECORDING), Progress(len(plan.cells), plan.experiment.budget_usd) as progress:
-
-        def on_done(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:
-            job.writer.add(plan, cell, job.folder, job.library)
-            passed = judgment is not None and judgment.result is not None and judgment.result.passed
-            progress.advance(trial.usage.usd, passed=passed)
-
-        run_cells(context, _in_time(context, options.until), options.workers, on_done)
-
-
-def _in_time(context: RunContext, until: float) -> Iterator[Cell]:
-    """The cells, as long as there is time to start one when a lane asks for it."""
-    for cell in context.plan.cells:
-        if time.monotonic() < until:
-            yield cell
-        else:
-            context.unstarted[cell.id] = TIME_OVER
-
-
-@without_garbage_collection()
-def load_shard(folder: RunFolder, number: int) -> ShardCells:
-    """Read what a shard is.
-
-    Raises:
-        ConfigError: there is no plan, no packing, or no such shard in it; or the packing is of another plan.
-    """
-    whole = stored_plan(folder)
-    packing = stored_packing(folder)
-    account_for(packing, whole)
-    shard = next((shard for shard in packing.shards if shard.number == number), None)
-    if shard is None:
-        last = len(packing.shards) - 1
-        has = f"has the shards 0 to {last}" if packing.shards else "has no shard: all rows were taken over"
-        raise ConfigError(f"--shard {number}: {WavePaths(folder.root).packing} {has}")
-    return ShardCells(_shard_plan(whole, shard), packing, shard)
-
-
-def _shard_plan(whole: Plan, shard: Shard) -> Plan:
-    """The plan of a shard's cells and their arms."""
-    planned = {cell.id: cell for cell in whole.cells}
-    cells = tuple(planned[name] for name in shard.cells)
-    used = {cell.arm for cell in cells}
-    budgets = {"budget_usd": shard.budget_usd, "role_budget_usd": shard.role_budget_usd}
-    return whole.model_copy(update={
-        "cells": cells,
-        "arms": tuple(arm for arm in whole.arms if arm.id in used),
-        "experiment": whole.experiment.model_copy(update=budgets),
-    })  # fmt: skip

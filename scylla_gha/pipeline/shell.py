@@ -14,7 +14,7 @@ from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.report import stored_plan
-from scylla_gha.pipeline.run_cells import runner_of
+from scylla_gha.pipeline.run_trial import agent_runner
 from scylla_gha.plan.build import find_agents
 from scylla_gha.plan.cells import agent_name, key_of
 from scylla_gha.prepare.scenario import prepare_workspace
@@ -87,7 +87,7 @@ def open_sandbox(context: RunContext, cell: Cell, root: Path, patch: bytes = b""
         FixtureError: the start state is not the pinned one, or the patch does not apply to it.
         ToolError: a tool or the image is missing.
     """
-    runner, prepared = runner_of(context, cell), context.prepared_scenario(cell.scenario)
+    runner, prepared = agent_runner(context, cell), context.prepared_scenario(cell.scenario)
     workspace = prepare_workspace(prepared, root / "box")
     mounts = replace(sandbox_mounts(runner, prepared, workspace), keep=False)
     address = _NO_MODEL if runner.target.sandbox.has_network else GATEWAY_URL

@@ -21,60 +21,53 @@ from scylla_gha.store.run_folder import RunFolder
 if TYPE_CHECKING:
     from scylla_gha.model.comparison import PairVariance
 
-_PILOT = "the variances of the rows that are stored"
-
-
+_PILOT: Final = "the variances of the rows that are stored"
 _REQUESTS: Final = 3  # that a trial's budget should buy at their worst case
-
-
 _SOON: Final = datetime.timedelta(days=30)
-
-
 _PROVIDER: Final = "anthropic"
 
 
-def model_notes(made: Plan, library: Library, today: datetime.date) -> tuple[str, ...]:
+def model_notes(plan: Plan, library: Library, today: datetime.date) -> tuple[str, ...]:
     """Return notes on the models of a plan's arms and judges: unknown prices, retirement, scarce budgets.
 
     Raises:
         ConfigError: neither config/models/ nor the SDK knows a model.
     """
-    names = dict.fromkeys([*(arm.model for arm in made.arms if arm.model), *made.experiment.judges])
+    names = dict.fromkeys([*(arm.model for arm in plan.arms if arm.model), *plan.experiment.judges])
     if not names:
         return ()
-    models, listed = library.priced_models(made.experiment.prices), sdk_models()
+    models, listed = library.priced_models(plan.experiment.prices), sdk_models()
     for name in names:
         if name not in models and name not in listed:
             hint = did_you_mean(name, [*models, *listed])
-            raise ConfigError(f"experiment {made.experiment.id}: there is no model {name!r}{hint}; "
+            raise ConfigError(f"experiment {plan.experiment.id}: there is no model {name!r}{hint}; "
                               "neither config/models/ nor the anthropic SDK knows it")  # fmt: skip
-    notes = [_note(name, models, listed, today) for name in names]
-    told = tuple(f"{name}: {note}" for name, found in zip(names, notes, strict=True) for note in found)
-    return (*told, *_budget_notes(made, models), *_hold_notes(made, library, models))
+    notes = (f"{name}: {note}" for name in names for note in _notes_on(name, models, listed, today))
+    return (*notes, *_budget_notes(plan, models), *_reserve_notes(plan, library, models))
 
 
-def _budget_notes(made: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
+def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
     """Note models for which the budget of a trial buys fewer requests than an agent needs."""
-    usd = made.experiment.limits.usd
-    for name in dict.fromkeys(arm.model for arm in made.arms if arm.model):
+    usd = plan.experiment.limits.usd
+    for name in dict.fromkeys(arm.model for arm in plan.arms if arm.model):
         worst = request_worst(models[name]) if name in models else None
         if usd is not None and worst is not None and usd < _REQUESTS * worst:
             yield (f"{name}: a request may cost up to ${worst:.2f}, and limits.usd of ${usd:g} buys fewer than three; "
                    "answers may be cut at fewer tokens than asked for")  # fmt: skip
 
 
-def _hold_notes(made: Plan, library: Library, models: Mapping[str, ModelInfo]) -> Iterator[str]:
+def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]) -> Iterator[str]:
     """Note the part of the budget that is reserved for the judges of running cells."""
-    experiment = made.experiment
+    experiment = plan.experiment
     usd = panel_worst(experiment.judges, models)
     if experiment.budget_usd is None or not usd:
         return
-    if any(is_for_judges(library.scenario(name).rubric) for name in {cell.scenario for cell in made.cells}):
+    if any(is_for_judges(library.scenario(name).rubric) for name in {cell.scenario for cell in plan.cells}):
         yield (f"of budget_usd of ${experiment.budget_usd:g}, ${usd:.2f} are kept for the judges of each cell "
                "at work, by the longest evidence; what they leave is free again")  # fmt: skip
 
 
-def _note(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str], today: datetime.date) -> list[str]:
+def _notes_on(name: str, models: Mapping[str, ModelInfo], listed: frozenset[str], today: datetime.date) -> list[str]:
     model = models.get(name)
     if model is None:
         return ["has no file in config/models/, so its cost is unknown"]
@@ -146,7 +139,7 @@ def _pilot(results: Path, baseline: str) -> tuple[tuple["PairVariance", ...], st
     from scylla_gha.analysis.frame import build_frame
 
     try:
-        found = pair_variances(build_frame(read_lines(results, Result)), baseline) if results.exists() else ()
-    except ConfigError:  # of another version; planning says so already
-        found = ()
-    return found, _PILOT if found else USUAL_BASIS
+        variances = pair_variances(build_frame(read_lines(results, Result)), baseline) if results.exists() else ()
+    except ConfigError:  # of another version; planning prints that already
+        variances = ()
+    return variances, _PILOT if variances else USUAL_BASIS

@@ -63,23 +63,17 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
     """
     planned, judging = {cell.key: cell for cell in plan.cells}, JudgingDigests(plan, library)
     variants = {arm.id: arm.variant.id if arm.variant else None for arm in plan.arms}
-    found: dict[str, Result] = {}
+    reused: dict[str, Result] = {}
     for row in stored_rows(paths):
         cell = planned.get(row.key)
         if cell is None or not _is_reusable(row, cell, plan.not_before) or row.judging != judging.of(cell.scenario):
             continue
-        if cell.id not in found or _start_time(row) > _start_time(found[cell.id]):
+        if cell.id not in reused or _start_time(row) > _start_time(reused[cell.id]):
             # Named as in this plan: before its merge, a change was an arm of its own.
-            found[cell.id] = row.model_copy(
-                update={
-                    "experiment": plan.experiment.id,
-                    "epoch": plan.epoch,
-                    "cell": cell.id,
-                    "arm": cell.arm,
-                    "variant": variants[cell.arm],
-                }
-            )
-    return found
+            names = {"experiment": plan.experiment.id, "epoch": plan.epoch, "cell": cell.id, "arm": cell.arm,
+                     "variant": variants[cell.arm]}  # fmt: skip
+            reused[cell.id] = row.model_copy(update=names)
+    return reused
 
 
 def _start_time(row: Result) -> datetime.datetime:
@@ -96,9 +90,9 @@ def stored_rows(paths: Sequence[Path]) -> Iterator[Result]:
     """Read all rows of this version of the toolkit in files, and in folders of runs, shards or artifacts."""
     for path in paths:
         if path.is_dir():
-            for each in sorted({found for place in _ROW_FILES for found in path.glob(place)}):
-                if not each.parent.is_symlink():
-                    yield from _rows_of(each)
+            for file in sorted({file for pattern in _ROW_FILES for file in path.glob(pattern)}):
+                if not file.parent.is_symlink():
+                    yield from _rows_of(file)
         elif path.exists():
             yield from _rows_of(path.resolve())  # a link that the user names is followed
 

@@ -28,16 +28,16 @@ _SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
 def cache_root() -> Path:
-    """`$SCYLLA_CACHE`, or a folder in the user's cache folder; agents see its name, so it tells nothing."""
+    """Return `$SCYLLA_CACHE`, or a folder in the user's cache folder; agents see its name, so it reveals nothing."""
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boxes"
     return Path(os.environ.get("SCYLLA_CACHE") or default)
 
 
 @contextmanager
-def locked(place: Path) -> Iterator[None]:
-    """Let one thread of one process at a time make `place`."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.with_name(f"{place.name}.lock").open("w") as file:
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of `path`, so that one thread of one process at a time makes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f"{path.name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -62,26 +62,25 @@ def search_path(tools: Tools, cache: Path) -> str:
 
 @functools.cache
 def _toolbox(key: str, packages: tuple[tuple[str, str], ...], cache: Path) -> Path:
-    place = cache / "tools" / key[:16]
-    with locked(place):
-        if not (place / _RELOCATABLE).exists():
-            shutil.rmtree(place, ignore_errors=True)
-            _uv("venv", "--quiet", "--relocatable", "--python", sys.executable, str(place))
+    folder = cache / "tools" / key[:16]
+    with locked(folder):
+        if not (folder / _RELOCATABLE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            _uv("venv", "--quiet", "--relocatable", "--python", sys.executable, str(folder))
             pins = [f"{name}=={version}" for name, version in packages]
             if pins:
-                _uv(
-                    "pip", "install", "--quiet", "--link-mode", "copy", "--python", str(place / "bin" / "python"), *pins
-                )
-            (place / _RELOCATABLE).touch()
-    return place / "bin"
+                python = str(folder / "bin" / "python")
+                _uv("pip", "install", "--quiet", "--link-mode", "copy", "--python", python, *pins)
+            (folder / _RELOCATABLE).touch()
+    return folder / "bin"
 
 
 def _uv(*args: str) -> None:
     from uv import find_uv_bin
 
-    done = process.capture([find_uv_bin(), *args], env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_INSTALL_SECONDS)
-    if done.code:
-        raise ToolError(f"uv {' '.join(args[:2])} failed: {done.message}; is a package registry in reach?")
+    result = process.capture([find_uv_bin(), *args], env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_INSTALL_SECONDS)
+    if result.code:
+        raise ToolError(f"uv {' '.join(args[:2])} failed: {result.message}; is a package registry in reach?")
 
 
 def find_program(program: str, package: str) -> str:
@@ -90,11 +89,11 @@ def find_program(program: str, package: str) -> str:
     Raises:
         ToolError: it is missing.
     """
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise ToolError(f"{program!r} is not on PATH; install it with `npm install -g {package}`, or let the "
                         "experiment pin a version (NAME@VERSION), which is then installed for it")  # fmt: skip
-    return found
+    return path
 
 
 def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
@@ -106,29 +105,29 @@ def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
     Raises:
         ToolError: npm is missing, the package cannot be installed, or it needs its script.
     """
-    place = cache / "npm" / f"{package.replace('/', '+')}-{version}"
-    found = place / "node_modules" / ".bin" / program
-    with locked(place):
-        if not (place / _INSTALLED).exists():
-            _npm_install(place, f"{package}@{version}")
-            _place_native(place / "node_modules", program)
-            (place / _INSTALLED).touch()
-    if not found.exists():
+    folder = cache / "npm" / f"{package.replace('/', '+')}-{version}"
+    path = folder / "node_modules" / ".bin" / program
+    with locked(folder):
+        if not (folder / _INSTALLED).exists():
+            _npm_install(folder, f"{package}@{version}")
+            _link_native(folder / "node_modules", program)
+            (folder / _INSTALLED).touch()
+    if not path.exists():
         raise ToolError(f"{package}@{version} has no program {program!r}")
-    return found
+    return path
 
 
-def _npm_install(place: Path, wanted: str) -> None:
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
+def _npm_install(folder: Path, pinned: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     argv = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error",
-            "--prefix", str(place), wanted]  # fmt: skip
-    done = process.capture(argv, seconds=_INSTALL_SECONDS)
-    if done.code:
-        raise ToolError(f"npm could not install {wanted}: {done.message}; is the npm registry in reach?")
+            "--prefix", str(folder), pinned]  # fmt: skip
+    result = process.capture(argv, seconds=_INSTALL_SECONDS)
+    if result.code:
+        raise ToolError(f"npm could not install {pinned}: {result.message}; is the npm registry in reach?")
 
 
-def _place_native(modules: Path, program: str) -> None:
+def _link_native(modules: Path, program: str) -> None:
     """Link the program to the optional package for this platform, as the script of its package would do.
 
     Raises:
@@ -138,16 +137,16 @@ def _place_native(modules: Path, program: str) -> None:
     if not link.exists():
         return
     owner = next(folder for folder in link.resolve().parents if (folder / "package.json").is_file())
-    about = json.loads((owner / "package.json").read_text(encoding="utf-8"))
-    scripts = [name for name in ("preinstall", "install", "postinstall") if name in about.get("scripts", {})]
+    package = json.loads((owner / "package.json").read_text(encoding="utf-8"))
+    scripts = [name for name in ("preinstall", "install", "postinstall") if name in package.get("scripts", {})]
     if not scripts:
         return
-    held = [modules / name / program for name in about.get("optionalDependencies", {})]
-    native = next((path for path in sorted(held, key=_is_musl) if os.access(path, os.X_OK)), None)
+    candidates = [modules / name / program for name in package.get("optionalDependencies", {})]
+    native = next((path for path in sorted(candidates, key=_is_musl) if os.access(path, os.X_OK)), None)
     if native is None:
-        raise ToolError(f"{about.get('name')}: its {scripts[0]} script would make {program!r}, and scripts of packages "
-                        "are not run; install the program yourself, put it on PATH, and name the agent without a "
-                        "version")  # fmt: skip
+        raise ToolError(f"{package.get('name')}: its {scripts[0]} script would make {program!r}, and scripts of "
+                        "packages are not run; install the program yourself, put it on PATH, and name the agent "
+                        "without a version")  # fmt: skip
     link.unlink()
     link.symlink_to(os.path.relpath(native, link.parent))
 

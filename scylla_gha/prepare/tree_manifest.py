@@ -59,7 +59,7 @@ class TreeManifest:
         return _tree_id(self.entries)
 
     def changed(self, base: "TreeManifest") -> list[str]:
-        """Paths whose entry differs from the base's: added, changed and deleted ones, sorted."""
+        """Return the paths whose entry differs from the base's: added, changed and deleted ones, sorted."""
         paths = self.entries.keys() | base.entries.keys()
         return sorted(path for path in paths if self.entries.get(path) != base.entries.get(path))
 
@@ -70,12 +70,12 @@ def scan_tree(
     max_bytes: int | None = None,
     max_files: int | None = None,
 ) -> TreeManifest:
-    """List a folder without anything called `.git`, in whatever case: git takes none of these.
+    """List a folder without entries called `.git` in any case, since git stores none of them.
 
     Args:
-        folder: where to look; what of it cannot be listed is skipped, since an agent can make it so.
-        ignored: tells of a path (a folder's ends in /) to leave out.
-        max_bytes: of all files together; looked at before a file is read, since a sparse terabyte is quickly made.
+        folder: to list; parts that cannot be listed are skipped, since an agent can make them so.
+        ignored: whether to leave out a path (a folder's ends in /).
+        max_bytes: of all files together; checked before a file is read, since a sparse terabyte is quickly made.
         max_files: of files and folders that are not ignored.
 
     Raises:
@@ -133,7 +133,7 @@ def _listed(folder: Path) -> list[os.DirEntry[str]] | None:
 def _size(item: os.DirEntry[str]) -> int:
     try:
         return item.stat(follow_symlinks=False).st_size
-    except OSError:  # gone meanwhile, or in a folder that can only be listed
+    except OSError:  # removed meanwhile, or in a folder that can only be listed
         return 0
 
 

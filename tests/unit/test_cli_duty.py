@@ -9,14 +9,13 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.pipeline.shard_worker import (
-    ShardJob,
     ShardOptions,
     ShardOutcome,
     ShardWriter,
-    budgets_left,
     load_shard,
     run_shard,
 )
+from scylla_gha.plan.budget import budgets_left
 from scylla_gha.store.run_folder import RunFolder, WavePaths
 from tests.support.records import make_experiment, make_result
 from tests.support.shards import make_shop
@@ -45,8 +44,8 @@ def test_where_every_row_is_there_nothing_is_opened(tmp_path: Path) -> None:
     folder = RunFolder(shop.run)
     shard_cells = load_shard(folder, 0)
     taken = {cell.id: make_result(cell) for cell in shard_cells.plan.cells}
-    writer = ShardWriter(shard_cells.packing, shard_cells.shard, 2, WavePaths(shop.run).shard(0), taken)
+    writer = ShardWriter(shard_cells, 2, WavePaths(shop.run).shard(0), taken)
     library = Library((Path("/nowhere"),))
     options = ShardOptions(1, time.monotonic() + 60, yes=False, exposed=False)
-    assert run_shard(ShardJob(shard_cells, folder, ConfigSources(library), writer), taken, options) == ShardOutcome({})
+    assert run_shard(shard_cells, folder, ConfigSources(library), writer, options) == ShardOutcome({})
     assert (shop.manifest().count, shop.manifest().carried) == (4, 4)

@@ -8,7 +8,7 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.model.plan import Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.shard_worker import ShardWriter
+from scylla_gha.pipeline.shard_worker import ShardCells, ShardWriter
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder, ShardPaths
 from tests.support.library import write_scenario
@@ -29,7 +29,7 @@ def library(tmp_path: Path) -> Library:
 
 def gathering(root: Path, *taken: Result) -> tuple[ShardWriter, ShardPaths]:
     shelf = ShardPaths(root / "shards" / "003")
-    return ShardWriter(PACKING, SHARD, 2, shelf, {row.cell: row for row in taken}), shelf
+    return ShardWriter(ShardCells(PLAN, PACKING, SHARD), 2, shelf, {row.cell: row for row in taken}), shelf
 
 
 def manifest(shelf: ShardPaths) -> ShardManifest:

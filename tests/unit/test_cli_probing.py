@@ -74,7 +74,7 @@ def wanted(
 
 
 def names(found: list[ControlTarget]) -> list[tuple[str, str]]:
-    return [(probe.subject, probe.judge) for subject in found for probe in subject.probes]
+    return [(probe.subject, probe.judge) for subject in found for probe in subject.controls]
 
 
 def test_what_is_controlled_is_each_judge_on_each_scenario_and_on_each_trial(
@@ -136,7 +136,7 @@ def test_what_was_decided_stands_where_it_cannot_be_decided_again(
 ) -> None:
     with tried(repository, monkeypatch, lambda _: Fail(400), alone="opus") as (journey, told, _):
         (subject,) = pending_controls(journey, control_targets(journey, told, None, with_known_answers=True), None)
-        (probe,) = subject.probes
+        (probe,) = subject.controls
         decided = {"kind": "canary", "judge": "opus", "holds": True, "why": "before"}
         earlier = JudgeControl.model_validate({**probe.model_dump(), "controls": (decided,), "error": "half of it"})
         write_record(journey.folder.probe(SCENARIO, "opus", probe.key), earlier)

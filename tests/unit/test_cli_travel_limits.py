@@ -1,15 +1,20 @@
 """Where a run stops for want of disk, and which workspaces it keeps."""
 
+import time
 from pathlib import Path
 
 import pytest
 
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import TIME_OVER, Cell
+from scylla_gha.model.trial import Trial
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.pipeline.run_cells import isolation_of
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.pipeline.run_trial import isolation_of
 from scylla_gha.sandboxes import SANDBOXES
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
-from tests.support.in_process_run import run_agents
+from tests.support.in_process_run import make_run_context, run_agents
 from tests.support.records import make_model_arm
 from tests.support.repository import Repository, cache, environment, make_repository, write_greet_experiment
 from tests.support.trials import SOLVE
@@ -107,3 +112,18 @@ def test_a_real_key_is_refused_before_anything_is_written(repository: Repository
     said = scylla("run", "greet", "--yes", "--allow-exposed-keys", cwd=repository.root, env=env)
     assert "--allow-exposed-keys allows it" in said.err
     assert (repository.root / "runs" / "greet" / "plan.json").exists()
+
+
+@pytest.mark.parametrize("budget_usd", [None, 1.0])
+def test_after_the_deadline_no_cell_starts(repository: Repository, tmp_path: Path, budget_usd: float | None) -> None:
+    context = make_run_context(repository, tmp_path / "runs", {"shell": ShellAgent(SOLVE)}, repetitions=3,
+                               budget_usd=budget_usd)  # fmt: skip
+    done: list[str] = []
+
+    def end_time(cell: Cell, _trial: Trial, _judgment: Judgment | None) -> None:
+        done.append(cell.id)
+        context.deadline = time.monotonic()
+
+    run_cells(context, context.plan.cells, 1, end_time)
+    first, *others = [cell.id for cell in context.plan.cells]
+    assert (done, context.unstarted) == ([first], dict.fromkeys(others, TIME_OVER))
