@@ -17,7 +17,7 @@ from scylla_gha.errors import GitHubError, RefusedError
 
 if TYPE_CHECKING:
     from scylla_gha.github.client import GitHubRepository
-    from scylla_gha.github.events import CommentEvent
+    from scylla_gha.github.responses import CommentEvent
     from scylla_gha.github.reverts import RevertRate
     from scylla_gha.github.slash_command import ResolvedCommand
 
@@ -49,7 +49,7 @@ def slash(event: Path, workflow: str, bots: tuple[str, ...], experiment: str | N
     """  # noqa: D301
     from scylla_gha.github import slash_command
     from scylla_gha.github.client import open_repository
-    from scylla_gha.github.events import CommentEvent, PullEvent, read_event
+    from scylla_gha.github.responses import CommentEvent, PullEvent, read_event
 
     if experiment:
         pull_event = read_event(event, PullEvent)
@@ -146,7 +146,6 @@ def reverts(
     scylla-gha reverts octo-org/app --label agent --since 2026-01-01
     """  # noqa: D301
     from scylla_gha.github.access import access_from
-    from scylla_gha.github.api_errors import ApiOperation
     from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
     from scylla_gha.github.reverts import Period, RepositoryName, RevertQuery, read_revert_rate
 
@@ -157,7 +156,7 @@ def reverts(
         raise click.BadParameter(f"{first} is after {last}, the last day", param_hint="'--since'")
     client = GitHubRepository(access_from(os.environ), repository, RetryPolicy(lambda text: click.echo(text, err=True)),
                               RequestLimits(max_calls=_MAX_CALLS))  # fmt: skip
-    about = client.read(ApiRequest("GET", "", ApiOperation("read the repository", "contents: read")), RepositoryName)
+    about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), RepositoryName)
     query = RevertQuery(repository=about.full_name, base=about.default_branch, period=Period(since=first, until=last),
                         as_of=now, window_days=window, labels=labels, author=author)  # fmt: skip
     rate = read_revert_rate(client, query, _progress())

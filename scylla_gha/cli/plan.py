@@ -149,7 +149,7 @@ def next_wave(
     """  # noqa: D301
     from scylla_gha.github.actions import write_outputs
     from scylla_gha.github.client import open_repository
-    from scylla_gha.github.dispatch import dispatch_workflow
+    from scylla_gha.github.pulls import dispatch_workflow
     from scylla_gha.plan.wave import inputs_of, pending_cells, read_wave, remaining_budget, why_stop
 
     folder = options.run_folder(runs, experiment)
@@ -175,7 +175,7 @@ def next_wave(
 
 def _tag(repository: "GitHubRepository", campaign: str) -> str:
     """Tag this run's commit with the campaign's name, unless it is tagged already; return the tag."""
-    from scylla_gha.github.dispatch import pin_commit
+    from scylla_gha.github.pulls import pin_commit
 
     sha, tag = os.environ.get("GITHUB_SHA", ""), f"scylla/{campaign}"
     if not sha:

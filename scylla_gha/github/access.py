@@ -1,16 +1,30 @@
-"""Address and token of GitHub's API, read from the variables that Actions and `gh` set."""
+"""Address and token of GitHub's API, and its failures as messages that say what to do; none contains the token."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit
+
+from github.GithubException import GithubException, RateLimitExceededExceedsMaxWait, RateLimitExceededException
+from requests.exceptions import RequestException, SSLError
+from urllib3.exceptions import HTTPError
 
 from scylla_gha.egress_proxy.addresses import is_loopback
 from scylla_gha.errors import GitHubError
 
 PUBLIC: Final = "https://api.github.com"
 _TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_TOO_MANY: Final = 429
+_SERVER_FAULT: Final = 500
+_MAX_CHARACTERS: Final = 200
+# Raised by PyGithub and pydantic if the response does not have the form of GitHub's
+_UNREADABLE: Final = (AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +61,86 @@ def access_from(environ: Mapping[str, str]) -> GitHubAccess:
     if not re.fullmatch(r"[!-~]+", token):
         raise GitHubError(f"{name} contains a character that no token has, such as a space; set it again")
     return GitHubAccess(api, token, name)
+
+
+class ApiRequestError(GitHubError):
+    """GitHub answered with an error; `status` is its HTTP status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@contextmanager
+def explain_error(access: GitHubAccess, repository: str, what: str, needs: str) -> Iterator[None]:
+    """Turn every failure of a request into a message.
+
+    Args:
+        access: address and token.
+        repository: OWNER/NAME.
+        what: the operation in words, such as `comment on #7`.
+        needs: the permission that it needs, in a workflow's notation.
+
+    Raises:
+        ApiRequestError: GitHub answered with an error status.
+        GitHubError: the rate limit is reached, GitHub is out of reach, or the response is not GitHub's.
+    """
+    try:
+        yield
+    except _UNREADABLE:
+        raise GitHubError(f"{access.api} does not answer as GitHub's API does; check GITHUB_API_URL") from None
+    except RateLimitExceededException as error:
+        raise GitHubError(_rate_limited(error, access)) from None
+    except GithubException as error:
+        message = f"{repository}: cannot {what}{_refused(error, access, needs)}"
+        raise ApiRequestError(_rate_limited(error, access) if error.status == _TOO_MANY else message,
+                              error.status) from None  # fmt: skip
+    except (RequestException, HTTPError) as error:
+        raise GitHubError(_unreachable(error, access)) from None
+
+
+def _rate_limited(error: GithubException, access: GitHubAccess) -> str:
+    wait = error.wait if isinstance(error, RateLimitExceededExceedsMaxWait) else None
+    when = "later"
+    if wait is not None:
+        when = f"after {(datetime.now(UTC) + timedelta(seconds=wait)):%H:%M} UTC, in {wait / 60:.0f} min"
+    if error.status not in {_FORBIDDEN, _TOO_MANY}:
+        return f"GitHub is unavailable ({error.status or 'no answer'}); try again {when}"
+    hint = "" if access.token else ", or set GITHUB_TOKEN: the rate limit with a token is far higher"
+    return f"GitHub's rate limit is reached; try again {when}{hint}"
+
+
+def _refused(error: GithubException, access: GitHubAccess, permission: str) -> str:
+    """Return the second half of the message: reason, status and what to do."""
+    status = f"({error.status}{_github_message(error)})"
+    token = f"{access.name} needs the permission `{permission}`"
+    if error.status == _UNAUTHORIZED:
+        reason = f"{access.name} is invalid or expired" if access.token else "GitHub requires a token"
+        return f": {reason} {status}; {token}"
+    if error.status == _FORBIDDEN:
+        return f": GitHub denied it {status}; {token}"
+    if error.status == _NOT_FOUND:
+        hidden = f"{access.name} cannot see it" if access.token else "it is private"
+        return f": not found, or {hidden} {status}; check the name; {token}"
+    return f" {status}" + ("; try again later" if error.status >= _SERVER_FAULT else "")
+
+
+def _github_message(error: GithubException) -> str:
+    """Return GitHub's own message, without control characters."""
+    text = str(error.data.get("message") or "") if isinstance(error.data, dict) else ""
+    return f": {''.join(filter(str.isprintable, text))[:_MAX_CHARACTERS]}" if text else ""
+
+
+def _unreachable(error: Exception, access: GitHubAccess) -> str:
+    if isinstance(error, SSLError):
+        return f"{access.api}: its certificate is not trusted here ({_cause(error)}); check GITHUB_API_URL"
+    return f"{access.api} cannot be reached ({_cause(error)}); check the network and GITHUB_API_URL, and try again"
+
+
+def _cause(error: BaseException) -> str:
+    """Return the innermost reason that the layers below give."""
+    inner = error.args[0] if error.args else None
+    reason = getattr(inner, "reason", None)
+    if isinstance(reason, BaseException):
+        return _cause(reason)
+    return "".join(filter(str.isprintable, str(error)))[:_MAX_CHARACTERS]

@@ -1,12 +1,13 @@
-"""GitHub Actions: workflow commands, facts of a job, and the runner's output file.
+"""GitHub Actions: workflow commands, facts of a job, and the runner's files for outputs and the step summary.
 
 The runner reads workflow commands from both output streams of a step: `::name key=value::text` at the beginning of a
-line, and the older `##[name key=value]text` anywhere in it.
+line, and the older `##[name key=value]text` anywhere in it. A step summary is Markdown on the run's page, of at most
+1 MiB; GitHub shows nothing of a larger one.
 """
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -19,7 +20,12 @@ _SERVER: Final = "https://github.com"
 _ZERO_WIDTH_SPACE: Final = "\N{ZERO WIDTH SPACE}"
 _COMMAND: Final = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 _OUTPUT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_MAX_CHARACTERS: Final = 500_000  # GitHub drops a job's outputs above 1 MB of UTF-16 without a word
+_MAX_OUTPUT: Final = 500_000  # characters; GitHub drops a job's outputs above 1 MB of UTF-16 without a word
+MAX_SUMMARY: Final = 1024 * 1024  # bytes
+_NOTICE_BYTES: Final = 2_000  # reserved for the notice of what was left out
+_MAX_NAMED: Final = 12
+_HEADING: Final = re.compile(r"#{1,3} (.+)")
+_FENCE: Final = re.compile(r"\s*(```+|~~~+)")
 
 
 def annotation(level: Level, message: str, title: str = "") -> str:
@@ -128,6 +134,68 @@ def _output_fault(value: str) -> str | None:
         return "contains a NUL or a carriage return"
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         return "is not valid Unicode"
-    if len(value) > _MAX_CHARACTERS:
-        return f"has {counted(len(value), 'character')}, more than {_MAX_CHARACTERS:,}"
+    if len(value) > _MAX_OUTPUT:
+        return f"has {counted(len(value), 'character')}, more than {_MAX_OUTPUT:,}"
     return None
+
+
+def add_summary(file: Path, markdown: str, whole: str, limit: int = MAX_SUMMARY) -> bool:
+    """Append a page to this step's summary; return False if it was cut, which the page then says.
+
+    Args:
+        file: the runner's GITHUB_STEP_SUMMARY.
+        markdown: the page.
+        whole: where the whole page is, for readers of a page that was cut.
+        limit: bytes of the summary, including what the file contains already.
+    """
+    used = file.stat().st_size if file.exists() else 0
+    page = fit_summary(markdown, max(0, limit - used), whole)
+    with file.open("a", encoding="utf-8", newline="") as out:
+        out.write(page)
+    return page == markdown
+
+
+def fit_summary(markdown: str, limit: int, whole: str) -> str:
+    """Return the page if it fits into `limit` bytes; else its first lines and a notice; empty if neither fits."""
+    size = len(markdown.encode())
+    if size <= limit:
+        return markdown
+    lines = markdown.splitlines(keepends=True)
+    count = _fitting_lines(lines, limit - _NOTICE_BYTES)
+    missing = [heading.group(1).strip() for line in lines[count:] if (heading := _HEADING.match(line))]
+    head = "".join(lines[:count])
+    page = f"{head}{_closing_marks(head)}\n{_notice(size - len(head.encode()), size, missing, whole)}\n"
+    return page if len(page.encode()) <= limit else ""
+
+
+def _fitting_lines(lines: Sequence[str], limit: int) -> int:
+    """Return how many of the first lines fit."""
+    used = 0
+    for number, line in enumerate(lines):
+        used += len(line.encode())
+        if used > limit:
+            return number
+    return len(lines)
+
+
+def _closing_marks(head: str) -> str:
+    """Return the ends of an open code fence and of open `<details>`."""
+    fence = ""
+    open_details = 0
+    for line in head.splitlines():
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark.group(1)
+        elif mark and line.strip() == mark.group(1) and mark.group(1).startswith(fence):
+            fence = ""
+        elif not fence:
+            open_details += line.count("<details") - line.count("</details>")
+    return (f"{fence}\n" if fence else "") + "\n</details>\n" * max(0, open_details)
+
+
+def _notice(lost: int, size: int, parts: Sequence[str], whole: str) -> str:
+    names = "; ".join(part[:80] for part in parts[:_MAX_NAMED])
+    others = f"; and {len(parts) - _MAX_NAMED} more" if len(parts) > _MAX_NAMED else ""
+    missing = f" These parts are missing: {names}{others}." if parts else ""
+    return (f"> **Cut here**: {lost:,} of {counted(size, 'byte')} did not fit into a step summary of "
+            f"{MAX_SUMMARY:,}.{missing} The whole page is in {whole}.")  # fmt: skip

@@ -24,8 +24,7 @@ from urllib3.exceptions import HTTPError
 from scylla_gha.counting import counted
 from scylla_gha.egress_proxy.addresses import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
-from scylla_gha.github.access import GitHubAccess, access_from
-from scylla_gha.github.api_errors import ApiOperation, explain_error
+from scylla_gha.github.access import GitHubAccess, access_from, explain_error
 
 for _logger in ("github", "urllib3"):  # they would log each retry to standard error a second time
     logging.getLogger(_logger).setLevel(logging.ERROR)
@@ -43,11 +42,21 @@ R = TypeVar("R", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request; `path` is relative to the repository, or to the API's root if it begins with two slashes."""
+    """One request.
+
+    Attributes:
+        method: of HTTP.
+        path: relative to the repository, or to the API's root if it begins with two slashes.
+        what: the operation in words, for messages: `comment on #7`.
+        needs: the permission that it needs, in a workflow's notation.
+        body: JSON.
+        query: parameters.
+    """
 
     method: str
     path: str
-    operation: ApiOperation
+    what: str
+    needs: str
     body: Mapping[str, Any] | None = None
     query: Mapping[str, str | int] = field(default_factory=dict)
 
@@ -164,12 +173,12 @@ class GitHubRepository:
     def _explained(
         self, request: ApiRequest, attempt: Callable[[], T], search: Callable[[], T | None] | None = None
     ) -> T:
-        with explain_error(self.access, self.repository, request.operation):
+        with explain_error(self.access, self.repository, request.what, request.needs):
             return self._retried(attempt, search)
 
     def _once(self, request: ApiRequest, query: Mapping[str, str | int] | None = None) -> tuple[dict[str, Any], Any]:
         if self.calls >= self._limits.max_calls:
-            raise GitHubError(f"{self.repository}: cannot {request.operation.what}: stopped after "
+            raise GitHubError(f"{self.repository}: cannot {request.what}: stopped after "
                               f"{counted(self.calls, 'request')}; the list has too many pages")  # fmt: skip
         self.calls += 1
         path = request.path[1:] if request.path.startswith("//") else f"/repos/{self.repository}{request.path}"

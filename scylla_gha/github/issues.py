@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
+from scylla_gha.github.access import ApiRequestError
 from scylla_gha.github.client import ApiRequest, GitHubRepository
 from scylla_gha.github.responses import AnyResponse, Comment, Issue, User
 
@@ -23,8 +23,7 @@ def own_login(repository: GitHubRepository) -> str:
     if (repository.access.token or "").startswith(_INSTALLATION):
         return ACTIONS_BOT
     try:
-        operation = ApiOperation("ask whose token this is", "none")
-        return repository.read(ApiRequest("GET", "//user", operation), User).login
+        return repository.read(ApiRequest("GET", "//user", "ask whose token this is", "none"), User).login
     except ApiRequestError as error:
         if error.status in _NOT_A_USER:
             return ACTIONS_BOT
@@ -40,8 +39,13 @@ def author_comments(repository: GitHubRepository, number: int, author: str, sinc
         author: a login.
         since: ISO time; only comments changed after it; empty: all.
     """
-    operation = ApiOperation(f"read the comments on #{number}", "pull-requests: read")
-    request = ApiRequest("GET", f"/issues/{number}/comments", operation, query={"since": since} if since else {})
+    request = ApiRequest(
+        "GET",
+        f"/issues/{number}/comments",
+        f"read the comments on #{number}",
+        "pull-requests: read",
+        query={"since": since} if since else {},
+    )
     return (comment for comment in repository.pages(request, Comment) if comment.author == author)
 
 
@@ -61,8 +65,7 @@ def create_comment(repository: GitHubRepository, number: int, body: str, author:
         comments = author_comments(repository, number, author)
         return next((comment for comment in comments if (comment.body or "").strip() == body.strip()), None)
 
-    operation = ApiOperation(f"comment on #{number}", _WRITE_COMMENTS)
-    request = ApiRequest("POST", f"/issues/{number}/comments", operation, {"body": body})
+    request = ApiRequest("POST", f"/issues/{number}/comments", f"comment on #{number}", _WRITE_COMMENTS, {"body": body})
     return repository.create(request, Comment, search)
 
 
@@ -75,8 +78,9 @@ def reply_once(repository: GitHubRepository, number: int, marker: str, text: str
 
 def edit_comment(repository: GitHubRepository, comment: int, body: str) -> Comment | None:
     """Replace a comment's text; None if the comment was deleted meanwhile."""
-    operation = ApiOperation(f"edit the comment {comment}", _WRITE_COMMENTS)
-    request = ApiRequest("PATCH", f"/issues/comments/{comment}", operation, {"body": body})
+    request = ApiRequest(
+        "PATCH", f"/issues/comments/{comment}", f"edit the comment {comment}", _WRITE_COMMENTS, {"body": body}
+    )
     try:
         return repository.read(request, Comment)
     except ApiRequestError as error:
@@ -87,14 +91,20 @@ def edit_comment(repository: GitHubRepository, comment: int, body: str) -> Comme
 
 def add_reaction(repository: GitHubRepository, comment: int, content: Literal["eyes", "confused", "rocket"]) -> None:
     """React to a comment; GitHub stores one reaction of a kind for each user."""
-    operation = ApiOperation(f"react to the comment {comment}", _WRITE_COMMENTS)
-    repository.send(ApiRequest("POST", f"/issues/comments/{comment}/reactions", operation, {"content": content}))
+    repository.send(
+        ApiRequest(
+            "POST",
+            f"/issues/comments/{comment}/reactions",
+            f"react to the comment {comment}",
+            _WRITE_COMMENTS,
+            {"content": content},
+        )
+    )
 
 
 def find_issue(repository: GitHubRepository, author: str, marker: str, label: str) -> Issue | None:
     """Return the author's newest issue with the label that begins with the marker; open ones first."""
-    operation = ApiOperation("read issues", "issues: read")
-    request = ApiRequest("GET", "/issues", operation, query={"state": "all", "labels": label})
+    request = ApiRequest("GET", "/issues", "read issues", "issues: read", query={"state": "all", "labels": label})
     issues = [
         issue for issue in repository.pages(request, Issue)
         if issue.author == author and (issue.body or "").startswith(marker)
@@ -107,7 +117,7 @@ def open_issue(repository: GitHubRepository, author: str, title: str, body: str,
     _ensure_label(repository, label)
     marker = body.partition("\n")[0]
     request = ApiRequest(
-        "POST", "/issues", ApiOperation("open an issue", _WRITE_ISSUES),
+        "POST", "/issues", "open an issue", _WRITE_ISSUES,
         {"title": title, "body": body, "labels": [label]},
     )  # fmt: skip
 
@@ -121,15 +131,20 @@ def open_issue(repository: GitHubRepository, author: str, title: str, body: str,
 def update_issue(repository: GitHubRepository, number: int, body: str, state: Literal["open", "closed"]) -> Issue:
     """Replace an issue's text, and open or close it."""
     reason = {"state_reason": "completed"} if state == "closed" else {}
-    operation = ApiOperation(f"update the issue #{number}", _WRITE_ISSUES)
-    request = ApiRequest("PATCH", f"/issues/{number}", operation, {"body": body, "state": state, **reason})
+    request = ApiRequest(
+        "PATCH",
+        f"/issues/{number}",
+        f"update the issue #{number}",
+        _WRITE_ISSUES,
+        {"body": body, "state": state, **reason},
+    )
     return repository.read(request, Issue)
 
 
 def _ensure_label(repository: GitHubRepository, label: str) -> None:
-    read = ApiRequest("GET", f"/labels/{label}", ApiOperation(f"read the label {label}", "issues: read"))
+    read = ApiRequest("GET", f"/labels/{label}", f"read the label {label}", "issues: read")
     body = {"name": label, "color": _LABEL_COLOUR, "description": "An agent is worse than before"}
-    create = ApiRequest("POST", "/labels", ApiOperation(f"create the label {label}", _WRITE_ISSUES), body)
+    create = ApiRequest("POST", "/labels", f"create the label {label}", _WRITE_ISSUES, body)
     for request, expected in ((read, _NOT_FOUND), (create, _EXISTS)):
         try:
             repository.read(request, AnyResponse)

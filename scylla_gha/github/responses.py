@@ -1,13 +1,19 @@
-"""GitHub's responses, as far as the toolkit reads them; all other fields are ignored."""
+"""GitHub's responses, and events of Actions from the runner's event file; only fields that the toolkit reads.
+
+Names and texts in them are untrusted.
+"""
 
 import datetime
-from typing import Literal
+from pathlib import Path
+from typing import Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from scylla_gha.errors import ConfigError
 from scylla_gha.model.record import Sha
 
-GHOST = "ghost"  # GitHub's own name for the author of a deleted account
+GHOST: Final = "ghost"  # GitHub's own name for the author of a deleted account
+_MAX_EVENT_BYTES: Final = 8 << 20
 
 
 class GitHubResponse(BaseModel):
@@ -149,3 +155,75 @@ class Ref(GitHubResponse):
 
 class AnyResponse(GitHubResponse):
     """A response of which nothing is read."""
+
+
+class EventRepository(GitHubResponse):
+    """The repository of an event."""
+
+    full_name: str
+    default_branch: str
+
+
+class NewComment(GitHubResponse):
+    """The comment of an event."""
+
+    id: int
+    body: str | None = None
+    user: User
+    created_at: datetime.datetime
+
+
+class IssueThread(GitHubResponse):
+    """The issue of a comment; `pull_request` is set if it is a pull request."""
+
+    number: int
+    pull_request: dict[str, object] | None = None
+
+
+class CommentEvent(GitHubResponse):
+    """An event of `issue_comment`."""
+
+    action: str
+    comment: NewComment
+    issue: IssueThread
+    repository: EventRepository
+
+
+class PullEvent(GitHubResponse):
+    """An event of `pull_request`."""
+
+    pull_request: PullRequest
+    repository: EventRepository
+
+
+class WorkflowRunEvent(GitHubResponse):
+    """An event of `workflow_run`."""
+
+    workflow_run: WorkflowRun
+
+
+class DispatchEvent(GitHubResponse):
+    """An event of `workflow_dispatch`; other events have no inputs."""
+
+    inputs: dict[str, object] | None = None
+    repository: EventRepository | None = None
+
+
+E = TypeVar("E", bound=GitHubResponse)
+
+
+def read_event(path: Path, kind: type[E]) -> E:
+    """Read an event file.
+
+    Raises:
+        ConfigError: the file is missing, too large, or of another event.
+    """
+    try:
+        if path.stat().st_size > _MAX_EVENT_BYTES:
+            raise ConfigError(f"{path}: not a GitHub event: larger than {_MAX_EVENT_BYTES >> 20} MiB")
+        return kind.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: event file not found; in a job of Actions, GITHUB_EVENT_PATH names it") from None
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise ConfigError(f"{path}: not a {kind.__name__}: {where}; does another trigger start this job?") from None

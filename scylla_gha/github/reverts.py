@@ -13,7 +13,7 @@ from typing import Annotated, Final
 
 from pydantic import AliasPath, Field
 
-from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
+from scylla_gha.github.access import ApiRequestError
 from scylla_gha.github.client import ApiRequest, GitHubRepository
 from scylla_gha.github.responses import GHOST, GitHubResponse, User
 from scylla_gha.model.record import Record
@@ -25,8 +25,8 @@ _SHA: Final = re.compile(r"\bThis reverts commit ([0-9a-f]{7,40})\b", re.ASCII)
 _SHA_LENGTH: Final = 40
 _NO_SUCH_COMMIT: Final = (404, 422)
 _DAY: Final = timedelta(days=1)
-_READ_PULLS: Final = ApiOperation("read pull requests", "pull-requests: read")
-_READ_COMMITS: Final = ApiOperation("read commits", "contents: read")
+_READ_PULLS: Final = ("read pull requests", "pull-requests: read")
+_READ_COMMITS: Final = ("read commits", "contents: read")
 
 
 class RepositoryName(GitHubResponse):
@@ -170,7 +170,7 @@ def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: C
         origins = _CommitOrigins(repository, query.base, {pull.merge_commit_sha or "": pull for pull in pulls.values()})
         dates = {"sha": query.base, "since": f"{min(due):%Y-%m-%dT%H:%M:%SZ}",
                  "until": f"{max(due) + window:%Y-%m-%dT%H:%M:%SZ}"}  # fmt: skip
-        commits = repository.pages(ApiRequest("GET", "/commits", _READ_COMMITS, query=dates), _Commit)
+        commits = repository.pages(ApiRequest("GET", "/commits", *_READ_COMMITS, query=dates), _Commit)
         for count, commit in enumerate(commits, 1):
             references += origins.references(commit)
             report(f"{len(pulls)} merged pull requests and {count} commits read")
@@ -184,7 +184,7 @@ def _merged_pulls(repository: GitHubRepository, query: RevertQuery) -> Iterator[
     """
     since = datetime.combine(query.period.since, time(), UTC)
     order = {"state": "closed", "sort": "updated", "direction": "desc", "base": query.base}
-    for pull in repository.pages(ApiRequest("GET", "/pulls", _READ_PULLS, query=order), ClosedPull):
+    for pull in repository.pages(ApiRequest("GET", "/pulls", *_READ_PULLS, query=order), ClosedPull):
         if pull.updated_at < since:
             return
         if pull.merged_at and pull.merged_at >= since:
@@ -218,7 +218,7 @@ class _CommitOrigins:
             matches = [name for name in self.pulls if name.startswith(sha)]
             return self.pulls[matches[0]] if len(matches) == 1 else None
         if sha not in self.pulls:
-            request = ApiRequest("GET", f"/commits/{sha}/pulls", _READ_PULLS)
+            request = ApiRequest("GET", f"/commits/{sha}/pulls", *_READ_PULLS)
             try:
                 pulls = [pull for pull in self.repository.pages(request, ClosedPull)
                          if pull.base == self.base and pull.merged_at]  # fmt: skip

@@ -5,8 +5,7 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from scylla_gha.github.access import GitHubAccess
-from scylla_gha.github.api_errors import ApiOperation, ApiRequestError
+from scylla_gha.github.access import ApiRequestError, GitHubAccess
 from scylla_gha.github.client import PAGE, ApiRequest, GitHubRepository, RetryPolicy
 from scylla_gha.github.responses import GitHubResponse
 
@@ -153,7 +152,7 @@ class RepositorySetup:
 class _SetupReader:
     def __init__(self, repository: GitHubRepository) -> None:
         self._repository = repository
-        request = ApiRequest("GET", "", ApiOperation("read the repository", "metadata: read"))
+        request = ApiRequest("GET", "", "read the repository", "metadata: read")
         headers, self.facts = repository.read_with_headers(request, RepositoryFacts)
         scopes = headers.get("x-oauth-scopes")
         names = None if scopes is None else tuple(filter(None, (scope.strip() for scope in scopes.split(","))))
@@ -161,10 +160,11 @@ class _SetupReader:
         self.token = TokenInfo(access.name if access.token else None, names, headers.get(_EXPIRES))
 
     def read(self, path: str, kind: type[T], *, is_list: bool = False) -> T | Unread:
-        operation = ApiOperation(f"read {path}", "administration: read")
         try:
             query = {"per_page": PAGE} if is_list else {}
-            return self._repository.read(ApiRequest("GET", path, operation, query=query), kind)
+            return self._repository.read(
+                ApiRequest("GET", path, f"read {path}", "administration: read", query=query), kind
+            )
         except ApiRequestError as error:
             if error.status in _HIDDEN:
                 return HiddenResource(error.status)

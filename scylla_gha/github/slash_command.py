@@ -15,10 +15,8 @@ from typing import Final
 
 from scylla_gha.errors import RefusedError
 from scylla_gha.github.client import GitHubRepository
-from scylla_gha.github.dispatch import dispatch_workflow
-from scylla_gha.github.events import CommentEvent, PullEvent
-from scylla_gha.github.pulls import can_write, last_push, merge_base, read_pull_request
-from scylla_gha.github.responses import PullRequest
+from scylla_gha.github.pulls import can_write, dispatch_workflow, last_push, merge_base, read_pull_request
+from scylla_gha.github.responses import CommentEvent, PullEvent, PullRequest
 
 USAGE: Final = "/scylla evaluate|compare EXPERIMENT [--only GLOB]... [--repetitions N] [SHA]"
 _PREFIX: Final = "/scylla"

@@ -12,7 +12,7 @@ from typing import Final
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.github.events import DispatchEvent, read_event
+from scylla_gha.github.responses import DispatchEvent, read_event
 from scylla_gha.images.sandbox_pool import SandboxPool
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import TIME_OVER, Cell, Plan, Shard, UnstartedCells, WavePacking

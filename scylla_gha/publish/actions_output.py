@@ -9,8 +9,7 @@ from typing import Final
 import click
 
 from scylla_gha.errors import ScyllaError
-from scylla_gha.github.actions import JobFacts, Level, annotation, job_facts, set_outputs
-from scylla_gha.github.step_summary import add_summary
+from scylla_gha.github.actions import JobFacts, Level, add_summary, annotation, job_facts, set_outputs
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.report import Comparison, Report
 from scylla_gha.report.numbers import clipped, plain

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GateError
 from scylla_gha.github.client import GitHubRepository, open_repository
-from scylla_gha.github.events import WorkflowRunEvent, read_event
 from scylla_gha.github.issues import own_login, reply_once
 from scylla_gha.github.pulls import CheckReport, Conclusion, post_conclusion
+from scylla_gha.github.responses import WorkflowRunEvent, read_event
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.publication import ArmEntry, CommentFacts, RunPage
 from scylla_gha.model.record import digest

@@ -7,7 +7,6 @@ import pytest
 from scylla_gha.errors import GitHubError
 from scylla_gha.github.access import GitHubAccess
 from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolicy
-from scylla_gha.github.dispatch import dispatch_workflow, pin_commit
 from scylla_gha.github.issues import (
     ACTIONS_BOT,
     add_reaction,
@@ -19,7 +18,15 @@ from scylla_gha.github.issues import (
     own_login,
     update_issue,
 )
-from scylla_gha.github.pulls import CheckReport, can_write, last_push, post_conclusion, read_pull_request
+from scylla_gha.github.pulls import (
+    CheckReport,
+    can_write,
+    dispatch_workflow,
+    last_push,
+    pin_commit,
+    post_conclusion,
+    read_pull_request,
+)
 from tests.support.github_api import BOT, FORK, REPOSITORY, TOKEN, Broken, State, serving, sha
 
 MARKER = "<!-- scylla:v1 suite=demo -->"

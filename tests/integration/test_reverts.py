@@ -11,7 +11,6 @@ import pytest
 
 from scylla_gha.errors import GitHubError
 from scylla_gha.github.access import GitHubAccess
-from scylla_gha.github.api_errors import ApiOperation
 from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
 from scylla_gha.github.reverts import Period, RepositoryName, RevertQuery, RevertRate, read_revert_rate
 from scylla_gha.stats.simple import wilson
@@ -81,8 +80,7 @@ def read(github: GitHub, *, token: str | None = TOKEN, seconds: float = 5, timeo
     """The same in this process, of the agent's pull requests, with a bound on all pauses."""
     limits = RequestLimits(backoff=0.01, timeout=timeout)
     client = GitHubRepository(GitHubAccess(github.url, token), REPOSITORY, RetryPolicy(print, seconds), limits)
-    operation = ApiOperation("read the repository", "contents: read")
-    about = client.read(ApiRequest("GET", "", operation), RepositoryName)
+    about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), RepositoryName)
     period = Period(since=on(0).date(), until=on(58).date())
     query = RevertQuery(repository=about.full_name, base=about.default_branch, period=period, as_of=on(200),
                         window_days=30, labels=("agent",))  # fmt: skip
