@@ -1,4 +1,4 @@
-"""What the real Claude Code CLI brings by itself is what the toolkit says that it brings, wherever it works."""
+"""The stored inventory of Claude Code is what the real CLI brings by itself."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ NAME = "claude-code-2.1.197.yaml"
 
 
 @pytest.mark.usefixtures("running_engine")
-@pytest.mark.parametrize("sandbox", ["docker", "bubblewrap", "host"])
-def test_the_toolkits_inventory_is_measured_again_to_the_byte(tmp_path: Path, sandbox: str) -> None:
-    how = ("--into", str(tmp_path / "new"), *(("--sandbox", sandbox) if sandbox != "docker" else ()))
-    said = scylla("agent-baseline", "claude-code@2.1.197", *how, cwd=tmp_path, env=found_by())
-    assert (said.code, said.out, said.err) == (0, f"{tmp_path}/new/{NAME}\n", ""), said.err
+def test_the_stored_inventory_is_measured_again_to_the_byte(tmp_path: Path) -> None:
+    """In Docker; that it holds in other sandboxes is shown by the deliveries that are proved there."""
+    into = tmp_path / "new"
+    said = scylla("agent-baseline", "claude-code@2.1.197", "--into", str(into), cwd=tmp_path, env=found_by())
+    assert (said.code, said.out, said.err) == (0, f"{into}/{NAME}\n", ""), said.err
     kept = toolkit_root() / "config" / "inventories" / NAME
     assert (tmp_path / "new" / NAME).read_bytes() == kept.read_bytes()
