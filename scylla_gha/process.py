@@ -1,9 +1,9 @@
-"""The only place that starts processes; `orphans` and `exit_times` have one each, which watch over these.
+"""Start of processes, which happens here alone.
 
-Three ways: `capture` for the harness's own short tools (git, uv); `run` for what is not trusted (agents, and checks
-that execute what an agent wrote): own session, outputs through pipes into files up to a size, a time limit that ends
-the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set; `start` for the harness's own
-servers, which end when their standard input does. Nothing of the three outlives a harness that is killed.
+`capture` is for the harness's own short tools (git, uv). `run` is for what is not trusted (agents, and checks that
+execute what an agent wrote): a session of its own, outputs through pipes into files up to a size, a time limit that
+ends the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set. A `Service` is a server of
+the harness, which ends when its standard input does. None of them outlives a harness that is killed.
 """
 
 import contextlib
@@ -17,16 +17,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
-from scylla_gha import exit_times, process_reaper
+from scylla_gha import process_watchers
 from scylla_gha.errors import ToolError
 from scylla_gha.process_pipes import InputPipe, OutputPipe, ProcessPipes
 
 _PIPE: Final = subprocess.PIPE
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
-# It begins with a line of input, which is sent when its group is known to `orphans`; where that is never sent, it ends.
-# A shell reads a line of a pipe byte by byte, so what follows is the program's.
+# The first line of input is sent when its group is registered with the reaper; without one it ends. A shell reads a
+# line of a pipe byte by byte, so what follows is the program's.
 # `-u` is bash's name of the limit on a user's processes, `-p` is dash's.
 _LIMITED: Final = (
     'read -r go || exit; ulimit -c 0; ulimit -f "$1"; '
@@ -37,7 +37,7 @@ _ON_TERMINAL: Final = ("/bin/sh", "-c", 'exec <>"$1" >&0 2>&1; shift; exec "$@"'
 
 
 class Cancel:
-    """A flag that ends all processes that wait on it, from any thread."""
+    """Flag that ends all processes that wait on it, from any thread."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
@@ -48,15 +48,15 @@ class Cancel:
 
     @property
     def is_set(self) -> bool:
-        """Whether `set` was called."""
+        """True if `set` was called."""
         return bool(select.select([self._read], [], [], 0)[0])
 
     def fileno(self) -> int:
-        """A descriptor that is readable once the flag is set."""
+        """Return a descriptor that is readable once the flag is set."""
         return self._read
 
     def wait(self, seconds: float) -> bool:
-        """Sleep for `seconds`, or less when the flag is set; True when it is."""
+        """Sleep for `seconds`, or less if the flag is set; return True if it is."""
         return bool(select.select([self._read], [], [], seconds)[0])
 
 
@@ -72,7 +72,7 @@ class ProcessLimits:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStreams:
-    """The files of a process's input and outputs; it has pipes itself. A `terminal` is all three; they stay empty."""
+    """Files of a process's input and outputs; it has pipes itself. A `terminal` replaces all three; they stay empty."""
 
     stdout: Path
     stderr: Path
@@ -81,7 +81,7 @@ class ProcessStreams:
 
 
 class LimitHit(StrEnum):
-    """A limit that something in a sandbox ran into, or that the sandbox itself was lost; facts, not yet causes."""
+    """Limit that something in a sandbox reached, or the loss of the sandbox itself; facts, not yet causes."""
 
     OUTPUT = "output"
     MEMORY = "memory"
@@ -92,9 +92,9 @@ class LimitHit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinishedProcess:
-    """How a process ended: exit code (negative: minus the signal), wall seconds, and why it was ended, if it was.
+    """End of a process: exit code (negative: minus the signal), wall seconds, and why it was ended, if it was.
 
-    `hits` are what the sandbox saw beside that, as far as it can see it; `note` tells more of them in words.
+    `hits` are the limits that the sandbox saw reached, as far as it can see them; `note` describes them in words.
     """
 
     code: int
@@ -115,7 +115,7 @@ class CapturedOutput:
 
     @property
     def message(self) -> str:
-        """The end of what the tool said, for an error message."""
+        """End of its output, for an error message."""
         return (self.stderr or self.stdout).decode(errors="replace").strip()[-2000:]
 
 
@@ -136,7 +136,7 @@ def capture(
         process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=_PIPE, stdout=_PIPE, stderr=_PIPE)
     except (FileNotFoundError, PermissionError) as error:
         raise ToolError(f"{argv[0]}: not found; install it, or put it on PATH ({error})") from None
-    process_reaper.begin("TERM", process.pid)
+    process_watchers.register("TERM", process.pid)
     with process:
         try:
             stdout, stderr = process.communicate(stdin, seconds)
@@ -144,7 +144,7 @@ def capture(
             raise ToolError(f"{' '.join(argv[:4])}: no end after {seconds:g} s") from None
         finally:
             process.kill()  # does nothing to one that has ended
-            process_reaper.finish("TERM", process.pid)
+            process_watchers.unregister("TERM", process.pid)
     return CapturedOutput(process.returncode, stdout, stderr)
 
 
@@ -168,15 +168,15 @@ def run(
     started = time.monotonic()
     with contextlib.ExitStack() as files:
         source = files.enter_context(streams.stdin.open("rb")) if streams.stdin else None
-        kept = [files.enter_context(path.open("wb", buffering=0)) for path in (streams.stdout, streams.stderr)]
+        outputs = [files.enter_context(path.open("wb", buffering=0)) for path in (streams.stdout, streams.stderr)]
         try:
             process = subprocess.Popen(wrapped, cwd=cwd, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=_PIPE,
                                        bufsize=0, start_new_session=True)  # fmt: skip
         except OSError as error:
             raise ToolError(f"{argv[0]}: cannot be started in {cwd}: {error}") from None
-        process_reaper.begin("KILL", -process.pid)
+        process_watchers.register("KILL", -process.pid)
         assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 they are pipes
-        ends = zip((process.stdout, process.stderr), kept, strict=True)
+        ends = zip((process.stdout, process.stderr), outputs, strict=True)
         first, second = (OutputPipe(pipe, file, blocks * _BLOCK_BYTES) for pipe, file in ends)
         return _wait(
             process,
@@ -188,12 +188,22 @@ def run(
 
 
 class Service:
-    """A process that `start` started. It is told one line, answers with one line, and then runs until it is stopped."""
+    """Server of the harness in a session of its own. It answers one line, and has to end when its input ends."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
-        self._process = process
-        self._stderr = stderr
-        self._said = b""
+    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str]) -> None:
+        """Start it.
+
+        Raises:
+            ToolError: the program cannot be started.
+        """
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as the process
+        self._last_stderr = b""
+        try:
+            self._process = subprocess.Popen(argv, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=self._stderr,
+                                             start_new_session=True)  # fmt: skip
+        except OSError as error:
+            self._stderr.close()
+            raise ToolError(f"{argv[0]}: cannot be started: {error}") from None
 
     @property
     def pid(self) -> int:
@@ -202,27 +212,25 @@ class Service:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """True if it runs."""
         return self._process.poll() is None
 
     @property
     def message(self) -> str:
-        """The end of what it said on standard error."""
+        """End of its standard error."""
         if not self._stderr.closed:
             self._stderr.seek(0)
-            self._said = self._stderr.read()
-        return self._said.decode(errors="replace").strip()[-2000:]
+            self._last_stderr = self._stderr.read()
+        return self._last_stderr.decode(errors="replace").strip()[-2000:]
 
     def converse(self, line: bytes, seconds: float) -> str:
-        """Tell it a line and return its answer; empty where it ends, or says nothing within `seconds`."""
-        told, answers = self._process.stdin, self._process.stdout
-        if told is None or answers is None:
-            return ""
+        """Send a line and return the answer; empty if it ends, or prints nothing within `seconds`."""
+        assert self._process.stdin and self._process.stdout  # noqa: S101, PT018 they are pipes
         with contextlib.suppress(BrokenPipeError):
-            told.write(line + b"\n")
-            told.flush()
-        ready = select.select([answers], [], [], seconds)[0]
-        return answers.readline().decode(errors="replace").strip() if ready else ""
+            self._process.stdin.write(line + b"\n")
+            self._process.stdin.flush()
+        ready = select.select([self._process.stdout], [], [], seconds)[0]
+        return self._process.stdout.readline().decode(errors="replace").strip() if ready else ""
 
     def stop(self, grace_seconds: float) -> None:
         """End its whole group: TERM, and KILL after the grace. May be called more than once, from any thread."""
@@ -239,58 +247,42 @@ class Service:
                 pipe.close()
 
 
-def start(argv: Sequence[str], *, env: Mapping[str, str]) -> Service:
-    """Start a server of the harness in a session of its own; it has to end when its standard input ends.
-
-    Raises:
-        ToolError: the program cannot be started.
-    """
-    stderr = tempfile.TemporaryFile()  # noqa: SIM115 it lives as long as the process
-    try:
-        process = subprocess.Popen(argv, env=dict(env), stdin=_PIPE, stdout=_PIPE, stderr=stderr,
-                                   start_new_session=True)  # fmt: skip
-    except OSError as error:
-        stderr.close()
-        raise ToolError(f"{argv[0]}: cannot be started: {error}") from None
-    return Service(process, stderr)
-
-
 def _wait(
     process: subprocess.Popen[bytes], pipes: ProcessPipes, started: float, limits: ProcessLimits, cancel: Cancel | None
 ) -> FinishedProcess:
     """Wait for the end, a limit or the cancel; then end what is left of the group."""
     handle, seconds = os.pidfd_open(process.pid), limits.seconds
-    exit_time = exit_times.watch(handle)
+    exit_time = process_watchers.watch_exit(handle)
     try:
         watched = [handle] if cancel is None else [handle, cancel.fileno()]
         woken = _watch(watched, pipes, started + seconds)
         ended, timed_out = handle in woken, not woken and not pipes.cut
-        took = time.monotonic() - started
-        if ended and took > seconds:  # this process may have been stopped meanwhile
-            took = (exit_time.read() or started + seconds) - started
-            timed_out = took > seconds
+        elapsed = time.monotonic() - started
+        if ended and elapsed > seconds:  # this process may have been stopped meanwhile
+            elapsed = (exit_time.read() or started + seconds) - started
+            timed_out = elapsed > seconds
         elif not ended:
             _signal_group(process.pid, signal.SIGTERM)
             grace = time.monotonic() + limits.grace_seconds
             while not pipes.move([handle], left := grace - time.monotonic()) and left > 0:
                 pass
-            took = time.monotonic() - started
+            elapsed = time.monotonic() - started
         pipes.close()
     finally:
         # The leader is not reaped yet, so its group id cannot belong to anybody else.
         _signal_group(process.pid, signal.SIGKILL)
-        process_reaper.finish("KILL", -process.pid)
+        process_watchers.unregister("KILL", -process.pid)
         exit_time.close()
         os.close(handle)
         code = process.wait()
     hits = frozenset({LimitHit.OUTPUT} if pipes.cut else ())
-    return FinishedProcess(code, took, timed_out, not ended and bool(woken), hits)
+    return FinishedProcess(code, elapsed, timed_out, not ended and bool(woken), hits)
 
 
 def _watch(watched: list[int], pipes: ProcessPipes, until: float) -> list[int]:
-    """What woke it; nothing at the time limit, or where an output is full before.
+    """Return the descriptors that became ready; none at the time limit, or if an output is full before.
 
-    It looks once more at the limit: this process may have been stopped, and the other have ended meanwhile.
+    It looks once more at the limit: this process may have been stopped, and the other may have ended meanwhile.
     """
     while not pipes.cut:
         left = until - time.monotonic()
@@ -300,5 +292,5 @@ def _watch(watched: list[int], pipes: ProcessPipes, until: float) -> list[int]:
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):  # all of the group is gone already, which is what we want
+    with contextlib.suppress(ProcessLookupError):  # all of the group has ended
         os.killpg(group, number)

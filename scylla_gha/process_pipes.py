@@ -1,6 +1,6 @@
-"""The standard streams of a process that is not trusted: pipes, so that it has no file of the harness's open.
+"""Standard streams of a process that is not trusted: pipes, so that it has no file of the harness open.
 
-Through `/proc/self/fd` a process opens again whatever its descriptors are: files could be truncated and overwritten.
+Through `/proc/self/fd` a process can open its descriptors again, so it could truncate and overwrite files.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _CHUNK: Final = 1 << 16
 
 @dataclass(slots=True)
 class OutputPipe:
-    """A pipe from the process, and the file that keeps what comes, up to `left` bytes; what follows is dropped."""
+    """Pipe from the process, and the file that keeps its first `left` bytes; the others are dropped."""
 
     pipe: IO[bytes]
     file: IO[bytes]
@@ -27,26 +27,26 @@ class OutputPipe:
     ended: bool = False
 
     def take(self, most: int = _CHUNK) -> None:
-        """Take what is there, which must be something or the end."""
+        """Read once and keep it; there must be data, or the end."""
         data = os.read(self.pipe.fileno(), most)
         self.ended = not data
-        kept = memoryview(data)[: self.left]
-        self.cut = self.cut or len(kept) < len(data)
-        self.left -= len(kept)
-        while kept:
-            kept = kept[self.file.write(kept) :]
+        stored = memoryview(data)[: self.left]
+        self.cut = self.cut or len(stored) < len(data)
+        self.left -= len(stored)
+        while stored:
+            stored = stored[self.file.write(stored) :]
 
     def take_rest(self) -> None:
-        """Take what is in the pipe now, and nothing that is written later."""
-        there: int = struct.unpack("i", fcntl.ioctl(self.pipe, termios.FIONREAD, bytes(4)))[0]
-        while there > 0 and not self.ended:
-            before = min(there, _CHUNK)
-            self.take(before)
-            there -= before
+        """Keep what is in the pipe now, and nothing that is written later."""
+        remaining: int = struct.unpack("i", fcntl.ioctl(self.pipe, termios.FIONREAD, bytes(4)))[0]
+        while remaining > 0 and not self.ended:
+            size = min(remaining, _CHUNK)
+            self.take(size)
+            remaining -= size
 
 
 class InputPipe:
-    """A pipe to the process, which is sent a first line, and then a file."""
+    """Pipe to the process, through which a first line and then a file are sent."""
 
     def __init__(self, pipe: IO[bytes], first: bytes, source: IO[bytes] | None) -> None:
         self.pipe = pipe
@@ -56,11 +56,11 @@ class InputPipe:
 
     @property
     def ended(self) -> bool:
-        """True if all input is sent, or nobody reads it any more."""
+        """True if all input is sent, or the process has closed it."""
         return self.pipe.closed
 
     def send(self) -> None:
-        """Send what the pipe takes; its end follows the last byte."""
+        """Send what the pipe can hold, and its end after the last byte."""
         try:
             self._pending = self._pending[os.write(self.pipe.fileno(), self._pending) :]
         except BlockingIOError:
@@ -72,14 +72,14 @@ class InputPipe:
             self.close()
 
     def close(self) -> None:
-        """Let the process see the end of its input."""
+        """Send the end of the input."""
         with contextlib.suppress(BrokenPipeError):
             self.pipe.close()
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessPipes:
-    """All three streams of a process."""
+    """Three standard streams of a process."""
 
     stdin: InputPipe
     outputs: tuple[OutputPipe, OutputPipe]
@@ -90,7 +90,7 @@ class ProcessPipes:
         return any(output.cut for output in self.outputs)
 
     def move(self, watched: Sequence[int], seconds: float) -> list[int]:
-        """Wait for one of the descriptors and move bytes meanwhile, once; which of them are ready."""
+        """Move bytes once, or wait for one of the watched descriptors; return those that are ready."""
         sinks = [] if self.stdin.ended else [self.stdin.pipe.fileno()]
         sources = {output.pipe.fileno(): output for output in self.outputs if not output.ended}
         readable, writable, _ = select.select([*watched, *sources], sinks, [], max(seconds, 0))
@@ -102,7 +102,7 @@ class ProcessPipes:
         return [descriptor for descriptor in readable if descriptor in watched]
 
     def close(self) -> None:
-        """Keep what the outputs hold at this moment, and close everything."""
+        """Keep what the outputs hold at this moment, and close all pipes."""
         self.stdin.close()
         for output in self.outputs:
             output.take_rest()

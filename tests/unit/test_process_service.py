@@ -12,7 +12,7 @@ ECHO = "import sys; print(sys.stdin.readline().strip().upper(), flush=True); sys
 
 
 def started(script: str) -> process.Service:
-    return process.start([sys.executable, "-c", script], env={})
+    return process.Service([sys.executable, "-c", script], env={})
 
 
 def test_it_is_told_answers_and_ends() -> None:
@@ -30,7 +30,7 @@ def test_one_that_does_not_start_says_why() -> None:
     service.stop(0)
     assert service.message == "no such port"
     with pytest.raises(ToolError, match="cannot be started"):
-        process.start(["/no/such/program"], env={})
+        process.Service(["/no/such/program"], env={})
 
 
 def test_silence_and_deafness_have_an_end() -> None:

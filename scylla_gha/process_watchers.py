@@ -1,0 +1,151 @@
+"""Two processes beside the harness that watch over the processes it starts.
+
+The reaper ends them if the harness is killed and nobody else is left to end them. The exit watcher notes when they
+ended, for a harness that was stopped meanwhile: the kernel keeps no time of an exit. Both end when the harness does,
+and hold no secret: their environment is PATH alone. The exit watcher runs this file with Python's library only.
+"""
+
+import contextlib
+import os
+import select
+import socket
+import sys
+import threading
+import time
+
+TYPE_CHECKING = False  # the exit watcher starts sooner without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Final, Literal
+
+    # KILL is for what is not trusted; the harness's own tools get TERM, so that they can tidy up after themselves.
+    Signal = Literal["KILL", "TERM"]
+
+_ANSWER_SECONDS: "Final" = 2.0  # the watcher has the time at hand, or soon: it may have been stopped for as long
+_REAP: "Final" = """\
+all=' '
+while read -r what how number; do
+  case $what in
+    begin) all="$all$how:$number " ;;
+    finish) all="${all%%" $how:$number "*} ${all#*" $how:$number "}" ;;
+  esac
+done
+for process in $all; do kill -s "${process%%:*}" -- "${process#*:}"; done
+"""
+
+
+class _SideProcess:
+    """Process that reads a socket, started when it is first needed, and again if somebody ended it."""
+
+    def __init__(self, argv: tuple[str, ...], kind: socket.SocketKind) -> None:
+        self._argv, self._kind = argv, kind
+        self._lock = threading.Lock()
+        self._socket: int | None = None  # stays open until this process ends
+
+    def _send(self, data: bytes, descriptors: "Sequence[int]" = ()) -> bool:
+        """Send data; return False if the process is not there."""
+        if self._socket is None:
+            return False
+        connection = socket.socket(fileno=self._socket)
+        try:
+            socket.send_fds(connection, [data], descriptors) if descriptors else connection.sendall(data)
+        except OSError:
+            connection.close()
+            self._socket = None
+            return False
+        connection.detach()
+        return True
+
+    def _start(self) -> None:
+        own, other = socket.socketpair(socket.AF_UNIX, self._kind)
+        quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+        with other:
+            os.posix_spawn(self._argv[0], self._argv, {"PATH": os.defpath}, setsid=True,
+                           file_actions=[(os.POSIX_SPAWN_DUP2, other.fileno(), 0), *quiet])  # fmt: skip
+        self._socket = own.detach()
+
+
+class _Reaper(_SideProcess):
+    """Shell that knows the running processes, as `kill` names them: a number, or minus the number of a group."""
+
+    def __init__(self) -> None:
+        super().__init__(("/bin/sh", "-c", _REAP, "scylla-gha-reaper"), socket.SOCK_STREAM)
+        self._running: set[tuple[Signal, int]] = set()
+
+    def register(self, how: "Signal", number: int) -> None:
+        """Have a process or group ended if the harness is killed from now on."""
+        with self._lock:
+            self._running.add((how, number))
+            if not self._send(f"begin {how} {number}\n".encode()):
+                self._start()
+                self._send("".join(f"begin {how} {number}\n" for how, number in self._running).encode())
+
+    def unregister(self, how: "Signal", number: int) -> None:
+        """Forget it; if possible before it is waited for, since its number may be another's afterwards."""
+        with self._lock:
+            self._running.discard((how, number))
+            self._send(f"finish {how} {number}\n".encode())
+
+
+class ExitTime:
+    """Time at which a process ends, as the exit watcher notes it."""
+
+    def __init__(self, answer: int) -> None:
+        self._answer = answer
+
+    def read(self) -> float | None:
+        """Return the monotonic time of an end that has been; None if nobody saw it."""
+        if not select.select([self._answer], [], [], _ANSWER_SECONDS)[0]:
+            return None
+        text = os.read(self._answer, 64)
+        return float(text) if text else None
+
+    def close(self) -> None:
+        """Ask no more."""
+        os.close(self._answer)
+
+
+class _ExitWatcher(_SideProcess):
+    def __init__(self) -> None:
+        super().__init__((sys.executable, "-I", "-S", __file__), socket.SOCK_SEQPACKET)
+
+    def watch(self, handle: int) -> ExitTime:
+        """Note the end of a process from now on, by a descriptor of it, which no later process can have."""
+        answer, writer = os.pipe()
+        with self._lock:
+            if not self._send(b"1", (handle, writer)):
+                self._start()
+                self._send(b"1", (handle, writer))
+        os.close(writer)
+        return ExitTime(answer)
+
+
+def _note_exits(connection: socket.socket) -> None:
+    """Write the time of each end to the pipe that came with the process, until the harness has ended."""
+    waiting: dict[int, int] = {}
+    ready = select.poll()
+    ready.register(connection, select.POLLIN)
+    while True:
+        for descriptor, _ in ready.poll():
+            if descriptor == connection.fileno():
+                data, received, _, _ = socket.recv_fds(connection, 1, 2)
+                if not data:
+                    return
+                waiting[received[0]] = received[1]
+                ready.register(received[0], select.POLLIN)
+                continue
+            writer = waiting.pop(descriptor)
+            with contextlib.suppress(BrokenPipeError):  # nobody asks any more
+                os.write(writer, repr(time.monotonic()).encode())
+            ready.unregister(descriptor)
+            os.close(writer)
+            os.close(descriptor)
+
+
+_REAPER: "Final" = _Reaper()
+register: "Final" = _REAPER.register
+unregister: "Final" = _REAPER.unregister
+watch_exit: "Final" = _ExitWatcher().watch
+
+if __name__ == "__main__":
+    _note_exits(socket.socket(fileno=0))
