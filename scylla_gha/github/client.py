@@ -24,7 +24,7 @@ from urllib3.exceptions import HTTPError
 from scylla_gha.counting import counted
 from scylla_gha.egress_proxy.addresses import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
-from scylla_gha.github.access import GitHubAccess, access_from, explain_error
+from scylla_gha.github.access import ApiRequestError, GitHubAccess, access_from, explain_error
 
 for _logger in ("github", "urllib3"):  # they would log each retry to standard error a second time
     logging.getLogger(_logger).setLevel(logging.ERROR)
@@ -135,6 +135,15 @@ class GitHubRepository:
 
         return self._explained(request, attempt)
 
+    def find(self, request: ApiRequest, kind: type[R], *missing: int) -> R | None:
+        """Return the answer; None if its status is one of `missing`."""
+        try:
+            return self.read(request, kind)
+        except ApiRequestError as error:
+            if error.status in missing:
+                return None
+            raise
+
     def create(self, request: ApiRequest, kind: type[R], search: Callable[[], R | None]) -> R:
         """Create something exactly once.
 
@@ -144,10 +153,6 @@ class GitHubRepository:
             search: returns what an earlier attempt created, if its answer was lost.
         """
         return self._explained(request, lambda: kind.model_validate(self._once(request)[1] or {}), search)
-
-    def first_page(self, request: ApiRequest, kind: type[R]) -> list[R]:
-        """Return the first page of a list."""
-        return self._explained(request, lambda: [kind.model_validate(item) for item in self._once(request)[1]])
 
     def pages(self, request: ApiRequest, kind: type[R], key: str = "") -> Iterator[R]:
         """Yield the items of all pages of a list.

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from scylla_gha.github.access import ApiRequestError
 from scylla_gha.github.client import ApiRequest, GitHubRepository
 from scylla_gha.github.responses import AnyResponse, Comment, Issue, User
 
@@ -11,9 +10,9 @@ ACTIONS_BOT: Final = "github-actions[bot]"
 _WRITE_COMMENTS: Final = "pull-requests: write"
 _WRITE_ISSUES: Final = "issues: write"
 _INSTALLATION: Final = "ghs_"  # prefix of tokens of apps, the job's own token among them
-_NOT_A_USER: Final = {401, 403, 404}
+_NOT_A_USER: Final = (401, 403, 404)
 _NOT_FOUND: Final = 404
-_DELETED: Final = {404, 410}
+_DELETED: Final = (404, 410)
 _EXISTS: Final = 422
 _LABEL_COLOUR: Final = "b60205"
 
@@ -22,12 +21,8 @@ def own_login(repository: GitHubRepository) -> str:
     """Return the token's login. A job's own token cannot ask for it, and writes as the bot of Actions."""
     if (repository.access.token or "").startswith(_INSTALLATION):
         return ACTIONS_BOT
-    try:
-        return repository.read(ApiRequest("GET", "//user", "ask whose token this is", "none"), User).login
-    except ApiRequestError as error:
-        if error.status in _NOT_A_USER:
-            return ACTIONS_BOT
-        raise
+    user = repository.find(ApiRequest("GET", "//user", "ask whose token this is", "none"), User, *_NOT_A_USER)
+    return user.login if user else ACTIONS_BOT
 
 
 def author_comments(repository: GitHubRepository, number: int, author: str, since: str = "") -> Iterator[Comment]:
@@ -39,13 +34,8 @@ def author_comments(repository: GitHubRepository, number: int, author: str, sinc
         author: a login.
         since: ISO time; only comments changed after it; empty: all.
     """
-    request = ApiRequest(
-        "GET",
-        f"/issues/{number}/comments",
-        f"read the comments on #{number}",
-        "pull-requests: read",
-        query={"since": since} if since else {},
-    )
+    request = ApiRequest("GET", f"/issues/{number}/comments", f"read the comments on #{number}", "pull-requests: read",
+                         query={"since": since} if since else {})  # fmt: skip
     return (comment for comment in repository.pages(request, Comment) if comment.author == author)
 
 
@@ -78,28 +68,15 @@ def reply_once(repository: GitHubRepository, number: int, marker: str, text: str
 
 def edit_comment(repository: GitHubRepository, comment: int, body: str) -> Comment | None:
     """Replace a comment's text; None if the comment was deleted meanwhile."""
-    request = ApiRequest(
-        "PATCH", f"/issues/comments/{comment}", f"edit the comment {comment}", _WRITE_COMMENTS, {"body": body}
-    )
-    try:
-        return repository.read(request, Comment)
-    except ApiRequestError as error:
-        if error.status in _DELETED:
-            return None
-        raise
+    request = ApiRequest("PATCH", f"/issues/comments/{comment}", f"edit the comment {comment}", _WRITE_COMMENTS,
+                         {"body": body})  # fmt: skip
+    return repository.find(request, Comment, *_DELETED)
 
 
 def add_reaction(repository: GitHubRepository, comment: int, content: Literal["eyes", "confused", "rocket"]) -> None:
     """React to a comment; GitHub stores one reaction of a kind for each user."""
-    repository.send(
-        ApiRequest(
-            "POST",
-            f"/issues/comments/{comment}/reactions",
-            f"react to the comment {comment}",
-            _WRITE_COMMENTS,
-            {"content": content},
-        )
-    )
+    path = f"/issues/comments/{comment}/reactions"
+    repository.send(ApiRequest("POST", path, f"react to the comment {comment}", _WRITE_COMMENTS, {"content": content}))
 
 
 def find_issue(repository: GitHubRepository, author: str, marker: str, label: str) -> Issue | None:
@@ -131,13 +108,8 @@ def open_issue(repository: GitHubRepository, author: str, title: str, body: str,
 def update_issue(repository: GitHubRepository, number: int, body: str, state: Literal["open", "closed"]) -> Issue:
     """Replace an issue's text, and open or close it."""
     reason = {"state_reason": "completed"} if state == "closed" else {}
-    request = ApiRequest(
-        "PATCH",
-        f"/issues/{number}",
-        f"update the issue #{number}",
-        _WRITE_ISSUES,
-        {"body": body, "state": state, **reason},
-    )
+    request = ApiRequest("PATCH", f"/issues/{number}", f"update the issue #{number}", _WRITE_ISSUES,
+                         {"body": body, "state": state, **reason})  # fmt: skip
     return repository.read(request, Issue)
 
 
@@ -145,11 +117,5 @@ def _ensure_label(repository: GitHubRepository, label: str) -> None:
     read = ApiRequest("GET", f"/labels/{label}", f"read the label {label}", "issues: read")
     body = {"name": label, "color": _LABEL_COLOUR, "description": "An agent is worse than before"}
     create = ApiRequest("POST", "/labels", f"create the label {label}", _WRITE_ISSUES, body)
-    for request, expected in ((read, _NOT_FOUND), (create, _EXISTS)):
-        try:
-            repository.read(request, AnyResponse)
-        except ApiRequestError as error:
-            if error.status != expected:
-                raise
-        else:
-            return
+    if repository.find(read, AnyResponse, _NOT_FOUND) is None:
+        repository.find(create, AnyResponse, _EXISTS)

@@ -17,6 +17,7 @@ from scylla_gha.github.responses import (
     Permission,
     PullRequest,
     Push,
+    Pushes,
     Ref,
     WorkflowRun,
 )
@@ -26,7 +27,7 @@ _CAN_WRITE: Final = {"admin", "maintain", "write"}
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _EXISTS: Final = 422
-_HIDDEN: Final = {403, 404}
+_HIDDEN: Final = (403, 404)
 _MAX_DESCRIPTION: Final = 140  # characters of a status, GitHub's limit
 _MAX_SUMMARY: Final = 60_000  # of GitHub's 65,535
 
@@ -39,13 +40,8 @@ def read_pull_request(repository: GitHubRepository, number: int) -> PullRequest:
 def merge_base(repository: GitHubRepository, pull: PullRequest) -> str:
     """Return the commit at which a pull request branched off; it is on the repository's own branch."""
     commits = f"{pull.base.ref}...{pull.head.sha}"
-    request = ApiRequest(
-        "GET",
-        f"/compare/{quote(commits, safe='.')}",
-        f"find the merge base of #{pull.number}",
-        "contents: read",
-        query={"per_page": "1"},
-    )
+    request = ApiRequest("GET", f"/compare/{quote(commits, safe='.')}", f"find the merge base of #{pull.number}",
+                         "contents: read", query={"per_page": "1"})  # fmt: skip
     return repository.read(request, CommitComparison).merge_base_commit.sha
 
 
@@ -55,15 +51,10 @@ def can_write(repository: GitHubRepository, login: str) -> bool:
     The author association of an event is no proof: members of an organisation may have no write permission, and
     accounts with it may be shown as contributors.
     """
-    request = ApiRequest(
-        "GET", f"/collaborators/{quote(login, safe='')}/permission", f"read the permission of {login}", "metadata: read"
-    )
-    try:
-        return repository.read(request, Permission).permission in _CAN_WRITE
-    except ApiRequestError as error:
-        if error.status == _NOT_FOUND:
-            return False
-        raise
+    path = f"/collaborators/{quote(login, safe='')}/permission"
+    request = ApiRequest("GET", path, f"read the permission of {login}", "metadata: read")
+    permission = repository.find(request, Permission, _NOT_FOUND)
+    return permission is not None and permission.permission in _CAN_WRITE
 
 
 def last_push(repository: GitHubRepository, pull: PullRequest) -> Push | None:
@@ -78,19 +69,14 @@ def last_push(repository: GitHubRepository, pull: PullRequest) -> Push | None:
         f"read the pushes to #{pull.number}", "contents: read",
         query={"ref": f"refs/heads/{pull.head.ref}", "direction": "desc"},
     )  # fmt: skip
-    try:
-        return next(iter(repository.first_page(request, Push)), None)
-    except ApiRequestError as error:
-        if error.status in _HIDDEN:
-            return None
-        raise
+    pushes = repository.find(request, Pushes, *_HIDDEN)
+    return next(iter(pushes.root), None) if pushes else None
 
 
 def workflow_run(repository: GitHubRepository, run: int) -> WorkflowRun:
     """Read a workflow's run."""
-    return repository.read(
-        ApiRequest("GET", f"/actions/runs/{run}", f"read the run {run}", "actions: read"), WorkflowRun
-    )
+    request = ApiRequest("GET", f"/actions/runs/{run}", f"read the run {run}", "actions: read")
+    return repository.read(request, WorkflowRun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +126,9 @@ def _set_status(repository: GitHubRepository, check: CheckReport) -> None:
     state = "failure" if check.conclusion == "failure" else "success"
     body = {"state": state, "context": check.name, "target_url": check.url,
             "description": check.title[:_MAX_DESCRIPTION]}  # fmt: skip
-    repository.read(
-        ApiRequest(
-            "POST",
-            f"/statuses/{check.sha}",
-            f"set a status on {check.sha[:7]}",
-            "checks: write` or `statuses: write",
-            body,
-        ),
-        AnyResponse,
-    )
+    request = ApiRequest("POST", f"/statuses/{check.sha}", f"set a status on {check.sha[:7]}",
+                         "checks: write` or `statuses: write", body)  # fmt: skip
+    repository.read(request, AnyResponse)
 
 
 def dispatch_workflow(repository: GitHubRepository, workflow: str, ref: str, inputs: Mapping[str, str]) -> Dispatched:
@@ -202,9 +181,5 @@ def pin_commit(repository: GitHubRepository, tag: str, sha: str) -> str:
 
 
 def _read_tag(repository: GitHubRepository, tag: str) -> Ref | None:
-    try:
-        return repository.read(ApiRequest("GET", f"/git/ref/tags/{tag}", f"read the tag {tag}", "contents: read"), Ref)
-    except ApiRequestError as error:
-        if error.status == _NOT_FOUND:
-            return None
-        raise
+    request = ApiRequest("GET", f"/git/ref/tags/{tag}", f"read the tag {tag}", "contents: read")
+    return repository.find(request, Ref, _NOT_FOUND)

@@ -7,7 +7,7 @@ import datetime
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.record import Sha
@@ -108,6 +108,10 @@ class Push(GitHubResponse):
 
     after: str
     timestamp: datetime.datetime
+
+
+class Pushes(RootModel[tuple[Push, ...]]):
+    """The latest pushes to a branch."""
 
 
 class Dispatched(GitHubResponse):
