@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.engine import an_engine
+from tests.support.shared_host import close_shared_hosts
 
 STARTED_AS_BY_A_PERSON = ("test_readme", "test_docs", "test_tutorial", "test_release", "test_wheel")
 OF_A_RUNNER = ("GITHUB_", "ACTIONS_", "RUNNER_")
@@ -58,6 +59,7 @@ def name_context(patch: pytest.MonkeyPatch, test: str) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A skipped test is a failure: nothing may be left out silently."""
+    close_shared_hosts()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ from scylla_gha.judge.panel import GatewayPanel, PanelResult, open_panel
 from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.trial import NO_USAGE
-from tests.support.gateway import EACH, KEY, PRICE
+from tests.support.gateway import EACH, KEY, PRICE, hosted
 from tests.support.library import write
 from tests.support.panel import WORDING, asked_for, make_blind, make_item, raw, reply
 from tests.support.provider import Body, Fail, Provider, Say, serve
+from tests.support.shared_host import shared_host
 
 MODELS = ("opus", "sonnet", "haiku")
 ROOTS = [Path(__file__).parents[2]]
@@ -33,16 +34,22 @@ def good(body: Body) -> Say:
     return Say(reply(*(raw(name, score=1 if name == "Q1" else None) for name in asked_for(body)), steps=["step-1"]))
 
 
+PRICED = tuple(ModelInfo(id=name, provider="p", context_tokens=1000, price=PRICE) for name in MODELS)
+
+
 @contextmanager
-def seated(
-    script: Script = good, priced: tuple[str, ...] = MODELS, **settings: Any
+def opened(
+    folder: Path, script: Script = good, priced: tuple[str, ...] = MODELS, **settings: Any
 ) -> Iterator[tuple[GatewayPanel, Provider]]:
     """The three judges behind a gateway that knows the prices of these models."""
-    models = tuple(ModelInfo(id=name, provider="p", context_tokens=1000, price=PRICE) for name in priced)
-    with serve(script) as provider:
-        given = GatewaySettings.model_validate({"upstream": provider.url, "api_key": KEY, "models": models, **settings})
-        with GatewayProcess.start(given) as gateway:
-            yield open_panel(gateway, MODELS, ROOTS), provider
+    models = tuple(model for model in PRICED if model.id in priced)
+    with ExitStack() as stack:
+        if settings:
+            provider = stack.enter_context(serve(script))
+            host = stack.enter_context(hosted(folder, provider.url, models=models, **settings))
+        else:
+            host, provider = stack.enter_context(shared_host(folder, script, models))
+        yield open_panel(host.gateway, MODELS, ROOTS), provider
 
 
 def near(usd: float) -> Any:
@@ -50,12 +57,12 @@ def near(usd: float) -> Any:
 
 
 def ask(folder: Path, script: Script = good, **how: Any) -> PanelResult:
-    with seated(script, **how) as (judges, _):
+    with opened(folder, script, **how) as (judges, _):
         return judges.ask("cell", folder / "judge-traffic.jsonl", BLIND)
 
 
 def test_three_judges_answer_agree_and_are_paid_for(tmp_path: Path) -> None:
-    with seated() as (judges, provider):
+    with opened(tmp_path) as (judges, provider):
         heard = judges.ask("cell", tmp_path / "judge-traffic.jsonl", BLIND)
     assert [(one.judge, one.error) for one in heard.answers] == [(name, None) for name in MODELS]
     assert {name: one.value for name, one in heard.agreed.items.items()} == {"Q1": 1.0, "Q2": 1.0}
@@ -68,7 +75,7 @@ def test_three_judges_answer_agree_and_are_paid_for(tmp_path: Path) -> None:
 
 
 def test_the_judges_traffic_is_on_record_as_theirs_and_without_the_key(tmp_path: Path) -> None:
-    with seated(record=tmp_path / "tapes") as (judges, provider):
+    with opened(tmp_path, record=tmp_path / "tapes") as (judges, provider):
         judges.ask("cell", tmp_path / "judge-traffic.jsonl", BLIND)
     assert (tmp_path / "judge-traffic.jsonl").read_text().count('"role":"judge"') == 3
     assert [path.name for path in (tmp_path / "tapes").iterdir()] == ["cell--judge.jsonl"]
@@ -121,7 +128,7 @@ def test_a_judge_without_a_price_makes_the_cost_unknown_and_still_judges(tmp_pat
 
 
 def test_at_the_judges_budget_nobody_is_asked_any_more(tmp_path: Path) -> None:
-    with seated(role_usd={"judge": 1.0}, spent_usd={"judge": 1.0}) as (judges, provider):
+    with opened(tmp_path, role_usd={"judge": 1.0}, spent_usd={"judge": 1.0}) as (judges, provider):
         heard = judges.ask("cell", tmp_path / "judge-traffic.jsonl", BLIND)
         assert provider.requests == []
     assert "the spend limit of $1 of keys of this kind (judge) is reached" in str(heard.answers[0].error)
@@ -130,7 +137,7 @@ def test_at_the_judges_budget_nobody_is_asked_any_more(tmp_path: Path) -> None:
 
 
 def test_each_trial_has_an_account_of_its_own(tmp_path: Path) -> None:
-    with seated() as (judges, provider):
+    with opened(tmp_path) as (judges, provider):
         for number in (1, 2):
             heard = judges.ask(f"cell-{number}", tmp_path / str(number) / "judge-traffic.jsonl", BLIND)
             assert (heard.account.requests, heard.agreed.error) == (3, None)
@@ -139,7 +146,7 @@ def test_each_trial_has_an_account_of_its_own(tmp_path: Path) -> None:
 
 def test_a_second_hearing_of_the_same_trial_costs_what_it_cost(tmp_path: Path) -> None:
     journal = tmp_path / "judge-traffic.jsonl"
-    with seated() as (judges, _):
+    with opened(tmp_path) as (judges, _):
         first, second = (judges.ask("cell", journal, BLIND) for _ in range(2))
     assert (first.account.usage.usd, second.account.usage.usd) == (near(3 * EACH), near(3 * EACH))
     assert summarise_traffic(journal).usage.usd == near(6 * EACH)
@@ -147,7 +154,7 @@ def test_a_second_hearing_of_the_same_trial_costs_what_it_cost(tmp_path: Path) -
 
 def test_a_court_in_other_words_asks_in_them(tmp_path: Path) -> None:
     kind = dataclasses.replace(WORDING, system="Judge kindly.")
-    with seated() as (judges, provider):
+    with opened(tmp_path) as (judges, provider):
         open_panel(judges.gateway, MODELS, ROOTS, kind).ask("cell", tmp_path / "judge-traffic.jsonl", BLIND)
     assert {body["system"] for body in provider.requests} == {"Judge kindly."}
     assert (

@@ -16,11 +16,12 @@ from scylla_gha.model.trial import NO_USAGE, Outcome, Trajectory, Trial
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import CellFolder
-from tests.support.gateway import EACH, hosted
+from tests.support.gateway import EACH
 from tests.support.panel import asked_for, fault, raw, reply
-from tests.support.provider import Body, Fail, Provider, Say, serve
+from tests.support.provider import Body, Fail, Provider, Say
 from tests.support.records import make_category, make_item, make_rubric
 from tests.support.repository import make_repository
+from tests.support.shared_host import shared_host
 from tests.support.trials import SOLVE, leave_trial, make_bench
 
 JUDGES = ("dear", "stubborn", "dear")
@@ -55,7 +56,7 @@ def says(**item: Any) -> Callable[[Body], Say]:
 
 @contextmanager
 def seated(script: Callable[[Body], Say | Fail], folder: Path) -> Iterator[tuple[GatewayPanel, Provider]]:
-    with serve(script) as provider, hosted(folder, provider.url) as host:
+    with shared_host(folder, script) as (host, provider):
         yield open_panel(host.gateway, JUDGES, [Path(__file__).parents[2]]), provider
 
 
@@ -66,7 +67,7 @@ def judged(
     trial = leave_trial(ground, cell, do, **attempt)
     with seated(script, cell.root) as (judges, provider):
         made = judge_trial(trial, ground, cell, make_bench(court=judges, digest="court"))
-    return made, trial, provider.requests
+        return made, trial, list(provider.requests)
 
 
 def test_the_panels_items_stand_beside_those_of_code(ground: PreparedScenario, cell: CellFolder) -> None:
@@ -219,7 +220,7 @@ def test_what_the_panel_likes_does_not_pass_where_a_required_check_fails(
 def test_junk_hides_neither_the_change_nor_the_files_that_were_there(
     ground: PreparedScenario, cell: CellFolder
 ) -> None:
-    junk = "mkdir a; for i in $(seq 1100); do head -c 300 /dev/zero | tr '\\0' x >a/$i; done"
+    junk = "mkdir a; x=$(printf 'x%.0s' $(seq 300)); for i in $(seq 1100); do printf $x >a/$i; done"
     _, _, sent = judged(ground, cell, says(), f"{SOLVE}; {junk}")
     text = sent[0]["messages"][0]["content"]
     assert text.index("+echo hello") < text.index("+xxx")

@@ -13,9 +13,8 @@ from scylla_gha.run.attempt import run_attempt
 from scylla_gha.store.run_folder import AttemptFolder
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.ask import ASK
-from tests.support.gateway import hosted
-from tests.support.provider import Say, serve
 from tests.support.repository import make_repository
+from tests.support.shared_host import shared_host
 
 PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 FETCH = f'''{sys.executable} -c "
@@ -38,7 +37,7 @@ def work(
 ) -> Attempt:
     """Run an agent on the host whose scenario declares these hosts."""
     ground = make_repository(tmp_path / "repo", network={"hosts": hosts}).ground()
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path) as (host, _):
         runner = make_runner(ShellAgent(script, package=package), gateway=host.gateway)
         return run_attempt(runner, ground, prepare_workspace(ground, tmp_path / "w"), folder)
 

@@ -20,6 +20,7 @@ from tests.support.gateway import EACH, KEY, Host, hosted
 from tests.support.processes import cancelled_once_there, wait_for
 from tests.support.provider import Body, Fail, Hang, Say, serve
 from tests.support.repository import make_repository
+from tests.support.shared_host import shared_host
 
 PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 
@@ -54,7 +55,7 @@ def kept(folder: AttemptFolder) -> bytes:
 def test_cost_and_traffic_are_the_gateways_account(
     ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path) as (host, _):
         made = work(ground, folder, host, f"{ASK} dear one; {ASK} dear twice")
     assert (made.outcome, made.requests, made.repeated_requests) == (Outcome.COMPLETED, 2, 0)
     assert made.usage.model_dump() == {"input_tokens": 200, "output_tokens": 50, "cache_read_tokens": 0,
@@ -86,7 +87,7 @@ def host_lines(folder: AttemptFolder) -> list[int]:
 def test_the_cost_is_tokens_times_price_and_unknown_where_one_is(
     ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, models: list[str], usd: float | None, tokens: int
 ) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path) as (host, _):
         made = work(ground, folder, host, "\n".join(f"{ASK} {model} x" for model in models))
     assert (made.usage.usd, made.usage.input_tokens) == (None if usd is None else near(usd), tokens)
     assert made.requests == len(models)
@@ -96,7 +97,7 @@ def test_a_failed_request_costs_nothing_and_the_next_repeats_it(
     ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     answers: list[Fail | Say] = [Fail(500), Say("Hi.")]
-    with serve(lambda _: answers.pop(0)) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path, lambda _: answers.pop(0)) as (host, _):
         made = work(ground, folder, host, f"{ASK} dear x || {ASK} dear x")
     assert (made.outcome, made.requests, made.repeated_requests) == (Outcome.COMPLETED, 2, 1)
     assert made.usage.usd == near(EACH)
@@ -108,7 +109,7 @@ SAY_ACCESS = 'echo "${ANTHROPIC_BASE_URL-none} ${ANTHROPIC_API_KEY-none}"'
 def test_an_agent_without_a_model_has_no_lane_and_costs_nothing(
     ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
-    with hosted(tmp_path) as host:
+    with shared_host(tmp_path) as (host, _):
         runner = make_runner(ShellAgent(SAY_ACCESS, package=None), gateway=host.gateway)
         made = run_attempt(runner, ground, prepare_workspace(ground, tmp_path / "w"), folder)
     assert (made.usage, made.requests, made.first_byte_seconds) == (NO_USAGE, 0, None)
@@ -120,7 +121,7 @@ def test_the_agent_gets_the_gateways_address_and_a_key_of_its_own(
     ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path) as (host, provider):
         again = AttemptFolder(folder.root.with_name("attempt-2"))
         for place in (folder, again):
             key = 'echo "$ANTHROPIC_API_KEY" | cut -c -13; echo "$ANTHROPIC_API_KEY" | cksum'
@@ -138,7 +139,7 @@ def test_the_real_key_is_in_no_file_of_the_attempt(
 ) -> None:
     echo = Fail(401, message=f"the key {KEY} is not valid:")  # a provider that repeats what it was sent
     answers: list[Fail | Say] = [echo, Say("Hi.")]
-    with serve(lambda _: answers.pop(0)) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path, lambda _: answers.pop(0)) as (host, provider):
         made = work(ground, folder, host, f"env | tee environment; {ASK} dear x; {ASK} dear x; exit 3")
     assert provider.keys == [KEY, KEY]
     assert "the key [redacted] is not valid" in folder.file("stderr.txt").read_text()
@@ -151,7 +152,7 @@ def test_the_real_key_is_in_no_file_of_the_attempt(
 def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
     ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path) as (host, provider):
         script = f"{ASK} dear 1; {ASK} dear 2; {ASK} dear 3; echo end completed"
         made = work(ground, folder, host, script, limits=TrialLimits(usd=1.5 * EACH))
     assert (made.outcome, made.retryable) == (Outcome.BUDGET_EXCEEDED, False)
@@ -163,7 +164,7 @@ def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
 def test_at_the_trials_tokens_it_ends_with_a_reason_of_its_own(
     ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path) as (host, provider):
         made = work(ground, folder, host, f"{ASK} dear one; {ASK} dear two; {ASK} dear three; true",
                     limits=TrialLimits(tokens=250))  # fmt: skip
     assert (made.outcome, made.requests, len(provider.requests)) == (Outcome.BUDGET_EXCEEDED, 3, 2)
@@ -171,7 +172,7 @@ def test_at_the_trials_tokens_it_ends_with_a_reason_of_its_own(
 
 
 def test_a_budget_is_of_one_attempt(ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared_host(tmp_path) as (host, _):
         places = [folder, AttemptFolder(folder.root.with_name("attempt-2"))]
         made = [work(ground, place, host, f"{ASK} dear x", limits=TrialLimits(usd=0.5 * EACH)) for place in places]
     assert [attempt.outcome for attempt in made] == [Outcome.COMPLETED] * 2
