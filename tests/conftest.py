@@ -23,6 +23,7 @@ def pytest_configure() -> None:
     Actions the runner's variables would tell commands under test of another run.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as commands do; workers would wait for each other's threads
     for name in [name for name in os.environ if name.startswith(OF_A_RUNNER)]:
         del os.environ[name]
 

@@ -11,15 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.analysis.contrasts import PASS, compare_each, strictest
+from scylla_gha.analysis.contrasts import PASS, compare_each, paired_contrasts, strictest
 from scylla_gha.analysis.frame import Frame, passes_by_repetition
-from scylla_gha.analysis.paired import pair_sides, paired_contrast
 from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.analysis.verdicts import ALPHA, rule
 from scylla_gha.model.analysis import Ruling, Verdict
 from scylla_gha.model.comparison import EqualArm, EqualArms, FalseVerdictShares
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.resampling import Resampling, sign_flip_p
+from scylla_gha.stats.resampling import Resampling
 from scylla_gha.stats.simple import wilson
 
 _BLOCK: Final = 2_000_000  # numbers that are shuffled at once
@@ -61,13 +60,8 @@ def aa_test(frame: Frame, experiment: str, how: AATestOptions) -> EqualArms:
 
 def verdicts_on(one: Floats, other: Floats, how: AATestOptions) -> Iterator[Ruling]:
     """Yield the verdict on each pair of scenario means, shape (pairs, scenarios), as the strictest of its family."""
-    pairs = pair_sides(one, other, "difference", bounded=True, family=how.family)
-    d = np.vstack([pair.d for pair in pairs])
-    nonzero = d[:, np.any(~np.isnan(d) & (d != 0), axis=0)]
-    p, least = sign_flip_p(nonzero, Resampling(seed=how.seed))
-    for at, pair in enumerate(pairs):
-        tested = {"p": float(p[at]), "least_p": float(least[at])} if pair.shared.any() else {}
-        yield rule(strictest(paired_contrast(pair, PASS).model_copy(update=tested), how.family), how.margin)
+    for contrast in paired_contrasts(one, other, PASS, "difference", Resampling(seed=how.seed), how.family):
+        yield rule(strictest(contrast, how.family), how.margin)
 
 
 def _odd_against_even(frame: Frame, how: AATestOptions) -> dict[str, Ruling]:

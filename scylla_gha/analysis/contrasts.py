@@ -1,33 +1,43 @@
 """Comparisons of arms, paired by scenario: differences with intervals, p values and effect sizes.
 
 The headline is the mean difference of scenario means (for costs and times the geometric mean of their ratios), which is
-about scenarios like these. The stratified permutation (`p_here`) is about these scenarios alone.
+about scenarios like these. The exact stratified p (`p_here`) is about these scenarios alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, Literal
 
 import numpy as np
 
 from scylla_gha.analysis.frame import Frame, Groups, grouped
-from scylla_gha.analysis.paired import PairedSides, Scale, pair_sides, paired_contrast
 from scylla_gha.analysis.pairings import Pairing
+from scylla_gha.analysis.verdicts import ALPHA, can_show
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.stats.arrays import Floats
-from scylla_gha.stats.effects import cliffs_delta, cohens_d, cohens_dz, correlation, hedges_correction
+from scylla_gha.stats.effects import cliffs_delta, cohens_d, cohens_dz, correlation, hedges_correction, mde_paired
+from scylla_gha.stats.means import FEW_NOT_ZERO, mean_limits, mean_limits_bounded, rare_limits
 from scylla_gha.stats.resampling import Resampling, sign_flip_p
 from scylla_gha.stats.significance import benjamini_hochberg, holm, stratified_exact_p
 from scylla_gha.stats.simple import MOST_EXACT
 
+Scale = Literal["difference", "ratio"]
 PASS: Final = "pass_rate"  # noqa: S105 no password
+WIDE: Final = 0.95
+INNER: Final = 0.90  # two one-sided tests at 0.05 are an interval at this confidence
 # Metrics that are compared beside the pass rate: name, column, scale.
 _SCREENED: Final[tuple[tuple[str, str, Scale], ...]] = (
     ("score", "score", "difference"), ("progress_rate", "progress", "difference"), ("usd", "usd", "ratio"),
     ("tokens", "tokens", "ratio"), ("seconds", "seconds", "ratio"), ("tool_calls", "tool_calls", "difference"),
 )  # fmt: skip
-_BOUNDED: Final = frozenset({PASS, "score", "progress_rate"})
+_BOUNDED: Final = frozenset({PASS, "score", "progress_rate"})  # between 0 and 1
+_LIMITS: Final = ("low", "high", "inner_low", "inner_high", "equal_low", "equal_high")
+_TWO: Final = 2
+_FEWEST_UNBOUNDED: Final = 10  # scenarios for equivalence by t: with fewer, skewed data look more alike than they are
+_SIGN_FLIP_FACTOR: Final = 1.08  # a verdict's smallest effect over that of a t-test
+_LARGEST: Final = 700.0  # whose exponential a double still holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +53,7 @@ def compare(
 ) -> tuple[Contrast, ...]:
     """Compare the pass rate of each pairing, or another metric; p adjusted by Holm for these pairings."""
     contrasts = _contrasts(frame, _metric(frame, metric), pairings, how, len(pairings))
-    adjusted = holm([contrast.p for contrast in contrasts])
-    return _adjusted(contrasts, adjusted, family, "Holm")
+    return _adjusted(contrasts, holm([contrast.p for contrast in contrasts]), family, "Holm")
 
 
 def compare_each(
@@ -59,13 +68,6 @@ def strictest(contrast: Contrast, family: int) -> Contrast:
     """Adjust p as the strictest one of a Holm family of that size."""
     p = None if contrast.p is None else min(1.0, contrast.p * family)
     return contrast.model_copy(update={"p_adjusted": p, "family_size": family, "adjustment": "Holm"})
-
-
-def _metric(frame: Frame, name: str) -> _Metric:
-    if name == PASS:
-        passed = frame.columns["passed"]
-        return _Metric(PASS, passed, grouped(frame, passed), "difference")
-    return next(metric for metric in _screened(frame) if metric.name == name)
 
 
 def screen(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> tuple[Contrast, ...]:
@@ -83,11 +85,17 @@ def _adjusted(contrasts: Sequence[Contrast], p: Floats, family: str, adjustment:
     )
 
 
+def _metric(frame: Frame, name: str) -> _Metric:
+    if name == PASS:
+        passed = frame.columns["passed"]
+        return _Metric(PASS, passed, grouped(frame, passed), "difference")
+    return next(metric for metric in _screened(frame) if metric.name == name)
+
+
 def _screened(frame: Frame) -> list[_Metric]:
-    columns = frame.columns
     metrics = []
     for name, column, scale in _SCREENED:
-        values = frame.tokens if column == "tokens" else columns[column]
+        values = frame.tokens if column == "tokens" else frame.columns[column]
         groups = grouped(frame, values)
         # A ratio needs numbers above 0.
         usable = scale == "ratio" and not np.any(groups.mean[groups.n > 0] <= 0)
@@ -98,44 +106,119 @@ def _screened(frame: Frame) -> list[_Metric]:
 def _contrasts(
     frame: Frame, metric: _Metric, pairings: Sequence[Pairing], how: Resampling, family: int
 ) -> list[Contrast]:
-    """Compare all pairings of one metric at once, with the same sign flips."""
+    """Compare all pairings of one metric; a side of several arms has their mean, NaN if one of them has none."""
     if not pairings:
         return []
-    one = np.vstack([_mixed(metric.groups.mean, pairing.first) for pairing in pairings])
-    other = np.vstack([_mixed(metric.groups.mean, pairing.second) for pairing in pairings])
-    pairs = pair_sides(one, other, metric.scale, bounded=metric.name in _BOUNDED, family=family)
-    nonzero = _nonzero(np.vstack([pair.d for pair in pairs]))
+    means = metric.groups.mean
+    one = np.vstack([means[list(pairing.first)].mean(axis=0) for pairing in pairings])
+    other = np.vstack([means[list(pairing.second)].mean(axis=0) for pairing in pairings])
+    contrasts = paired_contrasts(one, other, metric.name, metric.scale, how, family)
+    return [
+        contrast.model_copy(update={
+            "arm": pairing.arm, "baseline": pairing.baseline, **_effects(frame, metric, pairing, one[at], other[at]),
+            "p_here": _exact_p_here(metric, pairing),
+        })
+        for at, (pairing, contrast) in enumerate(zip(pairings, contrasts, strict=True))
+    ]  # fmt: skip
+
+
+def paired_contrasts(
+    one: Floats, other: Floats, metric: str, scale: Scale, how: Resampling, family: int = 1
+) -> list[Contrast]:
+    """Compare the scenario means of many pairs at once, with the same sign flips; without names and effect sizes.
+
+    Args:
+        one: shape (pairs, scenarios), NaN if a side has none.
+        other: likewise.
+        metric: decides whether values lie between 0 and 1.
+        scale: of what is compared.
+        how: draws and seed of the sign-flip test.
+        family: number of comparisons, for which equivalence and the smallest effect are adjusted (Bonferroni).
+    """
+    d = np.log(one) - np.log(other) if scale == "ratio" else one - other
+    mean, limits = _limits(d, metric, family)
+    # Scenarios without a difference in any pair are left out, so that few are left to enumerate exactly.
+    nonzero = d[:, np.any(~np.isnan(d) & (d != 0), axis=0)]
     p, least = sign_flip_p(nonzero, how)
     test = "sign-flip, exact" if nonzero.shape[1] <= MOST_EXACT else f"sign-flip, {counted(how.draws, 'draw')}"
     contrasts = []
-    for at, (pairing, pair) in enumerate(zip(pairings, pairs, strict=True)):
-        contrast = paired_contrast(pair, metric.name, family)
-        tested = {"p": float(p[at]), "least_p": float(least[at])} if pair.shared.any() else {}
-        method = "; ".join(part for part in (contrast.method, test) if part) if tested else ""
-        contrasts.append(contrast.model_copy(update={
-            **tested, "method": method, "arm": pairing.arm, "baseline": pairing.baseline,
-            **_effects(frame, metric, pairing, pair), "p_here": _here(metric, pairing),
-        }))  # fmt: skip
+    for at, row in enumerate(d):
+        x = row[~np.isnan(row)]
+        blank = Contrast(
+            arm="", baseline="", metric=metric, scale=scale, value=None, scenarios=x.size,
+            dropped=int(np.sum(np.isnan(one[at]) != np.isnan(other[at]))),
+            wins=(int((x > 0).sum()), int((x == 0).sum()), int((x < 0).sum())),
+            note="" if x.size else "the two share no scenario with a known value",
+        )  # fmt: skip
+        known = _estimate(x, float(mean[at]), limits[at], blank, family) if x.size else {}
+        if known:
+            method = f"{known['method']}; {test}" if known["method"] else test
+            known |= {"p": float(p[at]), "least_p": float(least[at]), "method": method}
+        contrasts.append(blank.model_copy(update=known))
     return contrasts
 
 
-def _mixed(means: Floats, arms: tuple[int, ...]) -> Floats:
-    """Average the scenario means of a side's arms; NaN if one of them has none."""
-    return np.asarray(means[list(arms)].mean(axis=0))
+def _limits(d: Floats, metric: str, family: int) -> tuple[Floats, Floats]:
+    """Return means, and limits at 95 %, at 90 %, and of equivalence (90 % adjusted for the family), two each."""
+    mean, low, high = mean_limits(d, WIDE)
+    confidence = 1 - (1 - INNER) / family
+    if metric in _BOUNDED:
+        columns = [*mean_limits_bounded(d), *rare_limits(d, INNER), *rare_limits(d, confidence)]
+    else:
+        enough = (~np.isnan(d)).sum(axis=1) >= _FEWEST_UNBOUNDED
+        columns = [low, high, *mean_limits(d, INNER)[1:]]
+        columns += [np.where(enough, limit, np.nan) for limit in mean_limits(d, confidence)[1:]]
+    return mean, np.column_stack(columns)
 
 
-def _nonzero(d: Floats) -> Floats:
-    """Drop the scenarios without a difference in any comparison, so that few are left to enumerate exactly."""
-    return np.asarray(d[:, np.any(~np.isnan(d) & (d != 0), axis=0)])
+def _estimate(d: Floats, mean: float, limits: Floats, blank: Contrast, family: int) -> dict[str, object]:
+    """Return value, limits, method and smallest effect of a contrast; `d` has the known differences."""
+    is_ratio, is_bounded = blank.scale == "ratio", blank.metric in _BOUNDED
+    spread = float(d.std(ddof=1)) if d.size >= _TWO else 0.0
+    unit = likely_effect(d.size, family) if spread > 0 and can_show(d.size, family) else None
+    effect = None if unit is None else unit * spread
+    method, note = _method(d, limits, blank)
+    if is_ratio:
+        mean, limits = float(np.exp(mean)), np.exp(limits)
+        effect = None if effect is None else float(np.exp(min(effect, _LARGEST)))
+    elif is_bounded and effect is not None and effect >= 1:
+        effect = None
+    known = {name: None if np.isnan(limit) else float(limit) for name, limit in zip(_LIMITS, limits, strict=True)}
+    return {"value": mean, **known, "method": method, "note": note, "smallest_effect": effect}
 
 
-def _effects(frame: Frame, metric: _Metric, pairing: Pairing, pair: PairedSides) -> dict[str, float | None]:
-    one, other = _trials(frame, metric, pairing.first), _trials(frame, metric, pairing.second)
-    first, second = pair.one[pair.shared], pair.other[pair.shared]
-    d, j = cohens_d(one, other), hedges_correction(one.size + other.size - 2)
+def _method(d: Floats, limits: Floats, blank: Contrast) -> tuple[str, str]:
+    """Return the method of the 95 % interval, and why there is none."""
+    if d.size < _TWO:
+        return "", "one scenario shows no spread"
+    if blank.metric in _BOUNDED:
+        few = int((d != 0).sum()) < FEW_NOT_ZERO
+        return ("bounded mean, as few scenarios differ" if few else "paired t on scenario means, score form"), ""
+    if np.isnan(limits[0]):
+        return "", "all differences are alike, and show no spread"
+    return f"paired t on scenario means{', logarithms' if blank.scale == 'ratio' else ''}", ""
+
+
+@lru_cache(maxsize=256)
+def likely_effect(n: int, family: int) -> float | None:
+    """Approximate the effect, in standard deviations, that the strictest verdict of a family detects with 80 % power.
+
+    The effect of a t-test, times what the sign-flip test (the verdict's second condition) adds to it. The simulation of
+    the command `power` starts here.
+    """
+    effect = mde_paired(1.0, n, ALPHA / family)
+    return None if effect is None else effect * _SIGN_FLIP_FACTOR
+
+
+def _effects(frame: Frame, metric: _Metric, pairing: Pairing, one: Floats, other: Floats) -> dict[str, float | None]:
+    """Compute effect sizes of trials, and of the scenario means of both sides."""
+    first, second = _trials(frame, metric, pairing.first), _trials(frame, metric, pairing.second)
+    shared = ~np.isnan(one) & ~np.isnan(other)
+    d, j = cohens_d(first, second), hedges_correction(first.size + second.size - 2)
     return {
-        "cohens_d": d, "hedges_g": None if d is None or j is None else j * d, "cliffs_delta": cliffs_delta(one, other),
-        "d_z": cohens_dz(first, second), "correlation": correlation(first, second),
+        "cohens_d": d, "hedges_g": None if d is None or j is None else j * d,
+        "cliffs_delta": cliffs_delta(first, second),
+        "d_z": cohens_dz(one[shared], other[shared]), "correlation": correlation(one[shared], other[shared]),
     }  # fmt: skip
 
 
@@ -144,7 +227,7 @@ def _trials(frame: Frame, metric: _Metric, arms: tuple[int, ...]) -> Floats:
     return np.asarray(values[~np.isnan(values)])
 
 
-def _here(metric: _Metric, pairing: Pairing) -> float | None:
+def _exact_p_here(metric: _Metric, pairing: Pairing) -> float | None:
     """Compute the exact stratified p of the pass rates of two single arms."""
     if metric.name != PASS or len(pairing.first) > 1 or len(pairing.second) > 1:
         return None

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from scylla_gha.analysis.contrasts import INNER, WIDE
 from scylla_gha.analysis.estimate import HERE, LIKE
 from scylla_gha.analysis.frame import Frame, Groups, grouped
-from scylla_gha.analysis.paired import INNER, WIDE
 from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.model.analysis import Contrast, CostFrontier, Measure, State
 from scylla_gha.stats.arrays import Bools, Floats

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from scylla_gha.analysis.frame import Frame, passes_by_repetition
-from scylla_gha.analysis.simulated import Layout, power_to_differ, smallest_effect
+from scylla_gha.analysis.simulated import POWER, Layout, hardest_effect, power_to_differ
 from scylla_gha.analysis.verdicts import ALPHA, can_show, scenarios_needed
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import Design, PairVariance, Power
@@ -21,7 +21,6 @@ USUAL_BASIS: Final = "the usual variances (w^2 1/30, s^2 1/6), since no rows wit
 _SCENARIOS: Final = (5, 10, 20, 50, 100, 200)
 _REPETITIONS: Final = (1, 3, 5, 10)
 _MOST_REPETITIONS: Final = 100
-_POWER: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +85,10 @@ def repetition_cost(frame: Frame, arms: Sequence[str]) -> RepetitionCost:
     return RepetitionCost(None if math.isnan(usd) else usd, minutes)
 
 
-def hardest_effect(splits: Sequence[Split], layout: Layout, family: int) -> float | None:
-    """Find the smallest difference of pass rates that every pair detects with 80 % power; None if one detects none.
-
-    Args:
-        splits: the variances of each pair.
-        layout: scenarios and repetitions.
-        family: comparisons; the strictest one decides.
-    """
-    if not can_show(layout.scenarios, family):
-        return None
-    effects = [smallest_effect(split, layout, family) for split in dict.fromkeys(splits)]
-    known = [effect for effect in effects if effect is not None]
-    return max(known) if len(known) == len(effects) else None
-
-
 def power(wanted: PowerQuestion, variances: tuple[PairVariance, ...], price: RepetitionCost, basis: str) -> Power:
     """Compute the table of designs; of several arms, the one that is hardest to distinguish decides."""
-    splits = tuple(split_of(variance) for variance in variances) or (USUAL_SPLIT,)
+    splits = sorted((split_of(variance) for variance in variances), key=lambda split: -split.of_difference(1, 1))
+    splits = splits or [USUAL_SPLIT]  # the hardest one first, which alone shows most designs to be too small
     scenarios = sorted({*_SCENARIOS, max(1, wanted.scenarios)})
     repetitions = sorted({*_REPETITIONS, max(1, wanted.repetitions)})
     designs = tuple(_design(c, k, wanted, splits, price) for c in scenarios for k in repetitions)
@@ -142,7 +127,7 @@ def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
 
     def sees(repetitions: int) -> bool:
         layout = Layout(c, repetitions, repetitions)
-        return all(power_to_differ(split, layout, wanted.effect, wanted.family) >= _POWER for split in splits)
+        return all(power_to_differ(split, layout, wanted.effect, wanted.family) >= POWER for split in splits)
 
     if not sees(_MOST_REPETITIONS):
         return (f"the {here} at hand cannot show {points}, not with {_MOST_REPETITIONS} repetitions: "

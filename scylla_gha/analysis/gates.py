@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.analysis.design import USUAL_SPLIT, hardest_effect, split_of, why_no_p
-from scylla_gha.analysis.simulated import Layout, power_not_worse
+from scylla_gha.analysis.design import USUAL_SPLIT, split_of, why_no_p
+from scylla_gha.analysis.simulated import Layout, hardest_effect, power_not_worse
 from scylla_gha.analysis.verdicts import can_show
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import PairVariance

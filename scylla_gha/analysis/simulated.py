@@ -7,21 +7,23 @@ effect and with the usual variances, the true rates of scenarios are uniform and
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import bdtri, ndtr, ndtri
 
-from scylla_gha.analysis.paired import INNER, likely_effect
-from scylla_gha.analysis.verdicts import ALPHA
+from scylla_gha.analysis.contrasts import INNER, likely_effect
+from scylla_gha.analysis.verdicts import ALPHA, can_show
 from scylla_gha.stats.arrays import Bools, Floats
 from scylla_gha.stats.effects import Split
 from scylla_gha.stats.means import mean_limits_bounded, rare_limits
-from scylla_gha.stats.resampling import DRAWS, Resampling, sign_flip_p
+from scylla_gha.stats.resampling import DRAWS, Resampling, sign_flip_p, sign_flip_tail_bound
 
 Singles: TypeAlias = NDArray[np.float32]
+POWER: Final = 0.8  # of verdicts that are planned for
 _Z, _W = np.polynomial.hermite_e.hermegauss(48)
 _WEIGHTS: Final = _W / _W.sum()
 _EPSILON: Final = 1e-9  # as near as a correlation comes to 1
@@ -129,10 +131,22 @@ def differs(d: Floats, family: int) -> Bools:
         d: shape (experiments, scenarios).
         family: comparisons.
     """
-    draws = _FEW_DRAWS if family <= _SMALL_FAMILY else DRAWS
-    p, _ = sign_flip_p(d, how=Resampling(draws=draws), most_exact=_MOST_EXACT)
+    how = Resampling(draws=_FEW_DRAWS if family <= _SMALL_FAMILY else DRAWS)
     low, high = mean_limits_bounded(d)
-    return np.asarray((np.minimum(p * family, 1.0) <= ALPHA) & ((low > 0) | (high < 0)))
+    excludes_zero = np.asarray((low > 0) | (high < 0))
+    doubtful = np.flatnonzero(excludes_zero)
+    if d.shape[1] > _MOST_EXACT:
+        doubtful = doubtful[sign_flip_tail_bound(d[doubtful]) > _surely_significant(how.draws, family)]
+    p, _ = sign_flip_p(d[doubtful], how, _MOST_EXACT)
+    excludes_zero[doubtful] = np.minimum(p * family, 1.0) <= ALPHA
+    return excludes_zero
+
+
+@functools.cache
+def _surely_significant(draws: int, family: int) -> float:
+    """Return a p so small that a test with drawn signs misses it with a chance of at most 1e-9."""
+    most = math.floor(ALPHA / family * (draws + 1)) - 1  # extreme draws of a significant test
+    return float(bdtri(most, draws, 1 - 1e-9)) if most >= 0 else 0.0
 
 
 def power_to_differ(split: Split, layout: Layout, effect: float, family: int) -> float:
@@ -141,28 +155,55 @@ def power_to_differ(split: Split, layout: Layout, effect: float, family: int) ->
     return float(differs(d, family).mean())
 
 
+def hardest_effect(splits: Sequence[Split], layout: Layout, family: int) -> float | None:
+    """Find the smallest difference of pass rates that every pair detects with 80 % power; None if one detects none.
+
+    Args:
+        splits: the variances of each pair.
+        layout: scenarios and repetitions.
+        family: comparisons; the strictest one decides.
+    """
+    if not can_show(layout.scenarios, family):
+        return None
+    hardest = 0.0
+    for split in sorted(set(splits), key=lambda split: -_variance(split, layout)):
+        # The effects of most pairs are smaller than that of the pair with the largest variance: one look shows it.
+        if hardest and power_to_differ(split, layout, hardest, family) >= POWER + _NEAR:
+            continue
+        effect = _smallest_effect(split, layout, family)
+        if effect is None:
+            return None
+        hardest = max(hardest, effect)
+    return hardest
+
+
+def _variance(split: Split, layout: Layout) -> float:
+    return split.of_difference(layout.repetitions, layout.repetitions_baseline)
+
+
 @functools.cache
-def smallest_effect(split: Split, layout: Layout, family: int, power: float = 0.8) -> float | None:
-    """Find the smallest true difference that the verdict detects with a given power; None if it detects none.
+def _smallest_effect(split: Split, layout: Layout, family: int) -> float | None:
+    """Find the smallest true difference that the verdict detects with 80 % power; None if it detects none.
 
     By secants on the scale of normal quantiles, starting from the effect of a t-test, then by bisection.
     """
-    most = _latent(split).most - _EPSILON
-    if power_to_differ(split, layout, most, family) < power:
-        return None
-    low, high = 0.0, most
-    variance = split.of_difference(layout.repetitions, layout.repetitions_baseline)
-    effect = (likely_effect(layout.scenarios, family, power) or most) * math.sqrt(variance)
+    low, high = 0.0, (most := _latent(split).most - _EPSILON)
+    effect = (likely_effect(layout.scenarios, family) or most) * math.sqrt(_variance(split, layout))
+    reached, is_possible = 0.0, False
     for number in range(_TRIES):
         if number >= _SECANTS or not low < effect < high:
+            is_possible = is_possible or power_to_differ(split, layout, most, family) >= POWER
+            if not is_possible:
+                return None
             effect = (low + high) / 2
         reached = power_to_differ(split, layout, effect, family)
-        if abs(reached - power) < _NEAR:
+        is_possible = is_possible or reached >= POWER
+        if abs(reached - POWER) < _NEAR:
             break
-        low, high = (effect, high) if reached < power else (low, effect)
+        low, high = (effect, high) if reached < POWER else (low, effect)
         # Power is about Phi(a effect - 1.96).
-        effect *= (float(ndtri(power)) + _CRITICAL) / max(_CRITICAL + float(ndtri(min(max(reached, 0.03), 0.999))), 0.1)
-    return effect
+        effect *= (float(ndtri(POWER)) + _CRITICAL) / max(_CRITICAL + float(ndtri(min(max(reached, 0.03), 0.999))), 0.1)
+    return effect if is_possible or power_to_differ(split, layout, most, family) >= POWER else None
 
 
 def _datasets(layout: Layout) -> int:

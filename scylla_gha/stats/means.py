@@ -56,8 +56,9 @@ def mean_limits_bounded(values: ArrayLike) -> Limits:
     low, high = _t_score_limits(x, known, n)
     few = ((x != 0) & known).sum(axis=1) < FEW_NOT_ZERO
     few |= np.abs(x.sum(axis=1)) >= n * (1 - _EDGE)
-    rare_low, rare_high = rare_limits(values, 0.95, weight=0.5)
-    return np.where(few, rare_low, low), np.where(few, rare_high, high)
+    if few.any():
+        low[few], high[few] = rare_limits(np.atleast_2d(np.asarray(values, dtype=np.float64))[few], 0.95, weight=0.5)
+    return low, high
 
 
 def rare_limits(values: ArrayLike, confidence: float, *, weight: float = 1.0) -> Limits:

@@ -10,6 +10,7 @@ differences, else drawn with p = (b + 1) / (m + 1). Sources: Fisher 1935, Design
 Smyth 2010.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -147,6 +148,16 @@ def sign_flip_p(differences: ArrayLike, how: Resampling = USUAL, most_exact: int
         return _count_extreme(d, _all_signs(n)) / 2**n, floor
     extreme = _count_extreme(d, _random_signs(n, how))
     return (extreme + 1) / (how.draws + 1), np.maximum(floor, least_p_drawn(how.draws))
+
+
+def sign_flip_tail_bound(differences: Floats) -> Floats:
+    """Return an upper bound of the exact two-sided p of each row, by the normal distribution; for many rows, fast.
+
+    Source: Bentkus & Dzindzalieta 2015, Bernoulli 21:1294: at most 1 / (4 Phi(-sqrt 2)) times the normal tail.
+    """
+    squares = (differences * differences).sum(axis=1)
+    z = np.abs(differences.sum(axis=1)) / np.sqrt(np.where(squares > 0, squares, np.inf))
+    return np.asarray(2 * ndtr(-z) / (4 * ndtr(-math.sqrt(2))))
 
 
 def _count_extreme(d: Floats, signs: Floats) -> Ints:

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from scylla_gha.analysis.design import USUAL_SPLIT, hardest_effect
-from scylla_gha.analysis.paired import INNER
-from scylla_gha.analysis.simulated import Layout, differs, power_not_worse, rate_differences
+from scylla_gha.analysis.contrasts import INNER
+from scylla_gha.analysis.design import USUAL_SPLIT
+from scylla_gha.analysis.simulated import Layout, differs, hardest_effect, power_not_worse, rate_differences
 from scylla_gha.analysis.simulated import not_worse as passes_gate
 from scylla_gha.stats.effects import Split
 from scylla_gha.stats.means import mean_limits_bounded, rare_limits

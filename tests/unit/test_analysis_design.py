@@ -7,20 +7,22 @@ from scylla_gha.analysis.design import (
     USUAL_SPLIT,
     PowerQuestion,
     RepetitionCost,
-    hardest_effect,
     own_scenarios,
     pair_variances,
     power,
     repetition_cost,
     why_no_p,
 )
-from scylla_gha.analysis.simulated import Layout, differs, not_worse, rate_differences
+from scylla_gha.analysis.simulated import Layout, differs, hardest_effect, not_worse, rate_differences
 from scylla_gha.analysis.verdicts import can_show
 from scylla_gha.model.comparison import Power
 from scylla_gha.stats.effects import Split
 from tests.support.frames import fault, frame, row, table
 
-MADE = power(PowerQuestion("demo", 2, 47, 5, 0.1), (), RepetitionCost(), USUAL_BASIS)
+
+@pytest.fixture(scope="module")
+def usual() -> Power:
+    return made()
 
 
 def at_hand(effect: float, scenarios: int) -> str:
@@ -36,10 +38,10 @@ def made(effect: float = 0.1, arms: int = 2, scenarios: int = 47, price: Repetit
     [(10, 5, 31.5), (20, 5, 20.9), (47, 1, 25.3), (47, 3, 15.9), (47, 10, 10.8), (100, 5, 8.9), (200, 5, 6.3)],
 )
 def test_a_verdict_takes_a_little_more_than_the_t_test_of_the_literature(
-    scenarios: int, repetitions: int, points: float
+    usual: Power, scenarios: int, repetitions: int, points: float
 ) -> None:
     """Scenarios that tie tell nothing, and p is of signs: the fewer trials, the more is why_no_p."""
-    (one,) = [each for each in MADE.designs if (each.scenarios, each.repetitions) == (scenarios, repetitions)]
+    (one,) = [each for each in usual.designs if (each.scenarios, each.repetitions) == (scenarios, repetitions)]
     assert one.smallest_effect is not None
     assert 0.98 < one.smallest_effect / (points / 100) < 1.12
 
@@ -85,8 +87,8 @@ def test_simulated_rates_have_the_variances_that_were_asked_for() -> None:
     assert rate_differences(split, Layout(2000, 4, 4), 0.3, 20).mean() == pytest.approx(-0.3, abs=0.01)
 
 
-def test_five_scenarios_see_nothing_whatever_a_t_test_would_say() -> None:
-    assert {one.smallest_effect for one in MADE.designs if one.scenarios == 5} == {None}
+def test_five_scenarios_see_nothing_whatever_a_t_test_would_say(usual: Power) -> None:
+    assert {one.smallest_effect for one in usual.designs if one.scenarios == 5} == {None}
     assert not can_show(5, 1)
     assert can_show(6, 1)
     assert "it takes 6 scenarios" in why_no_p(5, 1)
@@ -113,8 +115,8 @@ def test_the_cheapest_design_that_sees_it_is_marked() -> None:
     assert made(effect=0.001).cheapest is None
 
 
-def test_without_a_price_there_are_no_dollars() -> None:
-    assert {(one.usd, one.minutes) for one in MADE.designs} == {(None, None)}
+def test_without_a_price_there_are_no_dollars(usual: Power) -> None:
+    assert {(one.usd, one.minutes) for one in usual.designs} == {(None, None)}
 
 
 @pytest.mark.parametrize(
