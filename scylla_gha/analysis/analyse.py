@@ -1,34 +1,58 @@
-"""The whole statistical analysis of an experiment, computed from its result rows alone."""
+"""The whole statistical analysis of an experiment, computed from its result rows alone.
 
-from collections.abc import Iterator, Mapping
+Beside what other modules compute: omnibus tests of any difference among several arms, unpaired tests of arms without a
+shared scenario, shrunk rates, and outliers, which a person should look at (they stay in every number).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from scipy.special import chdtrc
 
 from scylla_gha.analysis.contrasts import compare, screen
 from scylla_gha.analysis.costs import frontier, pass_cost_contrasts
 from scylla_gha.analysis.frame import Frame, grouped
 from scylla_gha.analysis.judge_agreement import agreement
 from scylla_gha.analysis.metrics import arm_measures
-from scylla_gha.analysis.omnibus import omnibus, unpaired
-from scylla_gha.analysis.outliers import outliers
 from scylla_gha.analysis.pairings import (
     BASELINE,
     MODELS,
     MOST_MODELS,
     TIERS,
+    Pairing,
     baseline_pairings,
     model_pairings,
     tier_pairings,
 )
 from scylla_gha.analysis.slices import best_subtests, slices
-from scylla_gha.analysis.verdicts import rulings
+from scylla_gha.analysis.verdicts import rule
 from scylla_gha.counting import counted
-from scylla_gha.model.analysis import Analysis, ShrunkRate, ToolUse
-from scylla_gha.stats.resampling import Resampling
+from scylla_gha.model.analysis import (
+    Analysis,
+    Omnibus,
+    Outlier,
+    ShrunkRate,
+    ToolUse,
+    Unpaired,
+    UnpairedArm,
+    UnpairedPair,
+)
+from scylla_gha.stats.arrays import Floats, Ints
+from scylla_gha.stats.effects import cliffs_delta
+from scylla_gha.stats.resampling import Resampling, bca_limits
 from scylla_gha.stats.shrinkage import FEWEST, shrink
+from scylla_gha.stats.significance import holm, kendall_w, kruskal_wallis, mann_whitney_p
 
+_COMPARED: Final = {"passed": "pass_rate", "score": "score", "usd": "usd", "seconds": "seconds"}  # column: metric
+_FEWEST_ARMS: Final = 3
+_MOST_UNPAIRED: Final = 40  # arms: all pairs are compared
+_FENCE: Final = 3.0  # interquartile ranges above the third quartile
+_FEWEST_IN_GROUP: Final = 5
+_LEAST_RATIO: Final = 2.0  # to the median: with a narrow interquartile range, a value may be far out and not much more
+_MOST_OUTLIERS: Final = 50
 _FEW_SCENARIOS: Final = 10
 _MOST_SHRUNK: Final = 200  # arms or scenarios: the fit takes minutes at 1,000
 
@@ -57,7 +81,7 @@ def analyse(frame: Frame, question: Question) -> Analysis:
     return Analysis(
         measures=arm_measures(frame),
         slices=tuple(slices(frame)),
-        rulings=rulings(compare(frame, pairs, BASELINE, how), question.margin),
+        rulings=tuple(rule(contrast, question.margin) for contrast in compare(frame, pairs, BASELINE, how)),
         contrasts=others,
         best=best_subtests(frame),
         frontier=frontier(frame, how),
@@ -114,3 +138,97 @@ def _warnings(frame: Frame) -> Iterator[str]:
     gaps = int(((groups == 0) & (groups.sum(axis=0, keepdims=True) > 0)).sum())
     if gaps:
         yield f"No judged trial in {gaps} of {counted(groups.size, 'group')}: comparisons leave those scenarios out."
+
+
+def omnibus(frame: Frame) -> Iterator[Omnibus]:
+    """Apply Friedman's test to each metric of three arms or more, on the scenarios that all of them have."""
+    for column in _COMPARED:
+        means = grouped(frame, frame.columns[column]).mean
+        means = means[~np.isnan(means).all(axis=1)]
+        shared = means[:, ~np.isnan(means).any(axis=0)]
+        arms, scenarios = shared.shape
+        if arms < _FEWEST_ARMS:
+            continue
+        w = kendall_w(shared)
+        if w is not None:
+            statistic = scenarios * (arms - 1) * w
+            p = max(float(chdtrc(arms - 1, statistic)), math.ulp(0.0))
+            yield Omnibus(metric=_COMPARED[column], arms=arms, scenarios=scenarios, statistic=statistic, p=p, w=w)
+
+
+def unpaired(frame: Frame, pairings: Sequence[Pairing], how: Resampling) -> Iterator[Unpaired]:
+    """Compare arms by the ranks of their trials, for each metric, if some arm shares no scenario with its baseline."""
+    tried = grouped(frame, frame.columns["passed"]).n > 0
+    apart = any(not (tried[pair.first[0]] & tried[pair.second[0]]).any() for pair in pairings)
+    if not apart or len(frame.arms) > _MOST_UNPAIRED:
+        return
+    for column in _COMPARED:
+        values = [frame.columns[column][frame.rows_of(at)] for at in range(len(frame.arms))]
+        known = {at: x[~np.isnan(x)] for at, x in enumerate(values) if not np.isnan(x).all()}
+        if len(known) > 1:
+            yield _unpaired(frame, column, known, how)
+
+
+def _unpaired(frame: Frame, column: str, known: dict[int, Floats], how: Resampling) -> Unpaired:
+    test = kruskal_wallis(list(known.values()))
+    pairs = [(one, other) for one in known for other in known if other < one]
+    p = [mann_whitney_p(known[one], known[other]) for one, other in pairs]
+    adjusted = holm([1.0 if raw is None else raw for raw in p])
+    return Unpaired(
+        metric=_COMPARED[column], h=test.h if test else None, p=test.p if test else None,
+        arms=tuple(_unpaired_arm(frame.arms[at], x, how) for at, x in known.items()),
+        pairs=tuple(
+            UnpairedPair(arm=frame.arms[one], baseline=frame.arms[other], p=raw,
+                         p_adjusted=None if raw is None else float(adjusted_p),
+                         cliffs_delta=cliffs_delta(known[one], known[other]))
+            for (one, other), raw, adjusted_p in zip(pairs, p, adjusted, strict=True)
+        ),
+    )  # fmt: skip
+
+
+def _unpaired_arm(name: str, x: Floats, how: Resampling) -> UnpairedArm:
+    low, high = bca_limits(x, how) or (None, None)
+    return UnpairedArm(arm=name, n=x.size, mean=float(x.mean()), median=float(np.median(x)), low=low, high=high)
+
+
+def outliers(frame: Frame) -> tuple[Outlier, ...]:
+    """Find at most fifty outliers, in the order of cells."""
+    return tuple(Outlier(cell=cell, what=what) for cell, what in sorted(set(_unusual(frame)))[:_MOST_OUTLIERS])
+
+
+def _unusual(frame: Frame) -> Iterator[tuple[str, str]]:
+    """Yield the cell of each outlier, and what is unusual."""
+    columns = frame.columns
+    idle = frame.judged & (columns["passed"] == 1) & (columns["files_changed"] == 0)
+    yield from ((frame.cells[row], "passed, and changed nothing") for row in np.flatnonzero(idle))
+    for name, unit in (("seconds", "s"), ("usd", "USD"), ("turns", "turns")):
+        yield from _far_out(frame, name, unit, columns[name])
+
+
+def _far_out(frame: Frame, name: str, unit: str, values: Floats) -> Iterator[tuple[str, str]]:
+    """Yield trials far above the others of the same scenario and arm. Source: Tukey 1977, the outer fence."""
+    known = np.flatnonzero(frame.judged & ~np.isnan(values))
+    group = frame.arm[known] * len(frame.scenarios) + frame.scenario[known]
+    order = np.lexsort((values[known], group))
+    rows, starts = known[order], np.flatnonzero(np.diff(group[order], prepend=-1))
+    sizes = np.diff(np.append(starts, rows.size))
+    starts, sizes = starts[sizes >= _FEWEST_IN_GROUP], sizes[sizes >= _FEWEST_IN_GROUP]
+    if not starts.size:
+        return
+    ordered = values[rows]
+    low, middle, high = (_quantiles(ordered, starts, sizes, q) for q in (0.25, 0.5, 0.75))
+    limits = np.maximum(high + _FENCE * (high - low), _LEAST_RATIO * middle)
+    far = np.flatnonzero(ordered[starts + sizes - 1] > limits)
+    for at in far:
+        group_rows = rows[starts[at] : starts[at] + sizes[at]]
+        for row in group_rows[values[group_rows] > limits[at]]:
+            yield (frame.cells[row],
+                   f"{name}: {values[row]:.4g} {unit}, where the median of its group is {middle[at]:.4g}")  # fmt: skip
+
+
+def _quantiles(ordered: Floats, starts: Ints, sizes: Ints, q: float) -> Floats:
+    """Compute the quantile of each stretch of sorted values, type 7 of Hyndman & Fan 1996."""
+    position = q * (sizes - 1)
+    under = np.floor(position).astype(np.int64)
+    low, high = ordered[starts + under], ordered[starts + np.minimum(under + 1, sizes - 1)]
+    return np.asarray(low + (position - under) * (high - low))

@@ -1,20 +1,28 @@
-"""Power of designs: the smallest effect that they detect and their cost, from a pilot's variances or usual ones."""
+"""Power of designs and plans: the smallest effect that they detect, their cost, and whether a gate can be passed.
 
+Variances are those of a pilot's rows, or the usual ones. All of it is computed before anything is paid.
+"""
+
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from scylla_gha.analysis.frame import Frame, passes_by_repetition
-from scylla_gha.analysis.simulated import POWER, Layout, hardest_effect, power_to_differ
+from scylla_gha.analysis.simulated import POWER, Layout, hardest_effect, power_not_worse, power_to_differ
 from scylla_gha.analysis.verdicts import ALPHA, can_show, scenarios_needed
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import Design, PairVariance, Power
+from scylla_gha.model.plan import Plan
 from scylla_gha.stats.effects import Split, split_variance
 from scylla_gha.stats.resampling import DRAWS, least_p_drawn, least_p_sign_flip
 
+_IDLE_CHANCE: Final = 0.1  # an arm a whole margin worse passes with 0.05
+_MOST_NEEDED: Final = 100_000  # scenarios
 # Rates that are uniform over scenarios, and correlated by 0.8 between two arms.
 USUAL_SPLIT: Final = Split(between=1 / 30, within_x=1 / 6, within_y=1 / 6)
 USUAL_BASIS: Final = "the usual variances (w^2 1/30, s^2 1/6), since no rows with repetitions are stored"
@@ -148,3 +156,115 @@ def why_no_p(scenarios: int, family: int) -> str:
     least = least_p_sign_flip(scenarios) * family
     return (f"with {counted(scenarios, 'scenario')} and {counted(family, 'comparison')} in the family, p is "
             f"{min(1.0, least):.2g} at least, never 0.05; it takes {counted(need, 'scenario')}")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedComparison:
+    """A planned arm and its baseline: variances, shared scenarios, and repetitions (harmonic means over these)."""
+
+    arm: str
+    split: Split
+    layout: Layout
+
+    def pass_chance(self, margin: float, scenarios: int | None = None) -> float:
+        """Return the chance that an arm as good as the baseline passes the gate `not_worse`."""
+        layout = self.layout if scenarios is None else dataclasses.replace(self.layout, scenarios=scenarios)
+        return power_not_worse(self.split, layout, margin)
+
+
+def planned_comparisons(plan: Plan, variances: Sequence[PairVariance]) -> tuple[PlannedComparison, ...]:
+    """List the comparison of every arm with its baseline; with usual variances if the pilot has none of the arm."""
+    known = {variance.arm: split_of(variance) for variance in variances}
+    repetitions: dict[str, Counter[str]] = defaultdict(Counter)  # by arm and scenario
+    for cell in plan.cells:
+        repetitions[cell.arm][cell.scenario] += 1
+    comparisons = []
+    for arm, baseline in plan.pairs.items():
+        own, other = repetitions[arm], repetitions[baseline]
+        shared = [name for name in other if own[name]]
+        usual = (max(1, round(1 / float(np.mean([1 / n[name] for name in shared] or [1])))) for n in (own, other))
+        comparisons.append(PlannedComparison(arm, known.get(arm, USUAL_SPLIT), Layout(len(shared), *usual)))
+    return tuple(comparisons)
+
+
+def notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator[str]:
+    """Yield notes on a plan: the smallest effect that it can detect, and how likely its gate is passed.
+
+    None without an arm to compare.
+
+    Args:
+        plan: to be run.
+        variances: of a pilot, if there is one.
+        basis: their source.
+    """
+    comparisons = planned_comparisons(plan, variances)
+    if not comparisons:
+        return
+    family = len(comparisons)
+    splits: dict[Layout, list[Split]] = defaultdict(list)
+    for comparison in comparisons:
+        splits[comparison.layout].append(comparison.split)
+    effects = {layout: hardest_effect(some, layout, family) for layout, some in splits.items()}
+    layout, effect = max(effects.items(), key=lambda item: math.inf if item[1] is None else item[1])
+    scenarios = layout.scenarios
+    size = f"{counted(scenarios, 'scenario')}, {counted(family, 'comparison')}"
+    if not can_show(scenarios, family):
+        yield f"no difference of pass rates can be shown, however large: {why_no_p(scenarios, family)}"
+    elif effect is None:
+        yield f"no difference of pass rates is likely to be shown ({size}; by {basis}); `scylla-gha power` tells more"
+    else:
+        yield f"smallest difference of pass rates seen with 80 % power: {100 * effect:.1f} points ({size}; by {basis})"
+    if plan.experiment.gate == "not_worse":
+        yield from _low_chance(comparisons, plan.experiment.margin)
+
+
+def _low_chance(comparisons: Sequence[PlannedComparison], margin: float) -> Iterator[str]:
+    worst = min(comparisons, key=lambda comparison: comparison.pass_chance(margin))
+    chance = worst.pass_chance(margin)
+    if _IDLE_CHANCE <= chance < POWER:
+        yield (f"gate not_worse: an arm as good as the baseline passes it with a chance of {100 * chance:.0f} % only "
+               f"({worst.arm}); {_needed(worst, margin)}")  # fmt: skip
+
+
+def why_gate_impossible(plan: Plan, variances: Sequence[PairVariance], basis: str) -> str | None:
+    """Explain why a plan's gate can never, or hardly ever, be passed, and what is needed; None if it can."""
+    gate, comparisons = plan.experiment.gate, planned_comparisons(plan, variances)
+    if gate == "none":
+        return None
+    if not comparisons:
+        baseline = plan.experiment.baseline
+        return f"gate {gate}: no arm is planned beside the baseline {baseline}; plan one, or set gate: none"
+    if gate == "not_worse":
+        return _never_not_worse(comparisons, plan.experiment.margin, basis)
+    fewest = min(comparisons, key=lambda comparison: comparison.layout.scenarios)
+    if can_show(fewest.layout.scenarios, len(comparisons)):
+        return None
+    return (f"gate better: {fewest.arm} can never pass it: {why_no_p(fewest.layout.scenarios, len(comparisons))}; "
+            "plan more scenarios or fewer arms, or set gate: none")  # fmt: skip
+
+
+def _never_not_worse(comparisons: Sequence[PlannedComparison], margin: float, basis: str) -> str | None:
+    worst = min(comparisons, key=lambda comparison: comparison.pass_chance(margin))
+    if worst.layout.scenarios < 2:  # noqa: PLR2004 a spread takes two
+        few = f"a spread takes more scenarios than the {worst.layout.scenarios} that the baseline has too"
+        return f"gate not_worse: {worst.arm} can never pass it: {few}; {_needed(worst, margin)}; or set gate: none"
+    chance = worst.pass_chance(margin)
+    if chance >= _IDLE_CHANCE:
+        return None
+    return (f"gate not_worse: {worst.arm}, were it as good as the baseline, would pass it with a chance of "
+            f"{100 * chance:.0f} % (margin {counted(100 * margin, 'point', form='g')}, "
+            f"{counted(worst.layout.scenarios, 'scenario')}; by {basis}); "
+            f"{_needed(worst, margin)}; or widen the margin, or set gate: none")  # fmt: skip
+
+
+def _needed(comparison: PlannedComparison, margin: float) -> str:
+    """Name the scenarios that give the wanted power, with the planned repetitions."""
+    low, high = 1, 2
+    while comparison.pass_chance(margin, high) < POWER:
+        low, high = high, 2 * high
+        if high > _MOST_NEEDED:
+            return "no number of scenarios that anybody runs would do"
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if comparison.pass_chance(margin, middle) >= POWER else (middle, high)
+    return f"with as many repetitions, {counted(high, 'scenario')} would make that {100 * POWER:g} %"

@@ -1,6 +1,7 @@
-"""Comparison of two result sets: B's arms with A's, paired by the scenarios that both have."""
+"""Comparison of two result sets: B's arms with A's, paired by shared scenarios, and what else differs between them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.analysis.contrasts import PASS, compare, screen
@@ -8,6 +9,7 @@ from scylla_gha.analysis.costs import pass_cost_contrasts
 from scylla_gha.analysis.frame import Frame, Groups, build_frame, grouped
 from scylla_gha.analysis.pairings import Pairing
 from scylla_gha.analysis.verdicts import rule
+from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.comparison import ArmPair, Flip, Metric
 from scylla_gha.model.result import Result
@@ -15,6 +17,7 @@ from scylla_gha.stats.resampling import Resampling
 
 FAMILY: Final = "B against A"
 _BESIDE: Final = "pass rates beside"
+_MOST_NAMES: Final = 5
 
 
 def side_by_side(
@@ -31,7 +34,9 @@ def side_by_side(
     """
     if not arms:
         return ()
-    frame = build_frame(_named(a, b), [name for one, other in arms for name in (f"a:{one}", f"b:{other}")])
+    rows = (row.model_copy(update={"arm": f"{letter}:{row.arm}"}) for letter, part in (("a", a), ("b", b))
+            for row in part)  # fmt: skip
+    frame = build_frame(rows, [name for one, other in arms for name in (f"a:{one}", f"b:{other}")])
     index = {name: at for at, name in enumerate(frame.arms)}
     pairings = [Pairing(f"b:{other}", f"a:{one}", (index[f"b:{other}"],), (index[f"a:{one}"],)) for one, other in arms]
     how = Resampling(seed=0)
@@ -41,33 +46,22 @@ def side_by_side(
         *screen(frame, pairings, how),
         *pass_cost_contrasts(frame, pairings),
     ]
+    others: dict[tuple[str, str], list[Contrast]] = defaultdict(list)
+    for contrast in beside:
+        if contrast.metric != metric:
+            others[contrast.arm, contrast.baseline].append(contrast)
     passed = grouped(frame, frame.columns["passed"])
-    others = _by_pair(beside, metric)
     return tuple(
-        _pair(frame, passed, pairing, rest=others.get((pairing.arm, pairing.baseline), ()), contrast=one, margin=margin)
+        _pair(frame, passed, pairing, rest=tuple(others[pairing.arm, pairing.baseline]), contrast=one, margin=margin)
         for pairing, one in zip(pairings, contrasts, strict=True)
     )
-
-
-def _named(a: Iterable[Result], b: Iterable[Result]) -> Iterator[Result]:
-    for letter, rows in (("a", a), ("b", b)):
-        yield from (row.model_copy(update={"arm": f"{letter}:{row.arm}"}) for row in rows)
-
-
-def _by_pair(contrasts: Iterable[Contrast], metric: str) -> dict[tuple[str, str], tuple[Contrast, ...]]:
-    by_pair: dict[tuple[str, str], tuple[Contrast, ...]] = {}
-    for contrast in contrasts:
-        if contrast.metric != metric:
-            key = (contrast.arm, contrast.baseline)
-            by_pair[key] = (*by_pair.get(key, ()), contrast)
-    return by_pair
 
 
 def _pair(
     frame: Frame, passed: Groups, pairing: Pairing, *, rest: tuple[Contrast, ...], contrast: Contrast, margin: float
 ) -> ArmPair:
     (after,), (before,) = pairing.first, pairing.second
-    flips = list(_flips(frame, passed, before, after))
+    flips = _flips(frame, passed, before, after)
     return ArmPair(
         a_arm=pairing.baseline[2:], b_arm=pairing.arm[2:], before=_total(frame, before), after=_total(frame, after),
         ruling=rule(contrast, margin), others=rest,
@@ -83,15 +77,75 @@ def _total(frame: Frame, arm: int) -> tuple[int, int]:
 
 def _flips(frame: Frame, passed: Groups, before: int, after: int) -> list[tuple[float, Flip]]:
     """List the scenarios whose rates differ, the greatest gain first."""
+
+    def counts(arm: int, scenario: int) -> tuple[int, int]:
+        n = int(passed.n[arm, scenario])
+        return round(float(passed.mean[arm, scenario]) * n), n
+
     change = passed.mean[after] - passed.mean[before]
     flips = [
-        (float(change[at]), Flip(scenario=name, before=_counts(passed, before, at), after=_counts(passed, after, at)))
+        (float(change[at]), Flip(scenario=name, before=counts(before, at), after=counts(after, at)))
         for at, name in enumerate(frame.scenarios)
         if change[at] < 0 or change[at] > 0  # NaN is neither
     ]
     return sorted(flips, key=lambda flip: (-flip[0], flip[1].scenario))
 
 
-def _counts(passed: Groups, arm: int, scenario: int) -> tuple[int, int]:
-    n = int(passed.n[arm, scenario])
-    return round(float(passed.mean[arm, scenario]) * n), n
+def confounders(a: Sequence[Result], b: Sequence[Result], arms: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield warnings of different sandboxes, agent versions, models, workspaces and thresholds.
+
+    Args:
+        a: rows of the one set.
+        b: rows of the other.
+        arms: A's arm and B's arm of each pair.
+    """
+    yield from _differences("sandboxes", _sandbox, a, b)
+    yield from _differences_by_arm("agent versions", lambda row: row.agent_version, a, b, arms)
+    same = [(one, other) for one, other in arms if one == other]  # in other pairs, the model may be the question
+    yield from _differences_by_arm("models", lambda row: row.model, a, b, same)
+    starts_a, starts_b = _starts(a), _starts(b)
+    changed = sorted(name for name in starts_a.keys() & starts_b.keys() if starts_a[name] != starts_b[name])
+    if changed:
+        more = f" and {len(changed) - _MOST_NAMES} more" if len(changed) > _MOST_NAMES else ""
+        yield (f"{counted(len(changed), 'scenario')} did not start from the same state in A and in B: "
+               f"{', '.join(changed[:_MOST_NAMES])}{more}. The difference may be one of starts.")  # fmt: skip
+    yield from _differences("thresholds", lambda row: None if row.threshold is None else f"{row.threshold:g}", a, b)
+
+
+def _sandbox(row: Result) -> str | None:
+    isolation = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(row, name))]
+    return f"{row.sandbox} ({', '.join(isolation)})" if isolation else row.sandbox
+
+
+def _differences(
+    what: str, value_of: Callable[[Result], str | None], a: Iterable[Result], b: Iterable[Result], whose: str = ""
+) -> Iterator[str]:
+    """Warn if both sets have values and these differ."""
+    one, other = ({value for row in rows if (value := value_of(row)) is not None} for rows in (a, b))
+    if one and other and one != other:
+        yield (f"{whose}A and B have different {what}: {', '.join(sorted(one))} and {', '.join(sorted(other))}. "
+               "A difference between them may be one of these.")  # fmt: skip
+
+
+def _differences_by_arm(
+    what: str,
+    value_of: Callable[[Result], str | None],
+    a: Iterable[Result],
+    b: Iterable[Result],
+    arms: Sequence[tuple[str, str]],
+) -> Iterator[str]:
+    by_arm: tuple[dict[str, list[Result]], dict[str, list[Result]]] = (defaultdict(list), defaultdict(list))
+    for rows_by_arm, rows in zip(by_arm, (a, b), strict=True):
+        for row in rows:
+            rows_by_arm[row.arm].append(row)
+    for one, other in arms:
+        yield from _differences(what, value_of, by_arm[0][one], by_arm[1][other], f"{other}: ")
+
+
+def _starts(rows: Iterable[Result]) -> dict[str, set[str]]:
+    """Return the digests of each scenario's workspaces."""
+    digests: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        if row.workspace_digest:
+            digests[row.scenario].add(row.workspace_digest)
+    return digests

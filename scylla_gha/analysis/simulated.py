@@ -208,7 +208,7 @@ def _smallest_effect(split: Split, layout: Layout, family: int) -> float | None:
 
 def _datasets(layout: Layout) -> int:
     """Return how many experiments estimate a power within 2 points; fewer if each is large."""
-    trials = layout.scenarios * (layout.repetitions + layout.repetitions_baseline)
+    trials = max(1, layout.scenarios * (layout.repetitions + layout.repetitions_baseline))
     return min(max(_TRIALS // trials, _FEWEST_DATASETS), _MOST_DATASETS)
 
 

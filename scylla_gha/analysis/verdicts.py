@@ -1,7 +1,6 @@
 """Verdicts from contrasts: better, worse, equivalent, or not enough data, and what would be needed."""
 
 import math
-from collections.abc import Sequence
 from typing import Final
 
 from scylla_gha.counting import counted
@@ -14,18 +13,13 @@ LESS_IS_BETTER: Final = frozenset({"usd", "tokens", "seconds"})
 _MOST_SCENARIOS: Final = 64
 
 
-def rulings(contrasts: Sequence[Contrast], margin: float) -> tuple[Ruling, ...]:
-    """Decide on each arm of a family.
+def rule(contrast: Contrast, margin: float) -> Ruling:
+    """Decide on one arm compared with its baseline.
 
     Args:
-        contrasts: of the pass rate, p adjusted within the family.
-        margin: the difference of pass rates that counts as none.
+        contrast: of the pass rate (or another metric), p adjusted within its family.
+        margin: a difference (of shares) or relative difference (of ratios) that counts as none.
     """
-    return tuple(rule(contrast, margin) for contrast in contrasts)
-
-
-def rule(contrast: Contrast, margin: float) -> Ruling:
-    """Decide on one arm compared with its baseline."""
     verdict, why = _verdict(contrast, margin)
     return Ruling(arm=contrast.arm, baseline=contrast.baseline, verdict=verdict, why=why, margin=margin,
                   contrast=contrast)  # fmt: skip

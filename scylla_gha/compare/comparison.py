@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from scylla_gha.analysis.confounders import confounders
 from scylla_gha.compare.result_set import LoadedResults
 from scylla_gha.config.load import did_you_mean
 from scylla_gha.counting import counted
@@ -28,7 +27,7 @@ def compare(a: LoadedResults, b: LoadedResults, pairs: ArmPairs, metric: Metric,
     Raises:
         ConfigError: an arm does not exist, or nothing says which arms belong together.
     """
-    from scylla_gha.analysis.side_by_side import side_by_side
+    from scylla_gha.analysis.side_by_side import confounders, side_by_side
 
     arms = _paired(a, b, pairs)
     return ResultComparison(

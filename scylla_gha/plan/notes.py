@@ -103,7 +103,7 @@ def power_notes(plan: Plan, folder: RunFolder) -> tuple[str, ...]:
     """Return notes on the smallest effect that a plan can detect; none without the `report` extra."""
     if not has_statistics():
         return ()
-    from scylla_gha.analysis.gates import notes
+    from scylla_gha.analysis.design import notes
 
     variances, basis = _pilot(folder.results, plan.experiment.baseline)
     return tuple(notes(plan, variances, basis))
@@ -126,7 +126,7 @@ def reject_impossible_gate(plan: Plan, folder: RunFolder, choice: CellSelection)
         raise RefusedError(f"gate {gate}: its test needs the statistics; run `{installation('report')}`, "
                            "or set gate: better or none")  # fmt: skip
 
-    from scylla_gha.analysis.gates import why_gate_impossible
+    from scylla_gha.analysis.design import why_gate_impossible
 
     why = why_gate_impossible(plan, *_pilot(folder.results, plan.experiment.baseline))
     if why:

@@ -10,7 +10,7 @@ from scylla_gha.aggregate.build import simple_verdict
 from scylla_gha.analysis.contrasts import compare
 from scylla_gha.analysis.frame import build_frame
 from scylla_gha.analysis.pairings import Pairing
-from scylla_gha.analysis.verdicts import rulings
+from scylla_gha.analysis.verdicts import rule
 from scylla_gha.stats.resampling import USUAL, sign_flip_p
 from scylla_gha.stats.simple import difference_interval, sign_flip_bound, student_t_975
 from tests.support.records import make_cell, make_result
@@ -44,7 +44,8 @@ def test_nothing_is_said_that_the_statistics_would_not_say(
     ]  # fmt: skip
     arms = {name: at for at, name in enumerate(("one", "two"))}
     pairs = [Pairing("one", "two", (arms["one"],), (arms["two"],))] * family
-    (ruling, *_) = rulings(compare(build_frame(rows, arms), pairs, "verdicts", USUAL), 0.05)
+    (contrast, *_) = compare(build_frame(rows, arms), pairs, "verdicts", USUAL)
+    ruling = rule(contrast, 0.05)
     verdict, _ = simple_verdict("one", "two", passed, family)
     assert verdict in {"not_enough_data", ruling.verdict}
 

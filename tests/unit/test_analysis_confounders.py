@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.analysis.confounders import confounders
+from scylla_gha.analysis.side_by_side import confounders
 from scylla_gha.model.result import Result
 from tests.support.records import make_cell, make_result
 

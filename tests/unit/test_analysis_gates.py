@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from scylla_gha.analysis.design import USUAL_BASIS, USUAL_SPLIT
-from scylla_gha.analysis.gates import notes, planned_comparisons, why_gate_impossible
+from scylla_gha.analysis.design import USUAL_BASIS, USUAL_SPLIT, notes, planned_comparisons, why_gate_impossible
 from scylla_gha.analysis.simulated import Layout, not_worse, power_not_worse, rate_differences
 from scylla_gha.model.comparison import PairVariance
 from scylla_gha.model.plan import Plan
@@ -75,7 +74,7 @@ def test_repetitions_and_scenarios_are_those_of_both() -> None:
     cells = [make_cell("base", 1, "001-a"), make_cell("base", 2, "001-a"), make_cell("a0", 1, "001-a"),
              make_cell("a0", 1, "002-b")]  # fmt: skip
     (one,) = planned_comparisons(make_plan(*cells, experiment=make_experiment(baseline="base")), ())
-    assert (one.scenarios, one.inverse, one.inverse_baseline) == (1, 1.0, 0.5)
+    assert one.layout == Layout(1, 1, 2)
 
 
 def test_without_a_gate_nothing_is_why_gate_impossible() -> None:
@@ -93,6 +92,12 @@ def test_better_takes_scenarios_by_the_least_p_of_the_family(scenarios: int, arm
         assert why is not None
         assert why.startswith("gate better: a0 can never pass it: ")
         assert f"it takes {need} scenarios" in why
+
+
+def test_an_arm_without_a_shared_scenario_passes_no_gate() -> None:
+    cells = [make_cell("base", 1, "001-a"), make_cell("a0", 1, "002-b")]
+    plan = make_plan(*cells, experiment=make_experiment(baseline="base", gate="not_worse"))
+    assert "takes more scenarios than the 0 that" in (why_gate_impossible(plan, (), USUAL_BASIS) or "")
 
 
 def test_not_worse_takes_a_spread() -> None:

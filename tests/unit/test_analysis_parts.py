@@ -2,9 +2,9 @@
 
 import pytest
 
+from scylla_gha.analysis.analyse import outliers
 from scylla_gha.analysis.costs import frontier
 from scylla_gha.analysis.judge_agreement import agreement
-from scylla_gha.analysis.outliers import outliers
 from scylla_gha.analysis.slices import best_subtests, slices
 from scylla_gha.model.result import Result
 from scylla_gha.stats.resampling import Resampling

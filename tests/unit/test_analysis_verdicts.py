@@ -4,7 +4,7 @@ import pytest
 
 from scylla_gha.analysis.contrasts import compare
 from scylla_gha.analysis.pairings import BASELINE, baseline_pairings
-from scylla_gha.analysis.verdicts import rulings, scenarios_for_equivalence, scenarios_needed
+from scylla_gha.analysis.verdicts import rule, scenarios_for_equivalence, scenarios_needed
 from scylla_gha.model.analysis import Ruling
 from scylla_gha.stats.resampling import Resampling
 from scylla_gha.stats.simple import format_p
@@ -14,7 +14,7 @@ from tests.support.frames import frame, table
 def ruled(margin: float = 0.05, /, **arms: list[str]) -> dict[str, Ruling]:
     made = frame(table(arms))
     contrasts = compare(made, baseline_pairings(made, "base"), BASELINE, Resampling())
-    return {one.arm: one for one in rulings(contrasts, margin)}
+    return {contrast.arm: rule(contrast, margin) for contrast in contrasts}
 
 
 def test_an_arm_that_wins_everywhere_is_better_though_its_differences_show_no_spread() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from scylla_gha.analysis.contrasts import compare
 from scylla_gha.analysis.pairings import BASELINE, baseline_pairings
-from scylla_gha.analysis.verdicts import rulings
+from scylla_gha.analysis.verdicts import rule
 from scylla_gha.errors import GateError
 from scylla_gha.model.analysis import Analysis, Verdict
 from scylla_gha.model.report import Comparison, Report
@@ -19,7 +19,8 @@ from tests.support.records import make_experiment, make_plan, make_report, make_
 
 def reported(margin: float = 0.05, /, **arms: list[str]) -> Report:
     made = frame(table(arms))
-    ruled = rulings(compare(made, baseline_pairings(made, "base"), BASELINE, Resampling()), margin)
+    contrasts = compare(made, baseline_pairings(made, "base"), BASELINE, Resampling())
+    ruled = tuple(rule(contrast, margin) for contrast in contrasts)
     comparisons = tuple(Comparison(arm=one.arm, baseline="base", verdict=one.verdict, why=one.why) for one in ruled)
     analysis = Analysis(measures=(), slices=(), rulings=ruled, contrasts=())
     return make_report(comparisons=comparisons, analysis=analysis)
