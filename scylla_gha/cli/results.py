@@ -11,6 +11,7 @@ import click
 from scylla_gha.cli import options
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.printable_text import visible
 from scylla_gha.model.publication import RunIndexEntry
 from scylla_gha.results_branch.clone import BranchClone, branch_option, open_clone, remote_option
 from scylla_gha.results_branch.stored_runs import (
@@ -96,17 +97,12 @@ def _print_table(entries: Sequence[RunIndexEntry]) -> None:
     for entry in entries:
         origin, counts = entry.origin, entry.counts
         table.add_row(
-            f"{entry.published_at:%Y-%m-%d %H:%M}", str(entry.name), _shown((origin.head or "-")[:9]),
-            _shown(origin.branch) if origin.branch else f"#{origin.pull}" if origin.pull else "-",
+            f"{entry.published_at:%Y-%m-%d %H:%M}", str(entry.name), visible((origin.head or "-")[:9]),
+            visible(origin.branch) if origin.branch else f"#{origin.pull}" if origin.pull else "-",
             (entry.verdict or "-").replace("_", " "), f"{entry.passed}/{counts.judged}",
             f"{counts.judged}/{counts.planned}",
         )  # fmt: skip
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
-
-
-def _shown(text: str) -> str:
-    """Escape characters that control a terminal."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 @results.command()

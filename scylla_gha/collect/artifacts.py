@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from scylla_gha.counting import counted
 from scylla_gha.model.plan import Plan, ShardManifest, WavePacking
+from scylla_gha.model.printable_text import one_line
 from scylla_gha.store.untrusted_files import (
     LINE_BYTES,
     UntrustedFileError,
@@ -210,9 +211,4 @@ class ArtifactReader:
 
 
 def _reasons(manifest: ShardManifest) -> dict[str, str]:
-    return {cell: _plain(reason) for cell, reason in manifest.unstarted.items()}
-
-
-def _plain(text: str) -> str:
-    """Return text of another machine on one line, cut."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text[:_REASON]).split()) or "not said"
+    return {cell: one_line(reason[:_REASON]) or "not said" for cell, reason in manifest.unstarted.items()}

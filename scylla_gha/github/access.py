@@ -14,6 +14,7 @@ from urllib3.exceptions import HTTPError
 
 from scylla_gha.egress_proxy.addresses import is_loopback
 from scylla_gha.errors import GitHubError
+from scylla_gha.model.printable_text import one_line
 
 PUBLIC: Final = "https://api.github.com"
 _TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
@@ -128,7 +129,7 @@ def _refused(error: GithubException, access: GitHubAccess, permission: str) -> s
 def _github_message(error: GithubException) -> str:
     """Return GitHub's own message, without control characters."""
     text = str(error.data.get("message") or "") if isinstance(error.data, dict) else ""
-    return f": {''.join(filter(str.isprintable, text))[:_MAX_CHARACTERS]}" if text else ""
+    return f": {one_line(text)[:_MAX_CHARACTERS]}" if text else ""
 
 
 def _unreachable(error: Exception, access: GitHubAccess) -> str:
@@ -143,4 +144,4 @@ def _cause(error: BaseException) -> str:
     reason = getattr(inner, "reason", None)
     if isinstance(reason, BaseException):
         return _cause(reason)
-    return "".join(filter(str.isprintable, str(error)))[:_MAX_CHARACTERS]
+    return one_line(str(error))[:_MAX_CHARACTERS]

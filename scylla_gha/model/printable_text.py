@@ -22,6 +22,11 @@ def printable(text: str) -> str:
     return "".join(character for character in _HIDDEN.sub("", text) if character.isprintable())
 
 
+def one_line(text: str) -> str:
+    """Return `text` on one line, without characters that control a terminal, a log or the writing direction."""
+    return printable(" ".join(text.split()))
+
+
 def visible(text: str) -> str:
     """Replace every hidden character by its code; tabs and newlines stay."""
     return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -10,9 +10,9 @@ import click
 
 from scylla_gha.errors import ScyllaError
 from scylla_gha.github.actions import JobFacts, Level, add_summary, annotation, job_facts, set_outputs
-from scylla_gha.model.analysis import Contrast
-from scylla_gha.model.report import Comparison, Report
-from scylla_gha.report.numbers import clipped, plain
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.model.report import Report
+from scylla_gha.report.numbers import clipped
 from scylla_gha.report.summary import overall
 
 option = click.option(
@@ -20,8 +20,10 @@ option = click.option(
 )
 done = click.option("--done", multiple=True, metavar="PATH", type=click.Path(path_type=Path),
                     help="File or folder of rows to reuse instead of running cells; may be repeated.")  # fmt: skip
-_MOST_REFUSAL: Final = 2000
+_MOST_REFUSAL: Final = 2000  # characters
+_MOST_REASON: Final = 300
 _MOST: Final = 10  # annotations of a level that GitHub shows of a step
+_WHOLE: Final = "report.md, in the artifact of the report"
 
 
 def actions_job() -> JobFacts:
@@ -58,7 +60,7 @@ def refusals(run: JobFacts | None) -> Iterator[None]:
         yield
     except ScyllaError as why:
         if run is not None:
-            write_job_outputs(run, {"refusal": clipped(plain(str(why)), _MOST_REFUSAL)})
+            write_job_outputs(run, {"refusal": clipped(one_line(str(why)), _MOST_REFUSAL)})
         raise
 
 
@@ -71,15 +73,12 @@ def summarise(run: JobFacts, markdown: str, whole: str) -> None:
         )
 
 
-_WHOLE: Final = "report.md, in the artifact of the report"
-_MAX_REASON: Final = 300  # characters of a reason
-
-
 def publish_on_run(run: JobFacts, report: Report, page: str) -> None:
     """Write the step summary and the outputs, and annotate what is missing."""
     summarise(run, page, _WHOLE)
     write_job_outputs(run, outputs(report))
-    annotate_all("warning", list(_missing(report)), report.experiment, _WHOLE)
+    missing = [f"{cell.cell}: {cell.outcome}: {cell.reason[:_MOST_REASON]}" for cell in report.excluded]
+    annotate_all("warning", missing, report.experiment, _WHOLE)
 
 
 def outputs(report: Report) -> dict[str, str]:
@@ -87,45 +86,28 @@ def outputs(report: Report) -> dict[str, str]:
 
     Of several arms, the decisive one is the worst of those with the overall verdict.
     """
-    one = _decisive(report)
-    contrast = _contrast(report, one.arm) if one else None
-    arm = one.arm if one else report.arms[0].arm if len(report.arms) == 1 else None
-    costs = [each.usd for each in report.arms]
+    verdict = overall(report)
+    contrasts = {ruling.arm: ruling.contrast for ruling in report.analysis.rulings} if report.analysis else {}
+
+    def difference(arm: str) -> float:
+        contrast = contrasts.get(arm)
+        return float("inf") if contrast is None or contrast.value is None else contrast.value
+
+    candidates = [comparison.arm for comparison in report.comparisons if comparison.verdict == verdict]
+    arm = min(candidates, key=difference) if candidates else report.arms[0].arm if len(report.arms) == 1 else None
+    contrast = contrasts.get(arm) if candidates and arm else None
+    costs = [summary.usd for summary in report.arms if summary.usd is not None]
     return {
-        "verdict": overall(report),
+        "verdict": verdict,
         "arm": arm or "",
-        "pass_rate": _number(next((each.pass_rate for each in report.arms if each.arm == arm), None)),
+        "pass_rate": _number(next((summary.pass_rate for summary in report.arms if summary.arm == arm), None)),
         "delta": _number(contrast.value if contrast else None),
         "low": _number(contrast.low if contrast else None),
         "high": _number(contrast.high if contrast else None),
-        "agent_usd": _number(None if None in costs else sum(cost for cost in costs if cost is not None)),
+        "agent_usd": _number(sum(costs) if len(costs) == len(report.arms) else None),
         "judge_usd": _number(report.judge_usd),
         "missing": str(report.counts.planned - report.counts.judged),
     }
-
-
-def _decisive(report: Report) -> Comparison | None:
-    verdict = overall(report)
-    return min(
-        (comparison for comparison in report.comparisons if comparison.verdict == verdict),
-        key=lambda one: _size(report, one),
-        default=None,
-    )
-
-
-def _size(report: Report, one: Comparison) -> float:
-    contrast = _contrast(report, one.arm)
-    return contrast.value if contrast and contrast.value is not None else float("inf")
-
-
-def _contrast(report: Report, arm: str) -> Contrast | None:
-    rulings = report.analysis.rulings if report.analysis else ()
-    return next((ruling.contrast for ruling in rulings if ruling.arm == arm), None)
-
-
-def _missing(report: Report) -> Iterator[str]:
-    for cell in report.excluded:
-        yield f"{cell.cell}: {cell.outcome}: {cell.reason[:_MAX_REASON]}"
 
 
 def _number(value: float | None) -> str:

@@ -17,10 +17,11 @@ from scylla_gha.github.client import GitHubRepository
 from scylla_gha.github.issues import create_comment, edit_comment, find_marked
 from scylla_gha.github.pulls import read_pull_request
 from scylla_gha.github.responses import Comment
+from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import MOST_PAST, CommentFacts, CommentState, PastVerdict, RegressionState
 from scylla_gha.model.report import Report
 from scylla_gha.report.comment import comment, marker, pointer
-from scylla_gha.report.numbers import clipped, plain
+from scylla_gha.report.numbers import clipped
 from scylla_gha.report.summary import overall, title
 
 _MOST_STATE: Final = 12_000  # characters
@@ -58,7 +59,7 @@ def read_hidden_line(body: str, model: type[StateRecord], suite: str, most: int 
 
 def next_state(report: Report, facts: CommentFacts, before: CommentState | None) -> CommentState:
     """Return the state after the verdict on a report is shown: that verdict, and the latest ones of other runs."""
-    verdict = PastVerdict(verdict=overall(report), said=clipped(plain(title(report)), _MOST_TITLE), head=facts.head,
+    verdict = PastVerdict(verdict=overall(report), said=clipped(one_line(title(report)), _MOST_TITLE), head=facts.head,
                           run=facts.origin.run, at=facts.at)  # fmt: skip
     earlier = [past for past in (before.verdicts if before else ()) if past.run != verdict.run]
     return CommentState(suite=facts.suite, attempt=facts.origin.attempt, verdicts=(verdict, *earlier)[:MOST_PAST])

@@ -18,13 +18,14 @@ from scylla_gha.github.issues import own_login, reply_once
 from scylla_gha.github.pulls import CheckReport, Conclusion, post_conclusion
 from scylla_gha.github.responses import WorkflowRunEvent, read_event
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import ArmEntry, CommentFacts, RunPage
 from scylla_gha.model.record import digest
 from scylla_gha.model.report import Report
 from scylla_gha.publish.comment import post_comment
 from scylla_gha.publish.fork_handoff import FILE, pending_files, read_pending, verified
 from scylla_gha.report.comment import comment
-from scylla_gha.report.numbers import clipped, plain
+from scylla_gha.report.numbers import clipped
 from scylla_gha.report.summary import conclusion, require_gate, title
 from scylla_gha.report.templates import code, escape
 
@@ -142,7 +143,7 @@ def post_check(
     text = comment(report, facts).partition("\n")[2]
     check = CheckReport(
         name=f"scylla / {facts.suite}", sha=commit, conclusion=concluded,
-        title=clipped(plain(title(report)), _MOST_TITLE), summary=text, url=facts.origin.url,
+        title=clipped(one_line(title(report)), _MOST_TITLE), summary=text, url=facts.origin.url,
         mark=f"{facts.suite}:{facts.origin.run}:{facts.origin.attempt}",
     )  # fmt: skip
     return concluded, post_conclusion(repository, check)

@@ -93,7 +93,9 @@ def families(view: ReportView) -> list[tuple[str, Table]]:
     for contrast in _pass_contrasts(view):
         if contrast.arm not in tier_names:
             members.setdefault(contrast.family, []).append(contrast)
-    return [(family[:1].upper() + family[1:], _pass_rate_steps(view, found)) for family, found in members.items()]
+    return [
+        (family[:1].upper() + family[1:], _pass_rate_steps(view, contrasts)) for family, contrasts in members.items()
+    ]
 
 
 def _tiers(view: ReportView) -> list[Slice]:

@@ -3,17 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scylla_gha.model.printable_text import printable
+from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import ArmSummary, Counts, Report
 
 UNKNOWN = "?"
 UNDEFINED = "-"
 _LEAST_SHOWN = 0.0001
-
-
-def plain(text: str) -> str:
-    """Return `text` on one line, without characters that control a terminal, a log or the writing direction."""
-    return printable(" ".join(text.split()))
 
 
 def clipped(text: str, most: int) -> str:
@@ -79,10 +74,10 @@ def grades(arm: "ArmSummary") -> str:
     return " ".join(f"{count}{grade}" for grade, count in arm.grades.items()) or UNDEFINED
 
 
-def counts(each: "Counts") -> str:
+def counts(trials: "Counts") -> str:
     """Format the four denominators, or one number if they are equal."""
-    four = (each.planned, each.ran, each.judged, each.scored)
-    return str(four[0]) if len(set(four)) == 1 else "/".join(str(one) for one in four)
+    four = (trials.planned, trials.ran, trials.judged, trials.scored)
+    return str(four[0]) if len(set(four)) == 1 else "/".join(map(str, four))
 
 
 REPLAYED: Final = "REPLAY of recorded answers: nothing was measured; costs stand as recorded and were not spent"
@@ -90,11 +85,11 @@ REPLAYED: Final = "REPLAY of recorded answers: nothing was measured; costs stand
 
 def totals(report: "Report") -> str:
     """Format the report's denominators, the trials with proved delivery, and the cost of judges."""
-    each = report.counts
-    said = f"{each.planned} planned, {each.ran} ran, {each.judged} judged, {each.scored} scored"
-    proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
+    trials = report.counts
     label = f"{REPLAYED}. " if report.replayed else ""
-    return f"{label}{said}{proved}; judges {usd(report.judge_usd)}"
+    proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
+    counted_trials = f"{trials.planned} planned, {trials.ran} ran, {trials.judged} judged, {trials.scored} scored"
+    return f"{label}{counted_trials}{proved}; judges {usd(report.judge_usd)}"
 
 
 def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:
@@ -112,7 +107,7 @@ def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:
 
 def columns(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table; the first column is left-aligned, all others are right-aligned."""
-    table = [tuple(plain(cell) for cell in row) for row in (headings, *rows)]
+    table = [tuple(one_line(cell) for cell in row) for row in (headings, *rows)]
     widths = [max(len(row[at]) for row in table) for at in range(len(headings))]
     return ["  ".join(cell.rjust(width) if at else cell.ljust(width)
                       for at, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip()

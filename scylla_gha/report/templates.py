@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scylla_gha.counting import counted
-from scylla_gha.report.numbers import clipped, number, percent, plain, usd
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.report.numbers import clipped, number, percent, usd
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,7 +62,7 @@ def escape(text: str) -> Markdown:
     """Escape untrusted text into one line of Markdown without table cells, HTML, links or mentions."""
     if isinstance(text, Markdown):
         return text
-    line = re.sub(r"([\\`*_\[\]<>|&~])", r"\\\1", plain(text))
+    line = re.sub(r"([\\`*_\[\]<>|&~])", r"\\\1", one_line(text))
     return Markdown(_REFERENCE.sub(r"\1<!-- -->", line))
 
 

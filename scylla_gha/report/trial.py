@@ -9,7 +9,7 @@ from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Attempt, Trial
 from scylla_gha.model.variant import Delivery
 from scylla_gha.report.numbers import number, percent, seconds, tokens, usd
-from scylla_gha.report.terminal_text import STEP, TextBlock, field, heading, line
+from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line
 from scylla_gha.report.trial_parts import AttemptRecord, CellRecord, change, trajectory, verdict_text
 
 

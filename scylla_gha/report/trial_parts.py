@@ -13,7 +13,7 @@ from scylla_gha.model.record import Record
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 from scylla_gha.model.trial import Attempt, Step, ToolCall, Trajectory, Trial
 from scylla_gha.report.numbers import number, seconds, usd
-from scylla_gha.report.terminal_text import STEP, TextBlock, field, heading, line, passage, patch
+from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line, passage, patch
 
 
 class AttemptRecord(Record):

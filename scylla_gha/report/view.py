@@ -70,18 +70,26 @@ def report_view(report: Report, most: int = MOST_ARMS) -> ReportView:
         most: arms that there is room for.
     """
     analysis = report.analysis
-    measures = {measure.arm: measure.measures for measure in analysis.measures} if analysis else {}
-    rates = {arm: next((one for one in each if one.metric == PASS), None) for arm, each in measures.items()}
-    held = _baselines(report)
-    known = {arm: rate.value for arm, rate in rates.items() if rate is not None}
-    arms = _chosen(report.arms, lambda arm: known.get(arm.arm, arm.pass_rate), held, most)
+    measures = (
+        {arm.arm: {measure.metric: measure for measure in arm.measures} for arm in analysis.measures}
+        if analysis
+        else {}
+    )
+    baselines = _baselines(report)
+
+    def rate(arm: ArmSummary) -> float:
+        known = measures.get(arm.arm, {}).get(PASS)
+        value = arm.pass_rate if known is None else known.value
+        return -1.0 if value is None else value
+
+    arms = _chosen(report.arms, rate, baselines, most)
     names, shared = short_names([arm.arm for arm in report.arms])
-    wanted = {arm.arm for arm in arms} | held
+    complete = {arm.arm for arm in arms} | baselines
     return ReportView(
         report=report, arms=arms, names=names, shared=shared,
         measures={
-            arm: {one.metric: one for one in each if arm in wanted or one is rates[arm]}
-            for arm, each in measures.items()
+            arm: metrics if arm in complete else {name: metrics[name] for name in (PASS,) if name in metrics}
+            for arm, metrics in measures.items()
         },
         changes={ruling.arm: ruling.contrast for ruling in analysis.rulings} if analysis else {},
     )  # fmt: skip
@@ -92,17 +100,18 @@ def _baselines(report: Report) -> frozenset[str]:
 
 
 def _chosen(
-    arms: Sequence[ArmSummary], rate: Callable[[ArmSummary], float | None], held: Set[str], most: int
+    arms: Sequence[ArmSummary], rate: Callable[[ArmSummary], float], baselines: Set[str], most: int
 ) -> tuple[ArmSummary, ...]:
     """Return all arms if they fit; else the best, a quarter of the room for the worst, and a single baseline."""
     if len(arms) <= most:
         return tuple(arms)
-    ranked = sorted(arms, key=lambda arm: -1.0 if (known := rate(arm)) is None else known, reverse=True)
+    ranked = sorted(arms, key=rate, reverse=True)
     worst = max(1, most // 4)
-    kept = [*ranked[: most - worst], *ranked[-worst:]]
-    if len(held) == 1 and all(arm.arm not in held for arm in kept):
-        kept = [*kept[: most - worst - 1], *(arm for arm in ranked if arm.arm in held), *kept[most - worst :]]
-    return tuple(kept)
+    chosen = [*ranked[: most - worst], *ranked[-worst:]]
+    if len(baselines) == 1 and all(arm.arm not in baselines for arm in chosen):
+        baseline = [arm for arm in ranked if arm.arm in baselines]
+        chosen = [*chosen[: most - worst - 1], *baseline, *chosen[most - worst :]]
+    return tuple(chosen)
 
 
 _NAMED: Final = 3  # arms that a note names before it counts the others
@@ -117,36 +126,36 @@ class ReportNote:
     text: str
 
 
-def notes(page: ReportView) -> list[ReportNote]:
+def notes(view: ReportView) -> list[ReportNote]:
     """Return the warnings as numbered notes; equal warnings of several arms become one; general ones come first."""
-    names = {arm.arm for arm in page.report.arms}
-    found: dict[str, list[str]] = {}
+    names = {arm.arm for arm in view.report.arms}
+    arms_of: dict[str, list[str]] = {}
     general: list[str] = []
-    for warning in page.report.warnings:
+    for warning in view.report.warnings:
         arm, colon, text = warning.partition(": ")
         if colon and arm in names:
-            found.setdefault(text, []).append(arm)
+            arms_of.setdefault(text, []).append(arm)
         else:
             general.append(warning)
     texts: list[tuple[str, list[str]]] = [(text, []) for text in dict.fromkeys(general)]
-    return [ReportNote(at, tuple(arms), text) for at, (text, arms) in enumerate([*texts, *found.items()], 1)]
+    return [ReportNote(number, tuple(arms), text) for number, (text, arms) in enumerate([*texts, *arms_of.items()], 1)]
 
 
-def note_text(page: ReportView, note: ReportNote) -> str:
+def note_text(view: ReportView, note: ReportNote) -> str:
     """Return a note in one line."""
     if not note.arms:
         return note.text
-    if len(note.arms) > 1 and len(note.arms) == len(page.report.arms):
+    if len(note.arms) > 1 and len(note.arms) == len(view.report.arms):
         return f"all arms: {note.text}"
-    named = ", ".join(page.name(arm) for arm in note.arms[:_NAMED])
+    names = ", ".join(view.name(arm) for arm in note.arms[:_NAMED])
     others = len(note.arms) - _NAMED
-    return f"{named}{f' and {others:,} more' if others > 0 else ''}: {note.text}"
+    return f"{names}{f' and {others:,} more' if others > 0 else ''}: {note.text}"
 
 
-def marks(found: Sequence[ReportNote]) -> dict[str, str]:
+def marks(numbered_notes: Sequence[ReportNote]) -> dict[str, str]:
     """Return the numbers of the notes of each arm."""
     numbers: dict[str, list[str]] = {}
-    for note in found:
+    for note in numbered_notes:
         for arm in note.arms:
             numbers.setdefault(arm, []).append(str(note.number))
-    return {arm: ", ".join(each) for arm, each in numbers.items()}
+    return {arm: ", ".join(of_arm) for arm, of_arm in numbers.items()}

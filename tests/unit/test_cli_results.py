@@ -36,7 +36,7 @@ def test_list_shows_the_newest_first(here: Path) -> None:
     assert lines[0].split() == ["date", "run", "commit", "branch", "verdict", "passed", "cells"]
     assert [line.split()[2:4] for line in lines[1:]] == [["demo/3-1", "bbbbbbbbb"], ["demo/2-1", "bbbbbbbbb"],
                                                           ["demo/1-1", "aaaaaaaaa"]]  # fmt: skip
-    assert "top|ic\\x1b" in lines[1]
+    assert "top|ic\\u001b" in lines[1]
     assert lines[2].split()[5:] == ["not", "enough", "data", "0/3", "3/4"]
     assert lines[3].split()[-2:] == ["4/4", "4/4"]
 

@@ -33,7 +33,7 @@ def refusal(path: Path, *, of: ArtifactReader | None = None) -> str:
 def test_a_sound_artifact_is_taken_whole(tmp_path: Path) -> None:
     why = "no time\nwas left\x1b[31m"
     sent = door().read(send(tmp_path, good(CELLS[0]), attempt=2, said={"unstarted": {CELLS[1].id: why}}))
-    assert (sent.shard, sent.attempt, sent.unstarted) == (0, 2, {CELLS[1].id: "no time was left [31m"})
+    assert (sent.shard, sent.attempt, sent.unstarted) == (0, 2, {CELLS[1].id: "no time was left[31m"})
     assert {cell: row.text for cell, row in sent.rows.items()} == {CELLS[0].id: good(CELLS[0])}
     assert sent.rows[CELLS[0].id].measures
 

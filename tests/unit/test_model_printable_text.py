@@ -1,6 +1,6 @@
 import pytest
 
-from scylla_gha.model.printable_text import head_and_tail, printable, visible
+from scylla_gha.model.printable_text import head_and_tail, one_line, printable, visible
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,22 @@ def test_every_character_that_no_font_shows_is_written_out() -> None:
 )
 def test_head_and_tail_are_kept(text: str, room: int, cut: str) -> None:
     assert head_and_tail(text, room) == cut
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("plain words", "plain words"),
+        ("two\nlines\r\n\tand a tab", "two lines and a tab"),
+        ("  outside  ", "outside"),
+        ("a\u2028b\u2029c\x85d\x0be", "a b c d e"),
+        ("red \x1b[31malert\x1b[0m", "red [31malert[0m"),
+        ("title\x1b]0;x\x07", "title]0;x"),
+        ("back\x08\x7f\x00", "back"),
+        ("\u202eevil\u2066 a\u200bb", "evil ab"),
+        ("café ∞ 日本 🙂", "café ∞ 日本 🙂"),
+        ("", ""),
+    ],
+)
+def test_one_line_steers_nothing(given: str, expected: str) -> None:
+    assert one_line(given) == expected

@@ -6,30 +6,11 @@ import pytest
 from markdown_it import MarkdownIt  # what Rich reads Markdown with; here the judge of what is escaped
 
 from scylla_gha.model.analysis import Contrast, Measure
+from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import Counts
 from scylla_gha.report import metrics, numbers
-from scylla_gha.report.numbers import plain
 from scylla_gha.report.templates import Markdown, Table, code, escape, link, more
 from tests.support.records import COUNTS, make_report, make_summary
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("plain words", "plain words"),
-        ("two\nlines\r\n\tand a tab", "two lines and a tab"),
-        ("  outside  ", "outside"),
-        ("a\u2028b\u2029c\x85d\x0be", "a b c d e"),
-        ("red \x1b[31malert\x1b[0m", "red [31malert[0m"),
-        ("title\x1b]0;x\x07", "title]0;x"),
-        ("back\x08\x7f\x00", "back"),
-        ("\u202eevil\u2066 a\u200bb", "evil ab"),
-        ("café ∞ 日本 🙂", "café ∞ 日本 🙂"),
-        ("", ""),
-    ],
-)
-def test_plain_text_is_one_line_that_steers_nothing(given: str, expected: str) -> None:
-    assert numbers.plain(given) == expected
 
 
 @pytest.mark.parametrize(
@@ -237,7 +218,7 @@ def parsed(line: str) -> list[tuple[str, str]]:
 def test_escaped_text_is_shown_as_it_is_and_nothing_else_happens(text: str) -> None:
     found = parsed(escape(text))
     assert {content for kind, content in found if kind != "text"} <= {"<!-- -->"}
-    assert "".join(content for kind, content in found if kind == "text") == plain(text)
+    assert "".join(content for kind, content in found if kind == "text") == one_line(text)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -7,8 +7,7 @@ from rich.console import Console
 from scylla_gha.model.judgment import ControlResult, JudgeControl, JudgingSummary, PanelSummary
 from scylla_gha.model.report import Comparison, Counts, Excluded, Report
 from scylla_gha.model.trial import Usage
-from scylla_gha.report.terminal import judge_summary, terminal_report
-from scylla_gha.report.terminal_text import TextBlock, field, heading, line, passage, patch
+from scylla_gha.report.terminal import TextBlock, field, heading, judge_summary, line, passage, patch, terminal_report
 from tests.support.records import COUNTS, make_report, make_summary
 from tests.support.reports import full_report
 
