@@ -1,5 +1,6 @@
 """`scylla-gha compare`, over runs, files and what is wrong with them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ from scylla_gha.errors import ConfigError, GateError
 from scylla_gha.model.comparison import ResultComparison
 from scylla_gha.store.records import write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder
+from tests.support.command import Said, scylla
 from tests.support.foreign import asked, csv_file, strict_json
-from tests.support.records import make_cell, make_plan, make_report, make_result
-from tests.unit.test_cli_importing import BAD, HEADER, rows
+from tests.support.frames import table
+from tests.support.records import WHEN, make_cell, make_experiment, make_plan, make_report, make_result
+from tests.support.repository import environment, make_repository
+from tests.unit.test_cli_tables import BAD, HEADER, rows
 
 BETTER = HEADER + "".join(f"s{s:02d},arm0,{r},1,,0.2,2\n" for s in range(8) for r in (1, 2))
 WORSE = BETTER.replace(",1,,", ",0,,").replace("s00,arm0,1,0", "s00,arm0,1,1")
@@ -143,3 +147,139 @@ def test_spent_less_is_shown_as_a_ratio(tmp_path: Path) -> None:
     )
     shown = asked("compare", str(a), str(b), "--metric", "usd").stdout
     assert "arm0: better (x0.5" in shown
+
+
+HIGH, LOW = ["PPPF", "PPFP", "PFPP", "PPPP"] * 3, ["FFPF", "FPFF", "PFFF", "FFFF"] * 3
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for at in range(10):
+        passed = HIGH if at < 5 else LOW
+        write_lines(tmp_path / f"runs/d{at}/results.jsonl", table({"arm": passed, "nop": ["FFFF"] * 12}))
+    return tmp_path
+
+
+def history(folder: Path, *args: str, **env: str) -> Said:
+    said = scylla("history", *args, cwd=folder, env=env)
+    assert "Traceback" not in said.err
+    return said
+
+
+def test_a_series_of_runs_is_a_table_with_a_curve_and_what_was_found(folder: Path) -> None:
+    said = history(folder, *(f"d{at}" for at in range(10)), PYTHONIOENCODING="utf-8")
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[0] == "arm  ▇▇▇▇▇▂▂▂▂▂"
+    assert "  change down of pass_rate at d5: 81.2 % to 18.8 %" in said.out
+    assert "d5              48         12     18.8 %  ▂          -62.5" in said.out
+    assert "baseline: d0" in said.out
+    assert said.out.isascii() is False
+    assert history(folder, "d0", "d1", PYTHONIOENCODING="ascii").out.isascii()
+
+
+def test_one_arm_a_pinned_run_and_its_margin(folder: Path) -> None:
+    write_record(folder / "runs/d5/plan.json", make_plan(experiment=make_experiment(margin=0.2)))
+    told = json.loads(history(folder, "runs/d1", "runs/d5", "--baseline", "d0", "--arm", "arm", "--json").out)
+    assert (told["baseline"], told["margin"]) == ("d0", 0.2)
+    (series,) = told["series"]
+    assert [one["run"] for one in series["points"]] == ["d0", "d1", "d5"]
+    assert [one["verdict"] for one in series["points"]] == [None, "not_enough_data", "worse"]
+    assert told["notes"] == ["3 result sets are too few to look for changes of level: it takes 9"]
+
+
+def test_epochs_of_one_file_are_told_apart_by_when_they_began(folder: Path) -> None:
+    later = table({"arm": LOW}, epoch="b", started_at=WHEN.replace(year=2027))
+    earlier = table({"arm": HIGH}, epoch="c", started_at=WHEN)
+    write_lines(folder / "both.jsonl", [*later, *earlier])
+    told = json.loads(history(folder, "both.jsonl", "--json").out)
+    assert [(one["run"], one["epoch"]) for one in told["series"][0]["points"]] == [("both", "c"), ("both", "b")]
+    assert told["baseline"] == "both@c"
+
+
+def test_what_is_not_there_is_named(folder: Path) -> None:
+    assert "d99: neither a file of rows" in history(folder, "d0", "d99").err
+    said = history(folder, "d0", "--arm", "arn")
+    assert said.code == 3
+    assert '--arm arn: no row is of it; did you mean "arm"?; there are: arm, nop' in said.err
+    assert history(folder).code == 2
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "repo").root
+
+
+def power(repo: Path, *args: str) -> Said:
+    said = scylla("power", *args, cwd=repo, env=environment(repo.parent))
+    assert "Traceback" not in said.err
+    return said
+
+
+def test_without_a_pilot_it_goes_by_the_usual_variances_and_knows_no_cost(repo: Path) -> None:
+    said = power(repo, "greet", "--json")
+    told = json.loads(said.out)
+    assert (told["arms"], told["comparisons"], told["variances"]) == (2, 1, [])
+    assert told["basis"].startswith("the usual variances")
+    assert {(one["usd"], one["minutes"]) for one in told["designs"]} == {(None, None)}
+    assert told["at_hand"].startswith("the 1 scenario at hand can show no effect")
+    assert not (repo / "runs").exists(), "nothing is written"
+
+
+def test_stored_rows_are_the_pilot_and_say_what_a_design_costs(repo: Path) -> None:
+    rows = table({"base": ["PFPF", "PPPF"] * 5, "mcp": ["PFPP", "PPFF"] * 5}, usd=0.5, judge_usd=0.25, seconds=60.0)
+    run = repo / "runs" / "demo"
+    write_lines(run / "results.jsonl", rows)
+    cells = [make_cell(row.arm, row.repetition, row.scenario) for row in rows]
+    write_record(run / "plan.json", make_plan(*cells, experiment=make_experiment(baseline="base")))
+    told = json.loads(power(repo, "demo", "--effect", "0.3", "--json").out)
+    assert [one["arm"] for one in told["variances"]] == ["mcp"]
+    (own,) = [one for one in told["designs"] if (one["scenarios"], one["repetitions"]) == (10, 5)]
+    assert (own["trials"], own["usd"], own["minutes"]) == (100, pytest.approx(75.0), pytest.approx(100.0))
+    assert told["cheapest"]["sees"] is True
+    text = power(repo, "greet", "--pilot", "demo").out
+    assert "by the usual variances" in text, "rows of other arms tell nothing of these"
+
+
+def test_what_is_no_effect_is_refused(repo: Path) -> None:
+    assert power(repo, "greet", "--effect", "0").code == 2
+    assert power(repo, "greet", "--pilot", "none").code == 3
+
+
+@pytest.fixture
+def folder_aa(tmp_path: Path) -> Path:
+    """A run of three planned arms, of which two have rows."""
+    rows = table({"base": ["PFPF", "PPPF", "FFPF"] * 4, "mcp": ["PFPP", "PPFF", "FPPF"] * 4})
+    write_lines(tmp_path / "runs/demo/results.jsonl", rows)
+    cells = [make_cell(row.arm, row.repetition, row.scenario) for row in rows]
+    experiment = make_experiment(baseline="base", margin=0.1, seed=3)
+    write_record(tmp_path / "runs/demo/plan.json", make_plan(*cells, make_cell("cli"), experiment=experiment))
+    return tmp_path
+
+
+def aa(folder_aa: Path, *args: str) -> Said:
+    said = scylla("aa-test", *args, cwd=folder_aa)
+    assert "Traceback" not in said.err
+    return said
+
+
+def test_each_arm_is_held_against_itself_with_the_plans_family_and_margin(folder_aa: Path) -> None:
+    told = json.loads(aa(folder_aa, "demo", "--resamples", "60", "--json").out)
+    assert (told["family"], told["margin"], told["resamples"]) == (2, 0.1, 60)
+    assert [one["arm"] for one in told["arms"]] == ["base", "mcp"]
+    assert told["left_out"] == ["cli"]
+    assert told["over_all"]["verdicts"] == 120
+    assert told["over_all"]["false_share"] <= 0.05
+
+
+def test_it_is_a_table_for_people_and_rows_alone_will_do(folder_aa: Path) -> None:
+    (folder_aa / "runs/demo/results.jsonl").rename(folder_aa / "rows.jsonl")
+    said = aa(folder_aa, "rows.jsonl", "--resamples", "20")
+    assert said.code == 0
+    assert said.out.splitlines()[0] == "demo: each arm against itself; whatever a verdict finds is false"
+    assert "each p is multiplied by 1, the comparisons of the experiment; the margin is 5 points" in said.out
+
+
+def test_what_is_not_there_is_named_aa(folder_aa: Path) -> None:
+    said = aa(folder_aa, "nothing")
+    assert (said.code, said.out) == (3, "")
+    assert "nothing: neither a file of rows, nor a folder_aa with results.jsonl, nor a run in runs" in said.err

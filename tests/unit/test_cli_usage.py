@@ -1,9 +1,16 @@
 """Wrong arguments are refused before anything is read, and help can be read without the code."""
 
+import contextlib
+import gc
+import re
+from pathlib import Path
+
 import click
 import pytest
 
 from scylla_gha.cli.main import cli
+from scylla_gha.cli.options import project_root
+from scylla_gha.pipeline.report import without_garbage_collection
 
 REVERTS = ("reverts", "o/r")
 
@@ -57,3 +64,74 @@ def test_the_help_of_every_option_is_a_sentence() -> None:
     assert len(found) > 100
     wrong = [(name, text) for name, text in found if not (text[:1].isupper() and text.endswith(".") and " " in text)]
     assert wrong == []
+
+
+def test_the_search_for_cycles_is_off_while_many_records_are_made_and_on_again_after_a_fault() -> None:
+    assert gc.isenabled()
+    with contextlib.suppress(KeyError), without_garbage_collection():
+        assert not gc.isenabled()
+        raise KeyError
+    assert gc.isenabled()
+
+
+def test_who_had_it_off_keeps_it_off() -> None:
+    gc.disable()
+    try:
+        with without_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def every_command() -> dict[str, click.Command]:
+    """All commands and those in groups, by the words that call them."""
+    found: dict[str, click.Command] = {}
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        if isinstance(command, click.Group):
+            found |= {f"{name} {word}": inner for word, inner in command.commands.items()}
+        elif command is not None:
+            found[name] = command
+    return found
+
+
+@pytest.mark.parametrize("name", every_command())
+def test_a_shared_option_says_what_it_is_in_each_command(name: str) -> None:
+    """No help names an option that the command has not; a number says what is taken where it is not given."""
+    command = every_command()[name]
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    known = {word for option in options for word in option.opts}
+    for option in options:
+        said = option.help or ""
+        assert said, option.name
+        others = set(re.findall(r"--[a-z][a-z-]+", said)) - set(option.opts)
+        assert others <= known, f"{name} --{option.name}: {said}"
+        if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType) and not option.required:
+            is_told = option.show_default or re.search(
+                r"\b(else|instead|empty|all|default|none)\b", said, re.IGNORECASE
+            )
+            assert is_told, f"{name} --{option.name}: what holds where it is not given? {said}"
+
+
+def test_configuration_is_found_from_a_subdirectory_of_its_repository(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "config" / "experiments").mkdir(parents=True)
+    below = tmp_path / "src" / "app"
+    below.mkdir(parents=True)
+    assert project_root(below) == project_root(tmp_path) == tmp_path
+    (tmp_path / "src" / "scenarios" / "core" / "001-x").mkdir(parents=True)
+    (tmp_path / "src" / "scenarios" / "core" / "001-x" / "scenario.yaml").touch()
+    assert project_root(below) == tmp_path / "src", "the nearest one"
+
+
+def test_configuration_above_a_repository_or_outside_of_one_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "config" / "experiments").mkdir(parents=True)
+    below = tmp_path / "repository" / "src"
+    below.mkdir(parents=True)
+    assert project_root(below) == below, "there is no repository, so no parent folder is trusted"
+    (tmp_path / "repository" / ".git").touch()  # as in a worktree
+    assert project_root(below) == below
+    (tmp_path / "repository" / "config").mkdir()
+    assert project_root(below) == below, "a config/ of something else"

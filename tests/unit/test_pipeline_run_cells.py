@@ -1,3 +1,5 @@
+import gc
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ from scylla_gha.model.plan import Cell
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
 from scylla_gha.pipeline.context import stored_trial
+from scylla_gha.pipeline.report import without_garbage_collection
+from scylla_gha.pipeline.run_cells import low_disk_space
 from scylla_gha.process import Cancel
 from scylla_gha.store.records import read_record, write_record
 from tests.support.agents import ShellAgent
@@ -288,3 +292,34 @@ def test_a_stored_trial_counts_under_its_key_and_where_it_measures_the_agent(
     assert stored_trial(cell, place) == (made if stored else None)
     place.trial.unlink()
     assert stored_trial(cell, place) is None
+
+
+def test_with_enough_room_nothing_is_lacking(tmp_path: Path) -> None:
+    assert low_disk_space((tmp_path, tmp_path / "not" / "there"), 0) is None
+    assert low_disk_space((tmp_path,), shutil.disk_usage(tmp_path).free // 2_000_000) is None
+
+
+def test_below_the_floor_it_names_the_disk_and_what_to_do(tmp_path: Path) -> None:
+    floor = shutil.disk_usage(tmp_path).total // 1_000_000 + 1
+    why = low_disk_space((tmp_path / "not" / "there",), floor) or ""
+    assert why.startswith(f"the disk of {tmp_path} has ")
+    assert f"nothing new starts below {floor} MB (limits.free_disk_mb); make room" in why
+
+
+def test_garbage_is_collected_again_afterwards_also_after_an_error() -> None:
+    with without_garbage_collection():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="broken"), without_garbage_collection():
+        raise ValueError("broken")
+    assert gc.isenabled()
+
+
+def test_who_collects_by_hand_is_left_to_it() -> None:
+    gc.disable()
+    try:
+        with without_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

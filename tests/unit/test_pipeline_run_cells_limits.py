@@ -1,5 +1,6 @@
 """Where a run stops for want of disk, and which workspaces it keeps."""
 
+import datetime
 import time
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from scylla_gha.model.variant import Treatment, Variant
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.pipeline.run_trial import isolation_of
 from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.store.records import read_record, write_record
+from scylla_gha.store.run_folder import CellFolder
 from tests.support.agents import ShellAgent
 from tests.support.command import scylla
 from tests.support.in_process_run import make_run_context, run_agents
-from tests.support.records import make_model_arm
+from tests.support.records import WHEN, make_model_arm
 from tests.support.repository import Repository, cache, environment, make_repository, write_greet_experiment
 from tests.support.trials import SOLVE
 
@@ -127,3 +130,27 @@ def test_after_the_deadline_no_cell_starts(repository: Repository, tmp_path: Pat
     run_cells(context, context.plan.cells, 1, end_time)
     first, *others = [cell.id for cell in context.plan.cells]
     assert (done, context.unstarted) == ([first], dict.fromkeys(others, TIME_OVER))
+
+
+@pytest.fixture
+def repository_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    monkeypatch.setenv("SCYLLA_CACHE", str(cache()))
+    monkeypatch.setenv("SCYLLA_WORK", str(tmp_path / "work"))
+    return make_repository(tmp_path / "repo")
+
+
+def test_a_trial_beyond_the_maximum_age_is_put_aside_and_run_again(repository_age: Repository, tmp_path: Path) -> None:
+    agents = {"shell": ShellAgent(SOLVE)}
+    done = run_agents(repository_age, tmp_path / "runs", agents)
+    (trial,) = done.trials()
+    limit = WHEN + datetime.timedelta(days=1)
+    old = trial.model_copy(update={"attempts": (trial.last.model_copy(update={"started_at": WHEN}),)})
+    write_record(done.cell().trial, old)
+    assert run_agents(repository_age, tmp_path / "runs", agents, not_before=WHEN).trials() == [old]
+    again = run_agents(repository_age, tmp_path / "runs", agents, not_before=limit)
+    assert again.trials() != [old]
+    (aside,) = (tmp_path / "runs" / "old").iterdir()
+    assert read_record(CellFolder(aside).trial, Trial) == old
+    assert [attempt.number for attempt in again.trials()[0].attempts] == [1]
+    third = run_agents(repository_age, tmp_path / "runs", agents, not_before=limit)
+    assert third.trials() == again.trials()

@@ -1,3 +1,5 @@
+"""`validate --execute --skip-proved`: a proof is repeated when anything changed that it depends on."""
+
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,9 @@ from scylla_gha.config.library import Library
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.pipeline.validate_scenario import ScenarioProof, validate_scenario
+from tests.support.command import Said, scylla
 from tests.support.records import make_category, make_checkpoint, make_item, make_rubric
-from tests.support.repository import CHECKPOINTS, FILES, SCENARIO, Files, make_repository, patch_of
+from tests.support.repository import CHECKPOINTS, FILES, SCENARIO, Files, environment, make_repository, patch_of
 
 GREETS, KEPT, SCOPE = CHECKPOINTS
 
@@ -189,3 +192,43 @@ def test_a_fixture_whose_own_rules_ignore_a_file_is_without_it(tmp_path: Path) -
     files = {**FILES, "build/greet.o": "x"}
     needs_it = make_checkpoint(id="built", file="build/greet.o", guard=True)
     assert "guards do not hold" in prove_one(tmp_path, files=files, checkpoints=(*CHECKPOINTS, needs_it)).faults[0]
+
+
+PLACE = f"scenarios/core/{SCENARIO}"
+TRIALS = f"{SCENARIO}: nop fails, solution passes, wrong/loud fails, wrong/silent fails"
+
+
+def prove(root: Path, *options: str) -> Said:
+    env = {**environment(root.parent), "SCYLLA_CACHE": str(root.parent / "cache")}  # of this test alone
+    return scylla("validate", PLACE, "--execute", *options, cwd=root, env=env)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "repo").root
+
+
+def test_a_scenario_that_was_proved_is_skipped_until_a_file_of_it_changes(root: Path) -> None:
+    assert prove(root, "--skip-proved").out == f"1 scenario: valid\nok: {TRIALS}\n"
+    assert prove(root, "--skip-proved").out == f"1 scenario: valid\nok, proved before: {TRIALS}\n"
+    assert prove(root).out == f"1 scenario: valid\nok: {TRIALS}\n", "only when asked to"
+    (root / PLACE / "prompt.md").write_text("Greet otherwise.\n")
+    assert prove(root, "--skip-proved").out == f"1 scenario: valid\nok: {TRIALS}\n"
+
+
+def test_the_sandbox_is_part_of_what_was_proved(root: Path) -> None:
+    prove(root, "--skip-proved")
+    changed = prove(root, "--skip-proved", "--sandbox", "bubblewrap")
+    assert f"ok: {TRIALS}" in changed.out
+
+
+def test_a_proof_that_failed_is_repeated(root: Path) -> None:
+    patch = next((root / PLACE).glob("wrong/loud.patch"))
+    patch.write_bytes((root / PLACE / "solution" / "solution.patch").read_bytes())
+    assert prove(root, "--skip-proved").code == 7
+    assert prove(root, "--skip-proved").code == 7
+
+
+def test_skipping_is_for_what_is_executed(root: Path) -> None:
+    said = scylla("validate", PLACE, "--skip-proved", cwd=root, env=environment(root.parent))
+    assert (said.code, "--skip-proved has an effect only with --execute" in said.err) == (2, True)
