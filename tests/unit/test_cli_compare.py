@@ -246,7 +246,7 @@ def test_what_is_no_effect_is_refused(repo: Path) -> None:
 
 
 @pytest.fixture
-def folder_aa(tmp_path: Path) -> Path:
+def aa_folder(tmp_path: Path) -> Path:
     """A run of three planned arms, of which two have rows."""
     rows = table({"base": ["PFPF", "PPPF", "FFPF"] * 4, "mcp": ["PFPP", "PPFF", "FPPF"] * 4})
     write_lines(tmp_path / "runs/demo/results.jsonl", rows)
@@ -256,14 +256,14 @@ def folder_aa(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def aa(folder_aa: Path, *args: str) -> Said:
-    said = scylla("aa-test", *args, cwd=folder_aa)
+def aa(aa_folder: Path, *args: str) -> Said:
+    said = scylla("aa-test", *args, cwd=aa_folder)
     assert "Traceback" not in said.err
     return said
 
 
-def test_each_arm_is_held_against_itself_with_the_plans_family_and_margin(folder_aa: Path) -> None:
-    told = json.loads(aa(folder_aa, "demo", "--resamples", "60", "--json").out)
+def test_each_arm_is_held_against_itself_with_the_plans_family_and_margin(aa_folder: Path) -> None:
+    told = json.loads(aa(aa_folder, "demo", "--resamples", "60", "--json").out)
     assert (told["family"], told["margin"], told["resamples"]) == (2, 0.1, 60)
     assert [one["arm"] for one in told["arms"]] == ["base", "mcp"]
     assert told["left_out"] == ["cli"]
@@ -271,15 +271,15 @@ def test_each_arm_is_held_against_itself_with_the_plans_family_and_margin(folder
     assert told["over_all"]["false_share"] <= 0.05
 
 
-def test_it_is_a_table_for_people_and_rows_alone_will_do(folder_aa: Path) -> None:
-    (folder_aa / "runs/demo/results.jsonl").rename(folder_aa / "rows.jsonl")
-    said = aa(folder_aa, "rows.jsonl", "--resamples", "20")
+def test_it_is_a_table_for_people_and_rows_alone_will_do(aa_folder: Path) -> None:
+    (aa_folder / "runs/demo/results.jsonl").rename(aa_folder / "rows.jsonl")
+    said = aa(aa_folder, "rows.jsonl", "--resamples", "20")
     assert said.code == 0
     assert said.out.splitlines()[0] == "demo: each arm against itself; whatever a verdict finds is false"
     assert "each p is multiplied by 1, the comparisons of the experiment; the margin is 5 points" in said.out
 
 
-def test_what_is_not_there_is_named_aa(folder_aa: Path) -> None:
-    said = aa(folder_aa, "nothing")
+def test_without_rows_an_arm_is_not_compared_with_itself(aa_folder: Path) -> None:
+    said = aa(aa_folder, "nothing")
     assert (said.code, said.out) == (3, "")
-    assert "nothing: neither a file of rows, nor a folder_aa with results.jsonl, nor a run in runs" in said.err
+    assert "nothing: neither a file of rows, nor a folder with results.jsonl, nor a run in runs" in said.err
