@@ -1,5 +1,6 @@
 """Reports of made rows, computed as a run's are."""
 
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -111,6 +112,7 @@ def section(report: Report, title: str) -> list[str]:
     return [line for line in text.partition("\n## ")[0].splitlines() if line] if found else []
 
 
+@functools.cache
 def full_report() -> Report:
     """Three arms of two tiers, eight scenarios, three repetitions, three judges."""
     experiment = make_experiment(question="Does the skill help, and what does it cost?", repetitions=REPETITIONS,
@@ -122,6 +124,7 @@ def full_report() -> Report:
 EVIL = "fixes #1 @octocat | <b>bold</b> [here](https://evil.example)"
 
 
+@functools.cache
 def hostile_rows_report() -> Report:
     """Rows of another's making: every name and reason in them is an attack."""
     experiment = make_experiment(question=EVIL, baseline=EVIL)
