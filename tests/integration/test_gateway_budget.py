@@ -14,7 +14,7 @@ import pytest
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings, Session
-from tests.support.gateway import EACH, FOR_TWO, KEY, ask, connect, hosted, question, send, until
+from tests.support.gateway import EACH, FOR_TWO, KEY, ask, connect, hosted, question, send, shared, until
 from tests.support.provider import Say, serve
 
 
@@ -81,7 +81,7 @@ def test_a_killed_gateway_leaves_a_complete_journal_and_starts_again(tmp_path: P
 
 
 def test_a_lane_that_is_opened_again_goes_on_with_its_numbers_and_its_budget(tmp_path: Path) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (_, host):
         for status in (200, 200, 403):
             door = host.lane(budget_usd=FOR_TWO)
             assert ask(door, question()).status == status
@@ -131,7 +131,7 @@ def test_the_key_is_in_no_file_no_arguments_and_no_environment(tmp_path: Path) -
 
 
 def test_closing_twice_counts_once(tmp_path: Path) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (_, host):
         door = host.lane()
         ask(door, question())
         assert host.gateway.close(door).requests == 1

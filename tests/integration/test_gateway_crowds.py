@@ -4,7 +4,9 @@ import contextlib
 import functools
 import http.client
 import json
+import os
 import resource
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ import pytest
 
 from scylla_gha.gateway.client import SessionHandle
 from scylla_gha.sandboxes.base import socket_folder
-from tests.support.gateway import Host, OverSocket, ask, at_once, connect, hosted, question, send, until
+from tests.support.gateway import Host, OverSocket, ask, at_once, connect, hosted, question, send, shared, until
 from tests.support.provider import Body, Hangup, Say, serve
 
 MEGA = 1024 * 1024
@@ -164,11 +166,12 @@ def test_sessions_that_keep_the_gateway_reading_leave_room_for_another(tmp_path:
             neighbour = host.lane("neighbour")
             assert ask(neighbour, question("Hello? " * 1_000)).status == 200
             assert len(provider.requests) == 1, "the others are still read"
+            os.kill(host.gateway.pid or 0, signal.SIGKILL)  # instead of waiting until they are
 
 
 def test_a_request_with_a_long_head_is_not_passed_on_so_the_provider_cannot_fail_it(tmp_path: Path) -> None:
     many = {f"x_stainless_{letter}": "v" * 8_000 for letter in "abcde"}
-    with serve(lambda _: Hangup()) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Hangup()) as (provider, host):
         door = host.lane()
         replies = [ask(door, question(), **many), ask(door, question(), x_stainless_a="v" * 8_000)]
         made = host.gateway.close(door)
@@ -179,7 +182,7 @@ def test_a_request_with_a_long_head_is_not_passed_on_so_the_provider_cannot_fail
 
 
 def test_a_full_journal_takes_no_further_request(tmp_path: Path) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
         door = host.lane()
         assert ask(door, question()).status == 200
         host.gateway.close(door)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.gateway import ask, hosted, question
+from tests.support.gateway import ask, hosted, question, shared
 from tests.support.provider import Body, Fail, Hangup, Say, serve
 
 
@@ -24,7 +24,7 @@ def test_it_is_there_before_the_provider_is_asked(tmp_path: Path) -> None:
         found.append(place.read_bytes())
         return Say("Hi.")
 
-    with serve(look) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, look) as (_, host):
         door = host.lane(first_request=place)
         for text in ("first", "second"):
             ask(door, raw(text))
@@ -33,7 +33,7 @@ def test_it_is_there_before_the_provider_is_asked(tmp_path: Path) -> None:
 
 def test_a_count_and_a_probe_go_before_it(tmp_path: Path) -> None:
     place = tmp_path / "first-request.json"
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (_, host):
         door = host.lane(first_request=place)
         ask(door, question("count"), "/v1/messages/count_tokens")
         ask(door, question("probe", max_tokens=1))
@@ -45,22 +45,21 @@ def test_a_count_and_a_probe_go_before_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("answer", [Fail(529), Hangup()], ids=["error", "hangup"])
 def test_one_without_an_answer_is_it_too(tmp_path: Path, answer: Fail | Hangup) -> None:
     place = tmp_path / "first-request.json"
-    with serve(lambda _: answer) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: answer) as (_, host):
         ask(host.lane(first_request=place), raw("first"))
     assert place.read_bytes() == raw("first")
 
 
 def test_one_that_a_budget_refuses_is_it_too(tmp_path: Path) -> None:
     place = tmp_path / "first-request.json"
-    with hosted(tmp_path) as host:
+    with shared(tmp_path) as (_, host):
         assert ask(host.lane(first_request=place, budget_usd=0.0), raw("first")).status == 403
     assert place.read_bytes() == raw("first")
 
 
 def test_it_is_what_the_provider_is_sent_with_configured_settings(tmp_path: Path) -> None:
     place = tmp_path / "first-request.json"
-    with serve(lambda _: Say("Hi.")) as provider, \
-            hosted(tmp_path, provider.url, knobs={"agent": {"max_tokens": 7}}) as host:  # fmt: skip
+    with shared(tmp_path, lambda _: Say("Hi."), knobs={"agent": {"max_tokens": 7}}) as (provider, host):
         ask(host.lane(first_request=place), raw("first"))
     assert place.read_bytes() == provider.raw[0]
     assert json.loads(place.read_bytes())["max_tokens"] == 7
@@ -91,7 +90,7 @@ def test_in_a_replay_it_is_kept_as_well_matched_or_not(tmp_path: Path) -> None:
 
 
 def test_each_lane_has_its_own(tmp_path: Path) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (_, host):
         doors = {name: host.lane(cell=name, first_request=tmp_path / f"{name}.json") for name in ("a", "b")}
         ask(host.lane(cell="c"), raw("c"))
         for name, door in doors.items():

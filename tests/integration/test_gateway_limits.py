@@ -14,8 +14,9 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-@pytest.mark.parametrize("kind", ["requests", "tokens", "input-tokens", "output-tokens"])
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize(
+    ("kind", "stream"), [("requests", True), ("tokens", False), ("input-tokens", True), ("output-tokens", False)]
+)
 def test_when_nothing_is_left_of_a_limit_all_lanes_and_roles_wait_for_its_reset(
     tmp_path: Path, kind: str, stream: bool
 ) -> None:
@@ -26,7 +27,7 @@ def test_when_nothing_is_left_of_a_limit_all_lanes_and_roles_wait_for_its_reset(
         came.append(now())
         if resets:
             return Say("Hi.")
-        resets.append(now() + datetime.timedelta(seconds=1.5))
+        resets.append(now() + datetime.timedelta(seconds=0.8))
         return Say("Hi.", headers={f"anthropic-ratelimit-{kind}-remaining": "0",
                                    f"anthropic-ratelimit-{kind}-reset": resets[0].isoformat()})  # fmt: skip
 

@@ -40,6 +40,22 @@ def record(tmp_path: Path, folder: str = "/tmp/first/repo", answers: Script | No
         return [ask(door, body) for body in conversation(folder)]
 
 
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("recorded")
+    record(folder)
+    return (folder / TAPE).read_bytes()
+
+
+@pytest.fixture
+def stored(tmp_path: Path, recording: bytes) -> Path:
+    """A file with the recording of a conversation in /tmp/first/repo."""
+    path = tmp_path / TAPE
+    path.parent.mkdir()
+    path.write_bytes(recording)
+    return path
+
+
 def texts(reply: Reply, field: str) -> list[str]:
     """The pieces of one kind, as a client reads them from a stream."""
     events = [json.loads(line[5:]) for line in reply.body.splitlines() if line.startswith(b"data:")]
@@ -58,8 +74,8 @@ def test_a_recording_is_replayed_to_equal_bytes_and_costs(tmp_path: Path) -> Non
     assert {each.source for each in host.answered()} == {"replay"}
 
 
+@pytest.mark.usefixtures("stored")
 def test_another_day_folder_and_session_are_the_same_question(tmp_path: Path) -> None:
-    record(tmp_path)
     folder = "/tmp/quite/another/place"
     with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
         door = host.lane(paths=paths(folder))
@@ -82,8 +98,8 @@ def test_a_recording_holds_no_folder_no_key_and_no_header(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("change", [{"prompt": "work."}, {"prompt": "Work"}, {"folder": "/tmp/first/repo2"}])
+@pytest.mark.usefixtures("stored")
 def test_one_changed_byte_is_an_unmatched_request_and_never_live(tmp_path: Path, change: dict[str, str]) -> None:
-    record(tmp_path)
     with serve(lambda _: Say("Live!")) as provider, \
             hosted(tmp_path / "again", provider.url, replay=tmp_path / "tapes") as host:  # fmt: skip
         door = host.lane(paths=paths("/tmp/first/repo"))
@@ -125,10 +141,8 @@ def test_answers_in_one_piece_and_token_counts_are_recorded_too(tmp_path: Path) 
         assert asked(host.lane()) == live
 
 
-def test_a_torn_recording_is_read_to_its_last_whole_line(tmp_path: Path) -> None:
-    record(tmp_path)
-    path = tmp_path / TAPE
-    path.write_bytes(path.read_bytes()[:-20])
+def test_a_torn_recording_is_read_to_its_last_whole_line(tmp_path: Path, stored: Path) -> None:
+    stored.write_bytes(stored.read_bytes()[:-20])
     with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
         door = host.lane(paths=paths("/tmp/first/repo"))
         replies = [ask(door, body).status for body in conversation("/tmp/first/repo")]

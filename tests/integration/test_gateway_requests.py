@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from tests.support.gateway import ask, hosted, question
-from tests.support.provider import Say, serve
+from tests.support.gateway import ask, question, shared
+from tests.support.provider import Say
 
 MAIN = {"role": "user", "content": "Do it."}
 ANSWER = {"role": "assistant", "content": "Done."}
 
 
 def test_beyond_its_requests_or_turns_a_trial_is_refused_whoever_of_it_asks(tmp_path: Path) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
         door = host.lane(turns=2, requests=4)
         bodies = [
             question(messages=[MAIN]),

@@ -11,7 +11,20 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateway import EACH, MODELS, PRICE, Host, ask, at_once, connect, hosted, question, send, until
+from tests.support.gateway import (
+    EACH,
+    MODELS,
+    PRICE,
+    Host,
+    ask,
+    at_once,
+    connect,
+    hosted,
+    question,
+    send,
+    shared,
+    until,
+)
 from tests.support.provider import Body, Provider, Say, serve
 
 ASKED = 32_000  # tokens, as Claude Code asks for
@@ -71,8 +84,7 @@ def test_answers_that_are_never_read_stay_reserved(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_does_not_fit_beside_others_waits_for_them(tmp_path: Path) -> None:
-    with serve(lambda body: billed(body, pause=600 if "0: go on" in str(body) else 0)) as provider, \
-            hosted(tmp_path, provider.url) as host:  # fmt: skip
+    with shared(tmp_path, lambda body: billed(body, pause=600 if "0: go on" in str(body) else 0)) as (provider, host):
         door = host.lane(budget_usd=0.36 + WORST)
         first = connect(door)
         send(first, door, long_question())
@@ -163,7 +175,7 @@ def test_pictures_count_at_their_largest(tmp_path: Path) -> None:
     body = question(max_tokens=1)
     body["messages"][0]["content"] = [{"type": "tool_result", "content": [picture]}] * 5
     models = tuple(model.model_copy(update={"context_tokens": 1_000_000}) for model in MODELS)
-    with serve(billed) as provider, hosted(tmp_path, provider.url, models=models) as host:
+    with shared(tmp_path, billed, models=models) as (provider, host):
         assert ask(host.lane(budget_usd=0.045), body).status == 403  # 5 x 4,784 tokens at $2: $0.048
         assert ask(host.lane(cell="b", budget_usd=0.06), body).status == 200
         assert provider.requests == [body]
@@ -190,7 +202,7 @@ def test_what_an_answer_costs_beside_its_tokens(
     tmp_path: Path, more: Body, usd: float | None, charged: float | None
 ) -> None:
     models = (MODELS[0].model_copy(update={"price": PRICE.model_copy(update={"fast": 2.0})}),)
-    with serve(lambda _: Say("Hi.", usage=more)) as provider, hosted(tmp_path, provider.url, models=models) as host:
+    with shared(tmp_path, lambda _: Say("Hi.", usage=more), models=models) as (_, host):
         door = host.lane()
         ask(door, question())
         made = host.gateway.close(door)
@@ -232,7 +244,7 @@ def test_what_an_answer_costs_beside_its_tokens(
     ],
 )  # fmt: skip
 def test_a_session_reaches_no_further_than_it_may(tmp_path: Path, more: Body, error: str, said: str) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
         door = host.lane(models=("dear",))
         refused = ask(door, {**question(), **more})
         clearing = {"edits": [{"type": "clear_tool_uses_20250919"}, {"type": "clear_thinking_20251015"}]}
@@ -246,7 +258,7 @@ def test_a_session_reaches_no_further_than_it_may(tmp_path: Path, more: Body, er
 
 def test_a_declared_tool_of_the_provider_is_reserved_with_its_uses(tmp_path: Path) -> None:
     search = [{"type": "web_search_20250305", "name": "web_search", "max_uses": 8}]
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
         assert ask(host.lane(server_tools=("web_search",), budget_usd=5.0), question(tools=search)).status == 200
         (asked,) = host.asked()
         assert asked.reserved_usd is not None
@@ -265,7 +277,7 @@ def test_a_declared_tool_of_the_provider_is_reserved_with_its_uses(tmp_path: Pat
     ],
 )
 def test_a_key_that_stands_twice_is_refused(tmp_path: Path, body: bytes) -> None:
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
+    with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
         refused = ask(host.lane(), body)
         assert provider.requests == []
     assert (refused.status, refused.error["type"]) == (400, "invalid_request_error")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateway import EACH, ask, hosted, question
+from tests.support.gateway import EACH, ask, hosted, question, shared
 from tests.support.provider import Body, Fail, Hangup, Say, serve
 
 Answer = Say | Fail | Hangup
@@ -35,7 +35,7 @@ def test_tries_and_faults(
     tmp_path: Path, answers: tuple[Answer, ...], status: int, met: tuple[str, ...], fault: str | None
 ) -> None:
     quick: dict[str, Any] = {"retries": 2, "retry_seconds": 0.01}
-    with serve(in_order(*answers)) as provider, hosted(tmp_path, provider.url, **quick) as host:
+    with shared(tmp_path, in_order(*answers), **quick) as (_, host):
         reply = ask(host.lane(), question())
         account = host.gateway.close(host.doors[0])
     (answered,) = host.answered()

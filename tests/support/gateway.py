@@ -1,5 +1,6 @@
 """A client of the gateway as simple as can be, and the settings that the tests start it with."""
 
+import atexit
 import datetime
 import http.client
 import json
@@ -18,7 +19,7 @@ from scylla_gha.gateway.log import read_traffic
 from scylla_gha.gateway.settings import GatewaySettings, Session
 from scylla_gha.model.pricing import ModelInfo, ModelPrice
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Role
-from tests.support.provider import Body
+from tests.support.provider import Body, Provider, ProviderServer, Say, Script
 
 T = TypeVar("T")
 KEY = "sk-ant-api03-real-0123456789-canary"
@@ -72,9 +73,37 @@ class Host:
 
 @contextmanager
 def hosted(folder: Path, upstream: str = "http://127.0.0.1:9", **more: Any) -> Iterator[Host]:
-    settings = GatewaySettings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
-    with GatewayProcess.start(settings) as gateway:
+    with GatewayProcess.start(_settings(upstream, more)) as gateway:
         yield Host(gateway, folder)
+
+
+_SHARED: dict[str, tuple[ProviderServer, GatewayProcess]] = {}
+
+
+@contextmanager
+def shared(folder: Path, script: Script = lambda _: Say("Hi."), **settings: Any) -> Iterator[tuple[Provider, Host]]:
+    """A gateway that tests with the same settings share, since its start takes longer than they do.
+
+    Not for tests of what its sessions have in common: rate limits, shared budgets, its memory or its death.
+    """
+    key = repr(sorted(settings.items()))
+    if key not in _SHARED:
+        server = ProviderServer()
+        gateway = GatewayProcess.start(_settings(server.url, settings))
+        atexit.register(gateway.stop)
+        _SHARED[key] = server, gateway
+    server, gateway = _SHARED[key]
+    provider, host = server.follow(script), Host(gateway, folder)
+    try:
+        yield provider, host
+    finally:
+        provider.ended.set()
+        for session in host.doors:
+            gateway.close(session)
+
+
+def _settings(upstream: str, more: dict[str, Any]) -> GatewaySettings:
+    return GatewaySettings(**{"upstream": upstream, "api_key": KEY, "models": MODELS, "retries": 0, **more})
 
 
 class OverSocket(http.client.HTTPConnection):

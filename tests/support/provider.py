@@ -98,38 +98,46 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "\n".join(str(part.get("text")) for part in content or ())
 
 
+class ProviderServer(ThreadingHTTPServer):
+    """A server whose script can be replaced, for clients that outlive one test."""
+
+    request_queue_size = 512
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.provider = Provider(self.url)
+        self.script: Script = lambda _: Say("Hi.")
+        self.counting: Callable[[Body], Fail | None] = lambda _: None
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+
+    def follow(self, script: Script) -> Provider:
+        """Follow another script from the next request on; return what it is sent."""
+        self.provider, self.script = Provider(self.url), script
+        return self.provider
+
+
 @contextmanager
 def serve(script: Script, counting: Callable[[Body], Fail | None] = lambda _: None) -> Iterator[Provider]:
     """Serve the script on a free port of loopback; `counting` tells which counts of tokens are refused."""
-    provider = Provider("")
-
-    class Handler(_Handler):
-        served = provider
-        follow = staticmethod(script)
-        count = staticmethod(counting)
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = 512
-
-    server = Server(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    provider.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
+    server = ProviderServer()
+    server.counting = counting
+    provider = server.follow(script)
     try:
         yield provider
     finally:
         provider.ended.set()
         server.shutdown()
         server.server_close()
-        thread.join()
+        server.thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: ProviderServer
     served: Provider
-    follow: Script
-    count: Callable[[Body], Fail | None]
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the base's signature
         """Say nothing."""
@@ -143,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(200 if told else 403, {"value": f"identity{self.path.partition('audience=')[2]}"} if told else {})
 
     def _count(self, body: Body) -> None:
-        refused = type(self).count(body)
+        refused = self.server.counting(body)
         if refused:
             self._json(refused.status, _error("scripted_error", refused.message), refused.headers)
         else:
@@ -160,6 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers["content-length"]))
         body = json.loads(raw)
+        self.served = self.server.provider
         if self.path == "/v1/oauth/token":
             self._exchange(body)
             return
@@ -169,12 +178,13 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.startswith("/v1/messages?") and self.path != "/v1/messages":
             self._json(404, _error("not_found_error", self.path))
             return
-        self.served.requests.append(body)
-        self.served.keys.append(self.headers.get("x-api-key"))
-        self.served.paths.append(self.path)
-        self.served.headers.append({name.lower(): value for name, value in self.headers.items()})
-        self.served.raw.append(raw)
-        answer = type(self).follow(body)
+        served = self.served
+        served.requests.append(body)
+        served.keys.append(self.headers.get("x-api-key"))
+        served.paths.append(self.path)
+        served.headers.append({name.lower(): value for name, value in self.headers.items()})
+        served.raw.append(raw)
+        answer = self.server.script(body)
         if isinstance(answer, Fail):
             content = _error("scripted_error", f"{answer.message} {answer.status}")
             self._json(answer.status, content, answer.headers)
