@@ -127,7 +127,7 @@ def _counted(plan: Plan, rows: Iterable[Result], counts: RowCounts) -> Iterator[
             counts.add(row)
             yield row
         else:
-            counts.strangers += 1
+            counts.unplanned += 1
 
 
 def _total(planned: int, counts: RowCounts) -> Counts:

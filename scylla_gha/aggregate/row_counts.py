@@ -32,12 +32,12 @@ class PartialSum:
 
     @property
     def whole(self) -> float | None:
-        """Return the sum; None if a term is unknown or there is none."""
+        """The sum; None if a term is unknown or there is none."""
         return self.total if self.known and not self.unknown else None
 
     @property
     def mean(self) -> float | None:
-        """Return the mean of the known values, or None."""
+        """The mean of the known values, or None."""
         return self.total / self.known if self.known else None
 
 
@@ -164,14 +164,14 @@ class RowCounts:
     delivered: PartialSum = field(default_factory=PartialSum)
     starts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     scenarios: set[str] = field(default_factory=set)
-    boxes: set[str] = field(default_factory=set)
-    real: int = 0
+    isolations: set[str] = field(default_factory=set)
+    with_model: int = 0
     exposed: int = 0
     on_host: bool = False
     redacted: list[int] = field(default_factory=list)
     subscription: bool = False
     unjudged_items: bool = False
-    strangers: int = 0
+    unplanned: int = 0
 
     def add(self, row: Result) -> None:
         """Add a row of the plan."""
@@ -190,7 +190,7 @@ class RowCounts:
         else:
             self.left_out[row.cell] = ("unjudged", row.unjudged or "it ran, and is not judged; run `scylla-gha judge`")
         self.unjudged[row.scenario, row.arm] += _is_unjudged(row)
-        self._add_circumstances(row)
+        self._add_conditions(row)
 
     def bounds(self, arm: str, *, by_scenario: bool) -> tuple[float, float] | None:
         """Return the arm's pass rate if all its unjudged trials had failed, and if all had passed; None without any.
@@ -209,22 +209,18 @@ class RowCounts:
         pairs = [_between(*cell) for cell in cells if cell[1] + cell[2]]
         return fmean(low for low, _ in pairs), fmean(high for _, high in pairs)
 
-    def _add_circumstances(self, row: Result) -> None:
-        self.boxes.add(_box(row))
-        self.real += bool(row.model)
+    def _add_conditions(self, row: Result) -> None:
+        self.isolations.add(row.isolation)
+        self.with_model += bool(row.model)
         self.exposed += bool(row.model) and row.keys == "exposed"
-        self.on_host |= bool(row.model) and _has_network(row.sandbox)
+        sandbox = SANDBOXES.get(row.sandbox)  # imported rows may name others
+        self.on_host |= bool(row.model) and sandbox is not None and sandbox.has_network
         self.subscription |= row.subscription
         self.unjudged_items |= bool(row.items_unjudged)
         if row.redactions:
             self.redacted.append(row.redactions)
         if row.workspace_digest:
             self.starts[row.scenario].add(row.workspace_digest)
-
-
-def _has_network(name: str) -> bool:
-    """Return True for a sandbox that shares the host's network; imported rows may name others."""
-    return any(sandbox.has_network for known, sandbox in SANDBOXES.items() if known == name)
 
 
 def _between(passed: int, judged: int, unjudged: int) -> tuple[float, float]:
@@ -241,12 +237,6 @@ def _excused(row: Result) -> dict[str, int]:
     if row.excused_attempts or row.measures_agent or row.outcome is Outcome.JUDGE_ERROR:
         return row.excused_attempts
     return {row.outcome.value: 1}
-
-
-def _box(row: Result) -> str:
-    """Return the sandbox with its isolation."""
-    gave = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(row, name))]
-    return f"{row.sandbox} ({', '.join(gave)})" if gave else row.sandbox
 
 
 def _why(row: Result) -> str:

@@ -98,8 +98,8 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
                f"{counted(len(counts.seen), 'trial')} left, at {counted(sum(counts.redacted), 'place')} (`redactions` "
                "of a row): find out how they got there; where they stood in a diff, `[redacted]` was judged in "
                "their place.")  # fmt: skip
-    if counts.strangers:
-        yield (f"Left out: {counted(counts.strangers, 'row')} of no planned cell (another plan, other keys, or given "
+    if counts.unplanned:
+        yield (f"Left out: {counted(counts.unplanned, 'row')} of no planned cell (another plan, other keys, or given "
                "twice).")  # fmt: skip
 
 
@@ -124,14 +124,14 @@ def _import_warnings(plan: Plan) -> Iterator[str]:
 
 def _isolation_warnings(counts: RowCounts) -> Iterator[str]:
     """Yield warnings about weak or mixed isolation of trials with a model."""
-    if len(counts.boxes) > 1:
-        yield (f"Trials of different sandboxes are mixed: {'; '.join(sorted(counts.boxes))}. A difference between arms "
-               "may be one between sandboxes.")  # fmt: skip
+    if len(counts.isolations) > 1:
+        yield (f"Trials of different sandboxes are mixed: {'; '.join(sorted(counts.isolations))}. "
+               "A difference between arms may be one between sandboxes.")  # fmt: skip
     if counts.on_host:
         yield "Trials ran on the host itself: the network was open, and files of this user could be read."
     if counts.exposed:
-        yield (f"keys: exposed. In {counts.exposed} of {counted(counts.real, 'trial')} the agent could have read the "
-               "keys that processes and files of this user hold.")  # fmt: skip
+        yield (f"keys: exposed. In {counts.exposed} of {counted(counts.with_model, 'trial')} the agent could have read "
+               "the keys that processes and files of this user hold.")  # fmt: skip
 
 
 def _server_tool_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:

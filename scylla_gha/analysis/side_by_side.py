@@ -99,7 +99,7 @@ def confounders(a: Sequence[Result], b: Sequence[Result], arms: Sequence[tuple[s
         b: rows of the other.
         arms: A's arm and B's arm of each pair.
     """
-    yield from _differences("sandboxes", _sandbox, a, b)
+    yield from _differences("sandboxes", lambda row: row.isolation, a, b)
     yield from _differences_by_arm("agent versions", lambda row: row.agent_version, a, b, arms)
     same = [(one, other) for one, other in arms if one == other]  # in other pairs, the model may be the question
     yield from _differences_by_arm("models", lambda row: row.model, a, b, same)
@@ -110,11 +110,6 @@ def confounders(a: Sequence[Result], b: Sequence[Result], arms: Sequence[tuple[s
         yield (f"{counted(len(changed), 'scenario')} did not start from the same state in A and in B: "
                f"{', '.join(changed[:_MOST_NAMES])}{more}. The difference may be one of starts.")  # fmt: skip
     yield from _differences("thresholds", lambda row: None if row.threshold is None else f"{row.threshold:g}", a, b)
-
-
-def _sandbox(row: Result) -> str | None:
-    isolation = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(row, name))]
-    return f"{row.sandbox} ({', '.join(isolation)})" if isolation else row.sandbox
 
 
 def _differences(

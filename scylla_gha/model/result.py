@@ -109,3 +109,9 @@ class Result(Record):
     keys: Annotated[Keys | None, Field(description="whether the agent could get hold of the provider's key")] = None
     files: Annotated[Files | None, Field(description="of this machine, beside its programs")] = None
     redactions: Annotated[int, Field(description="secrets that were taken out of what all attempts left")] = 0
+
+    @property
+    def isolation(self) -> str:
+        """The sandbox, with what it isolates as far as the row says so."""
+        parts = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(self, name))]
+        return f"{self.sandbox} ({', '.join(parts)})" if parts else self.sandbox

@@ -1,3 +1,5 @@
+"""Power of designs: smallest effects, costs, and the scenarios at hand."""
+
 import numpy as np
 import pytest
 
@@ -13,11 +15,12 @@ from scylla_gha.analysis.design import (
     repetition_cost,
     why_no_p,
 )
+from scylla_gha.analysis.frame import passes_by_repetition
 from scylla_gha.analysis.simulated import Layout, differs, hardest_effect, not_worse, rate_differences
 from scylla_gha.analysis.verdicts import can_show
 from scylla_gha.model.comparison import Power
 from scylla_gha.stats.effects import Split
-from tests.support.frames import fault, frame, row, table
+from tests.support.frames import fault, frame, group, row, table
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +163,15 @@ def test_costs_are_of_a_repetition_by_all_arms_and_unknown_is_unknown() -> None:
     assert unknown.usd is None
     assert unknown.minutes is not None
     assert repetition_cost(frame(rows), ("a", "c")) == RepetitionCost()
+
+
+def test_the_repetitions_of_a_scenario_stand_in_a_row_in_their_order() -> None:
+    rows = [row("arm", "002-b", 2, passed=False), row("arm", "002-b", 1), *group("arm", "001-a", "PFP"),
+            *group("other", "003-c", "P"), fault("arm", "001-a", 9)]  # fmt: skip
+    found = passes_by_repetition(frame(rows), 0)
+    np.testing.assert_array_equal(found, [[1, 0, 1], [1, 0, np.nan], [np.nan] * 3])
+
+
+def test_an_arm_without_a_row_has_no_column() -> None:
+    assert passes_by_repetition(frame(group("arm", "001-a", "P"), "arm", "none"), 1).shape == (1, 0)
+    assert passes_by_repetition(frame([], "arm"), 0).shape == (0, 0)

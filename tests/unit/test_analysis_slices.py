@@ -1,9 +1,8 @@
-"""Slices, judges, frontier, selection, and what is out of the ordinary."""
+"""Slices, judges, the best sub-test, and outliers."""
 
 import pytest
 
 from scylla_gha.analysis.analyse import outliers
-from scylla_gha.analysis.costs import frontier
 from scylla_gha.analysis.judge_agreement import agreement
 from scylla_gha.analysis.slices import best_subtests, slices
 from scylla_gha.model.result import Result
@@ -62,63 +61,6 @@ def test_judges_on_both_sides_of_the_threshold_leave_the_pass_to_the_rule() -> N
 
 def test_without_a_panel_there_is_no_agreement() -> None:
     assert agreement(frame(group("arm", "001-a", "PF")), HOW) is None
-
-
-def test_the_frontier_is_the_cheapest_arm_pooled_and_scenario_by_scenario() -> None:
-    rows = [*group("cheap", "001-a", "PPFF", usd=1.0), *group("cheap", "002-b", "PFFF", usd=1.0),
-            *group("dear", "001-a", "PPPP", usd=3.0), *group("dear", "002-b", "PPPP", usd=3.0)]  # fmt: skip
-    found = frontier(frame(rows), HOW)
-    assert found is not None
-    assert (found.pooled.value, found.best) == (pytest.approx(8 / 3), ("cheap",))
-    assert found.per_scenario.value == pytest.approx((2.0 + 3.0) / 2)
-    assert found.pareto == ("cheap", "dear")
-    assert found.shares == {}, "of two scenarios, resampling tells nothing"
-
-
-def test_a_person_may_be_the_cheapest() -> None:
-    rows = [*group("arm", "001-a", "PF", usd=10.0, human_usd=4.0), *group("arm", "002-b", "FF", usd=1.0, human_usd=7.0)]
-    found = frontier(frame(rows), HOW)
-    assert found is not None
-    assert (found.per_scenario.value, found.human, found.unsolved) == (5.5, 2, 0)
-    alone = frontier(frame([one.model_copy(update={"human_usd": None}) for one in rows]), HOW)
-    assert alone is not None
-    assert (alone.per_scenario.value, alone.per_scenario.state, alone.unsolved) == (None, "infinite", 1)
-
-
-def priced(arm: str, dear: float, scenarios: range) -> list[Result]:
-    return [row(arm, f"{at:03d}-s", k, usd=dear * (1 + at) * (1 + 0.1 * k), passed=(at + k) % 3 > 0)
-            for at in scenarios for k in (1, 2)]  # fmt: skip
-
-
-def test_an_arm_that_tried_only_the_cheap_scenarios_is_no_cheaper_for_it() -> None:
-    found = frontier(frame([*priced("all", 1.0, range(24)), *priced("cheap ones", 1.1, range(4))]), HOW)
-    assert found is not None
-    assert found.best == ("all",)
-    assert found.pooled.scenarios == 4
-    assert found.pooled.note == "no interval: it takes 20 scenarios"
-    assert (found.pooled.low, found.shares) == (None, {})
-
-
-def test_arms_without_a_common_scenario_have_no_frontier_together() -> None:
-    found = frontier(frame([*priced("a", 1.0, range(3)), *priced("b", 1.0, range(3, 6))]), HOW)
-    assert found is not None
-    assert (found.pooled.state, found.pooled.value, found.best) == ("undefined", None, ())
-    assert found.per_scenario.state == "undefined"
-
-
-def test_one_arm_alone_has_an_interval_and_nothing_flatters_it() -> None:
-    found = frontier(frame(priced("a", 1.0, range(24))), HOW)
-    assert found is not None
-    assert found.pooled.low is not None
-    assert found.pooled.value is not None
-    assert found.pooled.low < found.pooled.value
-    assert found.shares == {"a": 1.0}
-    assert found.optimism is None
-
-
-@pytest.mark.parametrize("usd", [0.0, None])
-def test_what_is_free_or_unknown_has_no_frontier(usd: float | None) -> None:
-    assert frontier(frame(group("arm", "001-a", "PP", usd=usd)), HOW) is None
 
 
 def test_the_best_sub_test_is_chosen_on_odd_repetitions_and_told_by_even_ones() -> None:
