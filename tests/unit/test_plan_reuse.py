@@ -14,7 +14,11 @@ from tests.support.records import WHEN, make_cell, make_excluded_result, make_pl
 from tests.support.sent import rows_text
 
 A, B = make_cell("oracle"), make_cell("nop")
+
+
 PLAN = make_plan(A, B)
+
+
 DAY = datetime.timedelta(days=1)
 
 

@@ -16,9 +16,17 @@ from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_checkpoint, make_experiment, make_model, make_scenario
 
 BUILT_IN = AgentInfo("1", uses_model=False)
+
+
 CLI = AgentInfo("2.0", uses_model=True)
+
+
 AGENTS = {"oracle": BUILT_IN, "nop": BUILT_IN, "cli": CLI, "cli@2.0": CLI}
+
+
 BARE = Treatment(system_prompt=SystemPrompt(replace=""))
+
+
 WITH_MODEL: dict[str, Any] = {
     "agents": ("cli",),
     "variants": ("T0/*",),
@@ -168,7 +176,11 @@ def key(
 
 
 ORACLE: dict[str, Any] = {"agents": ("oracle",), "baseline": "oracle", "known": BUILT_IN}
+
+
 SOLUTION: dict[str, Any] = {"files": {"solution/solution.patch": "diff"}}
+
+
 OVERRIDDEN = {"scenario": {"overrides": {".cli/x": "x"}}}
 
 

@@ -21,6 +21,8 @@ from scylla_gha.plan.shards import (
 from tests.support.records import make_cell, make_plan
 
 DIGEST = "0" * 64
+
+
 ARMS = [f"arm-{number}" for number in range(12)]
 
 
@@ -186,6 +188,8 @@ def test_drift_tells_of_an_arm_that_comes_last() -> None:
 
 
 CELLS = tuple(make_cell("nop", repetition) for repetition in (1, 2, 3))
+
+
 IDS = tuple(cell.id for cell in CELLS)
 
 

@@ -6,7 +6,7 @@ from scylla_gha.errors import RefusedError
 from scylla_gha.model.variant import Treatment
 from scylla_gha.plan.cells import CellSelection
 from tests.support.library import write_tier
-from tests.unit.test_plan import BARE, WITH_MODEL, library, planned
+from tests.unit.test_plan_cells import BARE, WITH_MODEL, library, planned
 
 
 def changed(root: Path, **treatments: Treatment) -> Path:

@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.sandbox import NetworkAccess, pattern_of
+from scylla_gha.config.library import Library
+from scylla_gha.model.sandbox import ImageRecipe, Isolation, NetworkAccess, pattern_of
 
 
 @pytest.mark.parametrize(
@@ -61,3 +64,21 @@ def test_a_scenario_names_hosts_and_no_addresses(host: str) -> None:
     with pytest.raises(ValidationError, match="hosts"):
         NetworkAccess(hosts=(host,))
     assert NetworkAccess(hosts=("pkg.test", "*.pythonhosted.org", "example.org:8443")).hosts
+
+
+def test_the_toolkits_own_recipe_has_what_the_sandbox_needs() -> None:
+    recipe = Library.here(Path(__file__).parents[2]).image()
+    assert {"python3", "git", "make"} <= set(recipe.packages)
+
+
+def test_a_recipe_needs_packages() -> None:
+    with pytest.raises(ValidationError):
+        ImageRecipe(id="base", release="bookworm", packages=())
+
+
+@pytest.mark.parametrize("field", ["network", "keys", "files"])
+def test_only_known_words_say_what_a_sandbox_gives(field: str) -> None:
+    given = {"network": "none", "keys": "hidden", "files": "own"}
+    assert Isolation.model_validate(given).model_dump() == given
+    with pytest.raises(ValidationError):
+        Isolation.model_validate({**given, field: "some"})
