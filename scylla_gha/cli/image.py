@@ -12,8 +12,8 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.cli import options
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.images import engine_images, layer_bundle, layers
-from scylla_gha.images.archive import ImageLayer
+from scylla_gha.images import engine_images, layers
+from scylla_gha.images.archive import ImageLayer, pack_layers, unpack_layers
 from scylla_gha.images.sandbox_pool import SandboxPool
 from scylla_gha.model.experiment import Experiment, SandboxName, SandboxWish
 from scylla_gha.model.plan import Plan
@@ -63,7 +63,7 @@ def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, f
     with contextlib.closing(engine.connect()) as api:
         for tools, (agent, cli) in itertools.product(sorted(toolsets), clis):
             spec = engine_images.ImageSpec(base, dict(tools), cli)
-            archive = engine_images.load_image(spec, cache_root(), fresh=fresh)
+            archive = engine_images.build_image(spec, cache_root(), fresh=fresh)
             fresh = False  # today's packages are in the cache now
             description = {
                 "id": engine_images.ensure_image(api, archive, cache_root()),
@@ -136,7 +136,7 @@ def pack(experiment: str, runs: Path, into: Path) -> None:
     scylla-gha image pack hello-claude --to layers
     """  # noqa: D301
     plan = stored_plan(options.run_folder(runs, experiment))
-    click.echo(layer_bundle.pack_layers(_layers(plan), into))
+    click.echo(pack_layers(_layers(plan), into))
 
 
 def _layers(plan: Plan) -> Iterator[ImageLayer]:
@@ -158,7 +158,7 @@ def unpack(source: Path) -> None:
     \b
     scylla-gha image unpack --from layers
     """  # noqa: D301
-    click.echo(f"{counted(layer_bundle.unpack_layers(source, cache_root()), 'layer')} copied", err=True)
+    click.echo(f"{counted(unpack_layers(source, cache_root()), 'layer')} copied", err=True)
 
 
 @image.command()

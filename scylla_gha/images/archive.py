@@ -1,54 +1,66 @@
-"""Layers and images as the files that an engine loads, in which nothing tells when, where or by whom they were made.
+"""Files of layers and images, which do not depend on when, where or by whom they were made.
 
-The format is the one of `docker save`: a manifest, the image's configuration, and its layers. The digest of the
+An image has the format of `docker save`: a manifest, the image's configuration, and its layers. The digest of the
 configuration covers those of the layers, and is the image's.
+
+A layer is `<name>.tar` with its digest in `<name>.sha256` beside it, in the cache as in a bundle: a folder that takes
+the layers of a plan's images to the machines that work on it. They need the same ones, since keys cover the layers'
+contents, and a recipe makes others on another day.
 """
 
 import hashlib
 import io
 import json
 import platform
+import re
+import shutil
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.record import digest
+from scylla_gha.prepare.tools import locked
+
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}  # as engines call them
-_LEFT_OUT: Final = {".package-lock.json"}  # of npm: it tells from where a package was fetched
+_LEFT_OUT: Final = {".package-lock.json"}  # of npm: it states where a package came from
+_NAME: Final = re.compile(r"[0-9a-f]{24}\.tar")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLayer:
-    """A tar file; `sha256` is its digest, in hex."""
+    """Layer as a tar file; `sha256` is its digest, in hex."""
 
     path: Path
     sha256: str
 
 
 def write_layer(into: Path, contents: Mapping[str, Path], links: Mapping[str, str] | None = None) -> None:
-    """Write files or folders, by where they go, and links, by what they lead to."""
+    """Write a layer of files or folders and of symbolic links, by their absolute paths in the image."""
     with tarfile.open(into, "w", format=tarfile.PAX_FORMAT) as archive:
         for parent in _parents([*contents, *(links or {})]):
             archive.addfile(_plain(_entry(parent, tarfile.DIRTYPE)))
-        for place, source in contents.items():
+        for target, source in contents.items():
             for path in [source, *sorted(source.rglob("*"))] if source.is_dir() else [source]:
                 if path.name not in _LEFT_OUT:
-                    name = PurePosixPath(place, path.relative_to(source)).relative_to("/")
-                    archive.add(path, str(name), recursive=False, filter=_plain)
-        for place, target in (links or {}).items():
-            link = _entry(place, tarfile.SYMTYPE)
-            link.linkname = target
+                    inside = PurePosixPath(target, path.relative_to(source)).relative_to("/")
+                    archive.add(path, str(inside), recursive=False, filter=_plain)
+        for name, linkname in (links or {}).items():
+            link = _entry(name, tarfile.SYMTYPE)
+            link.linkname = linkname
             archive.addfile(_plain(link))
 
 
-def _parents(places: Iterable[str]) -> list[str]:
-    found = {str(parent) for place in places for parent in PurePosixPath(place).parents}
-    return sorted(found - {"/"})
+def _parents(paths: Iterable[str]) -> list[str]:
+    parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+    return sorted(parents - {"/"})
 
 
-def _entry(place: str, kind: bytes) -> tarfile.TarInfo:
-    entry = tarfile.TarInfo(place.lstrip("/"))
+def _entry(path: str, kind: bytes) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path.lstrip("/"))
     entry.type = kind
     return entry
 
@@ -61,9 +73,62 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
+def mark_complete(path: Path, sha256: str) -> None:
+    """Write a layer's digest beside it, whole or not at all: it states that the layer is complete."""
+    unfinished = path.with_suffix(".making.sha256")
+    unfinished.write_text(sha256, encoding="ascii")
+    unfinished.replace(path.with_suffix(".sha256"))
+
+
+def pack_layers(layers: Iterable[ImageLayer], into: Path) -> str:
+    """Replace a folder by a bundle of these layers; return a digest of them, empty if there are none."""
+    by_name = sorted({layer.path.name: layer for layer in layers}.items())
+    if into.is_symlink() or into.is_file():
+        into.unlink()
+    shutil.rmtree(into, ignore_errors=True)
+    into.mkdir(parents=True)
+    for name, layer in by_name:
+        shutil.copyfile(layer.path, into / name)  # not a link: others may write over the folder's files
+        mark_complete(into / name, layer.sha256)
+    return digest([[name, layer.sha256] for name, layer in by_name]) if by_name else ""
+
+
+def unpack_layers(bundle: Path, cache: Path) -> int:
+    """Copy a bundle's layers into the cache, in place of others of the same recipes; return their number.
+
+    Raises:
+        ConfigError: a layer does not have its digest, or is not a plain file; none of them is in the cache then.
+    """
+    layers = [_bundled_layer(path) for path in sorted(bundle.glob("*.tar"))] if bundle.is_dir() else []
+    for layer in layers:
+        target = cache / "layers" / layer.path.name
+        with locked(target):
+            stored = target.with_suffix(".sha256")
+            if stored.exists() and stored.read_text(encoding="ascii") == layer.sha256:
+                continue
+            stored.unlink(missing_ok=True)
+            target.unlink(missing_ok=True)
+            shutil.copyfile(layer.path, target)
+            mark_complete(target, layer.sha256)
+    return len(layers)
+
+
+def _bundled_layer(path: Path) -> ImageLayer:
+    stored = path.with_suffix(".sha256")
+    is_plain = all(file.is_file() and not file.is_symlink() for file in (path, stored))
+    if not (is_plain and _NAME.fullmatch(path.name)):
+        raise ConfigError(f"{path}: is not a layer with its digest beside it; delete the folder, and make the images "
+                          "anew")  # fmt: skip
+    sha256 = stored.read_text(encoding="ascii", errors="replace").strip()
+    with path.open("rb") as file:
+        if not _SHA256.fullmatch(sha256) or hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            raise ConfigError(f"{path}: does not have its digest; delete the folder, and make the images anew")
+    return ImageLayer(path, sha256)
+
+
 @dataclass(frozen=True, slots=True)
 class ImageArchive:
-    """An image before any engine has it."""
+    """Image that an engine can load."""
 
     layers: tuple[ImageLayer, ...]
     config: bytes
@@ -71,13 +136,14 @@ class ImageArchive:
 
     @property
     def digest(self) -> str:
-        """What a trial's key holds of it; the id that an engine gives it, where it keeps images in the classic way."""
+        """Its part of a trial's key; also its id in an engine that does not use containerd's image store."""
         return f"sha256:{hashlib.sha256(self.config).hexdigest()}"
 
     def write(self, into: IO[bytes]) -> None:
         """Write what `docker load` reads."""
         config = f"{self.digest.removeprefix('sha256:')}.json"
-        manifest = [{"Config": config, "RepoTags": [self.name], "Layers": [f"{one.sha256}.tar" for one in self.layers]}]
+        layers = [f"{layer.sha256}.tar" for layer in self.layers]
+        manifest = [{"Config": config, "RepoTags": [self.name], "Layers": layers}]
         with tarfile.open(fileobj=into, mode="w", format=tarfile.USTAR_FORMAT) as archive:
             _add(archive, config, self.config)
             for layer in self.layers:
@@ -92,7 +158,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def assemble_image(layers: Sequence[ImageLayer], name: str, path: str, labels: Mapping[str, str]) -> ImageArchive:
-    """An image of layers, the lowest first, with a PATH and labels."""
+    """Return the image of layers, the lowest first, with a PATH and labels."""
     machine = platform.machine()
     config = {
         "architecture": _MACHINES.get(machine, machine),

@@ -90,19 +90,13 @@ class SandboxPool:
         return SANDBOXES[self.sandbox]
 
     @property
-    def boxing(self) -> SandboxImages:
+    def image_digests(self) -> SandboxImages:
         """The sandbox and its images' digests, as planning needs them."""
-        return SandboxImages(self.sandbox, self.digest) if self._kind.needs_image else SandboxImages(self.sandbox)
+        if not self._kind.needs_image:
+            return SandboxImages(self.sandbox)
+        return SandboxImages(self.sandbox, lambda tools, arm: self.image(tools, arm).digest)
 
-    def digest(self, tools: Tools, arm: Arm | None) -> str:
-        """Return the digest of the image of an arm or of checks (None); build its layers if missing.
-
-        Raises:
-            ToolError: a layer cannot be built.
-        """
-        return self.image(tools, arm).digest
-
-    def place(self, tools: Tools, arm: Arm | None = None) -> SandboxTarget:
+    def target(self, tools: Tools, arm: Arm | None = None) -> SandboxTarget:
         """Return where an arm's agent or the checks (None) run; load the image into the engine if it is needed.
 
         Raises:
@@ -123,7 +117,7 @@ class SandboxPool:
         """Check the sandbox and load all images of a plan, before the first cell starts.
 
         Raises:
-            ToolError: as `place`.
+            ToolError: as `target`.
             SandboxError: the sandbox cannot be used here.
         """
         self.check()
@@ -132,7 +126,7 @@ class SandboxPool:
         for name in dict.fromkeys(cell.scenario for cell in plan.cells):
             tools = self.library.scenario(name).scenario.tools
             for arm in (None, *plan.arms):
-                self.place(tools, arm)
+                self.target(tools, arm)
 
     def check(self) -> None:
         """Check that the sandbox can be used, and remove what killed runs left in it.
@@ -153,7 +147,7 @@ class SandboxPool:
             if spec.title not in self._archives:
                 if not layers.is_base_made(spec.recipe, cache_root()):
                     click.echo("building the images' base system; this takes a minute or two, once ...", err=True)
-                self._archives[spec.title] = engine_images.load_image(spec, cache_root())
+                self._archives[spec.title] = engine_images.build_image(spec, cache_root())
             return self._archives[spec.title]
 
 

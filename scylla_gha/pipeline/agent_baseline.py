@@ -63,7 +63,7 @@ def _observe(
     own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
     prepared = prepare_scenario(own.scenario(next(iter(own.scenarios))), own, cache_root())
     arm = Arm(id="inventory", agent=agent_name(name)[0], version=installed.version, model=model)
-    target = sandboxes.place(prepared.folder.scenario.tools, arm)
+    target = sandboxes.target(prepared.folder.scenario.tools, arm)
     runner = AgentRunner(arm, installed.agent, installed.program_in(target), gateway, target, _LIMITS, Cancel())
     with scratch() as root:
         folder = AttemptFolder(root / "inventory" / "attempt-1")

@@ -139,7 +139,7 @@ class RunContext:
         Raises:
             ToolError: the image of the checks is not available, or is not the planned one.
         """
-        target = self.sandboxes.place(self.library.scenario(scenario).scenario.tools)
+        target = self.sandboxes.target(self.library.scenario(scenario).scenario.tools)
         planned = self.plan.check_images.get(scenario)
         if target.digest != planned:
             raise ToolError(f"{scenario}: the image of its checks is {target.digest}, but {planned} was "

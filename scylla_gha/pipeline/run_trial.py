@@ -108,7 +108,7 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
     experiment = context.plan.experiment
     agent_id = next(name for name in experiment.agents if name.partition("@")[0] == arm.agent)
     installed = context.agents[agent_id]
-    target = context.sandboxes.place(context.scenario(cell.scenario).scenario.tools, arm)
+    target = context.sandboxes.target(context.scenario(cell.scenario).scenario.tools, arm)
     return AgentRunner(
         arm=arm,
         agent=installed.agent,
@@ -140,7 +140,7 @@ def _share_usd(context: RunContext, cell: Cell) -> float | None:
 
 def _trial_record(context: RunContext, cell: Cell, attempts: list[Attempt]) -> Trial:
     arm = context.plan.arm(cell.arm)
-    image = context.sandboxes.boxing.image(context.scenario(cell.scenario).scenario.tools, arm)
+    image = context.sandboxes.image_digests.image(context.scenario(cell.scenario).scenario.tools, arm)
     versions = {
         "scylla-gha": __version__,
         "agent": attempts[-1].agent_version or arm.version or "unknown",

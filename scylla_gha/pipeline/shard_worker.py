@@ -211,7 +211,7 @@ def _open_run(
     context = RunContext(plan, folder, sources, agents, Cancel(), deadline=options.deadline)
     require_safe_sandbox(context, _NO_RECORDING, SANDBOXES[plan.sandbox], allowed=options.exposed)
     context.sandboxes.check()
-    images = context.sandboxes.boxing
+    images = context.sandboxes.image_digests
     here = environment_fingerprint(plan, sources, images, agents)
     require_same_environment(plan, packing.footing, here, sources.here, images)
     context.sandboxes.make_ready(plan)

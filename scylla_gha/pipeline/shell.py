@@ -133,7 +133,7 @@ def _later_changes(context: RunContext, cell: Cell) -> list[str]:
     """Return what was changed after the cell was planned."""
     arm = context.plan.arm(cell.arm)
     changes = []
-    if key_of(context.plan, cell, context.scenario(cell.scenario), context.sandboxes.boxing) != cell.key:
+    if key_of(context.plan, cell, context.scenario(cell.scenario), context.sandboxes.image_digests) != cell.key:
         changes.append("its scenario, image or toolkit was changed since it was planned")
     current = context.library.variants().get(arm.variant.id) if arm.variant else None
     if arm.variant and (current is None or current.digest != arm.variant.digest):

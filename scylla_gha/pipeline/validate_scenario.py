@@ -78,7 +78,7 @@ def validate_scenario(
         FixtureError: the start state is not the pinned one.
         ToolError: a tool or the image is not available.
     """
-    target = (sandboxes or SandboxPool("host", library)).place(folder.scenario.tools)
+    target = (sandboxes or SandboxPool("host", library)).target(folder.scenario.tools)
     context = JudgingContext(target, TrialLimits(), _cancel())
     tests = _SolutionTests(prepare_scenario(folder, library, cache_root()), context)
     trials: list[tuple[str, Callable[[], Verdict]]] = [
@@ -199,7 +199,7 @@ def proof_digest(folder: ScenarioFolder, sandboxes: SandboxPool) -> str:
     Raises:
         ToolError: the sandbox's image cannot be built.
     """
-    image = sandboxes.digest(folder.scenario.tools, None) if SANDBOXES[sandboxes.sandbox].needs_image else ""
+    image = sandboxes.image(folder.scenario.tools, None).digest if SANDBOXES[sandboxes.sandbox].needs_image else ""
     system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
     return digest({
         "scenario": dict(_file_digests(folder.path)),

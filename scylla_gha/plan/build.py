@@ -139,7 +139,7 @@ def make_plan(
         experiment = experiment.model_copy(update={"sandbox": sandbox})
     infos = {name: installed.info for name, installed in agents.items()}
     chosen = select_sandbox(experiment, (installed.agent for installed in agents.values()), library)
-    images = SandboxPool(chosen, library).boxing if build_images else SandboxImages(chosen)
+    images = SandboxPool(chosen, library).image_digests if build_images else SandboxImages(chosen)
     if SANDBOXES[chosen].needs_image and not build_images:
         click.echo("images are not built now, so the keys differ from those of a run", err=True)
     past = history_of(folder.results) if history is None else history

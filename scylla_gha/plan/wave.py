@@ -92,7 +92,7 @@ def make_wave(
     costs = _expected_costs(plan, cells, library, history)
     minutes = [costs[cell.scenario, cell.arm].minutes for cell in cells]
     packed = pack_shards(minutes, options.limits) if cells or not reused else NOTHING
-    images = SandboxPool(plan.sandbox, library).boxing
+    images = SandboxPool(plan.sandbox, library).image_digests
     packing = WavePacking(
         experiment=folder.root.name,
         plan=hashlib.sha256(folder.plan.read_bytes()).hexdigest(),

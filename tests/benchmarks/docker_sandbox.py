@@ -71,7 +71,7 @@ def main() -> None:
     every: dict[str, Callable[[str], dict[str, float]]] = {"trial": trial, "copy": copy}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", metavar="|".join(every))
-    drawn = engine_images.load_image(engine_images.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
+    drawn = engine_images.build_image(engine_images.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
     chosen = parser.parse_args().what or every
     with contextlib.closing(engine.connect()) as api:
         image = engine_images.ensure_image(api, drawn, cache_root())

@@ -19,7 +19,7 @@ def base_image(running_engine: None) -> str:  # noqa: ARG001
     """The id of the image of the toolkit's own recipe, with no agent and no tools."""
     wanted = engine_images.ImageSpec(Library.here(ROOT).image(), {})
     with contextlib.closing(engine.connect()) as api:
-        return engine_images.ensure_image(api, engine_images.load_image(wanted, cache_root()), cache_root())
+        return engine_images.ensure_image(api, engine_images.build_image(wanted, cache_root()), cache_root())
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def boxed(repository: Repository, runs: Path, script: str, **given: Any) -> RunC
     made = make_run_context(repository, runs, {"shell": ShellAgent(script)}, sandbox="docker", **given)
     library = Library((repository.root, toolkit_root()))
     known = {"shell": AgentInfo("1", uses_model=False)}
-    planned = plan_cells(made.plan.experiment, library, known, images=SandboxPool("docker", library).boxing)
+    planned = plan_cells(made.plan.experiment, library, known, images=SandboxPool("docker", library).image_digests)
     return replace(made, plan=planned, sources=ConfigSources(library))
 
 

@@ -30,7 +30,7 @@ CLAUDE = engine_images.AgentCli("@anthropic-ai/claude-code", "2.1.197", "claude"
 def image(running_engine: None) -> str:  # noqa: ARG001
     wanted = engine_images.ImageSpec(Library.here(ROOT).image(), TOOLS, CLAUDE)
     with contextlib.closing(engine.connect()) as api:
-        return engine_images.ensure_image(api, engine_images.load_image(wanted, cache_root()), cache_root())
+        return engine_images.ensure_image(api, engine_images.build_image(wanted, cache_root()), cache_root())
 
 
 def test_the_pinned_tools_are_first_on_path_and_work(desk: Desk, image: str) -> None:
@@ -74,7 +74,7 @@ def test_claude_code_works_in_the_box_through_the_socket_alone(desk: Desk, image
 
 
 def test_an_image_is_made_once_and_found_again(base_image: str) -> None:
-    drawn = engine_images.load_image(engine_images.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
+    drawn = engine_images.build_image(engine_images.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
     with contextlib.closing(engine.connect()) as api:
         assert engine_images.ensure_image(api, drawn, cache_root()) == base_image
         assert base_image in {found.id for found in engine_images.list_images(api)}

@@ -47,9 +47,9 @@ def test_what_the_experiment_says_is_done(sandbox: str, capsys: pytest.CaptureFi
 
 def test_the_host_needs_no_image_and_has_no_digest() -> None:
     boxes = SandboxPool("host", LIBRARY)
-    place = boxes.place(Tools())
+    place = boxes.target(Tools())
     assert (place.sandbox.name, place.image, place.digest, place.address) == ("host", *[None] * 3)
-    assert boxes.boxing.image(Tools(), None) is None
+    assert boxes.image_digests.image(Tools(), None) is None
     boxes.make_ready(make_plan())
 
 

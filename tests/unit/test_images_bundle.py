@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.images.archive import ImageLayer
-from scylla_gha.images.layer_bundle import pack_layers, unpack_layers
+from scylla_gha.images.archive import ImageLayer, pack_layers, unpack_layers
 
 
 def make_layer(folder: Path, letter: str, content: bytes) -> ImageLayer:
