@@ -1,15 +1,16 @@
-"""A safety net for an agent's tool calls: blocks destructive ones by rule, before they happen.
+"""Safety net for an agent's tool calls: a hook that blocks destructive calls by rule, before they run.
 
-A net against accidents, not the wall: a script, `python -c` and a coded command go through it; the container is the
-wall. It is laid into the agent's box with `safety_rules` and `bash_script`, and started there by `python3` for each
-call: standard library only, Python 3.9, without the imports that are slow to start (dataclasses, pathlib, shlex).
+It protects against accidents, not against attacks: a script, `python -c` or an encoded command passes it. The sandbox
+is what isolates. The file is copied into the agent's sandbox with `rules` and `shell_reader`, and `python3` starts it
+there for each call. So it uses only the standard library, as of Python 3.9, without imports that are slow to start
+(dataclasses, pathlib, shlex).
 
-What cannot be read to its end (an open quote) is judged by what was read, as Bash too runs the lines before; what no
-rule names then is allowed and told as `unclear`. A fault of this file is told as `error` and allowed: a broken net must
-not stand in the way. The agent may change files of the workspace, of its own HOME and of the temporary folders;
-nothing in the workspace is a credential; history becomes shared by a push, until then to rewrite it is ordinary work.
+A script that cannot be read to its end (an open quote) is judged by what was read, since Bash runs the lines before; if
+no rule blocks it, it is allowed and reported as `unclear`. An error of the hook is reported as `error` and the call is
+allowed. The agent may change files of the workspace, of its HOME and of temporary folders; no file in the workspace is
+a credential; history is shared once it is pushed, so rewriting it before is ordinary work.
 
-Each decision is told as a line of JSON on standard error, which the agent CLI writes into its transcript.
+Each decision is a line of JSON on standard error, which the agent CLI writes into its transcript.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from scylla_gha.safety_net.rules import (
     SafetyRule,
     WritablePaths,
     broken_rule,
+    find_patterns,
     operands,
-    searched,
 )
 from scylla_gha.safety_net.shell_reader import ShellCommand, ShellReader
 
 MARK = "[safety net]"
 WATCHED = ("Bash", "Edit", "MultiEdit", "NotebookEdit", "Read", "Write")
 
-_SHOWN, _DEEPEST = 300, 8
-_BOMB = re.compile(r"(?<![\w:.])([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s*&")
+_SHOWN_CHARS, _MOST_LEVELS = 300, 8
+_FORK_BOMB = re.compile(r"(?<![\w:.])([\w:.]{1,40})\s*\(\)\s*\{\s*\1\s*\|\s*\1\s*&")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash"}
-_WORDS = {"if", "then", "else", "elif", "while", "until", "do", "!", "{", "}"}
-# A program that starts another one: its options that take a value, and how many words stand before the other.
+_KEYWORDS = {"if", "then", "else", "elif", "while", "until", "do", "!", "{", "}"}
+# Programs that start another one: their options with a value, and the number of words before the other program.
 _WRAPPERS = {"sudo": ("ugpCDRTUh", 0), "doas": ("uC", 0), "env": ("uC", 0), "nohup": ("", 0), "nice": ("n", 0),
              "ionice": ("cnp", 0), "timeout": ("sk", 1), "stdbuf": ("ioe", 0), "setsid": ("", 0), "command": ("", 0),
              "builtin": ("", 0), "exec": ("a", 0), "xargs": ("InPLdEsa", 0), "busybox": ("", 0), "watch": ("n", 0),
@@ -48,7 +49,7 @@ _WRAPPERS = {"sudo": ("ugpCDRTUh", 0), "doas": ("uC", 0), "env": ("uC", 0), "noh
 
 
 class CallVerdict:
-    """What the net says of a call: the rule it breaks, if any, and whether all of it could be read."""
+    """Verdict on a call: the rule that it breaks, if any, and whether all of it could be read."""
 
     def __init__(self, rule: SafetyRule | None = None, *, clear: bool = True) -> None:
         self.rule, self.clear = rule, clear
@@ -56,62 +57,61 @@ class CallVerdict:
 
 def judge_call(tool: str, arguments: Mapping[str, object], cwd: str, workspace: str) -> CallVerdict:
     """Judge a call of a tool by the rules."""
-    ground = WritablePaths(workspace)
+    writable = WritablePaths(workspace)
     if tool == "Bash":
-        return _judge_script(str(arguments.get("command", "")), cwd, ground)
+        return _judge_script(str(arguments.get("command", "")), cwd, writable)
     path = str(arguments.get("file_path") or arguments.get("notebook_path") or "")
     if tool == "Read":
-        return CallVerdict(CREDENTIALS if ground.secret(path, cwd) else None)
-    return CallVerdict(WRITE if ground.outside(path, cwd) else None)
+        return CallVerdict(CREDENTIALS if writable.is_secret(path, cwd) else None)
+    return CallVerdict(WRITE if writable.is_outside(path, cwd) else None)
 
 
-def _judge_script(text: str, cwd: str, ground: WritablePaths) -> CallVerdict:
-    if _BOMB.search(text):
+def _judge_script(text: str, cwd: str, writable: WritablePaths) -> CallVerdict:
+    if _FORK_BOMB.search(text):
         return CallVerdict(SYSTEM)
     script = ShellReader(text, cwd, {})
     clear = not script.unclear
     for command in script.commands:
-        started = list(_started(command, 0))
-        clear = clear and all(each.clear for each in started)
-        rule = next((rule for each in started if (rule := broken_rule(each, ground))), None)
+        started = list(_started_commands(command, 0))
+        clear = clear and all(inner.clear for inner in started)
+        rule = next((rule for inner in started if (rule := broken_rule(inner, writable))), None)
         if rule:
             return CallVerdict(rule, clear=clear)
     return CallVerdict(clear=clear)
 
 
-def _started(command: ShellCommand, depth: int) -> Iterator[ShellCommand]:
-    """The command without what stands before its program, and all commands that it starts."""
-    words = _bare(command.words, command.before)
-    mine = ShellCommand(command.cwd, command.before, words)
-    mine.writes, mine.reads, mine.stdin, mine.clear = command.writes, command.reads, command.stdin, depth < _DEEPEST
-    yield mine
-    if not mine.clear or not words:
+def _started_commands(command: ShellCommand, depth: int) -> Iterator[ShellCommand]:
+    """Yield the command without words before its program, and all commands that it starts."""
+    words = _unwrap(command.words, command.before)
+    bare = ShellCommand(command.cwd, command.before, words)
+    bare.writes, bare.reads, bare.stdin, bare.clear = command.writes, command.reads, command.stdin, depth < _MOST_LEVELS
+    yield bare
+    if not bare.clear or not words:
         return
-    for text in _scripts(mine):
+    for text in _scripts(bare):
         script = ShellReader(text, command.cwd, {})
-        mine.clear = mine.clear and not script.unclear
+        bare.clear = bare.clear and not script.unclear
         for inner in script.commands:
-            yield from _started(inner, depth + 1)
+            yield from _started_commands(inner, depth + 1)
     if os.path.basename(words[0]) == "find":
-        yield from (
-            each for one in _executed(words) for each in _started(ShellCommand(command.cwd, None, one), depth + 1)
-        )
+        for executed in _find_commands(words):
+            yield from _started_commands(ShellCommand(command.cwd, None, executed), depth + 1)
 
 
-def _bare(words: list[str], before: ShellCommand | None) -> list[str]:
+def _unwrap(words: list[str], before: ShellCommand | None) -> list[str]:
     while words:
         name = os.path.basename(words[0])
-        if words[0] in _WORDS or _ASSIGNMENT.match(words[0]):
+        if words[0] in _KEYWORDS or _ASSIGNMENT.match(words[0]):
             words = words[1:]
         elif name in _WRAPPERS:
-            words = _unwrapped(name, words[1:])
-            words = [*words, *_found(before)] if name == "xargs" else words
+            words = _skip_options(name, words[1:])
+            words = [*words, *_xargs_operands(before)] if name == "xargs" else words
         else:
             break
     return words
 
 
-def _unwrapped(name: str, words: list[str]) -> list[str]:
+def _skip_options(name: str, words: list[str]) -> list[str]:
     valued, skipped = _WRAPPERS[name]
     while words and words[0].startswith("-"):
         takes = bool(valued) and re.fullmatch(f"-[A-Za-z]*[{valued}]", words[0])
@@ -119,15 +119,15 @@ def _unwrapped(name: str, words: list[str]) -> list[str]:
     return words[skipped:]
 
 
-def _found(before: ShellCommand | None) -> list[str]:
-    """What xargs is fed, as far as it can be told."""
-    words = _bare(before.words, None) if before else []
+def _xargs_operands(before: ShellCommand | None) -> list[str]:
+    """Return what the command before a pipe writes for xargs, as far as it is known."""
+    words = _unwrap(before.words, None) if before else []
     name = os.path.basename(words[0]) if words else ""
-    return searched(words) if name == "find" else operands(words) if name in ("echo", "printf", "ls") else []
+    return find_patterns(words) if name == "find" else operands(words) if name in ("echo", "printf", "ls") else []
 
 
 def _scripts(command: ShellCommand) -> list[str]:
-    """The texts that the command gives to a shell."""
+    """Return the texts that the command gives to a shell."""
     words, name = command.words, os.path.basename(command.words[0])
     if name == "eval":
         return [" ".join(words[1:])]
@@ -135,54 +135,56 @@ def _scripts(command: ShellCommand) -> list[str]:
         return words[1:2]
     if name not in _SHELLS and name != "su":
         return []
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         if re.fullmatch("-[a-z]*c|--command", word):
-            return words[at + 1 : at + 2]
+            return words[index + 1 : index + 2]
     if name == "su" or operands(words):
         return []  # a file
-    return [command.stdin, _said(command.before)]
+    return [command.stdin, _output(command.before)]
 
 
-def _said(before: ShellCommand | None) -> str:
-    words = _bare(before.words, None) if before else []
+def _output(before: ShellCommand | None) -> str:
+    """Return what the command before a pipe prints, as far as it is known."""
+    words = _unwrap(before.words, None) if before else []
     if words[:1] in (["echo"], ["printf"]):
         return " ".join(operands(words)).replace("\\n", "\n")
     return before.stdin if before else ""
 
 
-def _executed(words: list[str]) -> Iterator[list[str]]:
-    """What a find's -exec runs, on what it may find."""
-    for at, word in enumerate(words):
+def _find_commands(words: list[str]) -> Iterator[list[str]]:
+    """Yield the commands of `find -exec`, with the paths that it may find."""
+    for index, word in enumerate(words):
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
-            rest = words[at + 1 :]
-            end = next((n for n, each in enumerate(rest) if each in (";", "+")), len(rest))
-            yield [part for each in rest[:end] for part in (searched(words) if each == "{}" else [each])]
+            rest = words[index + 1 :]
+            end = next((at for at, part in enumerate(rest) if part in (";", "+")), len(rest))
+            yield [path for part in rest[:end] for path in (find_patterns(words) if part == "{}" else [part])]
 
 
-def hook_response(asked: Mapping[str, object]) -> tuple[dict[str, object], str]:
-    """What is told of a call, and what the agent CLI is answered: nothing where the call is allowed."""
-    tool, arguments, cwd = str(asked.get("tool_name")), asked.get("tool_input"), str(asked.get("cwd") or "/")
-    given = arguments if isinstance(arguments, dict) else {}
-    shown = str(given.get("command") or given.get("file_path") or given.get("notebook_path") or "")[:_SHOWN]
-    told: dict[str, object] = {"safety_net": 1, "call": asked.get("tool_use_id"), "tool": tool, "command": shown}
+def hook_response(call: Mapping[str, object]) -> tuple[dict[str, object], str]:
+    """Return the report of a call, and the answer to the agent CLI, which is empty if the call is allowed."""
+    tool, tool_input, cwd = str(call.get("tool_name")), call.get("tool_input"), str(call.get("cwd") or "/")
+    arguments = tool_input if isinstance(tool_input, dict) else {}
+    shown = str(arguments.get("command") or arguments.get("file_path") or arguments.get("notebook_path") or "")
+    report: dict[str, object] = {"safety_net": 1, "call": call.get("tool_use_id"), "tool": tool,
+                                 "command": shown[:_SHOWN_CHARS]}  # fmt: skip
     try:
-        verdict = judge_call(tool, given, cwd, os.environ.get("CLAUDE_PROJECT_DIR") or cwd)
-    except Exception as error:  # noqa: BLE001 whatever it is, the call must go on
-        return {**told, "decision": "error", "error": f"{type(error).__name__}: {error}"[:_SHOWN]}, ""
+        verdict = judge_call(tool, arguments, cwd, os.environ.get("CLAUDE_PROJECT_DIR") or cwd)
+    except Exception as error:  # noqa: BLE001 an error of the hook must not block the call
+        return {**report, "decision": "error", "error": f"{type(error).__name__}: {error}"[:_SHOWN_CHARS]}, ""
     if verdict.rule is None:
-        return {**told, "decision": "allowed" if verdict.clear else "unclear"}, ""
+        return {**report, "decision": "allowed" if verdict.clear else "unclear"}, ""
     rule = verdict.rule
     reason = f"{MARK} {rule.name}: blocked, since this {rule.what}. Instead, {rule.instead}."
     denied = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
-    return {**told, "decision": "blocked", "rule": rule.name}, json.dumps({"hookSpecificOutput": denied})
+    return {**report, "decision": "blocked", "rule": rule.name}, json.dumps({"hookSpecificOutput": denied})
 
 
 def main() -> None:
-    """Answer the agent CLI's hook."""
+    """Read a call from standard input and answer as the agent CLI's hook."""
     try:
-        asked = json.load(sys.stdin)
+        call = json.load(sys.stdin)
     except ValueError as error:
-        asked = {"tool_name": f"unreadable: {error}"}
-    told, said = hook_response(asked if isinstance(asked, dict) else {})
-    sys.stdout.write(said)
-    sys.stderr.write(json.dumps(told) + "\n")
+        call = {"tool_name": f"unreadable: {error}"}
+    report, answer = hook_response(call if isinstance(call, dict) else {})
+    sys.stdout.write(answer)
+    sys.stderr.write(json.dumps(report) + "\n")

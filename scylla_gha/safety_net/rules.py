@@ -1,6 +1,6 @@
-"""What the safety net blocks: the rules, the folders that are the agent's to change, and each rule's decision.
+"""Rules of the safety net: what each blocks, and the folders that the agent may change.
 
-Of the standard library alone, for Python 3.9: it is laid into the agent's box with `safety_net`.
+It is copied into the agent's sandbox with `hook`, so it uses only the standard library, as of Python 3.9.
 """
 
 from __future__ import annotations
@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
 
 from scylla_gha.safety_net.shell_reader import UNKNOWN, ShellCommand
 
-_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 looked at, never written
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 compared, never written
 _DEVICES = re.compile(r"/dev/(null|zero|full|std(in|out|err)|tty|u?random|(fd|tcp|udp|pts)/.*)|/proc/self/fd/\d+")
 _SHARED = re.compile(r"main|master|trunk|dev|develop|development|stable|staging|prod|production|gh-pages|release.*")
 _SECRETS = re.compile(
@@ -35,14 +34,14 @@ _SYSTEM = frozenset({
     "shutdown", "reboot", "halt", "poweroff", "telinit", "killall5", "useradd", "userdel", "usermod", "groupdel",
     "passwd", "chpasswd", "visudo", "insmod", "rmmod", "modprobe", "iptables", "ip6tables", "nft", "ufw", "kexec",
 })  # fmt: skip
-_ASKS = {"-l", "--list", "--show", "--help", "--version", "-V"}
+_HARMLESS_OPTIONS = {"-l", "--list", "--show", "--help", "--version", "-V"}
 _SERVICES = {"stop", "disable", "mask", "poweroff", "reboot", "halt", "kexec", "isolate"}
-_TELL = {("gh", "auth", "token"), ("git", "credential", "fill"), ("aws", "configure", "export-credentials"),
-         ("gcloud", "auth", "print-access-token")}  # fmt: skip
+_CREDENTIAL_COMMANDS = {("gh", "auth", "token"), ("git", "credential", "fill"), ("aws", "configure", "export-credentials"),
+                        ("gcloud", "auth", "print-access-token")}  # fmt: skip
 
 
 class SafetyRule:
-    """What is blocked, what the agent is to do instead, and commands that show it."""
+    """Rule: what it blocks, the advice to the agent, and examples of blocked commands."""
 
     def __init__(self, name: str, what: str, instead: str, examples: tuple[str, ...]) -> None:
         self.name, self.what, self.instead, self.examples = name, what, instead, examples
@@ -73,105 +72,107 @@ RULES = (DELETE, WRITE, PUSH, HISTORY, DISK, SYSTEM, CREDENTIALS)
 
 
 class WritablePaths:
-    """The folders that are the agent's to change."""
+    """Folders that the agent may change: the workspace, its HOME and temporary folders, without the safety net."""
 
     def __init__(self, workspace: str) -> None:
         home, temporary = os.environ.get("HOME", ""), os.environ.get("TMPDIR", "")
         self.workspace = os.path.realpath(workspace)
-        self.own = [self.workspace, *(os.path.realpath(each) for each in (home, temporary) if each.strip("/"))]
+        self.own = [self.workspace, *(os.path.realpath(path) for path in (home, temporary) if path.strip("/"))]
         self.net = os.path.realpath(sys.argv[0] or "/nowhere")
 
-    def outside(self, path: str, cwd: str) -> bool:
-        """Whether a path, which may end in a pattern, is not the agent's to change; of what is not known: no."""
+    def is_outside(self, path: str, cwd: str) -> bool:
+        """Return whether the agent may not change a path, which may end in a pattern; False for an unknown path."""
         full = os.path.join(cwd, path)
         if not path or full.startswith(UNKNOWN):
             return False
         head, tail = os.path.split(full.replace(UNKNOWN, "x"))
         if tail in ("", ".", ".."):
-            return not self._own(os.path.realpath(full))
+            return not self._is_own(os.path.realpath(full))
         if tail.strip("*?.[]!^"):
-            return not self._own(os.path.join(os.path.realpath(head), tail))
-        whole = os.path.realpath(head)  # all that is in a folder
-        return whole != self.workspace and not self._own(whole)
+            return not self._is_own(os.path.join(os.path.realpath(head), tail))
+        folder = os.path.realpath(head)  # the pattern matches all of its content
+        return folder != self.workspace and not self._is_own(folder)
 
-    def _own(self, full: str) -> bool:
-        if f"{full}/".startswith(f"{self.net}/") or any(f"{each}/".startswith(f"{full}/") for each in self.own):
+    def _is_own(self, full: str) -> bool:
+        if f"{full}/".startswith(f"{self.net}/") or any(f"{folder}/".startswith(f"{full}/") for folder in self.own):
             return False
-        # What lies beside the workspace in a temporary folder is somebody else's.
-        beside = {_top(each) for each in self.own} - {""}
-        places = [each for each in _TEMPORARY if _top(full) not in beside]
-        return any(full.startswith(f"{each}/") for each in (*self.own, *places))
+        # Files beside the workspace in a temporary folder belong to others.
+        shared = {_below_temporary(folder) for folder in self.own} - {""}
+        temporary = () if _below_temporary(full) in shared else _TEMPORARY
+        return any(full.startswith(f"{folder}/") for folder in (*self.own, *temporary))
 
-    def secret(self, path: str, cwd: str) -> bool:
-        """Whether a path is that of a credential."""
+    def is_secret(self, path: str, cwd: str) -> bool:
+        """Return whether a path is that of a credential."""
         full = os.path.normpath(os.path.join(cwd, os.path.expanduser(path)))
         return bool(_SECRETS.fullmatch(full)) and not full.startswith(f"{self.workspace}/")
 
 
-def _top(path: str) -> str:
-    """The path of what lies in a temporary folder; empty for what does not."""
-    inside = next((each for each in _TEMPORARY if path.startswith(f"{each}/")), None)
-    return "/".join(path.split("/")[: inside.count("/") + 2]) if inside else ""
+def _below_temporary(path: str) -> str:
+    """Return the path up to the first part below a temporary folder; empty if it is not in one."""
+    folder = next((folder for folder in _TEMPORARY if path.startswith(f"{folder}/")), None)
+    return "/".join(path.split("/")[: folder.count("/") + 2]) if folder else ""
 
 
-def broken_rule(command: ShellCommand, ground: WritablePaths) -> SafetyRule | None:
-    """The first rule that a command breaks; its words begin with the program that runs."""
+def broken_rule(command: ShellCommand, writable: WritablePaths) -> SafetyRule | None:
+    """Return the first rule that a command breaks, or None; its words begin with the program that runs."""
     words = [os.path.basename(command.words[0]), *command.words[1:]] if command.words else [""]
-    if words[0].startswith("mkfs.") or (words[0] in _DISK and words[1:] and not _ASKS & set(words)):
+    if words[0].startswith("mkfs.") or (words[0] in _DISK and words[1:] and not _HARMLESS_OPTIONS & set(words)):
         return DISK
-    if _is_system(words) or any(ground.outside(path, command.cwd) for path in _ruled(words)):
+    if _changes_system(words) or any(writable.is_outside(path, command.cwd) for path in _chmod_paths(words)):
         return SYSTEM
-    if any(ground.outside(path, command.cwd) for path in _deleted(words)):
+    if any(writable.is_outside(path, command.cwd) for path in _deleted_paths(words)):
         return DELETE
-    if tuple(words[:3]) in _TELL or any(ground.secret(path, command.cwd) for path in (*_read(words), *command.reads)):
+    if tuple(words[:3]) in _CREDENTIAL_COMMANDS or any(
+        writable.is_secret(path, command.cwd) for path in (*_read_paths(words), *command.reads)
+    ):
         return CREDENTIALS
-    written = [path for path in (*_written(words), *command.writes) if not _DEVICES.fullmatch(path)]
-    if any(ground.outside(path, command.cwd) for path in written):
+    written = [path for path in (*_written_paths(words), *command.writes) if not _DEVICES.fullmatch(path)]
+    if any(writable.is_outside(path, command.cwd) for path in written):
         return DISK if any(path.startswith("/dev/") for path in written) else WRITE
-    return _of_git(words, command.cwd)
+    return _broken_git_rule(words, command.cwd)
 
 
 def operands(words: list[str]) -> list[str]:
-    """The words after the program that are no options."""
+    """Return the words after the program that are not options."""
     if "--" in words:
-        at = words.index("--")
-        return [*(word for word in words[1:at] if not word.startswith("-")), *words[at + 1 :]]
+        index = words.index("--")
+        return [*(word for word in words[1:index] if not word.startswith("-")), *words[index + 1 :]]
     return [word for word in words[1:] if not word.startswith("-")]
 
 
-def searched(words: list[str]) -> list[str]:
-    """What a `find` may find, as patterns."""
-    ends = (at for at, word in enumerate(words) if at and (word[:1] in ("-", "(", "!")))
-    return [f"{place.rstrip('/')}/*" for place in words[1 : next(ends, len(words))] or ["."]]
+def find_patterns(words: list[str]) -> list[str]:
+    """Return the paths that a `find` may print, as patterns."""
+    ends = (index for index, word in enumerate(words) if index and (word[:1] in ("-", "(", "!")))
+    return [f"{folder.rstrip('/')}/*" for folder in words[1 : next(ends, len(words))] or ["."]]
 
 
-def _deleted(words: list[str]) -> list[str]:
+def _deleted_paths(words: list[str]) -> list[str]:
     if words[0] in _DELETERS:
         return operands(words)
     if words[0] == "find" and "-delete" in words:
-        return searched(words)
+        return find_patterns(words)
     return operands(words)[:-1] if words[0] == "mv" else []
 
 
-def _ruled(words: list[str]) -> list[str]:
-    """Whose rights are changed; those of the workspace itself may be, so it is asked for what lies in a folder."""
+def _chmod_paths(words: list[str]) -> list[str]:
+    """Return paths in the folders whose rights are changed: those of the workspace itself may be."""
     return [f"{path}/x" for path in operands(words)[1:]] if words[0] in ("chmod", "chown", "chgrp") else []
 
 
-def _written(words: list[str]) -> list[str]:
+def _written_paths(words: list[str]) -> list[str]:
     if words[0] == "tee":
         return operands(words)
     return [word[3:] for word in words if word.startswith("of=")] if words[0] == "dd" else []
 
 
-def _read(words: list[str]) -> list[str]:
+def _read_paths(words: list[str]) -> list[str]:
     if words[0] not in _READERS:
         return []
     last = -1 if words[0] in ("cp", "mv", "ln", "install") else None
     return [part for word in words[1:last] for part in {word, word.lstrip("@"), word.rpartition("=")[2].lstrip("@")}]
 
 
-def _is_system(words: list[str]) -> bool:
+def _changes_system(words: list[str]) -> bool:
     name, rest = words[0], words[1:]
     if name in ("systemctl", "service"):
         return bool(_SERVICES & set(rest))
@@ -179,20 +180,20 @@ def _is_system(words: list[str]) -> bool:
         return "1" in operands(words) or "-1" in rest[1:]
     if name in ("init", "crontab", "sysctl"):
         return bool({"0", "6", "-r", "-w"} & set(rest))
-    return name in _SYSTEM and not _ASKS & set(rest)
+    return name in _SYSTEM and not _HARMLESS_OPTIONS & set(rest)
 
 
-def _of_git(words: list[str], cwd: str) -> SafetyRule | None:
+def _broken_git_rule(words: list[str], cwd: str) -> SafetyRule | None:
     name, words = words[0], words[1:]
     if name != "git":
         return HISTORY if name in ("git-filter-repo", "bfg") else None
     while words and words[0].startswith("-"):
-        taken = 2 if words[0] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace") else 1
+        length = 2 if words[0] in ("-C", "-c", "--git-dir", "--work-tree", "--namespace") else 1
         cwd = os.path.join(cwd, words[1]) if words[0] == "-C" and words[1:] else cwd
-        words = words[taken:]
+        words = words[length:]
     verb, rest = words[0] if words else "", words[1:]
     if verb == "push":
-        return PUSH if _pushes_over(words, cwd) else None
+        return PUSH if _overwrites_shared(words, cwd) else None
     forced = bool(re.search(r"(^| )(-[a-zA-Z]*[dDf]|--delete|--force)", " ".join(rest)))
     drops = (verb == "branch" and forced) or (verb == "update-ref" and "-d" in rest)
     if drops and any(_SHARED.fullmatch(name.replace("refs/heads/", "")) for name in rest):
@@ -201,34 +202,35 @@ def _of_git(words: list[str], cwd: str) -> SafetyRule | None:
     return HISTORY if verb in ("filter-branch", "filter-repo") or expires else None
 
 
-def _pushes_over(words: list[str], cwd: str) -> bool:
-    """Whether a push forces or deletes a shared branch; where none is named, it is the current one."""
+def _overwrites_shared(words: list[str], cwd: str) -> bool:
+    """Return whether a push forces or deletes a shared branch; without a name, it is the current branch."""
     flags = [word for word in words[1:] if word.startswith("-")]
     short = "".join(flag[1:] for flag in flags if not flag.startswith("--"))
     force = "f" in short or any(flag.startswith("--force") and flag != "--force-if-includes" for flag in flags)
     delete = "d" in short or "--delete" in flags
     if "--mirror" in flags or (force and {"--all", "--branches"} & set(flags)):
         return True
-    named = operands(words)[1:] or [""]
-    return any(_is_shared(each, cwd) for each in named if force or delete or each[:1] in ("+", ":"))
+    refspecs = operands(words)[1:] or [""]
+    return any(_is_shared(refspec, cwd) for refspec in refspecs if force or delete or refspec[:1] in ("+", ":"))
 
 
-def _is_shared(named: str, cwd: str) -> bool:
-    branch = named.lstrip("+").rpartition(":")[2].replace("refs/heads/", "")
+def _is_shared(refspec: str, cwd: str) -> bool:
+    branch = refspec.lstrip("+").rpartition(":")[2].replace("refs/heads/", "")
     if branch in ("", "HEAD", "@") or UNKNOWN in branch:
-        branch = next(_branches(cwd), "")
+        branch = _current_branch(cwd)
     return bool(_SHARED.fullmatch(branch))
 
 
-def _branches(cwd: str) -> Iterator[str]:
-    """The current branch, where there is a repository."""
+def _current_branch(cwd: str) -> str:
+    """Return the current branch; empty without a repository."""
     folder = cwd
     while not os.path.exists(os.path.join(folder, ".git")) and folder not in ("", "/"):
         folder = os.path.dirname(folder)
-    place = os.path.join(folder, ".git")
-    if os.path.isfile(place):  # a worktree's
-        with open(place, encoding="utf-8") as file:
-            place = os.path.join(folder, file.read().partition(": ")[2].strip())
-    if os.path.isfile(os.path.join(place, "HEAD")):
-        with open(os.path.join(place, "HEAD"), encoding="utf-8") as file:
-            yield file.read().strip().replace("ref: refs/heads/", "")
+    git = os.path.join(folder, ".git")
+    if os.path.isfile(git):  # of a worktree
+        with open(git, encoding="utf-8") as file:
+            git = os.path.join(folder, file.read().partition(": ")[2].strip())
+    if not os.path.isfile(os.path.join(git, "HEAD")):
+        return ""
+    with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
+        return file.read().strip().replace("ref: refs/heads/", "")

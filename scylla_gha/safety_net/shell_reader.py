@@ -1,7 +1,8 @@
-"""A Bash script, read as Bash reads it but not run: the simple commands in it, and where each would run.
+"""Reader of Bash scripts, which runs nothing: the simple commands of a script, and the folder of each.
 
-Quotes, expansions, lists, pipes, subshells, substitutions, here-documents, `cd` and assignments are followed; what only
-a run can tell is UNKNOWN. Read with `safety_net`, so it too is of the standard library alone, for Python 3.9.
+It follows quotes, expansions, lists, pipes, subshells, substitutions, here-documents, `cd` and assignments; a value
+that only a run can give is UNKNOWN. It is copied into the agent's sandbox with `hook`, so it uses only the standard
+library, as of Python 3.9.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import os
 import re
 from collections.abc import Mapping
 
-UNKNOWN = "\ufffc"  # in a word: what is known only when it runs
+UNKNOWN = "\ufffc"  # part of a word that is known only when the script runs
 
-_DEEPEST = 8  # scripts inside of scripts; the call stack would end somewhere beyond
+_MOST_LEVELS = 8  # of scripts in scripts; many more would exceed the call stack
 _REDIRECT = re.compile(r"(?:\d+|\{\w+\})?(&>>?|<<<|<<-?|>>|>\||[<>]&|<>|[<>](?!\())[ \t]*")
 _ARITHMETIC = re.compile(r"\(\((?:[^()]|\([^()]*\))*\)\)")
 _NAME = re.compile(r"(?P<name>[A-Za-z_]\w*|[0-9@*#?$!-])")
@@ -21,7 +22,7 @@ _OTHER_BRACED = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}?")
 
 
 class ShellCommand:
-    """A simple command: its words, the files it is redirected to and from, what it is fed, where it runs."""
+    """Simple command: words, files of redirections, standard input, folder, and the command before it in a pipe."""
 
     def __init__(self, cwd: str, before: ShellCommand | None = None, words: list[str] | None = None) -> None:
         self.words: list[str] = words or []
@@ -31,19 +32,19 @@ class ShellCommand:
 
 
 class ShellReader:
-    """Reads a script as Bash does into `commands`, those of substitutions included; `unclear` where it could not."""
+    """Reader of one script into `commands`, with those of substitutions; `unclear` if it could not read all of it."""
 
     def __init__(self, text: str, cwd: str, values: Mapping[str, str], depth: int = 0) -> None:
         self.text, self.at, self.cwd, self.values, self.depth = text, 0, cwd, dict(values), depth
         self.commands: list[ShellCommand] = []
         self.pending: list[tuple[ShellCommand, str, bool]] = []
-        self.unclear = depth > _DEEPEST
+        self.unclear = depth > _MOST_LEVELS
         self.current = ShellCommand(cwd)
         if not self.unclear:
             self.run("")
 
     def run(self, closing: str) -> None:
-        """Read commands up to the closing character, which is read too."""
+        """Read commands up to and including the closing character."""
         while self.at < len(self.text) and self.text[self.at] != closing:
             char, redirect = self.text[self.at], _REDIRECT.match(self.text, self.at)
             if char in " \t\r":
@@ -63,7 +64,7 @@ class ShellReader:
         self.finish()
 
     def operator(self, char: str) -> None:
-        """Read what ends a command, or begins a subshell."""
+        """Read a character that ends a command or begins a subshell."""
         piped = char == "|" and self.text[self.at + 1 : self.at + 2] != "|"
         self.at += 1
         self.finish(self.current if piped else None)
@@ -73,64 +74,64 @@ class ShellReader:
             self.subshell()
 
     def subshell(self) -> None:
-        """Read a subshell; what it does to the place and the variables ends with it."""
+        """Read a subshell; its changes of folder and variables end with it."""
         if arithmetic := _ARITHMETIC.match(self.text, self.at - 1):
             self.at = arithmetic.end()
             return
-        kept, cwd, values = self.current, self.cwd, dict(self.values)
+        outer, cwd, values = self.current, self.cwd, dict(self.values)
         self.current, self.depth = ShellCommand(cwd), self.depth + 1
-        if self.depth > _DEEPEST:
+        if self.depth > _MOST_LEVELS:
             self.at, self.unclear = len(self.text), True
         self.run(")")
-        self.current, self.cwd, self.values, self.depth = kept, cwd, values, self.depth - 1
+        self.current, self.cwd, self.values, self.depth = outer, cwd, values, self.depth - 1
 
     def finish(self, before: ShellCommand | None = None) -> None:
-        """End the current command, and do what it does to the place and the variables."""
-        done, words = self.current, self.current.words
-        if words or done.writes or done.reads:
-            self.commands.append(done)
+        """End the current command; follow its changes of folder and variables."""
+        command, words = self.current, self.current.words
+        if words or command.writes or command.reads:
+            self.commands.append(command)
         for word in words[1:] if words[:1] == ["export"] else words:
-            name, given, value = word.partition("=")
-            if not (given and name.isidentifier()):
+            name, sign, value = word.partition("=")
+            if not (sign and name.isidentifier()):
                 break
             self.values[name] = value
         if words[:1] == ["for"] and words[2:3] == ["in"]:
             self.values[words[1]] = next((word for word in words[3:] if word.startswith("/")), "".join(words[3:4]))
         if words[:1] in (["cd"], ["pushd"]):
-            where = words[1] if words[1:] else os.environ.get("HOME", "/")
-            self.cwd = os.path.join(self.cwd, UNKNOWN if where[:1] in ("-", UNKNOWN) else where)
+            folder = words[1] if words[1:] else os.environ.get("HOME", "/")
+            self.cwd = os.path.join(self.cwd, UNKNOWN if folder[:1] in ("-", UNKNOWN) else folder)
         self.current = ShellCommand(UNKNOWN if UNKNOWN in self.cwd else self.cwd, before)
 
-    def redirect(self, found: re.Match[str]) -> None:
+    def redirect(self, operator: re.Match[str]) -> None:
         """Read a redirection and its word."""
-        start = self.at = found.end()
+        start = self.at = operator.end()
         word = self.word() if self.at < len(self.text) and self.text[self.at] not in ";&|\n()" else ""
-        if found[1] in ("<<", "<<-"):
+        if operator[1] in ("<<", "<<-"):
             self.pending.append((self.current, word, bool(set("'\"\\") & set(self.text[start : self.at]))))
-        elif found[1] == "<<<":
+        elif operator[1] == "<<<":
             self.current.stdin = word
-        elif not (found[1][-1] == "&" and re.fullmatch(r"\d+-?|-", word)):
-            (self.current.reads if found[1][0] == "<" else self.current.writes).append(word)
+        elif not (operator[1][-1] == "&" and re.fullmatch(r"\d+-?|-", word)):
+            (self.current.reads if operator[1][0] == "<" else self.current.writes).append(word)
 
     def documents(self) -> None:
         """Read the here-documents that begin after this line; unquoted ones may hold substitutions."""
         waiting, self.pending = self.pending, []
         for command, end, quoted in waiting:
-            found = re.compile(rf"^\t*{re.escape(end)}$", re.MULTILINE).search(self.text, self.at)
-            self.unclear = self.unclear or not found
-            command.stdin = self.text[self.at : found.start() if found else len(self.text)]
-            self.at = min(found.end() + 1 if found else len(self.text), len(self.text))
+            last = re.compile(rf"^\t*{re.escape(end)}$", re.MULTILINE).search(self.text, self.at)
+            self.unclear = self.unclear or not last
+            command.stdin = self.text[self.at : last.start() if last else len(self.text)]
+            self.at = min(last.end() + 1 if last else len(self.text), len(self.text))
             if not quoted and re.search(r"\$\(|`", command.stdin):
                 self.nested(': "' + command.stdin.replace('"', " ") + '"')
 
     def nested(self, text: str) -> None:
-        """Read a text of its own, in the same place."""
+        """Read an inner script that starts in the same folder."""
         inner = ShellReader(text, self.cwd, self.values, self.depth + 1)
         self.commands += inner.commands
         self.unclear = self.unclear or inner.unclear
 
     def word(self) -> str:
-        """Read one word: what it becomes."""
+        """Read one word; return its value after expansion."""
         parts, begin = [], self.at
         if re.compile(r"~(?![^/\s;&|)])").match(self.text, self.at):
             parts.append(os.environ.get("HOME", "/"))
@@ -158,14 +159,14 @@ class ShellReader:
         return char
 
     def until(self, end: str) -> str:
-        """Read what stands between two characters of a kind."""
+        """Read the text between two equal characters."""
         inner, closed, _ = self.text[self.at + 1 :].partition(end)
         self.unclear = self.unclear or not closed
         self.at += len(inner) + 2
         return inner
 
     def double(self) -> str:
-        """Read what stands in double quotes."""
+        """Read a text in double quotes."""
         self.at += 1
         parts = []
         while self.at < len(self.text) and self.text[self.at] != '"':
@@ -175,19 +176,19 @@ class ShellReader:
         return "".join(parts)
 
     def expansion(self, char: str) -> str:
-        """Read what follows a dollar sign; a variable that nothing here could have set is empty, as in Bash."""
+        """Read the text after a dollar sign; a variable that the script cannot have set is empty, as in Bash."""
         if char == "(":
             self.at += 1
             self.subshell()
             return UNKNOWN
-        found = (_BRACED if char == "{" else _NAME).match(self.text, self.at)
+        variable = (_BRACED if char == "{" else _NAME).match(self.text, self.at)
         other = _OTHER_BRACED.match(self.text, self.at)
-        self.at = found.end() if found else other.end() if other else self.at
-        if not found:
+        self.at = variable.end() if variable else other.end() if other else self.at
+        if not variable:
             return UNKNOWN
-        name, default = found["name"], found.groupdict().get("default")
+        name, default = variable["name"], variable.groupdict().get("default")
         value = self.cwd if name == "PWD" else self.values.get(name, os.environ.get(name, default))
         if value is not None:
             return value or default or ""
-        set_here = re.search(rf"(?<![\w${{]){re.escape(name)}\b", self.text)
-        return UNKNOWN if set_here or not name.isidentifier() else ""
+        is_set = re.search(rf"(?<![\w${{]){re.escape(name)}\b", self.text)
+        return UNKNOWN if is_set or not name.isidentifier() else ""
