@@ -31,8 +31,9 @@ _LIMIT_OF: Final = {
     "budget_exceeded:role": "role_budget_usd",
     "budget_exceeded:experiment": "budget_usd",
 }
-_NOTE_CHARACTERS: Final = 300  # a note holds file names, which the agent chose
-_WAIT_SHARE: Final = 0.5  # of a trial's time
+_NOTE_CHARACTERS: Final = 300  # a note may hold file names that the agent chose
+# A silent provider excuses a trial after this part of the trial's time, or after these seconds.
+_WAIT_SHARE: Final = 0.5
 _WAIT_SECONDS: Final = 300.0
 # Outcomes that a failed last request can have caused; the others are the agent's own decision.
 _CUT_SHORT: Final = frozenset({Outcome.AGENT_ERROR, Outcome.TIMEOUT, Outcome.SANDBOX_ERROR})
@@ -44,7 +45,9 @@ class AttemptTraffic:
 
     Attributes:
         account: summary of the session's requests.
-        lost: the gateway died during the attempt.
+        lost: whether the gateway died during the attempt.
+        subscription: whether USD are list prices of what a subscription paid for.
+        network: hosts that the agent contacted; None: there was no session.
         kept_waiting: seconds at the attempt's end in which the provider sent no byte of an answer.
     """
 
@@ -66,7 +69,7 @@ class _Case:
     turns: int | None
 
     @property
-    def began(self) -> bool:
+    def has_answer(self) -> bool:
         """True once the model has answered, so that the agent could act."""
         return self.traffic.account.evidence.answers > 0
 
@@ -81,11 +84,11 @@ def classify_outcome(
     """Return the summary with the outcome of the first rule that finds its evidence.
 
     Args:
-        summary: what the agent's transcript claims.
-        finished: how the process ended, as the sandbox states it.
-        delivery: the proof of the treatment; None if there was nothing to prove.
-        traffic: what the gateway saw.
-        turns: the trial's limit of turns.
+        summary: claims of the agent's transcript.
+        finished: end of the process, as the sandbox reports it.
+        delivery: proof of the treatment; None if there is nothing to prove.
+        traffic: traffic, as the gateway saw it.
+        turns: limit of turns of the trial.
     """
     case = _Case(summary, finished, delivery, traffic, turns)
     for rule in _RULES:
@@ -104,30 +107,30 @@ def _lost_sandbox(case: _Case) -> TranscriptSummary | None:
     return _with(case, Outcome.SANDBOX_ERROR, f"the sandbox was lost: {case.finished.note}", retryable=True)
 
 
-def _delivery(case: _Case) -> TranscriptSummary | None:
+def _wrong_delivery(case: _Case) -> TranscriptSummary | None:
     """Detect a treatment that the model was not sent; the agent's output counts only before the first turn."""
     delivery = case.delivery
     if delivery is None:
         return None
-    fault = delivery.reason or ("" if case.began else delivery.claims)
-    if not fault and not case.began and case.summary.outcome is Outcome.COMPLETED and not delivery.proved:
+    fault = delivery.reason or ("" if case.has_answer else delivery.claims)
+    if not fault and not case.has_answer and case.summary.outcome is Outcome.COMPLETED and not delivery.proved:
         fault = f"what the agent had is not proved: {'; '.join(delivery.unverified)}"
     return _with(case, Outcome.DELIVERY_ERROR, fault) if fault else None
 
 
-def _gateway(case: _Case) -> TranscriptSummary | None:
+def _dead_gateway(case: _Case) -> TranscriptSummary | None:
     if not case.traffic.lost:
         return None
     return _with(case, Outcome.PROVIDER_ERROR, "the model gateway died during the attempt", retryable=True)
 
 
-def _recording(case: _Case) -> TranscriptSummary | None:
+def _missing_recording(case: _Case) -> TranscriptSummary | None:
     unmatched = case.traffic.account.unmatched
     reason = f"{counted(unmatched, 'request is', 'requests are')} not in the recording"
     return _with(case, Outcome.PROVIDER_ERROR, reason) if unmatched else None
 
 
-def _budget(case: _Case) -> TranscriptSummary | None:
+def _spent_budget(case: _Case) -> TranscriptSummary | None:
     """Detect a spent budget: a trial's own measures the agent, one that other trials spent does not."""
     spent = [error for error in case.traffic.account.errors if error.startswith("budget_exceeded")]
     if not spent:
@@ -138,7 +141,7 @@ def _budget(case: _Case) -> TranscriptSummary | None:
     return _with(case, outcome, f"refused before the request: {limits}")
 
 
-def _provider(case: _Case) -> TranscriptSummary | None:
+def _failed_request(case: _Case) -> TranscriptSummary | None:
     """Detect a request that failed at all retries and was the last, so that the agent could not go on."""
     evidence = case.traffic.account.evidence
     if evidence.fault is None or case.summary.outcome not in _CUT_SHORT:
@@ -147,7 +150,7 @@ def _provider(case: _Case) -> TranscriptSummary | None:
     return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=not evidence.is_lasting)
 
 
-def _silence(case: _Case) -> TranscriptSummary | None:
+def _silent_provider(case: _Case) -> TranscriptSummary | None:
     """Detect a provider that sent nothing for much of the trial's time, until its end."""
     seconds = case.traffic.kept_waiting
     if not case.finished.timed_out or seconds < min(_WAIT_SHARE * case.finished.seconds, _WAIT_SECONDS):
@@ -156,14 +159,14 @@ def _silence(case: _Case) -> TranscriptSummary | None:
     return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=True)
 
 
-def _claim(case: _Case) -> TranscriptSummary | None:
+def _late_excuse(case: _Case) -> TranscriptSummary | None:
     """Reject an excuse that only the agent states, after its first turn."""
-    if not case.began or case.summary.outcome.measures_agent:
+    if not case.has_answer or case.summary.outcome.measures_agent:
         return None
     return _with(case, Outcome.AGENT_ERROR, f"{case.summary.reason}; but the model had answered the agent")
 
 
-def _turns(case: _Case) -> TranscriptSummary | None:
+def _spent_turns(case: _Case) -> TranscriptSummary | None:
     """Detect that the limit of turns was reached before the agent was done, whatever the transcript says."""
     account = case.traffic.account
     is_reached = case.turns is not None and account.turns >= case.turns and account.evidence.wants_tool
@@ -174,7 +177,7 @@ def _turns(case: _Case) -> TranscriptSummary | None:
     )
 
 
-def _output(case: _Case) -> TranscriptSummary | None:
+def _full_output(case: _Case) -> TranscriptSummary | None:
     """Detect an output at its size limit; a trial that completed before stays completed."""
     if LimitHit.OUTPUT not in case.finished.hits or case.summary.outcome is Outcome.COMPLETED:
         return None
@@ -182,7 +185,8 @@ def _output(case: _Case) -> TranscriptSummary | None:
 
 
 _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
-    _cancelled, _lost_sandbox, _delivery, _gateway, _recording, _budget, _provider, _silence, _output, _claim, _turns,
+    _cancelled, _lost_sandbox, _wrong_delivery, _dead_gateway, _missing_recording, _spent_budget, _failed_request,
+    _silent_provider, _full_output, _late_excuse, _spent_turns,
 )  # fmt: skip
 
 

@@ -36,8 +36,8 @@ _SYSTEM = frozenset({
 })  # fmt: skip
 _HARMLESS_OPTIONS = {"-l", "--list", "--show", "--help", "--version", "-V"}
 _SERVICES = {"stop", "disable", "mask", "poweroff", "reboot", "halt", "kexec", "isolate"}
-_CREDENTIAL_COMMANDS = {("gh", "auth", "token"), ("git", "credential", "fill"), ("aws", "configure", "export-credentials"),
-                        ("gcloud", "auth", "print-access-token")}  # fmt: skip
+_PRINT_SECRETS = {("gh", "auth", "token"), ("git", "credential", "fill"), ("aws", "configure", "export-credentials"),
+                  ("gcloud", "auth", "print-access-token")}  # fmt: skip
 
 
 class SafetyRule:
@@ -122,9 +122,8 @@ def broken_rule(command: ShellCommand, writable: WritablePaths) -> SafetyRule | 
         return SYSTEM
     if any(writable.is_outside(path, command.cwd) for path in _deleted_paths(words)):
         return DELETE
-    if tuple(words[:3]) in _CREDENTIAL_COMMANDS or any(
-        writable.is_secret(path, command.cwd) for path in (*_read_paths(words), *command.reads)
-    ):
+    read = (*_read_paths(words), *command.reads)
+    if tuple(words[:3]) in _PRINT_SECRETS or any(writable.is_secret(path, command.cwd) for path in read):
         return CREDENTIALS
     written = [path for path in (*_written_paths(words), *command.writes) if not _DEVICES.fullmatch(path)]
     if any(writable.is_outside(path, command.cwd) for path in written):
