@@ -1,10 +1,10 @@
 """Provider faults derived from a session's log, which the agent cannot write; only they excuse a trial.
 
-A provider has failed a request when all of the gateway's tries ended in an error that is about the provider or the
-account, or when its answer broke off. A later answer of the same session clears that. What the gateway itself refused,
-and what the provider says of the request (400, 413), excuse nothing. Once the model has answered, only requests of the
-main conversation, to its own model, count: any other may be one that the agent sent to have it fail, and a provider
-that is down fails the main conversation's next request as well.
+A provider has failed a request if all of the gateway's tries ended in an error that is about the provider or the
+account, or if its answer broke off. A later answer of the same session clears that. Refusals of the gateway, and errors
+about the request (400, 413), excuse nothing. Once the model has answered, only requests of the main conversation to its
+own model count: the agent may have sent any other so that it fails, and a provider that is down fails the main
+conversation's next request as well.
 """
 
 import datetime
@@ -21,9 +21,9 @@ UNREACHABLE: Final = "unreachable"
 _TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
 # Statuses of https://docs.claude.com/en/api/errors (2026-11-22) that are about the key, the account or the model.
 _OF_ACCESS: Final = frozenset({"401", "402", "403", "404"})
-# What a request can bring about by what it asks for: a file or a model that is not there, or not allowed.
+# Statuses that a request can cause: it asks for a file or a model that does not exist, or is not allowed.
 _OF_REQUEST: Final = frozenset({"403", "404"})
-_PASSING: Final = frozenset({"408", _TOO_MANY})
+_TEMPORARY: Final = frozenset({"408", _TOO_MANY})
 _USES_TOOL: Final = "tool_use"
 
 
@@ -42,7 +42,7 @@ class ProviderEvidence(Record):
     wants_tool: Annotated[bool, Field(description="the last answer of the main conversation asked for one")] = False
 
     def kept_waiting(self, started: datetime.datetime, seconds: float) -> float:
-        """Seconds at an attempt's end in which the provider sent no byte, or its rate limit was waited for."""
+        """Return the seconds at an attempt's end without a byte of the provider, or of waiting for its rate limit."""
         ended = started + datetime.timedelta(seconds=seconds)
         return max(self.limited_seconds, (ended - self.silent_since).total_seconds() if self.silent_since else 0.0)
 
@@ -62,25 +62,26 @@ def is_temporary(status: int | None) -> bool:
 
 def provider_evidence(asked: Sequence[RequestRecord], answers: Sequence[ResponseRecord]) -> ProviderEvidence:
     """Derive the evidence from the requests for an answer, in the order in which they ended."""
-    of = {each.number: each for each in asked if not each.counting}
-    ended = [each for each in answers if each.number in of]
-    whole = [each for each in ended if is_whole(each)]
-    main = _main(asked) if whole else frozenset(of)  # nothing was the agent's before the first answer
-    turns = [each for each in whole if of[each.number].turn]
-    heard = [each for each in whole if each.number in main]
-    latest = max((each.number for each in heard), default=0)  # what was asked before it stopped nobody
-    after = [each for each in _since(ended, whole) if each.number in main and each.number > latest]
-    final = next((each for each in reversed(ended) if each.number in main), None)
-    provoked = any(each.crowded or (each.number not in main and _is_limiting(each)) for each in ended)
-    faults = [each.fault for each in after if each.fault and not (provoked and each.fault.startswith(_TOO_MANY))]
-    # Once the model has answered, the account may use it: what is refused now is what was asked for.
+    requests = {request.number: request for request in asked if not request.counting}
+    ended = [answer for answer in answers if answer.number in requests]
+    whole = [answer for answer in ended if is_whole(answer)]
+    main = _main_numbers(asked) if whole else frozenset(requests)  # before its first answer an agent can cause nothing
+    turns = [answer for answer in whole if requests[answer.number].turn]
+    last_whole = max((answer.number for answer in whole if answer.number in main), default=0)
+    since = ended[ended.index(whole[-1]) + 1 :] if whole else ended
+    # a request that was sent before the last whole answer did not stop the agent
+    after = [answer for answer in since if answer.number in main and answer.number > last_whole]
+    final = next((answer for answer in reversed(ended) if answer.number in main), None)
+    provoked = any(answer.crowded or (answer.number not in main and _is_limiting(answer)) for answer in ended)
+    faults = [answer.fault for answer in after if answer.fault]
+    faults = [fault for fault in faults if not (provoked and fault.startswith(_TOO_MANY))]
+    # Once the model has answered, the account may use it: a refusal is then about what the request asks for.
     faults = [fault for fault in faults if not (whole and fault[:3] in _OF_REQUEST)]
-    last = after[-1] if after else None
     return ProviderEvidence(
         answers=len(whole),
         fault=faults[-1] if faults else None,
         is_lasting=bool(faults) and not whole and faults[-1][:3] in _OF_ACCESS,
-        silent_since=_silent_since(of[last.number], last) if last else None,
+        silent_since=_silent_since(requests[after[-1].number], after[-1]) if after else None,
         limited_seconds=final.waited_seconds if final and not provoked else 0.0,
         wants_tool=bool(turns) and turns[-1].stop_reason == _USES_TOOL,
     )
@@ -91,15 +92,10 @@ def _is_limiting(answer: ResponseRecord) -> bool:
     return answer.exhausting or _TOO_MANY in answer.met
 
 
-def _main(asked: Sequence[RequestRecord]) -> frozenset[int]:
-    """The main conversation's requests to the model that it began with, by number."""
-    turns = [each for each in asked if each.turn]
-    return frozenset(each.number for each in turns if each.model == turns[0].model)
-
-
-def _since(ended: list[ResponseRecord], whole: list[ResponseRecord]) -> list[ResponseRecord]:
-    """Return the requests that ended after the last of these."""
-    return ended[ended.index(whole[-1]) + 1 :] if whole else ended
+def _main_numbers(asked: Sequence[RequestRecord]) -> frozenset[int]:
+    """Return the numbers of the main conversation's requests to the model that it began with."""
+    turns = [request for request in asked if request.turn]
+    return frozenset(request.number for request in turns if request.model == turns[0].model)
 
 
 def is_whole(answer: ResponseRecord) -> bool:

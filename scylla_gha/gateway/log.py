@@ -1,11 +1,11 @@
-"""A lane's `traffic.jsonl`: written as requests come and end, and read back as an account of what they cost.
+"""Traffic log of a session (`traffic.jsonl`): written as requests start and end, and summarised.
 
-A line is flushed before anything is done that it tells of, so a killed gateway leaves at worst a request without an
-answer, or the torn beginning of a line, which tells of nothing that was done.
+A line is flushed before the step that it describes, so a killed gateway leaves at worst a request without an answer, or
+the torn beginning of a line, whose step was not done.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter
 
 from scylla_gha.gateway.evidence import ProviderEvidence, is_whole, provider_evidence
 from scylla_gha.model.record import Record
-from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord, Tokens
+from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord
 from scylla_gha.model.trial import NO_USAGE, Usage
 from scylla_gha.store.records import open_journal, read_journal
 
@@ -26,17 +26,17 @@ _LINE: Final[TypeAdapter[RequestRecord | ResponseRecord]] = TypeAdapter(
 
 
 class ModelSpending(Record):
-    """What the requests of one model cost; those that the gateway refused are not among them."""
+    """What the requests of one model cost, without those that the gateway refused."""
 
     requests: int = 0
     usd: float | None = 0.0
 
 
 class TrafficSummary(Record):
-    """What the requests of one or several lanes were and cost; counts of tokens leave out `count_tokens` requests.
+    """Summary of the requests of one or several sessions; usage leaves out `count_tokens` requests.
 
-    `usage` is unknown where one answer's cost is unknown or a request has no answer; `known_usd` is the sum of those
-    that are known, so the least that was spent.
+    `usage` is unknown if one answer's cost is unknown or a request has no answer; `known_usd` is the sum of known
+    costs, so the least that was spent.
     """
 
     requests: int = 0
@@ -64,18 +64,15 @@ class TrafficSummary(Record):
     evidence: ProviderEvidence = ProviderEvidence()
 
     def beside(self, own: str | None) -> ModelSpending:
-        """Requests of other models than the session's own; none where it has none of its own."""
-        others = [share for model, share in self.models.items() if own and model != own]
-        known = [share.usd for share in others if share.usd is not None]
-        usd = sum(known) if len(known) == len(others) else None
-        return ModelSpending(requests=sum(share.requests for share in others), usd=usd)
+        """Return the spending on other models than the session's own; none if it has none of its own."""
+        return _total([spending for model, spending in self.models.items() if own and model != own])
 
 
 class TrafficLog:
-    """The open file of a lane; several lanes must not share one."""
+    """The open file of a session; several sessions must not share one."""
 
     def __init__(self, path: Path) -> None:
-        """Open for appending; a torn last line goes."""
+        """Open for appending; a torn last line is removed."""
         self._file = open_journal(path)
         self._bytes = path.stat().st_size
         self.is_full = False
@@ -85,7 +82,7 @@ class TrafficLog:
         self._bytes += self._file.write(record.model_dump_json().encode() + b"\n")
 
     def fill(self) -> bool:
-        """Whether it is as long as it may be. The next request is then the last one that is written."""
+        """Return whether it has its greatest length. The next request is then the last one that is written."""
         self.is_full = self._bytes >= _LONGEST
         return self.is_full
 
@@ -95,126 +92,125 @@ class TrafficLog:
 
 
 def read_traffic(path: Path) -> list[RequestRecord | ResponseRecord]:
-    """All records of a journal in order of time; none where there is no file.
+    """Return all records of a log in order of time; none if there is no file.
 
     Raises:
-        ConfigError: a line other than a torn last one is no such record.
+        ConfigError: a line other than a torn last one is not such a record.
     """
     return read_journal(path, _LINE, "traffic")
 
 
 def summarise_traffic(path: Path) -> TrafficSummary:
-    """The account of one journal, a function of the file alone; all zero where there is no file.
+    """Return the summary of one log; all zero if there is no file.
 
     Raises:
-        ConfigError: the file is no journal.
+        ConfigError: the file is not a log of traffic.
     """
     return traffic_summary(read_traffic(path))
 
 
 def traffic_summary(records: Iterable[RequestRecord | ResponseRecord]) -> TrafficSummary:
-    """The account of one lane's records."""
+    """Return the summary of one session's records."""
     records = list(records)
-    asked = {each.number: each for each in records if isinstance(each, RequestRecord)}
-    answers = {each.number: each for each in records if isinstance(each, ResponseRecord)}
-    paid = [each for each in asked.values() if not each.counting]
-    began = [each for each in answers.values() if each.first_byte_seconds is not None]
-    first = [each.first_byte_seconds or 0.0 for each in began]
+    requests = list({record.number: record for record in records if isinstance(record, RequestRecord)}.values())
+    ended = [record for record in records if isinstance(record, ResponseRecord)]
+    answers = {answer.number: answer for answer in ended}
+    numbers = {request.number for request in requests}
+    paid = [request for request in requests if not request.counting]
+    began = [answer for answer in answers.values() if answer.first_byte_seconds is not None]
+    first_bytes = [answer.first_byte_seconds or 0.0 for answer in began]
+    characters: Counter[Component] = Counter()
+    for request in paid:
+        characters.update(request.characters)
     return TrafficSummary(
         requests=len(paid),
-        turns=len(
-            {each.turn for each in paid if each.turn and (answer := answers.get(each.number)) and is_whole(answer)}
-        ),
-        last_number=max(asked, default=0),
-        unanswered=sum(1 for number in asked if number not in answers),
-        retries=_asked_again(list(asked.values()), answers) + sum(each.retries for each in answers.values()),
-        refused=sum(1 for each in answers.values() if each.source == "refused"),
-        unmatched=sum(1 for each in answers.values() if each.error == UNMATCHED),
-        usage=_usage([answers.get(each.number) for each in paid]),
-        known_usd=sum(each.usd or 0.0 for each in answers.values()),
-        charged_usd=sum(_charged(each, answers.get(each.number)) for each in asked.values()),
-        known_tokens=sum(each.tokens.total for each in answers.values() if each.tokens),
-        first_byte_seconds=sum(first) / len(first) if first else None,
-        generation_seconds=sum(each.seconds for each in began) - sum(first),
-        waited_seconds=sum(each.waited_seconds for each in answers.values()),
-        tool_seconds=_between(paid, answers),
-        characters=_characters(paid),
+        turns=len({request.turn for request in paid if request.turn and _is_answered(request, answers)}),
+        last_number=max(numbers, default=0),
+        unanswered=len(numbers - answers.keys()),
+        retries=_repeated(requests, answers) + sum(answer.retries for answer in answers.values()),
+        refused=sum(answer.source == "refused" for answer in answers.values()),
+        unmatched=sum(answer.error == UNMATCHED for answer in answers.values()),
+        usage=_usage([answers.get(request.number) for request in paid]),
+        known_usd=sum(answer.usd or 0.0 for answer in answers.values()),
+        charged_usd=sum(_charged(request, answers.get(request.number)) for request in requests),
+        known_tokens=sum(answer.tokens.total for answer in answers.values() if answer.tokens),
+        first_byte_seconds=sum(first_bytes) / len(first_bytes) if first_bytes else None,
+        generation_seconds=sum(answer.seconds for answer in began) - sum(first_bytes),
+        waited_seconds=sum(answer.waited_seconds for answer in answers.values()),
+        tool_seconds=_tool_seconds(paid, answers),
+        characters=dict(characters),
         models=_models(paid, answers),
-        errors=dict(Counter(each.error for each in answers.values() if each.error)),
-        adjusted=tuple(sorted({name for each in paid for name in each.adjusted})),
-        unadjusted=tuple(sorted({name for each in paid for name in each.unadjusted})),
-        evidence=provider_evidence(paid, [each for each in records if isinstance(each, ResponseRecord)]),
+        errors=dict(Counter(answer.error for answer in answers.values() if answer.error)),
+        adjusted=tuple(sorted({name for request in paid for name in request.adjusted})),
+        unadjusted=tuple(sorted({name for request in paid for name in request.unadjusted})),
+        evidence=provider_evidence(paid, ended),
     )
 
 
-def _asked_again(asked: list[RequestRecord], answers: dict[int, ResponseRecord]) -> int:
-    """Requests that repeat an earlier one which failed."""
+def _is_answered(request: RequestRecord, answers: dict[int, ResponseRecord]) -> bool:
+    answer = answers.get(request.number)
+    return answer is not None and is_whole(answer)
+
+
+def _repeated(requests: list[RequestRecord], answers: dict[int, ResponseRecord]) -> int:
+    """Count the requests that repeat an earlier one which failed."""
     failed: set[str] = set()
-    again = 0
-    for each in asked:
-        again += each.digest in failed
-        fine = (answer := answers.get(each.number)) is not None and is_whole(answer)
-        (failed.discard if fine else failed.add)(each.digest)
-    return again
+    repeated = 0
+    for request in requests:
+        repeated += request.digest in failed
+        (failed.discard if _is_answered(request, answers) else failed.add)(request.digest)
+    return repeated
 
 
-def _between(asked: list[RequestRecord], answers: dict[int, ResponseRecord]) -> float | None:
-    """Seconds in which the client had its answers and asked for nothing more: its tools were at work.
+def _tool_seconds(requests: list[RequestRecord], answers: dict[int, ResponseRecord]) -> float | None:
+    """Return the seconds in which the client had its answers and sent no request: its tools were at work.
 
     The wait before a request that repeats a failed one is the client's pause, and does not count.
     """
-    if not asked:
+    if not requests:
         return None
-    total, free, fine = 0.0, math.inf, True
-    for each in sorted(asked, key=lambda one: one.at):
-        start, answer = each.at.timestamp(), answers.get(each.number)
-        total += max(0.0, start - free) if fine else 0.0
+    total, last_end, is_answered = 0.0, math.inf, True
+    for request in sorted(requests, key=lambda request: request.at):
+        start, answer = request.at.timestamp(), answers.get(request.number)
+        total += max(0.0, start - last_end) if is_answered else 0.0
         end = start + answer.waited_seconds + answer.seconds if answer else math.inf
-        if math.isinf(free) or end >= free:
-            free, fine = end, answer is not None and is_whole(answer)
+        if math.isinf(last_end) or end >= last_end:
+            last_end, is_answered = end, _is_answered(request, answers)
     return total
 
 
-def _charged(asked: RequestRecord, answer: ResponseRecord | None) -> float:
-    """What a request costs in budgets; one without an answer costs what was reserved for it."""
+def _charged(request: RequestRecord, answer: ResponseRecord | None) -> float:
+    """Return what a request is charged to budgets; without an answer, what was reserved for it."""
     if answer is None:
-        return asked.reserved_usd or 0.0
+        return request.reserved_usd or 0.0
     return answer.usd if answer.usd is not None else answer.charged_usd or 0.0
 
 
 def _usage(answers: list[ResponseRecord | None]) -> Usage:
     total = NO_USAGE
     for answer in answers:
-        total = total.plus(_usage_of(answer.tokens, answer.usd) if answer else Usage())
+        tokens = answer.tokens if answer else None
+        counts = {} if tokens is None else {
+            "input_tokens": tokens.input,
+            "output_tokens": tokens.output,
+            "cache_read_tokens": tokens.cache_read,
+            "cache_write_tokens": tokens.cache_write_5m + tokens.cache_write_1h,
+        }  # fmt: skip
+        total = total.plus(Usage(usd=answer.usd if answer else None, **counts))
     return total
 
 
-def _usage_of(tokens: Tokens | None, usd: float | None) -> Usage:
-    if tokens is None:
-        return Usage(usd=usd)
-    return Usage(
-        input_tokens=tokens.input,
-        output_tokens=tokens.output,
-        cache_read_tokens=tokens.cache_read,
-        cache_write_tokens=tokens.cache_write_5m + tokens.cache_write_1h,
-        usd=usd,
-    )
+def _models(requests: list[RequestRecord], answers: dict[int, ResponseRecord]) -> dict[str, ModelSpending]:
+    spending: defaultdict[str, list[ModelSpending]] = defaultdict(list)
+    for request in requests:
+        answer = answers.get(request.number)
+        if answer is None or answer.source != "refused":
+            spending[request.model].append(ModelSpending(requests=1, usd=answer.usd if answer else None))
+    return {model: _total(parts) for model, parts in spending.items()}
 
 
-def _models(asked: list[RequestRecord], answers: dict[int, ResponseRecord]) -> dict[str, ModelSpending]:
-    shares: dict[str, ModelSpending] = {}
-    for each in asked:
-        answer = answers.get(each.number)
-        if answer is not None and answer.source == "refused":
-            continue
-        share = shares.get(each.model, ModelSpending())
-        usd = None if share.usd is None or answer is None or answer.usd is None else share.usd + answer.usd
-        shares[each.model] = ModelSpending(requests=share.requests + 1, usd=usd)
-    return shares
-
-
-def _characters(asked: list[RequestRecord]) -> dict[Component, int]:
-    total: Counter[Component] = Counter()
-    for each in asked:
-        total.update(each.characters)
-    return dict(total)
+def _total(parts: list[ModelSpending]) -> ModelSpending:
+    usd: float | None = 0.0
+    for part in parts:
+        usd = None if usd is None or part.usd is None else usd + part.usd
+    return ModelSpending(requests=sum(part.requests for part in parts), usd=usd)
