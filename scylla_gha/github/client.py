@@ -30,7 +30,6 @@ for _logger in ("github", "urllib3"):  # they would log each retry to standard e
     logging.getLogger(_logger).setLevel(logging.ERROR)
 
 PAGE: Final = 100  # GitHub's maximum
-_ATTEMPTS: Final = 4
 _SECONDARY_LIMIT_PAUSE: Final = 60.0  # seconds; GitHub asks for at least a minute if it names no time
 _SHOWN_PAUSE: Final = 2.0  # seconds; shorter pauses are not reported
 _LIMITS: Final = {403, 429}
@@ -63,10 +62,11 @@ class ApiRequest:
 
 @dataclass(slots=True)
 class RetryPolicy:
-    """The seconds that all pauses of a client together may take, and where long pauses are reported."""
+    """The seconds that all pauses of a client together may take, and the function that reports long ones."""
 
     report: Callable[[str], None]
     seconds: float = 600.0
+    sleep: Callable[[float], None] = time.sleep
 
     def pause(self, wait: float, status: int) -> None:
         """Wait, and report it if it is long.
@@ -84,7 +84,7 @@ class RetryPolicy:
         if wait > _SHOWN_PAUSE:
             reason = f"GitHub answered {status}" if status else "no answer from GitHub"
             self.report(f"{reason}; retrying in {wait:.0f} s")
-        time.sleep(wait)
+        self.sleep(wait)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,14 @@ class RequestLimits:
         backoff: seconds before the first retry if GitHub names no time; doubled for each later one.
         max_calls: requests of one client.
         timeout: seconds for one answer.
+        attempts: of one request.
     """
 
     between_writes: float = 1.0
     backoff: float = 1.0
     max_calls: int = 300
     timeout: int = 30
+    attempts: int = 4
 
 
 class GitHubRepository:
@@ -193,12 +195,12 @@ class GitHubRepository:
         )  # fmt: skip
 
     def _retried(self, attempt: Callable[[], T], search: Callable[[], T | None] | None) -> T:
-        for number in range(_ATTEMPTS):
+        for number in range(self._limits.attempts):
             try:
                 return attempt()
             except (GithubException, RequestException, HTTPError) as error:
                 wait, may_be_done = self._wait(error, number)
-                if wait is None or number == _ATTEMPTS - 1:
+                if wait is None or number == self._limits.attempts - 1:
                     raise
                 self._retries.pause(wait, error.status if isinstance(error, GithubException) else 0)
                 existing = search() if search and may_be_done else None

@@ -54,8 +54,8 @@ class RunExport:
             unstarted = read_record(self.folder.unstarted, UnstartedCells)
             write_bytes(target, junit(self.plan, rows, unstarted.cells if unstarted else {}))
         elif form == "inspect":
-            for log in inspect_logs(self.plan, rows, self._start(rows)):
-                write_bytes(target / log.name, log.content)
+            for name, log in inspect_logs(self.plan, rows, self._start(rows)).items():
+                write_bytes(target / name, log)
         elif form == "profile":
             write_bytes(target, profile_rows(rows, {row.cell: attempt for row, attempt in self._attempts(rows)}))
         else:

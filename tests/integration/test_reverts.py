@@ -76,10 +76,14 @@ def rate(said: Said) -> dict[str, Any]:
     return found
 
 
-def read(github: GitHub, *, token: str | None = TOKEN, seconds: float = 5, timeout: int = 20) -> RevertRate:
-    """The same in this process, of the agent's pull requests, with a bound on all pauses."""
-    limits = RequestLimits(backoff=0.01, timeout=timeout)
-    client = GitHubRepository(GitHubAccess(github.url, token), REPOSITORY, RetryPolicy(print, seconds), limits)
+def read(
+    github: GitHub, *, token: str | None = TOKEN, seconds: float = 5, pauses: list[float] | None = None, **limits: int
+) -> RevertRate:
+    """The same in this process, of the agent's pull requests; pauses are bounded, and recorded, not waited."""
+    retries = RetryPolicy(print, seconds, (pauses if pauses is not None else []).append)
+    client = GitHubRepository(
+        GitHubAccess(github.url, token), REPOSITORY, retries, RequestLimits(backoff=0.01, **limits)
+    )
     about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), RepositoryName)
     period = Period(since=on(0).date(), until=on(58).date())
     query = RevertQuery(repository=about.full_name, base=about.default_branch, period=period, as_of=on(200),
@@ -136,22 +140,26 @@ def test_of_nothing_merged_there_is_no_rate(github: GitHub, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "fault",
+    ("fault", "pause"),
     [
-        Fault(403, "You have exceeded a secondary rate limit", {"Retry-After": "1"}, "/commits?"),
-        Fault(403, "API rate limit exceeded", {"X-RateLimit-Reset": "1", "X-RateLimit-Remaining": "0"}, "/pulls?"),
-        Fault(429, "Too many", {"Retry-After": "1"}, "page=2"),
-        Fault(502, "Bad gateway"),
-        Fault(200, hang=True, at="page=3"),
+        (Fault(403, "You have exceeded a secondary rate limit", {"Retry-After": "4"}, "/commits?"), 4.0),
+        (
+            Fault(403, "API rate limit exceeded", {"X-RateLimit-Reset": "1", "X-RateLimit-Remaining": "0"}, "/pulls?"),
+            1.0,
+        ),
+        (Fault(429, "Too many", {"Retry-After": "3"}, "page=2"), 3.0),
+        (Fault(502, "Bad gateway"), 0.01),
+        (Fault(200, hang=True, at="page=3"), 0.01),
     ],
     ids=["secondary", "primary", "429", "502", "hang-up"],
 )
-def test_what_passes_is_waited_for(github: GitHub, fault: Fault) -> None:
+def test_a_request_is_repeated_after_the_pause_that_github_asks_for(github: GitHub, fault: Fault, pause: float) -> None:
     if fault.hang:
         github.ended.set()  # the connection ends without an answer
     github.faults.append(fault)
-    assert read(github).rate == 4 / 9
-    assert github.faults == []
+    pauses: list[float] = []
+    assert read(github, pauses=pauses).rate == 4 / 9
+    assert (github.faults, pauses) == ([], [pause])
 
 
 def test_a_wait_is_told_of(github: GitHub, tmp_path: Path) -> None:
@@ -213,27 +221,28 @@ def test_without_a_token_public_things_are_read(github: GitHub) -> None:
         read(github, token=None)
 
 
-def test_an_unreachable_server_is_exit_code_11(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_tried_four_times_with_doubled_pauses() -> None:
     with serve(GitHub()) as gone:
         pass
-    said = reverts(gone, cwd=tmp_path)
-    assert said.code == 11
-    assert f"{gone.url} cannot be reached (" in said.err
-    assert "Connection refused" in said.err
+    pauses: list[float] = []
+    with pytest.raises(GitHubError, match=rf"{gone.url} cannot be reached \(.*Connection refused"):
+        read(gone, pauses=pauses)
+    assert pauses == [0.01, 0.02, 0.04]
 
 
-def test_who_never_answers_is_not_waited_for_for_ever(github: GitHub) -> None:
-    github.faults += [Fault(200, hang=True)] * 4
+def test_a_server_that_never_answers_is_not_waited_for_for_ever(github: GitHub) -> None:
+    github.faults += [Fault(200, hang=True)] * 2
     with pytest.raises(GitHubError, match=r"cannot be reached \(.*timed out.*\); check the network"):
-        read(github, timeout=1)
-    assert len(github.asked) == 4
+        read(github, timeout=1, attempts=2)
+    assert len(github.asked) == 2
 
 
-def test_who_always_fails_is_not_asked_for_ever(github: GitHub) -> None:
+def test_a_server_that_always_fails_is_asked_four_times(github: GitHub) -> None:
     github.faults += [Fault(502, headers={"Retry-After": "1"})] * 4
+    pauses: list[float] = []
     with pytest.raises(GitHubError, match=r"cannot read the repository \(502: scripted\); try again later"):
-        read(github)
-    assert github.faults == []
+        read(github, pauses=pauses)
+    assert (github.faults, pauses) == ([], [1.0] * 3)
 
 
 def test_a_server_without_a_trusted_certificate_is_not_asked(github: GitHub) -> None:

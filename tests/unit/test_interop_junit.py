@@ -31,7 +31,7 @@ def rows() -> list[Result]:
 
 
 def read(plan: Plan, results: list[Result], reasons: dict[str, str] | None = None) -> Element:
-    return fromstring(junit(plan, results, reasons))
+    return fromstring(junit(plan, results, reasons or {}))
 
 
 def case(root: Element, cell: str) -> Element:
@@ -41,7 +41,7 @@ def case(root: Element, cell: str) -> Element:
 
 
 def test_it_reads_as_it_always_did() -> None:
-    text = junit(make_plan(*CELLS, make_cell("oracle")), rows()).decode()
+    text = junit(make_plan(*CELLS, make_cell("oracle")), rows(), {}).decode()
     assert text == golden("junit.xml", text)
 
 
@@ -112,4 +112,4 @@ def test_a_plan_of_nothing_is_a_document_of_nothing() -> None:
 
 def test_rows_of_another_plan_are_refused() -> None:
     with pytest.raises(ConfigError, match="not a cell of the plan"):
-        junit(make_plan(PASSED), [make_result(FAILED)])
+        junit(make_plan(PASSED), [make_result(FAILED)], {})

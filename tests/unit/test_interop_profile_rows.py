@@ -14,7 +14,7 @@ ROW = make_result(model="m", variant="T0/00-empty", tool_calls=4, failed_tool_ca
 
 
 def read(row: Result = ROW, attempt: Attempt | None = None) -> dict[str, Any]:
-    (line,) = profile_rows([row], {row.cell: attempt} if attempt else None).splitlines()
+    (line,) = profile_rows([row], {row.cell: attempt} if attempt else {}).splitlines()
     found: dict[str, Any] = json.loads(line)
     return found
 
@@ -85,4 +85,4 @@ def test_epochs_are_runs_of_their_own() -> None:
 
 
 def test_no_results_are_no_lines() -> None:
-    assert profile_rows([]) == b""
+    assert profile_rows([], {}) == b""

@@ -6,8 +6,7 @@ is an error, and a missing one is unknown.
 """
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from scylla_gha.interop.exporters.rows import ArmRows, json_bytes, rows_by_arm
@@ -24,36 +23,21 @@ _METADATA: Final = (
 Json = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class InspectLog:
-    """One log, with the name of its file."""
-
-    name: str
-    content: bytes
-
-
-def inspect_logs(
-    plan: Plan, results: Iterable[Result], created: datetime.datetime, prompts: Mapping[str, str] | None = None
-) -> tuple[InspectLog, ...]:
-    """Return a log for each arm of the plan.
+def inspect_logs(plan: Plan, results: Iterable[Result], created: datetime.datetime) -> dict[str, bytes]:
+    """Return a log for each arm of the plan, by file name.
 
     Args:
         plan: the plan.
         results: its rows; at most one per cell.
         created: the time of the logs, with its zone.
-        prompts: the text of a scenario's task, by scenario; by default, its id.
 
     Raises:
         ConfigError: a row that is not of the plan, or two of one cell.
-        ValueError: a time without a zone.
     """
-    if created.tzinfo is None:
-        raise ValueError("created must have a time zone")
-    logs = []
-    for arm in rows_by_arm(plan, results):
-        content = json_bytes(_log(plan, arm, created.isoformat(), prompts or {}), indent=1) + b"\n"
-        logs.append(InspectLog(_file_name(plan, arm, created), content))
-    return tuple(logs)
+    return {
+        _file_name(plan, arm, created): json_bytes(_log(plan, arm, created.isoformat()), indent=1) + b"\n"
+        for arm in rows_by_arm(plan, results)
+    }
 
 
 def _file_name(plan: Plan, arm: ArmRows, created: datetime.datetime) -> str:
@@ -67,7 +51,7 @@ def _task_id(plan: Plan, arm: ArmRows) -> str:
     return digest([plan.experiment.id, arm.arm.id])[:22]
 
 
-def _log(plan: Plan, arm: ArmRows, created: str, prompts: Mapping[str, str]) -> Json:
+def _log(plan: Plan, arm: ArmRows, created: str) -> Json:
     return {
         "version": _VERSION,
         "status": "success" if len(arm.rows) == len(arm.cells) else "cancelled",
@@ -75,7 +59,7 @@ def _log(plan: Plan, arm: ArmRows, created: str, prompts: Mapping[str, str]) -> 
         "plan": {"name": arm.arm.id, "steps": []},
         "results": _results(arm),
         "stats": {"started_at": created, "completed_at": created},
-        "samples": [_sample(arm, row, prompts.get(row.scenario, row.scenario)) for row in arm.rows],
+        "samples": [_sample(arm, row) for row in arm.rows],
     }
 
 
@@ -121,11 +105,11 @@ def _metric(score: str, name: str, values: Sequence[float], arm: ArmRows) -> Jso
     }
 
 
-def _sample(arm: ArmRows, row: Result, prompt: str) -> Json:
+def _sample(arm: ArmRows, row: Result) -> Json:
     sample: Json = {
         "id": row.scenario,
         "epoch": row.repetition,
-        "input": prompt,
+        "input": row.scenario,
         "target": "",
         "scores": _scores(row),
         "metadata": {name: getattr(row, name) for name in _METADATA},

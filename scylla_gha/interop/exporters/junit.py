@@ -19,7 +19,7 @@ _PROPERTIES: Final = (
 _MISSING: Final = "no trial was collected"
 
 
-def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str] | None = None) -> bytes:
+def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str]) -> bytes:
     """Return the whole document, in UTF-8.
 
     Args:
@@ -30,7 +30,7 @@ def junit(plan: Plan, results: Iterable[Result], reasons: Mapping[str, str] | No
     Raises:
         ConfigError: a row that is not of the plan, or two of one cell.
     """
-    suites = [_suite(plan, arm, reasons or {}) for arm in rows_by_arm(plan, results)]
+    suites = [_suite(plan, arm, reasons) for arm in rows_by_arm(plan, results)]
     root = Element("testsuites", {"name": escape_xml(plan.experiment.id)})
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))

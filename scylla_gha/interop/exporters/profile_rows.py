@@ -21,15 +21,14 @@ _EXTENSIONS: Final = (
 )  # fmt: skip
 
 
-def profile_rows(results: Iterable[Result], attempts: Mapping[str, Attempt] | None = None) -> bytes:
+def profile_rows(results: Iterable[Result], attempts: Mapping[str, Attempt]) -> bytes:
     """Return one line per result, in UTF-8.
 
     Args:
         results: in the order of the lines.
         attempts: the final attempt, by cell, for times and tools by name; without it, these are null.
     """
-    known = attempts or {}
-    return b"".join(json_bytes(_row(row, known.get(row.cell))) + b"\n" for row in results)
+    return b"".join(json_bytes(_row(row, attempts.get(row.cell))) + b"\n" for row in results)
 
 
 def _row(row: Result, attempt: Attempt | None) -> Json:
