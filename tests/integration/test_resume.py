@@ -1,15 +1,14 @@
 """The same command goes on: by keys alone, whatever happened before."""
 
 import json
-import os
 import signal
-import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.command import COMMAND, Said, scylla
+from tests.support.command import Said, scylla
 from tests.support.library import write_model
 from tests.support.processes import ends, number_in
 from tests.support.provider import Say, serve
@@ -112,36 +111,34 @@ def test_a_changed_check_judges_again_and_runs_no_agent(repo: Path) -> None:
 
 def fresh(repo: Path, answer: str, *args: str, env: dict[str, str] | None = None) -> Said:
     """Run with --fresh, and answer what is asked."""
-    argv = [COMMAND, "evaluate", "greet", "--fresh", *args]
-    whole = {**os.environ, **(env or environment(repo.parent))}
-    done = subprocess.run(argv, cwd=repo, env=whole, input=answer, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    return Said(done.returncode, done.stdout, done.stderr)
+    with tempfile.TemporaryFile("w+") as stdin:
+        stdin.write(answer)
+        stdin.seek(0)
+        given = env or environment(repo.parent)
+        said = scylla("evaluate", "greet", "--fresh", *args, cwd=repo, env=given, stdin=stdin.fileno())
+    assert "Traceback" not in said.err
+    return said
 
 
-@pytest.mark.parametrize("answer", ["n\n", "\n", ""], ids=["no", "just return", "nobody there"])
-def test_fresh_asks_first_and_without_a_yes_runs_nothing(repo: Path, answer: str) -> None:
+def test_fresh_asks_first_and_without_a_yes_runs_nothing(repo: Path) -> None:
     evaluate(repo)
     before = stamps(repo / "runs" / "greet")
-    said = fresh(repo, answer)
-    assert said.code == 6
-    assert "--fresh runs 2 stored trials again; they cost $0.00" in said.err
-    assert "not confirmed; nothing was run" in said.err
-    assert stamps(repo / "runs" / "greet") == before
+    for answer in ("n\n", "\n", ""):  # no, just return, nobody there
+        said = fresh(repo, answer)
+        assert said.code == 6
+        assert "--fresh runs 2 stored trials again; they cost $0.00" in said.err
+        assert "not confirmed; nothing was run" in said.err
+        assert stamps(repo / "runs" / "greet") == before
 
 
-@pytest.mark.parametrize(("answer", "args"), [("y\n", []), ("", ["--yes"])])
-def test_fresh_runs_again_once_confirmed(repo: Path, answer: str, args: list[str]) -> None:
-    evaluate(repo)
-    before = stamps(repo / "runs" / "greet")
-    assert fresh(repo, answer, *args).code == 0
-    after = stamps(repo / "runs" / "greet")
-    assert after[f"{NOP}/trial.json"] != before[f"{NOP}/trial.json"]
-    assert len(list((repo / "runs" / "greet" / "old").iterdir())) == 2
-
-
-def test_fresh_asks_nothing_where_nothing_is_stored(repo: Path) -> None:
+def test_fresh_asks_nothing_where_nothing_is_stored_and_runs_again_once_confirmed(repo: Path) -> None:
+    run = repo / "runs" / "greet"
     assert fresh(repo, "").code == 0
+    for count, (answer, args) in enumerate((("y\n", ()), ("", ("--yes",))), start=1):
+        before = stamps(run)
+        assert fresh(repo, answer, *args).code == 0
+        assert stamps(run)[f"{NOP}/trial.json"] != before[f"{NOP}/trial.json"]
+        assert len(list((run / "old").iterdir())) == 2 * count
 
 
 def test_fresh_says_what_was_paid_and_what_is_unknown(repo: Path) -> None:

@@ -38,7 +38,7 @@ def serve(asked: socket.socket) -> dict[str, object]:
     """Fork for each request, until nobody asks any more; returns in the fork that is to be the command."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the forks are waited for by nobody
     while True:
-        data, fds, _, _ = socket.recv_fds(asked, SIZE, 3)
+        data, fds, _, _ = socket.recv_fds(asked, SIZE, 4)
         if not data:
             os._exit(0)
         if not os.fork():
@@ -47,13 +47,15 @@ def serve(asked: socket.socket) -> dict[str, object]:
             os.close(fd)
     asked.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    out, err, reply = fds
+    out, err, reply, *stdin = fds
     if child := os.fork():
         os.write(reply, b"%d\n" % child)
         os.write(reply, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         os._exit(0)
     os.dup2(out, 1)
     os.dup2(err, 2)
+    for fd in stdin:
+        os.dup2(fd, 0)
     for fd in fds:
         os.close(fd)
     told: dict[str, object] = json.loads(data)

@@ -25,8 +25,12 @@ class Said:
     err: str
 
 
-def scylla(*args: str, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 300) -> Said:
+def scylla(
+    *args: str, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 300, stdin: int | None = None
+) -> Said:
     """Run `scylla-gha` to its end with `env` added to the environment; an engine is only found where `env` tells it.
+
+    `stdin` is a file descriptor to read from; None: standard input is empty.
 
     It is a process of its own: a fork of one that is loaded already, unless `env` configures the interpreter itself or
     the test asks for a real start.
@@ -34,17 +38,18 @@ def scylla(*args: str, cwd: Path, env: Mapping[str, str] | None = None, seconds:
     whole = {**os.environ, "DOCKER_HOST": NO_ENGINE, **(env or {})}
     if any(name.startswith("PYTHON") for name in env or ()) or "SCYLLA_TEST_REAL_START" in os.environ:
         done = subprocess.run(
-            [COMMAND, *args], cwd=cwd, env=whole, capture_output=True, text=True, timeout=seconds, check=False
-        )
+            [COMMAND, *args], cwd=cwd, env=whole, stdin=subprocess.DEVNULL if stdin is None else stdin,
+            capture_output=True, text=True, timeout=seconds, check=False,
+        )  # fmt: skip
         return Said(done.returncode, done.stdout, done.stderr)
-    return _forked([COMMAND, *args], cwd, whole, seconds)
+    return _forked([COMMAND, *args], cwd, whole, seconds, [] if stdin is None else [stdin])
 
 
-def _forked(argv: list[str], cwd: Path, env: Mapping[str, str], seconds: float) -> Said:
+def _forked(argv: list[str], cwd: Path, env: Mapping[str, str], seconds: float, stdin: list[int]) -> Said:
     request = json.dumps({"argv": argv, "cwd": str(cwd), "env": dict(env)}).encode()
     near, far = socket.socketpair()
     with near, far, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        socket.send_fds(_fork_server(), [request], [out.fileno(), err.fileno(), far.fileno()])
+        socket.send_fds(_fork_server(), [request], [out.fileno(), err.fileno(), far.fileno(), *stdin])
         far.close()
         near.settimeout(seconds)
         with near.makefile("r") as told:

@@ -2,13 +2,12 @@
 
 import os
 import pty
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.command import COMMAND, NO_ENGINE, Said, scylla
+from tests.support.command import Said, scylla
 from tests.support.library import write
 from tests.support.provider import Provider, Say, serve
 from tests.support.repository import environment, make_repository, write_greet_experiment
@@ -30,14 +29,12 @@ def env_of(repo: Path, provider: Provider) -> dict[str, str]:
 def at_a_terminal(repo: Path, env: dict[str, str], answer: str, *args: str) -> Said:
     """What is said when somebody at a terminal answers so."""
     master, slave = pty.openpty()
-    argv, whole = [COMMAND, *args], {**os.environ, "DOCKER_HOST": NO_ENGINE, **env}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(argv, cwd=repo, env=whole, stdin=slave, text=True, **pipes) as process:  # type: ignore[call-overload]
+    os.write(master, answer.encode())
+    try:
+        return scylla(*args, cwd=repo, env=env, stdin=slave)
+    finally:
         os.close(slave)
-        os.write(master, answer.encode())
-        out, err = process.communicate()
-    os.close(master)
-    return Said(process.returncode, out, err)
+        os.close(master)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "run"])

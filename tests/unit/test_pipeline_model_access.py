@@ -9,7 +9,7 @@ from scylla_gha.errors import ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import Session
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, require_credentials
+from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, require_credentials, spent_usd
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.plan.build import InstalledAgent
 from tests.support.agents import ShellAgent
@@ -176,31 +176,24 @@ def test_agents_of_a_journey_are_paid_for_at_the_librarys_prices(
     assert told == [pytest.approx(EACH)]
 
 
-@pytest.mark.parametrize(
-    ("role", "budget", "status"),
-    [
-        pytest.param("agent", 1.0, 403, id="what agents cost before is spent"),
-        pytest.param("judge", 1.0, 403, id="and what judges cost"),
-        pytest.param("agent", 2.5, 200, id="what is left may be spent"),
-        pytest.param("agent", None, 200, id="no budget"),
-    ],
-)
 def test_what_earlier_attempts_cost_is_spent_of_the_experiments_budget(
-    journey_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str, budget: float | None, status: int
+    journey_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = journey_of(CLI)
-    journal = {"agent": "traffic.jsonl", "judge": "judge-traffic.jsonl"}[role]
+    attempt = before.folder.cell(before.plan.cells[0].id).attempt(1)
     with serve(lambda _: Say("Hi.")) as provider:
         point_to(provider, monkeypatch)
         with gateway_for_run(before, RecordingOptions()):
-            place = before.folder.cell(before.plan.cells[0].id).attempt(1).file(journal)
-            door = before.gateway.open(Session(cell="cell", role=role, journal=place))  # type: ignore[arg-type]
-            ask(door, question())
-        journey = journey_of(CLI, budget_usd=None if budget is None else budget * EACH)
-        with gateway_for_run(journey, RecordingOptions()):
-            reply = ask_through(journey, tmp_path)
-    assert reply.status == status
-    assert (b"of this account is reached" in reply.body) == (status == 403)
+            for role, name in (("agent", "traffic.jsonl"), ("judge", "judge-traffic.jsonl")):
+                session = Session.model_validate({"cell": "cell", "role": role, "journal": attempt.file(name)})
+                ask(before.gateway.open(session), question())
+        for budget, status in ((2.5, 403), (3.5, 200)):  # of answers; both roles have spent one each
+            journey = journey_of(CLI, budget_usd=budget * EACH)
+            with gateway_for_run(journey, RecordingOptions()):
+                reply = ask_through(journey, tmp_path)
+            assert reply.status == status
+            assert (b"of this account is reached" in reply.body) == (status == 403)
+    assert spent_usd(before.folder) == {"agent": pytest.approx(EACH), "judge": pytest.approx(EACH)}
 
 
 def test_the_experiments_patience_with_rate_limits_is_the_gateways(
