@@ -16,7 +16,6 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 
 Level = Literal["error", "warning", "notice"]
-_SERVER: Final = "https://github.com"
 _ZERO_WIDTH_SPACE: Final = "\N{ZERO WIDTH SPACE}"
 _COMMAND: Final = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 _OUTPUT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -46,22 +45,12 @@ def _escape_data(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """Facts of a job in one attempt of a run; `outputs`, `environment` and `summary` are the runner's files."""
+    """A job in one attempt of a workflow run; `outputs` and `summary` are the runner's files."""
 
     run_id: int
     attempt: int
-    repository: str
-    sha: str
-    server_url: str
     outputs: Path
-    environment: Path | None
     summary: Path | None
-    event: Path | None
-
-    @property
-    def run_url(self) -> str:
-        """URL of this attempt."""
-        return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}/attempts/{self.attempt}"
 
 
 def job_facts(environ: Mapping[str, str]) -> JobFacts:
@@ -70,16 +59,12 @@ def job_facts(environ: Mapping[str, str]) -> JobFacts:
     Raises:
         ConfigError: a variable is missing or malformed.
     """
+    summary = environ.get("GITHUB_STEP_SUMMARY")
     return JobFacts(
         run_id=_number(environ, "GITHUB_RUN_ID"),
         attempt=_number(environ, "GITHUB_RUN_ATTEMPT"),
-        repository=_required(environ, "GITHUB_REPOSITORY"),
-        sha=_required(environ, "GITHUB_SHA"),
-        server_url=(environ.get("GITHUB_SERVER_URL") or _SERVER).rstrip("/"),
         outputs=Path(_required(environ, "GITHUB_OUTPUT")),
-        environment=_path(environ, "GITHUB_ENV"),
-        summary=_path(environ, "GITHUB_STEP_SUMMARY"),
-        event=_path(environ, "GITHUB_EVENT_PATH"),
+        summary=Path(summary) if summary else None,
     )
 
 
@@ -95,10 +80,6 @@ def _number(environ: Mapping[str, str], name: str) -> int:
     if not (value.isascii() and value.isdecimal() and int(value) > 0):
         raise ConfigError(f"--github: {name} must be a positive number, got {value!r}")
     return int(value)
-
-
-def _path(environ: Mapping[str, str], name: str) -> Path | None:
-    return Path(value) if (value := environ.get(name)) else None
 
 
 def set_outputs(file: Path, values: Mapping[str, str]) -> None:
