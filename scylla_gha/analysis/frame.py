@@ -4,7 +4,7 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
@@ -98,85 +98,49 @@ def build_frame(rows: Iterable[Result], arms: Iterable[str] = ()) -> Frame:
         rows: of one experiment.
         arms: the planned ones, in their order; arms that only rows name follow.
     """
-    builder = _FrameBuilder({name: at for at, name in enumerate(arms)})
+    arm_index, scenario_index = {name: at for at, name in enumerate(arms)}, dict[str, int]()
+    ids, numbers = array("q"), array("d")  # row after row
+    cells, outcomes = list[str](), list[str]()
+    about, variants = dict[str, ScenarioFacts](), dict[str, str | None]()
+    tools: dict[str, Counter[str]] = defaultdict(Counter)
+    scores: dict[str, array[float]] = {}
     for row in rows:
-        builder.add(row)
-    return builder.frame()
-
-
-@dataclass(slots=True)
-class _FrameBuilder:
-    """Columns that grow row by row."""
-
-    arms: dict[str, int]
-    scenarios: dict[str, int] = field(default_factory=dict)
-    arm: "array[int]" = field(default_factory=lambda: array("q"))
-    scenario: "array[int]" = field(default_factory=lambda: array("q"))
-    repetition: "array[int]" = field(default_factory=lambda: array("q"))
-    judged: bytearray = field(default_factory=bytearray)
-    measures: bytearray = field(default_factory=bytearray)
-    cells: list[str] = field(default_factory=list)
-    numbers: "array[float]" = field(default_factory=lambda: array("d"))  # row after row, columns and components
-    about: dict[str, ScenarioFacts] = field(default_factory=dict)
-    variants: dict[str, str | None] = field(default_factory=dict)
-    tools: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    scores: "dict[str, array[float]]" = field(default_factory=dict)
-    outcomes: list[str] = field(default_factory=list)
-
-    def add(self, row: Result) -> None:
-        self.arm.append(self.arms.setdefault(row.arm, len(self.arms)))
-        self.scenario.append(self.scenarios.setdefault(row.scenario, len(self.scenarios)))
-        self.repetition.append(row.repetition)
-        self.judged.append(row.judged)
-        self.measures.append(row.measures_agent)
-        self.cells.append(row.cell)
-        self.outcomes.append(row.outcome.value)
-        self.numbers.extend([math.nan if value is None else value for value in _numbers(row)])
-        characters = row.characters
-        self.numbers.extend([characters.get(name, 0) for name in COMPONENTS] if characters else _NO_COMPONENTS)
-        self._add_names(row)
-
-    def _add_names(self, row: Result) -> None:
-        if row.scenario not in self.about:
-            self.about[row.scenario] = ScenarioFacts(row.category, row.difficulty, row.size)
-        self.variants.setdefault(row.arm, row.variant)
+        arm = arm_index.setdefault(row.arm, len(arm_index))
+        scenario = scenario_index.setdefault(row.scenario, len(scenario_index))
+        ids.extend((arm, scenario, row.repetition, row.judged, row.measures_agent))
+        numbers.extend([math.nan if value is None else value for value in _numbers(row)])
+        numbers.extend([row.characters.get(name, 0) for name in COMPONENTS] if row.characters else _NO_COMPONENTS)
+        about.setdefault(row.scenario, ScenarioFacts(row.category, row.difficulty, row.size))
+        variants.setdefault(row.arm, row.variant)
         if row.judged:
-            self.tools[row.arm].update(row.tools)
+            tools[row.arm].update(row.tools)
         for judge, score in row.judge_scores.items():
-            column = self.scores.setdefault(judge, array("d"))
-            column.extend([math.nan] * (len(self.cells) - 1 - len(column)))
+            column = scores.setdefault(judge, array("d"))
+            column.extend([math.nan] * (len(cells) - len(column)))
             column.append(math.nan if score is None else score)
-
-    def frame(self) -> Frame:
-        names = sorted(self.scenarios)
-        sorted_index = np.zeros(len(names), dtype=np.int64)
-        for at, name in enumerate(names):
-            sorted_index[self.scenarios[name]] = at
-        for column in self.scores.values():
-            column.extend([math.nan] * (len(self.cells) - len(column)))
-        scenario = _ints(self.scenario)
-        return Frame(
-            arms=tuple(self.arms), scenarios=tuple(names), arm=_ints(self.arm),
-            scenario=sorted_index[scenario] if names else scenario, repetition=_ints(self.repetition),
-            judged=np.frombuffer(bytes(self.judged), dtype=np.bool_),
-            measures=np.frombuffer(bytes(self.measures), dtype=np.bool_), cells=tuple(self.cells),
-            columns=self._columns(),
-            about=self.about, variants=self.variants, tools=dict(self.tools),
-            scores={name: _floats(self.scores[name]) for name in sorted(self.scores)}, outcomes=tuple(self.outcomes),
-        )  # fmt: skip
-
-    def _columns(self) -> dict[str, Floats]:
-        names = (*COLUMNS, *COMPONENTS)
-        table = np.frombuffer(self.numbers, dtype=np.float64).reshape(len(self.cells), len(names))
-        return {name: np.ascontiguousarray(table[:, at]) for at, name in enumerate(names)}
+        cells.append(row.cell)
+        outcomes.append(row.outcome.value)
+    names = sorted(scenario_index)
+    sorted_index = np.zeros(len(names), dtype=np.int64)
+    sorted_index[[scenario_index[name] for name in names]] = np.arange(len(names))
+    table = np.array(ids, dtype=np.int64).reshape(len(cells), 5).T.copy()
+    return Frame(
+        arms=tuple(arm_index), scenarios=tuple(names), arm=table[0], scenario=sorted_index[table[1]],
+        repetition=table[2], judged=table[3].astype(np.bool_), measures=table[4].astype(np.bool_), cells=tuple(cells),
+        columns=_columns(numbers, len(cells)), about=about, variants=variants, tools=dict(tools),
+        scores={judge: _padded(scores[judge], len(cells)) for judge in sorted(scores)}, outcomes=tuple(outcomes),
+    )  # fmt: skip
 
 
-def _ints(column: "array[int]") -> Ints:
-    return np.array(column, dtype=np.int64)
+def _columns(numbers: "array[float]", rows: int) -> dict[str, Floats]:
+    names = (*COLUMNS, *COMPONENTS)
+    table = np.array(numbers, dtype=np.float64).reshape(rows, len(names))
+    return {name: np.ascontiguousarray(table[:, at]) for at, name in enumerate(names)}
 
 
-def _floats(column: "array[float]") -> Floats:
-    return np.array(column, dtype=np.float64)
+def _padded(column: "array[float]", rows: int) -> Floats:
+    padding = np.full(rows - len(column), np.nan)
+    return np.concatenate([np.array(column, dtype=np.float64), padding])
 
 
 @dataclass(frozen=True, slots=True)
