@@ -83,7 +83,7 @@ def analyse(frame: Frame, question: Question) -> Analysis:
         slices=tuple(slices(frame)),
         rulings=tuple(rule(contrast, question.margin) for contrast in compare(frame, pairs, BASELINE, how)),
         contrasts=others,
-        best=best_subtests(frame),
+        best=tuple(best_subtests(frame)),
         frontier=frontier(frame, how),
         agreement=agreement(frame, how),
         tools=tuple(_tools(frame)),

@@ -24,6 +24,11 @@ from scylla_gha.stats.resampling import Resampling
 
 Metric = Literal["pass_rate", "usd", "seconds"]
 SHORT: Final = 9  # result sets: of fewer, no order has a p as small as 0.05 over three metrics
+_NO_SPREAD: Final = "drift is not looked for: without repetitions that differ, nothing tells what chance does"
+_INDEPENDENT: Final = (
+    "a change takes p of at most 0.05 / 3, as three metrics are looked at, and result sets that vary independently: "
+    "where neighbours resemble each other (a busy week, a slow provider), stable series show changes more often"
+)
 _METRICS: Final[tuple[tuple[Metric, str], ...]] = (("pass_rate", "passed"), ("usd", "usd"), ("seconds", "seconds"))
 
 
@@ -58,9 +63,9 @@ def history(sets: Sequence[ResultSet], arms: Sequence[str], pin: Pin) -> History
 
 def _series(arm: str, sets: Sequence[ResultSet], pin: Pin) -> Series:
     """Treat the result sets as arms, so that all analyses of arms apply to them."""
-    names = tuple(one.name for one in sets)
-    rows = (row.model_copy(update={"arm": one.name, "variant": None})
-            for one in sets for row in one.rows if row.arm == arm)  # fmt: skip
+    names = tuple(results.name for results in sets)
+    rows = (row.model_copy(update={"arm": results.name, "variant": None})
+            for results in sets for row in results.rows if row.arm == arm)  # fmt: skip
     frame = build_frame(rows, names)
     tables = {metric: grouped(frame, frame.columns[column]) for metric, column in _METRICS}
     rates = tables["pass_rate"]
@@ -69,29 +74,22 @@ def _series(arm: str, sets: Sequence[ResultSet], pin: Pin) -> Series:
     shifts = [shift for track in tracks for shift in changes(track, pin.seed, ALPHA / len(tracks))]
     drifts = drift(tracks[0], names.index(pin.name))
     return Series(
-        arm=arm, points=tuple(_point(at, one, tables, ruled.get(one.name), pin) for at, one in enumerate(sets)),
+        arm=arm,
+        points=tuple(_point(at, results, tables, ruled.get(results.name), pin) for at, results in enumerate(sets)),
         shifts=(*shifts, *(drifts or ())),
         notes=(*_notes(rates, int(shared.sum())), *((_INDEPENDENT,) if shifts else ()),
                *(() if drifts is not None else (_NO_SPREAD,))),
     )  # fmt: skip
 
 
-_NO_SPREAD: Final = "drift is not looked for: without repetitions that differ, nothing tells what chance does"
-
-_INDEPENDENT: Final = (
-    "a change takes p of at most 0.05 / 3, as three metrics are looked at, and result sets that vary independently: "
-    "where neighbours resemble each other (a busy week, a slow provider), stable series show changes more often"
-)
-
-
 def _notes(rates: Groups, shared: int) -> Iterator[str]:
     tried = rates.n > 0
-    every, there = int(tried.any(axis=0).sum()), tried.any(axis=1)
+    every, has_rows = int(tried.any(axis=0).sum()), tried.any(axis=1)
     if shared < every:
         yield (f"the result sets differ in their scenarios: changes and drift are looked for in the {shared} of "
                f"{every} that all of them have")  # fmt: skip
-    if not there.all():
-        yield f"no judged trial of this arm in {int((~there).sum())} of {counted(there.size, 'result set')}"
+    if not has_rows.all():
+        yield f"no judged trial of this arm in {int((~has_rows).sum())} of {counted(has_rows.size, 'result set')}"
 
 
 def _ruled(frame: Frame, pin: Pin) -> dict[str, Ruling]:
@@ -103,12 +101,12 @@ def _ruled(frame: Frame, pin: Pin) -> dict[str, Ruling]:
     return {contrast.arm: rule(contrast, pin.margin) for contrast in contrasts}
 
 
-def _point(at: int, one: ResultSet, tables: dict[Metric, Groups], ruling: Ruling | None, pin: Pin) -> Point:
+def _point(at: int, results: ResultSet, tables: dict[Metric, Groups], ruling: Ruling | None, pin: Pin) -> Point:
     contrast = ruling.contrast if ruling else None
     low, n = contrast.inner_low if contrast else None, tables["pass_rate"].n[at]
     usd = tables["usd"]
     return Point(
-        run=one.run, epoch=one.epoch, trials=int(n.sum()), scenarios=int((n > 0).sum()),
+        run=results.run, epoch=results.epoch, trials=int(n.sum()), scenarios=int((n > 0).sum()),
         rate=_mean(tables["pass_rate"], at),
         usd=_mean(usd, at) if np.array_equal(usd.n[at], n) else None,  # unknown if one is unknown
         seconds=_mean(tables["seconds"], at), difference=contrast.value if contrast else None, low=low,
@@ -143,7 +141,7 @@ def changes(track: Track, seed: int, level: float = 0.05) -> Iterator[Shift]:
     Args:
         track: of one metric.
         seed: of the permutations.
-        level: at which a stable series has a change: divide it by the number of tracks.
+        level: false-positive rate; divide it by the number of tracks.
     """
     values = track.values()
     known = np.flatnonzero(~np.isnan(values))
@@ -166,10 +164,10 @@ def drift(track: Track, baseline: int) -> tuple[Shift, ...] | None:
         track: of the pass rate.
         baseline: index of the last baseline run; all before it are baseline runs too.
     """
-    found = residuals(track, baseline)
-    if found is None:
+    residuals_after = residuals(track, baseline)
+    if residuals_after is None:
         return None
-    sets, z = found
+    sets, z = residuals_after
     signal = first_signal(cusum(z))
     if signal is None:
         return ()

@@ -81,33 +81,20 @@ def _effective(known: Floats, rate: Floats, count: Ints, trials: Ints) -> Floats
     return np.clip(n, count, trials)
 
 
-def best_subtests(frame: Frame) -> tuple[BestSubtest, ...]:
+def best_subtests(frame: Frame) -> Iterator[BestSubtest]:
     """Find the best sub-test of each tier with two or more of them.
 
     The best of several is also the luckiest: odd repetitions choose it, and even ones estimate its rate.
     """
     odd = frame.repetition % 2 == 1
-    best = (_best(frame, tier, arms, odd) for tier, arms in arms_by_tier(frame).items() if len(arms) > 1)
-    return tuple(subtest for subtest in best if subtest is not None)
-
-
-def _best(frame: Frame, tier: str, arms: tuple[int, ...], odd: Bools) -> BestSubtest | None:
-    passed = frame.columns["passed"]
-    means = np.array([_macro_mean(frame, arm, odd) for arm in arms])
-    if np.isnan(means).all():
-        return None
-    arm = arms[int(np.nanargmax(means))]
-    chosen, reported = (_half_rate(frame, arm, half) for half in (odd, ~odd))
-    if reported.value is None or np.isnan(passed[frame.rows_of(arm)]).all():
-        return None
-    return BestSubtest(tier=tier, arm=frame.arms[arm], of=len(arms), chosen=chosen, reported=reported)
-
-
-def _macro_mean(frame: Frame, arm: int, half: Bools) -> float:
-    values = np.where(half & (frame.arm == arm), frame.columns["passed"], np.nan)
-    means = grouped(frame, values).mean[arm]
-    known = means[~np.isnan(means)]
-    return float(known.mean()) if known.size else float("nan")
+    means = grouped(frame, np.where(odd, frame.columns["passed"], np.nan)).mean
+    for tier, arms in arms_by_tier(frame).items():
+        known = {arm: float(row[~np.isnan(row)].mean()) for arm in arms if not np.isnan(row := means[arm]).all()}
+        if len(arms) > 1 and known:
+            arm = max(known, key=lambda arm: known[arm])
+            chosen, reported = (_half_rate(frame, arm, half) for half in (odd, ~odd))
+            if reported.value is not None:
+                yield BestSubtest(tier=tier, arm=frame.arms[arm], of=len(arms), chosen=chosen, reported=reported)
 
 
 def _half_rate(frame: Frame, arm: int, half: Bools) -> Measure:

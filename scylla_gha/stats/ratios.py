@@ -6,7 +6,7 @@ Source: Erol et al. 2025, arXiv:2504.13359.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,30 +21,6 @@ _NO_SPREAD: Final = 1e-7  # the square root of a rounding
 _FEWEST: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Moments:
-    """Of two columns: the means, and the variances and covariance of these means; NaN with one unit."""
-
-    x: float
-    y: float
-    var_x: float
-    var_y: float
-    cov: float
-    n: int
-
-
-def _moments(x: ArrayLike, y: ArrayLike) -> _Moments | None:
-    """Return None without units."""
-    top, bottom = pair(x, y)
-    n = top.size
-    if n == 0:
-        return None
-    a, b = top - top.mean(), bottom - bottom.mean()
-    scale = 1 / (n * (n - 1)) if n > 1 else math.nan
-    return _Moments(float(top.mean()), float(bottom.mean()), scale * float(a @ a), scale * float(b @ b),
-                    scale * float(a @ b), n)  # fmt: skip
-
-
 def ratio_interval(x: ArrayLike, y: ArrayLike) -> Interval | None:
     """Compute the 95 % interval of sum(x) / sum(y), measured on the same units, with t on units less one.
 
@@ -53,22 +29,25 @@ def ratio_interval(x: ArrayLike, y: ArrayLike) -> Interval | None:
     Raises:
         ValueError: the lengths differ, or a mean is below 0.
     """
-    moments = _moments(x, y)
-    return None if moments is None else _log_delta(moments)
+    return _delta_interval(*pair(x, y), "log-delta with t")
 
 
-def _log_delta(of: _Moments) -> Interval | None:
-    """Use se^2 = var(x) / x^2 + var(y) / y^2 - 2 cov / (x y) of the ratio's logarithm."""
-    if of.x < 0 or of.y < 0:
-        raise ValueError("means must not be below 0 to have a ratio on the scale of logarithms")
-    if of.y == 0:
+def _delta_interval(top: Floats, bottom: Floats, method: str, floor: float = 0.0) -> Interval | None:
+    """Use se^2 = var(x) / x^2 + var(y) / y^2 - 2 cov / (x y) of the ratio's logarithm; var(y) is at least `floor`."""
+    n = top.size
+    if n == 0:
         return None
-    estimate = of.x / of.y
+    x, y = float(top.mean()), float(bottom.mean())
+    if x < 0 or y < 0:
+        raise ValueError("means must not be below 0 to have a ratio on the scale of logarithms")
+    if y == 0:
+        return None
     limits = (math.nan, math.nan)
-    if of.x > 0 and of.n > 1:
-        square = of.var_x / of.x**2 + of.var_y / of.y**2 - 2 * of.cov / (of.x * of.y)
-        limits = _log_limits(estimate, square, of.n)
-    return make_interval(estimate, limits, "log-delta with t", of.n)
+    if x > 0 and n > 1:
+        a, b, scale = top - top.mean(), bottom - bottom.mean(), 1 / (n * (n - 1))
+        var_x, var_y, cov = scale * float(a @ a), max(scale * float(b @ b), floor), scale * float(a @ b)
+        limits = _log_limits(x / y, var_x / x**2 + var_y / y**2 - 2 * cov / (x * y), n)
+    return make_interval(x / y, limits, method, n)
 
 
 def _log_limits(estimate: float, variance: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -116,7 +95,7 @@ def success_cost_interval(cost: ArrayLike, success: ArrayLike) -> Interval | Non
         ValueError: the lengths differ, a cost is below 0, or a success is neither 0 nor 1.
     """
     costs, successes = _attempts(cost, success)
-    return _cost_interval(_moments(costs, successes), float(successes.sum()), costs.size)
+    return _cost_interval(costs, successes, float(successes.sum()), costs.size)
 
 
 def macro_success_cost_interval(cost: ArrayLike, success: ArrayLike, labels: Labels) -> Interval | None:
@@ -137,7 +116,7 @@ def macro_success_cost_interval(cost: ArrayLike, success: ArrayLike, labels: Lab
     paid, won = clustered(costs, labels), clustered(successes, labels)
     if paid.sizes.size == 1:
         return success_cost_interval(costs, successes)
-    return _cost_interval(_moments(paid.means, won.means), float(successes.sum()), costs.size)
+    return _cost_interval(paid.means, won.means, float(successes.sum()), costs.size)
 
 
 def _attempts(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
@@ -147,15 +126,13 @@ def _attempts(cost: ArrayLike, success: ArrayLike) -> tuple[Floats, Floats]:
     return costs, successes
 
 
-def _cost_interval(of: _Moments | None, successes: float, attempts: int) -> Interval | None:
-    if of is None:
+def _cost_interval(costs: Floats, rates: Floats, successes: float, attempts: int) -> Interval | None:
+    """Compute the interval from mean costs and success rates of units, and the totals."""
+    if not rates.size:
         return None
-    if of.y == 0:
-        return _infinite_cost(of)
-    floor = _rate_variance_floor(successes, attempts)
-    # One unit has no variance of costs either, and NaN must stay NaN.
-    cost = _log_delta(replace(of, var_y=max(of.var_y, floor) if of.n > 1 else math.nan))
-    return None if cost is None else replace(cost, method=f"{cost.method}, floor")
+    if not rates.any():
+        return _infinite_cost(float(costs.mean()), costs.size)
+    return _delta_interval(costs, rates, "log-delta with t, floor", _rate_variance_floor(successes, attempts))
 
 
 def _rate_variance_floor(successes: float, n: int) -> float:
@@ -164,14 +141,13 @@ def _rate_variance_floor(successes: float, n: int) -> float:
     return rate * (1 - rate) / n
 
 
-def _infinite_cost(of: _Moments) -> Interval:
-    """Divide the mean cost by the one-sided upper limit of a rate without a success in n units, about 3 / n.
+def _infinite_cost(mean: float, n: int) -> Interval:
+    """Divide the mean cost by the one-sided 95 % limit of a rate without a success in n units, about 3 / n.
 
     Source: Hanley & Lippman-Hand 1983, JAMA 249:1743.
     """
-    most = -math.expm1(math.log1p(-0.95) / of.n)
-    low = None if of.x == 0 else of.x / most
-    return Interval(None, low, None, "one-sided, no success", of.n, "infinite")
+    most = -math.expm1(math.log1p(-0.95) / n)
+    return Interval(None, mean / most if mean else None, None, "one-sided, no success", n, "infinite")
 
 
 @dataclass(frozen=True, slots=True)
