@@ -1,9 +1,7 @@
 """Commands that read or act on GitHub: `scylla-gha slash` and `scylla-gha reverts`."""
 
+import functools
 import os
-import re
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
     from scylla_gha.github.slash_command import ResolvedCommand
 
 _DAYS: Final = 90  # of pull requests whose window is over, if --since is not given
-_PROGRESS_SECONDS: Final = 2.0
 _MAX_CALLS: Final = 20_000
-_REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
 _day = click.DateTime(["%Y-%m-%d"])
 
 
@@ -118,14 +114,8 @@ def _output_started(resolved: "ResolvedCommand", run: str) -> None:
     click.echo(f"dispatched {resolved.inputs['experiment']} at {resolved.inputs['head'][:7]}: {run}", err=True)
 
 
-def _repository(_: click.Context, __: click.Parameter, value: str) -> str:
-    if not _REPOSITORY.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is not of the form OWNER/REPO")
-    return value
-
-
 @click.command()
-@click.argument("repository", metavar="OWNER/REPO", callback=_repository)
+@click.argument("repository", metavar="OWNER/REPO", callback=options.owner_and_name)
 @click.option("--label", "labels", multiple=True, help="Count only pull requests with this label; with all of several.")
 @click.option("--author", help="Count only pull requests of this login, such as 'dependabot[bot]'.")
 @click.option("--since", type=_day, show_default=f"window + {_DAYS} days ago", help="First day of merges, in UTC.")
@@ -149,31 +139,18 @@ def reverts(
     from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
     from scylla_gha.github.reverts import Period, RepositoryName, RevertQuery, read_revert_rate
 
-    now = datetime.now(UTC)
+    now, report = datetime.now(UTC), functools.partial(click.echo, err=True)
     last = (until or now).date()
     first = since.date() if since else last - timedelta(days=window + _DAYS)
     if first > last:
         raise click.BadParameter(f"{first} is after {last}, the last day", param_hint="'--since'")
-    client = GitHubRepository(access_from(os.environ), repository, RetryPolicy(lambda text: click.echo(text, err=True)),
+    client = GitHubRepository(access_from(os.environ), repository, RetryPolicy(report),
                               RequestLimits(max_calls=_MAX_CALLS))  # fmt: skip
     about = client.read(ApiRequest("GET", "", "read the repository", "contents: read"), RepositoryName)
     query = RevertQuery(repository=about.full_name, base=about.default_branch, period=Period(since=first, until=last),
                         as_of=now, window_days=window, labels=labels, author=author)  # fmt: skip
-    rate = read_revert_rate(client, query, _progress())
+    rate = read_revert_rate(client, query, report)
     click.echo(rate.model_dump_json() if as_json else "\n".join(_lines(rate)))
-
-
-def _progress() -> Callable[[str], None]:
-    """Return a function that shows a text on standard error, at most once in two seconds."""
-    last = time.monotonic()
-
-    def report(text: str) -> None:
-        nonlocal last
-        if time.monotonic() - last > _PROGRESS_SECONDS:
-            last = time.monotonic()
-            click.echo(text, err=True)
-
-    return report
 
 
 def _lines(rate: "RevertRate") -> list[str]:

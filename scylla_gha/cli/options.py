@@ -56,6 +56,15 @@ def _finite(_: click.Context, __: click.Parameter, value: float | None) -> float
     return value
 
 
+def owner_and_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Check that the value of an option or argument is the name of a repository on GitHub."""
+    from scylla_gha.github.access import REPOSITORY
+
+    if value is not None and not REPOSITORY.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not of the form OWNER/REPO")
+    return value
+
+
 experiment = click.argument("experiment", default="quickstart")
 runs = click.option("--runs", type=click.Path(path_type=Path, file_okay=False), callback=_runs,
                     show_default="runs, beside config/", help="Folder that holds one folder for each run.")  # fmt: skip

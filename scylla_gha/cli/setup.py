@@ -99,17 +99,9 @@ def _confirm_overwriting(paths: list[str], *, yes: bool) -> None:
         raise RefusedError("not confirmed; nothing was written")
 
 
-def _repository(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    from scylla_gha.onboarding.doctor import REPOSITORY
-
-    if value is not None and not REPOSITORY.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is not of the form OWNER/NAME")
-    return value
-
-
 @click.command()
-@click.option("--repository", callback=_repository, metavar="OWNER/NAME", show_default="GITHUB_REPOSITORY, or origin's",
-              help="Repository on GitHub to check.")  # fmt: skip
+@click.option("--repository", callback=options.owner_and_name, metavar="OWNER/REPO",
+              show_default="GITHUB_REPOSITORY, or origin's", help="Repository on GitHub to check.")  # fmt: skip
 @click.option("--environment", default="scylla-eval", show_default=True,
               help="Environment of the repository that holds the secrets.")  # fmt: skip
 @click.option("--branch", default="scylla-results", show_default=True, help="Results branch of the repository.")
@@ -136,7 +128,7 @@ def doctor(repository: str | None, environment: str, branch: str, *, as_json: bo
     else:
         _print_findings("this machine, and the workflows here", here)
         if name is None:
-            click.echo("\nno repository on GitHub is known; name one by --repository OWNER/NAME")
+            click.echo("\nno repository on GitHub is known; name one by --repository OWNER/REPO")
         else:
             _print_findings(f"\n{name} on GitHub", on_github)
     problems = [finding.id for finding in (*here, *on_github) if finding.state == "problem"]

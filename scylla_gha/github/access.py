@@ -17,6 +17,7 @@ from scylla_gha.errors import GitHubError
 from scylla_gha.model.printable_text import one_line
 
 PUBLIC: Final = "https://api.github.com"
+REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")  # OWNER/REPO
 _TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403

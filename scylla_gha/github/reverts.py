@@ -24,6 +24,7 @@ _NUMBER: Final = re.compile(r"^\s*Reverts\s+(?:([\w.-]+/[\w.-]+))?#([0-9]{1,18})
 _SHA: Final = re.compile(r"\bThis reverts commit ([0-9a-f]{7,40})\b", re.ASCII)
 _SHA_LENGTH: Final = 40
 _NO_SUCH_COMMIT: Final = (404, 422)
+_REPORTED: Final = 500  # items after which progress is reported again
 _DAY: Final = timedelta(days=1)
 _READ_PULLS: Final = ("read pull requests", "pull-requests: read")
 _READ_COMMITS: Final = ("read commits", "contents: read")
@@ -162,7 +163,8 @@ def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: C
         pulls[pull.number] = pull
         references += [RevertReference(f"#{number}", f"#{pull.number}", pull.merged_at or pull.updated_at)
                        for number in reverted_numbers(pull.title, pull.body or "", query.repository)]  # fmt: skip
-        report(f"{len(pulls)} merged pull requests read")
+        if len(pulls) % _REPORTED == 0:
+            report(f"{len(pulls)} merged pull requests read")
     window = query.window_days * _DAY
     due = [pull.merged_at for pull in pulls.values()
            if pull.merged_at and query.counts(pull) and pull.merged_at + window <= query.as_of]  # fmt: skip
@@ -173,7 +175,8 @@ def read_revert_rate(repository: GitHubRepository, query: RevertQuery, report: C
         commits = repository.pages(ApiRequest("GET", "/commits", *_READ_COMMITS, query=dates), _Commit)
         for count, commit in enumerate(commits, 1):
             references += origins.references(commit)
-            report(f"{len(pulls)} merged pull requests and {count} commits read")
+            if count % _REPORTED == 0:
+                report(f"{len(pulls)} merged pull requests and {count} commits read")
     return revert_rate(query, pulls.values(), references)
 
 

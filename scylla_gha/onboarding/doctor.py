@@ -2,7 +2,6 @@
 
 import contextlib
 import platform
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Final, Literal
 
 from scylla_gha import process
 from scylla_gha.errors import FixtureError, SandboxError, ToolError
+from scylla_gha.github.access import REPOSITORY
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
 from scylla_gha.onboarding.user_repository import checkout_of, origin_of
 from scylla_gha.sandboxes import SANDBOXES
@@ -19,7 +19,6 @@ from scylla_gha.sandboxes.docker.engine import connect
 _SECONDS: Final = 20.0
 _OLDEST_NODE: Final = 18
 _OLDEST_RUNNER: Final = (2, 336, 0)  # the first with `$/` paths (docs.github.com, workflow syntax, 2026-11-22)
-REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ REVERTS = ("reverts", "o/r")
         (["init", "--name", "Mine"], "'Mine' is not a name in small letters"),
         (["init", "--name", ""], "'' is not a name"),
         (["init", "nowhere"], "Directory 'nowhere' does not exist"),
-        *((["doctor", "--repository", name], "is not of the form OWNER/NAME")
+        *((["doctor", "--repository", name], "is not of the form OWNER/REPO")
           for name in ("app", "o/r/s", "o/..", "-o/r", "o/r?x")),
         *((["reverts", name], "is not of the form OWNER/REPO") for name in ("app", "o/r/s", "o/..", "o/r?x")),
         (["reverts", "-o/r"], "No such option"),
