@@ -25,7 +25,14 @@ from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessSt
 from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
-from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, SandboxTarget, socket_folder, translate_paths
+from scylla_gha.sandboxes.base import (
+    GATEWAY_SOCKET,
+    SandboxMounts,
+    SandboxTarget,
+    names_inside,
+    socket_folder,
+    translate_paths,
+)
 from scylla_gha.store.records import write_bytes, write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder, file_digests
 from scylla_gha.variants.delivery import prove_delivery
@@ -103,7 +110,7 @@ def equip_agent(
         model=runner.arm.model,
         treatment=runner.arm.variant.treatment if runner.arm.variant else Treatment(),
         resources=runner.resources,
-        names=runner.target.sandbox.inside(mounts),
+        names=names_inside(runner.target.sandbox, mounts),
         managed=mounts.home.with_name("managed") if runner.target.sandbox.isolates_files else None,
     )
     command = runner.agent.command(task, runner.program)
@@ -131,7 +138,7 @@ def _open_session(
     package = runner.agent.package
     if runner.gateway is None or package is None:
         return None
-    repo, home = (runner.target.sandbox.inside(mounts)[path] for path in (mounts.cwd, mounts.home))
+    repo, home = (names_inside(runner.target.sandbox, mounts)[path] for path in (mounts.cwd, mounts.home))
     session = Session(
         cell=folder.root.parent.name,
         role="agent",

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
@@ -68,6 +68,11 @@ class SandboxMounts:
     managed: Mapping[str, Path] = field(default_factory=dict)
 
 
+def forwarded_ports(mounts: SandboxMounts) -> list[tuple[int, str]]:
+    """Return the loopback ports that lead to a socket inside."""
+    return [(GATEWAY_PORT, f"{SOCKETS}/{GATEWAY_SOCKET}")] if mounts.sockets is not None else []
+
+
 def neutral_names(mounts: SandboxMounts) -> dict[Path, str]:
     """Return the neutral names of the mounted folders."""
     return {mounts.cwd: WORKSPACE, mounts.home: HOME} | {path: f"/home/{path.name}" for path in mounts.read_only}
@@ -87,43 +92,30 @@ def translate_paths(text: str, names: Mapping[Path, str]) -> str:
 
 
 class Sandbox(Protocol):
-    """Place that runs programs which are not trusted. Callers ask its capabilities and never compare its name."""
+    """Place that runs programs which are not trusted. Callers ask its capabilities and never compare its name.
 
-    @property
-    def name(self) -> SandboxName:
-        """Name in experiments and results."""
+    Attributes:
+        name: name in experiments and results.
+        user: number of the user that runs in it, as seen inside.
+        isolation: isolation that an agent gets, as results state it.
+        has_network: processes share the host's network; otherwise only the gateway is reachable, by its socket.
+        isolates_keys: processes cannot read the keys that this user's other processes hold.
+        isolates_files: processes can change no file of the host but their folders, so their output files are out of
+            their reach, and the folders have neutral names inside.
+        needs_image: programs come from an image, which has to be built and loaded first.
+        limits_resources: it enforces the limits on memory, disk, processes and CPUs.
+        allows_keys_in_actions: agents may work in it beside a real key in GitHub Actions.
+    """
 
-    @property
-    def isolation(self) -> Isolation:
-        """Isolation that an agent gets, as results state it."""
-
-    @property
-    def has_network(self) -> bool:
-        """True if processes share the host's network; otherwise only the gateway is reachable, by its socket."""
-
-    @property
-    def isolates_keys(self) -> bool:
-        """True if processes cannot read the keys that this user's other processes hold."""
-
-    @property
-    def isolates_files(self) -> bool:
-        """True if processes can change no file of the host, so their own output files are out of their reach."""
-
-    @property
-    def needs_image(self) -> bool:
-        """True if programs come from an image, which has to be built and loaded first."""
-
-    @property
-    def limits_resources(self) -> bool:
-        """True if it enforces the limits on memory, disk, processes and CPUs."""
-
-    @property
-    def allows_keys_in_actions(self) -> bool:
-        """True if agents may work in it beside a real key in GitHub Actions."""
-
-    @property
-    def user(self) -> int:
-        """Number of the user that runs in it, as seen inside."""
+    name: ClassVar[SandboxName]
+    user: ClassVar[int]
+    isolation: ClassVar[Isolation]
+    has_network: ClassVar[bool]
+    isolates_keys: ClassVar[bool]
+    isolates_files: ClassVar[bool]
+    needs_image: ClassVar[bool]
+    limits_resources: ClassVar[bool]
+    allows_keys_in_actions: ClassVar[bool]
 
     def missing_reason(self) -> str | None:
         """Return why it cannot be used on this machine and what to do, or None."""
@@ -138,9 +130,6 @@ class Sandbox(Protocol):
     def sized(self, limits: TrialLimits) -> "Sandbox":
         """Return the sandbox with an experiment's limits on resources."""
 
-    def inside(self, mounts: SandboxMounts) -> Mapping[Path, str]:
-        """Return the names of the mounted folders inside."""
-
     def run(
         self,
         argv: tuple[str, ...],
@@ -150,6 +139,13 @@ class Sandbox(Protocol):
         cancel: Cancel | None = None,
     ) -> FinishedProcess:
         """Run a program until it ends or reaches a limit."""
+
+
+def names_inside(sandbox: Sandbox, mounts: SandboxMounts) -> dict[Path, str]:
+    """Return the names of the mounted folders in a sandbox."""
+    if sandbox.isolates_files:
+        return neutral_names(mounts)
+    return {folder: str(folder) for folder in (mounts.cwd, mounts.home, *mounts.read_only)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,23 +24,22 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import scylla_gha
 from scylla_gha import process
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import SandboxError, ToolError
-from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes import bubblewrap_entry, confine
 from scylla_gha.sandboxes.base import (
-    GATEWAY_PORT,
-    GATEWAY_SOCKET,
     SOCKETS,
     WORKSPACE,
     SandboxMounts,
     environment,
+    forwarded_ports,
     neutral_names,
     temporary,
     translate_paths,
@@ -75,15 +74,15 @@ _SETTINGS: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", 
 class BubblewrapSandbox:
     """Sandbox that runs each process in fresh namespaces."""
 
-    name: Final = "bubblewrap"
-    user: Final = _USER
-    isolation: Final = Isolation(network="gateway", keys="hidden", files="own")
-    has_network: Final = False
-    isolates_keys: Final = True
-    isolates_files: Final = True
-    needs_image: Final = False
-    limits_resources: Final = False
-    allows_keys_in_actions: Final = False
+    name: ClassVar[SandboxName] = "bubblewrap"
+    user: ClassVar[int] = _USER
+    isolation: ClassVar[Isolation] = Isolation(network="gateway", keys="hidden", files="own")
+    has_network: ClassVar[bool] = False
+    isolates_keys: ClassVar[bool] = True
+    isolates_files: ClassVar[bool] = True
+    needs_image: ClassVar[bool] = False
+    limits_resources: ClassVar[bool] = False
+    allows_keys_in_actions: ClassVar[bool] = False
 
     def missing_reason(self) -> str | None:
         """Return why no namespaces can be made here and what to do, or None."""
@@ -101,10 +100,6 @@ class BubblewrapSandbox:
     def sized(self, limits: TrialLimits) -> "BubblewrapSandbox":  # noqa: ARG002 the Protocol's signature
         """Return this sandbox, which has no size."""
         return self
-
-    def inside(self, mounts: SandboxMounts) -> dict[Path, str]:
-        """Return the neutral names."""
-        return neutral_names(mounts)
 
     def run(
         self,
@@ -157,11 +152,10 @@ def _missing_reason(program: str | None) -> str | None:
 def _command(
     argv: tuple[str, ...], mounts: SandboxMounts, names: Mapping[Path, str], programs: Path
 ) -> tuple[str, ...]:
-    ports = [(GATEWAY_PORT, f"{SOCKETS}/{GATEWAY_SOCKET}")] if mounts.sockets else []
     return (
         shutil.which("bwrap") or "bwrap", "--json-status-fd", "9", "--as-pid-1", *_NAMESPACES, *_system_mounts(),
         *_trial_mounts(mounts, names, programs), "--chdir", WORKSPACE, "--",
-        str(_python()), "-I", "-S", f"{_INSIDE}/entry.py", json.dumps(ports), *argv,
+        str(_python()), "-I", "-S", f"{_INSIDE}/entry.py", json.dumps(forwarded_ports(mounts)), *argv,
     )  # fmt: skip
 
 

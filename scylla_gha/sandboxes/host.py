@@ -5,11 +5,10 @@ so may files of this user; and nothing is closed to root.
 """
 
 import os
-from pathlib import Path
-from typing import Final
+from typing import ClassVar
 
 from scylla_gha import process
-from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import ENVIRONMENT, SandboxMounts
@@ -18,19 +17,15 @@ from scylla_gha.sandboxes.base import ENVIRONMENT, SandboxMounts
 class HostSandbox:
     """Sandbox that runs processes on the machine itself."""
 
-    name: Final = "host"
-    isolation: Final = Isolation(network="open", keys="exposed", files="open")
-    has_network: Final = True
-    isolates_keys: Final = False
-    isolates_files: Final = False
-    needs_image: Final = False
-    limits_resources: Final = False
-    allows_keys_in_actions: Final = False
-
-    @property
-    def user(self) -> int:
-        """The harness's own user."""
-        return os.getuid()
+    name: ClassVar[SandboxName] = "host"
+    user: ClassVar[int] = os.getuid()
+    isolation: ClassVar[Isolation] = Isolation(network="open", keys="exposed", files="open")
+    has_network: ClassVar[bool] = True
+    isolates_keys: ClassVar[bool] = False
+    isolates_files: ClassVar[bool] = False
+    needs_image: ClassVar[bool] = False
+    limits_resources: ClassVar[bool] = False
+    allows_keys_in_actions: ClassVar[bool] = False
 
     def missing_reason(self) -> None:
         """Return None: the host can always be used."""
@@ -41,10 +36,6 @@ class HostSandbox:
     def sized(self, limits: TrialLimits) -> "HostSandbox":  # noqa: ARG002 the Protocol's signature
         """Return this sandbox, which has no size."""
         return self
-
-    def inside(self, mounts: SandboxMounts) -> dict[Path, str]:
-        """Return the folders' own paths."""
-        return {folder: str(folder) for folder in (mounts.cwd, mounts.home, *mounts.read_only)}
 
     def run(
         self,

@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.errors import ToolError
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.process import ProcessLimits, ProcessStreams
-from scylla_gha.sandboxes.base import SandboxMounts, translate_paths
+from scylla_gha.sandboxes.base import SandboxMounts, names_inside, translate_paths
 from scylla_gha.sandboxes.docker.container import ContainerSize
 from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
 
@@ -17,10 +17,10 @@ BOX = SandboxMounts(
 def test_paths_of_the_host_become_those_of_the_box_the_longest_first() -> None:
     text = "--config=/work/1/home/.x:/work/1/checks/a /work/1/workspace /elsewhere"
     assert (
-        translate_paths(text, DockerSandbox().inside(BOX))
+        translate_paths(text, names_inside(DockerSandbox(), BOX))
         == "--config=/home/dev/.x:/home/checks/a /home/workspace /elsewhere"
     )
-    assert translate_paths("/work/1/other", DockerSandbox().inside(BOX)) == "/home/1/other"
+    assert translate_paths("/work/1/other", names_inside(DockerSandbox(), BOX)) == "/home/1/other"
 
 
 def test_a_box_without_an_image_is_refused_before_an_engine_is_asked(tmp_path: Path) -> None:

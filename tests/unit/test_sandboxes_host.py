@@ -4,7 +4,7 @@ import pytest
 
 from scylla_gha.process import Cancel, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.sandboxes.base import SandboxMounts
+from scylla_gha.sandboxes.base import SandboxMounts, names_inside
 from scylla_gha.sandboxes.host import HostSandbox
 
 OWN_OF_THE_SHELL = {"PWD", "SHLVL", "_", "OLDPWD"}
@@ -57,7 +57,7 @@ def test_it_ends_at_the_time_limit_and_when_cancelled(tmp_path: Path) -> None:
 
 def test_folders_are_called_what_they_are(tmp_path: Path) -> None:
     box = SandboxMounts(tmp_path / "w", tmp_path / "h", "", read_only=(tmp_path / "c",))
-    assert HostSandbox().inside(box) == {tmp_path / name: f"{tmp_path}/{name}" for name in "whc"}
+    assert names_inside(HostSandbox(), box) == {tmp_path / name: f"{tmp_path}/{name}" for name in "whc"}
 
 
 def test_it_is_known_by_its_name() -> None:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from scylla_gha.counting import counted
 from scylla_gha.errors import SandboxError
 from scylla_gha.process import LimitHit, ProcessLimits
-from scylla_gha.sandboxes.base import GATEWAY_PORT, GATEWAY_SOCKET, SOCKETS, SandboxMounts
+from scylla_gha.sandboxes.base import SOCKETS, SandboxMounts, forwarded_ports
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.engine import ContainerEvents
 from scylla_gha.sandboxes.docker.exec_process import ContainerProcess, raw_socket
@@ -253,5 +253,4 @@ def _settings(size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits)
 
 def _supervisor_settings(mounts: SandboxMounts) -> str:
     """Return the first line that the supervisor gets."""
-    forward = [(GATEWAY_PORT, f"{SOCKETS}/{GATEWAY_SOCKET}")] if mounts.sockets is not None else []
-    return json.dumps({"forward": forward, "disks": ["/home", "/tmp", "/dev/shm"]})  # noqa: S108
+    return json.dumps({"forward": forwarded_ports(mounts), "disks": ["/home", "/tmp", "/dev/shm"]})  # noqa: S108

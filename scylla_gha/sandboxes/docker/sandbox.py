@@ -12,10 +12,10 @@ import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from scylla_gha.errors import SandboxError, ToolError
-from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.experiment import SandboxName, TrialLimits
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import WORKSPACE, SandboxMounts, environment, neutral_names, translate_paths
@@ -46,15 +46,15 @@ _TERMINAL_STARTER: Final = _STARTER.removeprefix("IFS= read -r go; ")  # started
 class DockerSandbox:
     """Sandbox of containers of the engine that `engine.connect` finds."""
 
-    name: Final = "docker"
-    user: Final = AGENT
-    isolation: Final = Isolation(network="gateway", keys="hidden", files="own")
-    has_network: Final = False
-    isolates_keys: Final = True
-    isolates_files: Final = True
-    needs_image: Final = True
-    limits_resources: Final = True
-    allows_keys_in_actions: Final = True
+    name: ClassVar[SandboxName] = "docker"
+    user: ClassVar[int] = AGENT
+    isolation: ClassVar[Isolation] = Isolation(network="gateway", keys="hidden", files="own")
+    has_network: ClassVar[bool] = False
+    isolates_keys: ClassVar[bool] = True
+    isolates_files: ClassVar[bool] = True
+    needs_image: ClassVar[bool] = True
+    limits_resources: ClassVar[bool] = True
+    allows_keys_in_actions: ClassVar[bool] = True
 
     def __init__(self, size: ContainerSize | None = None, answer_seconds: float = 20.0) -> None:
         """Set the size of containers, and how long a busy one may take to answer the harness."""
@@ -77,10 +77,6 @@ class DockerSandbox:
         """Return the sandbox with containers of an experiment's size."""
         return DockerSandbox(ContainerSize(memory_bytes=limits.memory_mb * MIB, disk_bytes=limits.disk_mb * MIB,
                                            processes=limits.processes, cpus=limits.cpus))  # fmt: skip
-
-    def inside(self, mounts: SandboxMounts) -> dict[Path, str]:
-        """Return the neutral names."""
-        return neutral_names(mounts)
 
     def run(
         self,
