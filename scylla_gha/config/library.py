@@ -13,7 +13,7 @@ from typing import Final
 
 from scylla_gha.config.load import did_you_mean, load_yaml
 from scylla_gha.config.materials import materials, resolve_inside
-from scylla_gha.config.scenario_folder import ScenarioFolder, _scenario_folder
+from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Arm
@@ -57,19 +57,21 @@ class Library:
         """Folders of the scenarios by id, sorted."""
         folders: dict[str, Path] = {}
         for root in reversed(self.roots):
-            here: dict[str, Path] = {}
+            in_root: dict[str, Path] = {}
             for file in sorted((root / "scenarios").glob("*/*/scenario.yaml")):
                 folder = file.parent
-                if folder.name in here:
-                    raise ConfigError(f"{folder}: the id {folder.name!r} is taken by {here[folder.name]}; rename one")
-                here[folder.name] = folder
-            folders.update(here)
+                if folder.name in in_root:
+                    raise ConfigError(
+                        f"{folder}: the id {folder.name!r} is taken by {in_root[folder.name]}; rename one"
+                    )
+                in_root[folder.name] = folder
+            folders.update(in_root)
         return dict(sorted(folders.items()))
 
     def scenario(self, scenario: str) -> ScenarioFolder:
         """Read and check the scenario with that id."""
         path = _pick(self.scenarios, scenario, "scenario", "scenarios/<suite>/")
-        return _scenario_folder(path, self.roots)
+        return read_scenario_folder(path, self.roots)
 
     def fixture(self, name: str) -> Path:
         """Return a fixture's folder."""
@@ -101,13 +103,13 @@ class Library:
         """Read all models, by id."""
         models: dict[str, ModelInfo] = {}
         for root in reversed(self.roots):
-            here: dict[str, ModelInfo] = {}
+            in_root: dict[str, ModelInfo] = {}
             for path in sorted((root / "config" / "models").glob("*.yaml")):
                 model = load_yaml(path, ModelInfo)
-                if model.id in here:
+                if model.id in in_root:
                     raise ConfigError(f"{path}: the model {model.id!r} has another file already; remove one")
-                here[model.id] = model
-            models.update(here)
+                in_root[model.id] = model
+            models.update(in_root)
         return models
 
     def inventory(self, agent: str, version: str | None) -> Inventory | None:
@@ -197,5 +199,7 @@ class ConfigSources:
         if arm.side is None:
             return self.here
         if self.head is None:
-            raise ConfigError(f"{arm.id}: is the variant of a change, which is not here; name its checkout with --head")
+            raise ConfigError(
+                f"{arm.id}: is the variant of a change, which is not available; name its checkout with --head"
+            )
         return self.head

@@ -211,8 +211,8 @@ def prompt_texts(folder: Path) -> PromptTexts:
     version = re.fullmatch(r"version: (\d{1,6})", first.strip())
     if not version:
         raise ConfigError(f"{folder / 'user_template.md'}:1: must be `version: 1` or a later number, not {first!r}")
-    named = Template(rest)
-    if not named.is_valid() or set(named.get_identifiers()) != set(_PLACEHOLDERS):
+    placeholders = Template(rest)
+    if not placeholders.is_valid() or set(placeholders.get_identifiers()) != set(_PLACEHOLDERS):
         names = ", ".join(f"${name}" for name in _PLACEHOLDERS)
         raise ConfigError(f"{folder / 'user_template.md'}: must use exactly {names} (a dollar sign is written $$)")
     return PromptTexts(system, rest, int(version[1]))

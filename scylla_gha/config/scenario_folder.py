@@ -90,7 +90,7 @@ class ScenarioFolder:
 
 
 @functools.cache
-def _scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
+def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
     """Read a scenario; cached, since planning, running and judging read the same one repeatedly."""
     resolve_inside(path, roots)
     scenario = load_yaml(path / "scenario.yaml", Scenario)

@@ -174,6 +174,6 @@ def egress_summary(path: Path) -> HostContact:
 
 def _named(counts: Counter[str]) -> dict[str, int]:
     """Count the most frequent hosts by name and the rest together, since an agent may name any number of hosts."""
-    named = dict(counts.most_common(_MAX_HOSTS))
-    rest = counts.total() - sum(named.values())
-    return named | ({_OTHERS: rest} if rest else {})
+    frequent = dict(counts.most_common(_MAX_HOSTS))
+    rest = counts.total() - sum(frequent.values())
+    return frequent | ({_OTHERS: rest} if rest else {})

@@ -46,9 +46,11 @@ def secret_parts(secret: str) -> Iterator[str]:
 
 def secrets_in(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return variables with a secret's name: searchable values, and reasons why others cannot be searched for."""
-    named = {name: value.strip() for name, value in environment.items() if _SECRET_NAMES.search(name) and value.strip()}
-    reasons = {name: reason for name, value in named.items() if (reason := unsearchable_reason(value))}
-    return {name: value for name, value in named.items() if name not in reasons}, reasons
+    values = {
+        name: value.strip() for name, value in environment.items() if _SECRET_NAMES.search(name) and value.strip()
+    }
+    reasons = {name: reason for name, value in values.items() if (reason := unsearchable_reason(value))}
+    return {name: value for name, value in values.items() if name not in reasons}, reasons
 
 
 REACH: Final = 32 * 1024  # bytes from an anchor on that are matched; no key of any kind is longer

@@ -58,27 +58,27 @@ class GitRemote:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def remote_from(named: str, environ: Mapping[str, str]) -> GitRemote:
+def remote_from(address: str, environ: Mapping[str, str]) -> GitRemote:
     """Return the remote of an address or of a local repository's path.
 
     Raises:
         ConfigError: the address is not allowed.
     """
-    if (folder := Path(named)).is_dir():
+    if (folder := Path(address)).is_dir():
         return GitRemote(f"file://{folder.resolve()}")
-    if named.startswith("file:///"):
-        return GitRemote(named)
+    if address.startswith("file:///"):
+        return GitRemote(address)
     env = {name: environ[name] for name in _PASSED_ON if name in environ}
-    if _SSH.fullmatch(named):
-        return GitRemote(named, env)
-    parts = urlsplit(named)
+    if _SSH.fullmatch(address):
+        return GitRemote(address, env)
+    parts = urlsplit(address)
     is_local = parts.scheme == "http" and is_loopback(parts.hostname or "")
     if not parts.hostname or not (parts.scheme == "https" or is_local):
-        raise ConfigError(f"--remote {_shown(named)}: neither a repository's folder, nor an https:// or ssh address")
+        raise ConfigError(f"--remote {_shown(address)}: neither a repository's folder, nor an https:// or ssh address")
     if "@" in parts.netloc:
-        raise ConfigError(f"--remote {_shown(named)}: contains a user or a password, which would be written into "
+        raise ConfigError(f"--remote {_shown(address)}: contains a user or a password, which would be written into "
                           f"files; leave it out, and set {_TOKENS[0]}")  # fmt: skip
-    return GitRemote(named, {**env, **_login(named, environ)})
+    return GitRemote(address, {**env, **_login(address, environ)})
 
 
 def own_remote(environ: Mapping[str, str]) -> str | None:
@@ -105,18 +105,18 @@ def _login(url: str, environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _shown(named: str) -> str:
+def _shown(address: str) -> str:
     """Return an address without a user or password."""
-    return re.sub(r"//[^/@]*@", "//***@", named)
+    return re.sub(r"//[^/@]*@", "//***@", address)
 
 
-def chosen_remote(named: str | None) -> GitRemote:
+def chosen_remote(address: str | None) -> GitRemote:
     """Return the named remote, else the workflow run's repository, else `origin` of the current repository.
 
     Raises:
         ConfigError: there is none, or its address is not allowed.
     """
-    return remote_from(named or own_remote(os.environ) or _origin(), os.environ)
+    return remote_from(address or own_remote(os.environ) or _origin(), os.environ)
 
 
 def _origin() -> str:

@@ -55,11 +55,11 @@ def _folders(runs: Path, experiment: str | None) -> list[RunFolder]:
     if experiment is None:
         return folders
     name = Path(experiment).stem
-    named = [folder for folder in folders if folder.root.name == name]
-    if not named:
+    matching = [folder for folder in folders if folder.root.name == name]
+    if not matching:
         near = did_you_mean(name, {folder.root.name for folder in folders})
         raise ConfigError(f"{runs}: there is no run of the experiment {name!r}{near}")
-    return named
+    return matching
 
 
 def _cells(folder: RunFolder) -> Iterator[CellRef]:

@@ -22,7 +22,7 @@ VAGUE_NAMES = {
     "each", "found", "given", "held", "here", "kept", "made", "named", "of", "one", "place", "said", "taken", "there",
     "told",
 }  # fmt: skip
-MOST_VAGUE_NAMES = 760
+MOST_VAGUE_NAMES = 120
 COUNTABLE = re.compile(
     r" (?:(?!of |in |with |x |holds |has |takes |needs |shows )[a-z-]+ )?"
     r"(?:arm|artifact|attempt|byte|call|cell|character|check|comparison|control|day|draw|experiment|field|file|folder|group|"

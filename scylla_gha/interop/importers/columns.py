@@ -130,8 +130,8 @@ def _match(table: SourceTable, asked: Mapping[str, str], rule: PassRule | None, 
     for field, column in asked.items():
         if column:
             _require(table, column, f"{where}: --map {field}:")
-    named = {_ALIASES.get(column, column): column for column in table.columns}
-    used = {field: column for field, column in named.items() if field in FIELDS and field not in asked}
+    by_name = {_ALIASES.get(column, column): column for column in table.columns}
+    used = {field: column for field, column in by_name.items() if field in FIELDS and field not in asked}
     used.update({field: column for field, column in asked.items() if column})
     if rule is not None:
         used.pop("passed", None)
