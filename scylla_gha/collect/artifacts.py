@@ -1,13 +1,12 @@
 """Reader of one artifact of rows, which is accepted or refused as a whole.
 
-An artifact is a folder `scylla-rows-<experiment>-<shard>-<attempt>` of `manifest.json` and `results.jsonl`, which may
-be missing if there are no rows. Sizes are limited by the plan, names by a list, rows by their cells. download-artifact
-unpacks a single match without its folder; such an artifact is named by its manifest.
+An artifact is a folder `scylla-rows-<experiment>-<shard>-<attempt>` with `manifest.json` and, if there are rows,
+`results.jsonl`. The plan limits the sizes, a list the names of files, the shard's cells the rows. download-artifact
+unpacks a single match without its folder; such an artifact gets its name from its manifest.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -31,22 +30,15 @@ from scylla_gha.store.untrusted_files import (
 
 MANIFEST: Final = "manifest.json"
 _FILES: Final = frozenset({MANIFEST, "results.jsonl"})
-_NOTHING: Final = hashlib.sha256(b"").hexdigest()
-_REASON: Final = 300  # characters of a reason
+_EMPTY_SHA256: Final = hashlib.sha256(b"").hexdigest()
+_REASON_CHARS: Final = 300
+_ROW_BYTES: Final = 16 * 1024  # on average
+_MANIFEST_BYTES: Final = 64 * 1024  # and more for each cell
+_MANIFEST_CELL_BYTES: Final = 1024
 
 
 class SupersededError(UntrustedFileError):
-    """The artifact is of an earlier attempt, from before the wave was planned again; its valid rows are reused ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArtifactLimits:
-    """Size limits in bytes: per row on average, per line, per manifest, and per cell of a manifest."""
-
-    row: int = 16 * 1024
-    line: int = LINE_BYTES
-    manifest: int = 64 * 1024
-    cell: int = 1024
+    """The artifact is older than the wave's plan, which already reuses its valid rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +51,7 @@ class ReceivedRow:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedArtifact:
-    """Content of an artifact: rows by cell, and why the other cells of its shard have none."""
+    """Content of an artifact: rows by cell, and the reasons of cells that were not started."""
 
     shard: int
     attempt: int
@@ -68,16 +60,20 @@ class ReceivedArtifact:
     bytes: int
 
 
+def shard_bytes(cells: int) -> int:
+    """Return the highest size in bytes of the rows of a shard."""
+    return _ROW_BYTES * cells + LINE_BYTES
+
+
 class ArtifactReader:
-    """Reader of artifacts that accepts those of the shards of one wave.
+    """Reader that accepts the artifacts of the shards of one wave.
 
     Args:
         plan: plan of the experiment.
         packing: shards of the wave.
-        attempt: this run's attempt; later ones are rejected. None: any attempt is accepted.
-        limits: size limits.
+        attempt: this run's attempt; later ones are refused. None: any attempt is accepted.
         prefix: prefix of artifact names.
-        since: attempt in which the wave was planned; rows of earlier ones were reused then.
+        since: attempt in which the wave was planned; it reuses rows of earlier attempts.
     """
 
     def __init__(
@@ -85,11 +81,10 @@ class ArtifactReader:
         plan: Plan,
         packing: WavePacking,
         attempt: int | None = None,
-        limits: ArtifactLimits = ArtifactLimits(),
         prefix: str = "",
         since: int = 1,
     ) -> None:
-        self._plan, self._packing, self._attempt, self._limits = plan, packing, attempt, limits
+        self._plan, self._packing, self._attempt = plan, packing, attempt
         self._start, self._since = f"{prefix}scylla-rows-{packing.experiment}", since
         self._cells = {cell.id: cell for cell in plan.cells}
         self._arms = {arm.id: arm for arm in plan.arms}
@@ -102,7 +97,7 @@ class ArtifactReader:
         return (int(match[1]), int(match[2])) if match else None
 
     def name(self, path: Path) -> str:
-        """Return the name of an artifact without a folder: from its manifest, or a description."""
+        """Return the name of an artifact that has no folder of its own: from its manifest, or a description."""
         try:
             manifest = self._manifest(path / MANIFEST, max(map(len, self._shards.values()), default=0))
         except UntrustedFileError:
@@ -117,23 +112,34 @@ class ArtifactReader:
             name: its name; None: the folder's name.
 
         Raises:
-            SupersededError: it is of an earlier plan of this run.
+            SupersededError: it is older than the wave's plan.
             UntrustedFileError: its content is not valid.
         """
-        claim = self._admitted(path.name if name is None else name)
+        claim = self._checked_name(path.name if name is None else name)
         names = set(list_files(path, len(_FILES)))
         if names - _FILES:
             raise UntrustedFileError(f"holds {printable_excerpt(min(names - _FILES))}, which does not belong into it")
         cells = self._shards[claim[0]]
         manifest = self._manifest(path / MANIFEST, len(cells))
-        self._check(manifest, claim, cells)
-        if "results.jsonl" not in names:
-            return self._empty(manifest)
-        most = self._limits.row * len(cells) + self._limits.line
-        with open_file(path / "results.jsonl", most) as file:
-            return self._sent(manifest, file, cells)
+        self._check_manifest(manifest, claim, cells)
+        rows: dict[str, ReceivedRow] = {}
+        size = 0
+        if "results.jsonl" in names:
+            with open_file(path / "results.jsonl", shard_bytes(len(cells))) as file:
+                size = _check_digest(manifest, file)
+                rows = self._rows(file, cells)
+        elif manifest.count or manifest.sha256 != _EMPTY_SHA256:
+            raise UntrustedFileError("results.jsonl is missing")
+        if len(rows) != manifest.count:
+            raise UntrustedFileError(f"its manifest counts {counted(manifest.count, 'row')}, and there are {len(rows)}")
+        if rows.keys() & manifest.unstarted.keys():
+            raise UntrustedFileError(f"{min(rows.keys() & manifest.unstarted.keys())} has a row, and is said not to")
+        unstarted = {
+            cell: one_line(reason[:_REASON_CHARS]) or "not said" for cell, reason in manifest.unstarted.items()
+        }
+        return ReceivedArtifact(manifest.shard, manifest.attempt, rows, unstarted, size)
 
-    def _admitted(self, name: str) -> tuple[int, int]:
+    def _checked_name(self, name: str) -> tuple[int, int]:
         """Return shard and attempt of an artifact that may be read."""
         claim = self.parse_name(name)
         if claim is not None and self._attempt is not None and claim[1] > self._attempt:
@@ -149,8 +155,9 @@ class ArtifactReader:
         return claim is not None and self._attempt is not None and claim[1] < self._attempt
 
     def _manifest(self, path: Path, cells: int) -> ShardManifest:
-        with open_file(path, self._limits.manifest + self._limits.cell * cells) as file:
-            content = file.read(self._limits.manifest + self._limits.cell * cells)
+        most = _MANIFEST_BYTES + _MANIFEST_CELL_BYTES * cells
+        with open_file(path, most) as file:
+            content = file.read(most)
         try:
             return ShardManifest.model_validate_json(content)
         except ValidationError as error:
@@ -158,7 +165,7 @@ class ArtifactReader:
             where = printable_excerpt(".".join(str(part) for part in first["loc"]))
             raise UntrustedFileError(f"manifest.json is not a manifest: {where}: {first['msg'][:200]}") from None
 
-    def _check(self, manifest: ShardManifest, claim: tuple[int, int], cells: frozenset[str]) -> None:
+    def _check_manifest(self, manifest: ShardManifest, claim: tuple[int, int], cells: frozenset[str]) -> None:
         if manifest.experiment != self._packing.experiment:
             raise UntrustedFileError(f"its manifest is of the experiment {printable_excerpt(manifest.experiment)}")
         if (manifest.shard, manifest.attempt) != claim:
@@ -173,42 +180,25 @@ class ArtifactReader:
         if manifest.unstarted.keys() - cells:
             raise UntrustedFileError("its manifest tells of cells that are not in its shard")
 
-    def _empty(self, manifest: ShardManifest) -> ReceivedArtifact:
-        if manifest.count or manifest.sha256 != _NOTHING:
-            raise UntrustedFileError("results.jsonl is missing")
-        return ReceivedArtifact(manifest.shard, manifest.attempt, {}, _reasons(manifest), 0)
-
-    def _sent(self, manifest: ShardManifest, file: BufferedReader, cells: frozenset[str]) -> ReceivedArtifact:
-        size = self._verify(manifest, file)
+    def _rows(self, file: BufferedReader, cells: frozenset[str]) -> dict[str, ReceivedRow]:
         rows: dict[str, ReceivedRow] = {}
-        for cell, row in self._rows(file, cells):
-            if cell in rows:
-                raise UntrustedFileError(f"{cell} has two rows")
-            rows[cell] = row
-        if len(rows) != manifest.count:
-            raise UntrustedFileError(f"its manifest counts {counted(manifest.count, 'row')}, and there are {len(rows)}")
-        if rows.keys() & manifest.unstarted.keys():
-            raise UntrustedFileError(f"{min(rows.keys() & manifest.unstarted.keys())} has a row, and is said not to")
-        return ReceivedArtifact(manifest.shard, manifest.attempt, rows, _reasons(manifest), size)
-
-    def _verify(self, manifest: ShardManifest, file: BufferedReader) -> int:
-        if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
-            raise UntrustedFileError("results.jsonl is not what its manifest says: its SHA-256 is another")
-        size = file.tell()
-        file.seek(0)
-        return size
-
-    def _rows(self, file: BufferedReader, cells: frozenset[str]) -> Iterator[tuple[str, ReceivedRow]]:
-        for number, line in enumerate(read_lines_limited(file, self._limits.line), start=1):
+        for number, line in enumerate(read_lines_limited(file, LINE_BYTES), start=1):
             row = parse_row(line, number)
             if row.cell not in cells:
                 raise UntrustedFileError(f"line {number}: {printable_excerpt(row.cell)} is not a cell of its shard")
             cell = self._cells[row.cell]
-            fault = mismatch(row, cell, self._plan, self._arms[cell.arm])
-            if fault:
+            if fault := mismatch(row, cell, self._plan, self._arms[cell.arm]):
                 raise UntrustedFileError(f"line {number}: {fault}")
-            yield cell.id, ReceivedRow(row.model_dump_json().encode() + b"\n", row.measures_agent)
+            if cell.id in rows:
+                raise UntrustedFileError(f"{cell.id} has two rows")
+            rows[cell.id] = ReceivedRow(row.model_dump_json().encode() + b"\n", row.measures_agent)
+        return rows
 
 
-def _reasons(manifest: ShardManifest) -> dict[str, str]:
-    return {cell: one_line(reason[:_REASON]) or "not said" for cell, reason in manifest.unstarted.items()}
+def _check_digest(manifest: ShardManifest, file: BufferedReader) -> int:
+    """Check the digest of the rows; return their size, and leave the file at its start."""
+    if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
+        raise UntrustedFileError("results.jsonl is not what its manifest says: its SHA-256 is another")
+    size = file.tell()
+    file.seek(0)
+    return size

@@ -9,11 +9,11 @@ from typing import Final
 
 from scylla_gha.collect.artifacts import (
     MANIFEST,
-    ArtifactLimits,
     ArtifactReader,
     ReceivedArtifact,
     ReceivedRow,
     SupersededError,
+    shard_bytes,
 )
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
@@ -24,7 +24,7 @@ from scylla_gha.store.run_folder import RunFolder, WavePaths, stored_packing
 from scylla_gha.store.untrusted_files import UntrustedFileError, printable_excerpt
 
 _MOST_ENTRIES: Final = 10_000
-_OURS: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}", re.ASCII)
+_PLAIN_NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}", re.ASCII)
 _MOST_ATTEMPTS: Final = 10
 
 
@@ -46,9 +46,9 @@ def read_artifacts(source: Path, reader: ArtifactReader, most: int) -> ReceivedR
     """Read all artifacts in a folder; a missing folder holds none.
 
     Args:
-        source: a folder of one folder per artifact, or of the files of the only one.
-        reader: checks the artifacts.
-        most: total bytes of rows that are accepted.
+        source: folder with a folder per artifact, or with the files of the only one.
+        reader: reader of the artifacts.
+        most: highest total size in bytes of the rows.
 
     Raises:
         ConfigError: the folder holds far more than the artifacts of one run.
@@ -62,7 +62,9 @@ def read_artifacts(source: Path, reader: ArtifactReader, most: int) -> ReceivedR
             received.superseded += 1
         except UntrustedFileError as error:
             received.refused.append(
-                RefusedArtifact(artifact=name if _OURS.fullmatch(name) else printable_excerpt(name), reason=str(error))
+                RefusedArtifact(
+                    artifact=name if _PLAIN_NAME.fullmatch(name) else printable_excerpt(name), reason=str(error)
+                )
             )
             if claim:
                 received.refusals[claim[0]] = str(error)
@@ -100,24 +102,19 @@ def _add(received: ReceivedRows, sent: ReceivedArtifact, most: int) -> None:
     received.unstarted.update(sent.unstarted)
 
 
-def artifact_limits(packing: WavePacking, attempts: int, limits: ArtifactLimits) -> int:
-    """Return how many bytes of rows all attempts of a wave may send together."""
-    return attempts * sum(limits.row * len(shard.cells) + limits.line for shard in packing.shards)
+def missing_cells(packing: WavePacking, received: ReceivedRows, reused: frozenset[str]) -> dict[str, str]:
+    """Return the cells of a wave that should have a row and have none, with the reason."""
+    missing = {
+        cell: _missing_reason(shard.number, received)
+        for shard in packing.shards
+        for cell in shard.cells
+        if cell not in received.rows and cell not in received.unstarted
+    }
+    reason = "its row was to be reused, and is not in reused.jsonl; plan again"
+    return missing | {cell: reason for cell in packing.reused if cell not in reused}
 
 
-def missing_reason(packing: WavePacking, received: ReceivedRows, reused: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the cells of a wave that lack a row without anybody's choice, with the reason."""
-    for shard in packing.shards:
-        why = _why(shard.number, received)
-        for cell in shard.cells:
-            if cell not in received.rows and cell not in received.unstarted:
-                yield cell, why
-    for cell in packing.reused:
-        if cell not in reused:
-            yield cell, "its row was to be reused, and is not in reused.jsonl; plan again"
-
-
-def _why(shard: int, received: ReceivedRows) -> str:
+def _missing_reason(shard: int, received: ReceivedRows) -> str:
     name = shard_name(shard)
     if shard in received.latest_attempts:
         return f"shard {name} (attempt {received.latest_attempts[shard]}) sent no row of it, and does not say why"
@@ -134,7 +131,7 @@ def collect_from(
     Args:
         plan: plan of the experiment.
         folder: its run folder, with `shards.json`, and `reused.jsonl` if rows are reused.
-        source: a folder for each artifact, or the files of the only one; all of it is checked before use.
+        source: folder with a folder per artifact, or with the files of the only one; all is checked before use.
         attempt: this run's attempt; None: any.
         prefix: prefix of artifact names.
         since: attempt in which the wave was planned; artifacts of earlier ones are skipped.
@@ -143,11 +140,11 @@ def collect_from(
         ConfigError: `shards.json` is missing or of another plan, or a reused row is invalid.
     """
     packing = stored_packing(folder)
-    limits = ArtifactLimits()
-    reader = ArtifactReader(plan, packing, attempt, limits, prefix, since)
-    received = read_artifacts(source, reader, artifact_limits(packing, attempt or _MOST_ATTEMPTS, limits))
+    reader = ArtifactReader(plan, packing, attempt, prefix, since)
+    most = (attempt or _MOST_ATTEMPTS) * sum(shard_bytes(len(shard.cells)) for shard in packing.shards)
+    received = read_artifacts(source, reader, most)
     reused = {row.cell: row for row in _reused(plan, folder) if row.cell not in received.rows}
-    missing = dict(missing_reason(packing, received, frozenset(reused)))
+    missing = missing_cells(packing, received, frozenset(reused))
     with atomic(folder.results) as temporary, temporary.open("wb") as file:
         for cell in plan.cells:
             if cell.id in received.rows:
@@ -155,18 +152,14 @@ def collect_from(
             elif cell.id in reused:
                 file.write(reused[cell.id].model_dump_json().encode() + b"\n")
     waiting = dict.fromkeys(packing.left, f"left for the next wave of {packing.campaign}")
-    _note({**waiting, **received.unstarted}, folder)
-    report = CollectReport(artifacts=received.artifacts, rows=len(received.rows), reused=len(reused), missing=missing,
-                  refused=tuple(received.refused), superseded=received.superseded)  # fmt: skip
-    write_record(folder.refused, report)
-    return report
-
-
-def _note(unstarted: dict[str, str], folder: RunFolder) -> None:
-    if unstarted:
+    if unstarted := {**waiting, **received.unstarted}:
         write_record(folder.unstarted, UnstartedCells(cells=unstarted))
     else:
         folder.unstarted.unlink(missing_ok=True)
+    report = CollectReport(artifacts=received.artifacts, rows=len(received.rows), reused=len(reused), missing=missing,
+                           refused=tuple(received.refused), superseded=received.superseded)  # fmt: skip
+    write_record(folder.refused, report)
+    return report
 
 
 def _reused(plan: Plan, folder: RunFolder) -> Iterator[Result]:

@@ -27,9 +27,9 @@ from scylla_gha.store.run_folder import (
     traffic_of,
 )
 
-_SEALED: Final = ("traffic.jsonl", "diff.patch")  # what a row says was read from them
+_SOURCES: Final = ("traffic.jsonl", "diff.patch")  # files of an attempt that a row is read from
 # Columns of a row that an attempt has under the same name.
-_AS_IT_IS: Final = (
+_SAME_NAMES: Final = (
     "started_at", "seconds", "first_byte_seconds", "tool_seconds", "characters", "requests", "repeated_requests",
     "turns", "failed_tool_calls", "base_commit", "workspace_digest",
 )  # fmt: skip
@@ -87,11 +87,11 @@ def _changed_file(trial: Trial, cell_folder: CellFolder) -> str | None:
     digests = [
         (cell_folder.attempt(attempt.number).file(name), attempt.files.get(name))
         for attempt in trial.attempts
-        for name in _SEALED
+        for name in _SOURCES
     ]
     judgment = read_record(cell_folder.judgment, Judgment)
-    digests += [(cell_folder.root / name, seal) for name, seal in (judgment.files if judgment else {}).items()]
-    why = next((why for path, seal in digests if (why := digest_mismatch(path, seal))), None)
+    digests += [(cell_folder.root / name, digest) for name, digest in (judgment.files if judgment else {}).items()]
+    why = next((why for path, digest in digests if (why := digest_mismatch(path, digest))), None)
     return f"{why}; restore it, or remove the cell's folder to run it again" if why else None
 
 
@@ -115,8 +115,8 @@ class _CellRecords:
     judging: str
 
 
-def _row(plan: Plan, cell: Cell, worked: _CellRecords, judge_usd: float | None) -> Result:
-    trial, judgment, scenario = worked.trial, worked.judgment, worked.folder.scenario
+def _row(plan: Plan, cell: Cell, records: _CellRecords, judge_usd: float | None) -> Result:
+    trial, judgment, scenario = records.trial, records.judgment, records.folder.scenario
     arm, last = plan.arm(cell.arm), trial.last
     outcome, reason = _outcome(trial, judgment)
     measures = outcome.measures_agent
@@ -126,7 +126,7 @@ def _row(plan: Plan, cell: Cell, worked: _CellRecords, judge_usd: float | None) 
         arm=cell.arm, agent=arm.agent, agent_version=last.agent_version or arm.version, model=arm.model,
         variant=arm.variant.id if arm.variant else None, repetition=cell.repetition,
         outcome=outcome, reason=reason, measures_agent=measures,
-        **_verdict(worked, measures=measures), **_effort(trial), **trial.usage.model_dump(), judge_usd=judge_usd,
+        **_verdict(records, measures=measures), **_effort(trial), **trial.usage.model_dump(), judge_usd=judge_usd,
         judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
         subscription=any(attempt.subscription for attempt in trial.attempts)
         or bool(judgment and judgment.subscription),
@@ -135,9 +135,9 @@ def _row(plan: Plan, cell: Cell, worked: _CellRecords, judge_usd: float | None) 
     )  # fmt: skip
 
 
-def _verdict(worked: _CellRecords, *, measures: bool) -> dict[str, Any]:
+def _verdict(records: _CellRecords, *, measures: bool) -> dict[str, Any]:
     """Return the columns of the judgment."""
-    judgment, rubric = worked.judgment, worked.folder.rubric
+    judgment, rubric = records.judgment, records.folder.rubric
     score = judgment.result if measures and judgment else None
     parts = judgment.categories if score and judgment else ()
     answers = judgment.answers if score and judgment and score.score is not None else ()
@@ -146,14 +146,14 @@ def _verdict(worked: _CellRecords, *, measures: bool) -> dict[str, Any]:
     return {
         "judged": score is not None,
         "unjudged": judgment.unjudged if judgment and score is None else None,
-        "judging": worked.judging if score is not None else None,
+        "judging": records.judging if score is not None else None,
         **{name: getattr(score, name, None) for name in ("passed", "score", "grade", "progress")},
         "threshold": rubric.pass_threshold,
         "points": sum(part.achieved for part in parts) if parts else None,
         "points_max": sum(part.maximum for part in parts) if parts else None,
         "judge_scores": {answer.judge: score_by_judge(rubric, items, answer) for answer in answers},
         "items_na": len(unscored), "items_unjudged": sum(item.by == "judge" for item in unscored),
-        "guards": sum(point.guard for point in worked.folder.scenario.checkpoints),
+        "guards": sum(point.guard for point in records.folder.scenario.checkpoints),
         "broken_guards": len(score.broken) if score else 0,
     }  # fmt: skip
 
@@ -162,7 +162,7 @@ def _effort(trial: Trial) -> dict[str, Any]:
     """Return the columns of the agent's work and its cost."""
     last = trial.last
     return {
-        **{name: getattr(last, name) for name in _AS_IT_IS},
+        **{name: getattr(last, name) for name in _SAME_NAMES},
         "attempts": len(trial.attempts), **_excuses(trial), **_side(trial),
         "generation_seconds": last.generation_seconds if last.requests else None,
         "tool_calls": sum(last.tool_calls.values()), "tools": last.tool_calls,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.collect.artifacts import ArtifactLimits, ArtifactReader
+from scylla_gha.collect.artifacts import ArtifactReader
 from scylla_gha.store.untrusted_files import UntrustedFileError
 from tests.support.records import make_cell, make_plan, make_result
 from tests.support.sent import CELLS, good, make_packing, rows_text, send
@@ -15,8 +15,8 @@ from tests.support.sent import CELLS, good, make_packing, rows_text, send
 ROW = make_result(CELLS[0])
 
 
-def door(attempt: int | None = None, **limits: int) -> ArtifactReader:
-    return ArtifactReader(make_plan(*CELLS), make_packing(), attempt, ArtifactLimits(**limits))
+def door(attempt: int | None = None) -> ArtifactReader:
+    return ArtifactReader(make_plan(*CELLS), make_packing(), attempt)
 
 
 def raw(**given: Any) -> bytes:
@@ -202,7 +202,7 @@ def test_only_two_plain_files_of_a_likely_size_are_read(
 
 def test_a_line_is_at_most_so_long(tmp_path: Path) -> None:
     place = send(tmp_path, good(CELLS[1]) + raw(reason="x" * 70_000), 0)
-    assert refusal(place, of=door(row=100_000)) == "line 2 is longer than 65,536 bytes"
+    assert refusal(place) == "line 2 is longer than 65,536 bytes"
 
 
 @pytest.mark.parametrize("name", ["scylla-rows-demo-0-1", "scylla-rows-demo-002-1", "scylla-rows-other-000-1",

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.collect.artifacts import ArtifactLimits, ArtifactReader
-from scylla_gha.collect.read_artifacts import ReceivedRows, artifact_limits, missing_reason, read_artifacts
+from scylla_gha.collect.artifacts import ArtifactReader, shard_bytes
+from scylla_gha.collect.read_artifacts import ReceivedRows, missing_cells, read_artifacts
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import WavePacking
 from scylla_gha.model.trial import Outcome
@@ -94,7 +94,7 @@ def test_all_rows_together_are_bounded(tmp_path: Path) -> None:
     found = gathered(tmp_path, most=most)
     (refused,) = found.refused
     assert refused.reason == f"all rows together are more than the {most:,} bytes that were expected"
-    assert artifact_limits(make_packing(), 3, ArtifactLimits(row=10, line=1)) == 3 * (21 + 21)
+    assert shard_bytes(2) == 2 * 16_384 + 65_536
 
 
 def test_a_folder_of_anything_else_is_named(tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ def test_what_is_missing_is_told_with_the_reason(tmp_path: Path) -> None:
     send(tmp_path, b"")
     send(tmp_path, b"{}\n", shard=1)
     found = gathered(tmp_path, packing)
-    assert dict(missing_reason(packing, found, frozenset())) == {
+    assert missing_cells(packing, found, frozenset()) == {
         CELLS[0].id: "shard 000 (attempt 1) sent no row of it, and does not say why",
         CELLS[1].id: f"the rows of shard 001 were refused: {found.refused[0].reason}",
         CELLS[2].id: "shard 002 sent nothing: its job failed, was cancelled, or has not run; re-run the failed jobs",
         CELLS[3].id: "its row was to be reused, and is not in reused.jsonl; plan again",
     }
-    assert CELLS[3].id not in dict(missing_reason(packing, found, frozenset({CELLS[3].id})))
+    assert CELLS[3].id not in missing_cells(packing, found, frozenset({CELLS[3].id}))
 
 
 def test_the_files_of_the_only_artifact_may_lie_in_the_folder_itself(tmp_path: Path) -> None:
