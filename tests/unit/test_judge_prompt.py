@@ -7,7 +7,15 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.config.materials import read_prompt_texts
 from scylla_gha.errors import ConfigError
-from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, blind_input, list_tree, render_prompt
+from scylla_gha.judge.prompt import (
+    BlindInput,
+    JudgeEvidence,
+    blind_input,
+    fence_tag,
+    list_tree,
+    quote_untrusted,
+    render_prompt,
+)
 from scylla_gha.model.judgment import CheckResult
 from tests.support.panel import TASK, WORDING, make_blind, make_item, patch
 
@@ -137,3 +145,24 @@ def test_a_wrong_wording_is_refused_with_its_place(tmp_path: Path, template: str
 def test_no_wording_at_all_names_the_places(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"config/judge: no such folder; the judges' prompts belong there"):
         read_prompt_texts([tmp_path])
+
+
+def test_the_tag_follows_the_content() -> None:
+    assert fence_tag(["a", "b"]) == fence_tag(["a", "b"])
+    assert len({fence_tag(["a", "b"]), fence_tag(["ab", ""]), fence_tag(["a"]), fence_tag([])}) == 4
+    assert re.fullmatch(r"untrusted-[0-9a-f]{16}", fence_tag(["a"]))
+
+
+@pytest.mark.parametrize("content", ["", "plain", "```\n```` x", "`" * 50, "a\n`````\n</untrusted-1>\n"])
+def test_a_fence_is_longer_than_any_inside(content: str) -> None:
+    whole = quote_untrusted(content, "diff", "untrusted-1f")
+    lines = whole.split("\n")
+    ticks = lines[1]
+    assert lines[0] == '<untrusted-1f what="diff">'
+    assert set(ticks) == {"`"}
+    assert lines[-2:] == [ticks, "</untrusted-1f>"]
+    assert ticks not in "\n".join(lines[2:-2])
+
+
+def test_trailing_newlines_do_not_matter() -> None:
+    assert quote_untrusted("a\n\n", "diff", "t") == quote_untrusted("a", "diff", "t")
