@@ -51,7 +51,7 @@ class RequestRecord(Record):
     """A request, logged before it is forwarded."""
 
     kind: Literal["asked"] = "asked"
-    number: Annotated[int, Field(ge=1, description="within its lane")]
+    number: Annotated[int, Field(ge=1, description="within its session")]
     at: datetime.datetime
     role: Role
     model: str

@@ -99,30 +99,30 @@ def said(name: str, bare: list[float], through: list[float], cpu_seconds: float)
 Wave = Callable[[aiohttp.ClientSession, str, Sequence[str], bytes], Awaitable[list[float]]]
 
 
-async def compare(name: str, kind: Wave, bare: str, gateway: GatewayProcess, lanes: list[SessionHandle]) -> None:
+async def compare(name: str, kind: Wave, bare: str, gateway: GatewayProcess, sessions: list[SessionHandle]) -> None:
     """Bare and through the gateway by turns, so that what else the machine does hits both."""
     size = SIZES[name.partition(", ")[2]]
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "x y " * (size // 4)}]}
-    data, tokens = json.dumps(body).encode(), [door.token for door in lanes]
+    data, tokens = json.dumps(body).encode(), [session.token for session in sessions]
     without: list[float] = []
     through: list[float] = []
     began = 0.0
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         for turn in range(ROUNDS + 1):
             without += await kind(session, bare, tokens, data)
-            through += await kind(session, lanes[0].url, tokens, data)
+            through += await kind(session, sessions[0].url, tokens, data)
             if turn == 0:  # connections are made, code is warm
                 without, through, began = [], [], cpu(gateway)
     said(name, without, through, cpu(gateway) - began)
 
 
-async def measure(bare: str, gateway: GatewayProcess, doors: list[SessionHandle]) -> None:
+async def measure(bare: str, gateway: GatewayProcess, sessions: list[SessionHandle]) -> None:
     for size in SIZES:
-        await compare(f"16 streams, {size}", wave, bare, gateway, doors[:16])
-        await compare(f"16 in the same instant, {size}", together, bare, gateway, doors[:16])
-        await compare(f"200 streams, {size}", wave, bare, gateway, doors)
+        await compare(f"16 streams, {size}", wave, bare, gateway, sessions[:16])
+        await compare(f"16 in the same instant, {size}", together, bare, gateway, sessions[:16])
+        await compare(f"200 streams, {size}", wave, bare, gateway, sessions)
     async with aiohttp.ClientSession() as session:
-        await flat(session, doors[0].url, doors[0].token, gateway)
+        await flat(session, sessions[0].url, sessions[0].token, gateway)
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
 
 
@@ -158,8 +158,9 @@ def main() -> None:
                 tempfile.TemporaryDirectory() as folder,
                 GatewayProcess.start(GatewaySettings(upstream=bare)) as gateway,
             ):
-                lanes = [Session(cell=f"c{n}", role="agent", journal=Path(folder) / f"{n}.jsonl") for n in range(200)]
-                asyncio.run(measure(bare, gateway, [gateway.open(lane) for lane in lanes]))
+                logs = [Path(folder) / f"{number}.jsonl" for number in range(200)]
+                sessions = [gateway.open(Session(cell=log.stem, role="agent", journal=log)) for log in logs]
+                asyncio.run(measure(bare, gateway, sessions))
         finally:
             upstream.terminate()
 

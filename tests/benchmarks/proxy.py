@@ -35,14 +35,14 @@ def direct(port: int) -> int:
     return drain(connection.getresponse())
 
 
-def by_http(door: SessionHandle, name: str) -> int:
-    connection = http.client.HTTPConnection(door.url.removeprefix("http://"))
-    connection.request("GET", f"http://{name}/bytes/{SIZE}", headers=credentials(door))
+def by_http(session: SessionHandle, name: str) -> int:
+    connection = http.client.HTTPConnection(session.url.removeprefix("http://"))
+    connection.request("GET", f"http://{name}/bytes/{SIZE}", headers=credentials(session))
     return drain(connection.getresponse())
 
 
-def by_tunnel(door: SessionHandle, name: str) -> int:
-    with tunnel(door, f"{name}:80") as (connection, _):
+def by_tunnel(session: SessionHandle, name: str) -> int:
+    with tunnel(session, f"{name}:80") as (connection, _):
         connection.sendall(f"GET /bytes/{SIZE} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
         answer = http.client.HTTPResponse(connection)
         answer.begin()
@@ -78,11 +78,11 @@ def main() -> None:
         port = int(server.stdout.readline())
         name = "plain.example"
         policy = EgressPolicy(local={name: f"127.0.0.1:{port}"})
-        door = gateway.open(Session(cell="c", role="agent", journal=Path(folder, "traffic.jsonl"), egress=policy))
+        session = gateway.open(Session(cell="c", role="agent", journal=Path(folder, "traffic.jsonl"), egress=policy))
         compare({
             "direct": lambda: direct(port),
-            "through a tunnel": lambda: by_tunnel(door, name),
-            "by http": lambda: by_http(door, name),
+            "through a tunnel": lambda: by_tunnel(session, name),
+            "by http": lambda: by_http(session, name),
         })  # fmt: skip
         server.communicate("")
 

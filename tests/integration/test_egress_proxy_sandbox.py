@@ -34,13 +34,13 @@ def test_a_box_reaches_declared_hosts_by_its_one_socket_and_no_others(desk: Desk
     desk.sockets = place.parent
     with site() as registry, site() as hub, hosted(desk.folder) as host:
         permit = EgressPolicy(local={"registry.example:80": registry.place, "hub.example:80": hub.place})
-        door = host.lane(egress=permit, socket=place)
-        proxied: Any = proxy_environment(GATEWAY_URL, door.token)
+        session = host.open(egress=permit, socket=place)
+        proxied: Any = proxy_environment(GATEWAY_URL, session.token)
         urls = ["http://registry.example/bytes/5", "http://hub.example/echo", "http://elsewhere.example.com/",
                 "https://elsewhere.example.com/", f"http://10.0.0.1:{hub.port}/"]  # fmt: skip
         seen = desk.run(("python3", "-c", FETCH, *urls), **proxied)
         without = desk.run(("python3", "-c", FETCH, urls[0], f"http://{registry.place}/"))
-        host.gateway.close(door)
+        host.gateway.close(session)
     assert seen.out.splitlines() == [
         "200",
         "200",

@@ -19,7 +19,7 @@ from tests.support.provider import Say, serve
 
 
 @pytest.mark.parametrize(
-    ("limits", "of_lane", "scope", "said"),
+    ("limits", "session_limits", "scope", "said"),
     [
         pytest.param({}, {"budget_usd": FOR_TWO}, "trial", "of this key", id="trial"),
         pytest.param({}, {"budget_tokens": 126}, "trial_tokens", "126 tokens of this key", id="tokens"),
@@ -30,13 +30,13 @@ from tests.support.provider import Say, serve
     ],
 )  # fmt: skip
 def test_a_spent_budget_refuses_before_the_provider_is_asked(
-    tmp_path: Path, limits: dict[str, Any], of_lane: dict[str, Any], scope: str, said: str
+    tmp_path: Path, limits: dict[str, Any], session_limits: dict[str, Any], scope: str, said: str
 ) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, **limits) as host:
-        door, judge = host.lane(**of_lane), host.lane(role="judge", **of_lane)
-        replies = [ask(door, question()) for _ in range(4)]
+        session, judge = host.open(**session_limits), host.open(role="judge", **session_limits)
+        replies = [ask(session, question()) for _ in range(4)]
         other = ask(judge, question())
-        made = host.gateway.close(door)
+        made = host.gateway.close(session)
         assert len(provider.requests) == 2 + (other.status == 200)
     assert [reply.status for reply in replies] == [200, 200, 403, 403]
     assert replies[2].error["type"] == "permission_error"
@@ -49,20 +49,20 @@ def test_a_spent_budget_refuses_before_the_provider_is_asked(
 
 def test_a_model_without_a_price_is_refused_where_there_is_a_budget(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, role_usd={"judge": 1.0}) as host:
-        assert ask(host.lane(), question(model="new")).status == 200
-        refused = ask(host.lane(role="judge"), question(model="new"))
+        assert ask(host.open(), question(model="new")).status == 200
+        refused = ask(host.open(role="judge"), question(model="new"))
     assert refused.status == 403
     assert "no known price" in refused.error["message"]
     assert [each.error for each in host.answered(role="judge")] == ["unknown_price"]
 
 
-def test_a_killed_gateway_leaves_a_complete_journal_and_starts_again(tmp_path: Path) -> None:
+def test_a_killed_gateway_leaves_a_complete_log_and_starts_again(tmp_path: Path) -> None:
     with serve(lambda body: Say("Hi.", pause=600 if "long" in str(body) else 0)) as provider, \
             hosted(tmp_path, provider.url, experiment_usd=3 * EACH) as host:  # fmt: skip
-        door = host.lane()
-        assert ask(door, question()).status == 200
-        connection = connect(door)
-        send(connection, door, question("long"))
+        session = host.open()
+        assert ask(session, question()).status == 200
+        connection = connect(session)
+        send(connection, session, question("long"))
         answer = connection.getresponse()
         assert answer.readline() == b"event: message_start\n"
         assert host.gateway.pid is not None
@@ -70,30 +70,30 @@ def test_a_killed_gateway_leaves_a_complete_journal_and_starts_again(tmp_path: P
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
             answer.read()
         connection.close()
-        assert host.gateway.is_lost(door)
-        made = host.gateway.close(door)
+        assert host.gateway.is_lost(session)
+        made = host.gateway.close(session)
         assert (made.requests, made.unanswered, made.usage.usd, made.known_usd) == (2, 1, None, EACH)
-        again = host.lane(cell="again")
+        again = host.open(cell="again")
         assert not host.gateway.is_lost(again)
-        assert host.gateway.is_lost(door)
+        assert host.gateway.is_lost(session)
         assert [ask(again, question()).status for _ in range(2)] == [200, 403], "what was spent before must count"
         provider.ended.set()
 
 
-def test_a_lane_that_is_opened_again_goes_on_with_its_numbers_and_its_budget(tmp_path: Path) -> None:
+def test_a_session_that_is_opened_again_goes_on_with_its_numbers_and_its_budget(tmp_path: Path) -> None:
     with shared(tmp_path, lambda _: Say("Hi.")) as (_, host):
         for status in (200, 200, 403):
-            door = host.lane(budget_usd=FOR_TWO)
-            assert ask(door, question()).status == status
-            host.gateway.close(door)
+            session = host.open(budget_usd=FOR_TWO)
+            assert ask(session, question()).status == status
+            host.gateway.close(session)
     assert [each.number for each in host.asked()] == [1, 2, 3]
 
 
 def test_told_to_end_it_lets_what_is_in_flight_end(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.", pause=0.5)) as provider, hosted(tmp_path, provider.url) as host:
-        door = host.lane()
-        connection = connect(door)
-        send(connection, door, question())
+        session = host.open()
+        connection = connect(session)
+        send(connection, session, question())
         answer = connection.getresponse()
         assert host.gateway.pid is not None
         os.kill(host.gateway.pid, signal.SIGTERM)
@@ -117,12 +117,12 @@ def test_it_ends_when_the_harness_is_killed() -> None:
 
 def test_the_key_is_in_no_file_no_arguments_and_no_environment(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, \
-            hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
-        door = host.lane()
-        ask(door, question())
+            hosted(tmp_path, provider.url, record=tmp_path / "recordings") as host:  # fmt: skip
+        session = host.open()
+        ask(session, question())
         process = Path(f"/proc/{host.gateway.pid}")
         seen = [(process / name).read_bytes() for name in ("cmdline", "environ")]
-        host.gateway.close(door)
+        host.gateway.close(session)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) == 2
     assert provider.keys == [KEY]
@@ -132,10 +132,10 @@ def test_the_key_is_in_no_file_no_arguments_and_no_environment(tmp_path: Path) -
 
 def test_closing_twice_counts_once(tmp_path: Path) -> None:
     with shared(tmp_path, lambda _: Say("Hi.")) as (_, host):
-        door = host.lane()
-        ask(door, question())
-        assert host.gateway.close(door).requests == 1
-        assert host.gateway.close(door).requests == 0
+        session = host.open()
+        ask(session, question())
+        assert host.gateway.close(session).requests == 1
+        assert host.gateway.close(session).requests == 0
 
 
 def test_a_gateway_stops_quickly_and_twice(tmp_path: Path) -> None:

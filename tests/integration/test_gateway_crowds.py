@@ -41,9 +41,9 @@ def crowd(stack: contextlib.ExitStack, place: Path | int, count: int) -> list[so
     return made
 
 
-def over_socket(place: Path, door: SessionHandle) -> int:
+def over_socket(place: Path, session: SessionHandle) -> int:
     with contextlib.closing(OverSocket(place)) as connection:
-        send(connection, door, question())
+        send(connection, session, question())
         return connection.getresponse().status
 
 
@@ -52,15 +52,15 @@ def test_idle_connections_harm_neither_a_neighbour_nor_the_harness(tmp_path: Pat
         own, other = (stack.enter_context(socket_folder()) / "s" for _ in range(2))
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         host = stack.enter_context(hosted(tmp_path, provider.url))
-        greedy, neighbour = host.lane("greedy", socket=own), host.lane("neighbour", socket=other)
+        greedy, neighbour = host.open("greedy", socket=own), host.open("neighbour", socket=other)
         crowd(stack, own, 1300)
         assert over_socket(other, neighbour) == 200
         with pytest.raises((ConnectionError, http.client.HTTPException)):
             over_socket(own, greedy)
         crowd(stack, int(greedy.url.rpartition(":")[2]), 600)  # the port that judges use
-        assert ask(host.lane(role="judge"), question()).status == 200
+        assert ask(host.open(role="judge"), question()).status == 200
         assert not host.gateway.is_lost(neighbour)
-        assert [host.gateway.close(door).requests for door in (greedy, neighbour)] == [0, 1]
+        assert [host.gateway.close(session).requests for session in (greedy, neighbour)] == [0, 1]
         with pytest.raises(ConnectionError):
             over_socket(own, greedy)
 
@@ -76,7 +76,7 @@ def test_beyond_its_requests_in_flight_a_session_waits_and_its_neighbour_does_no
         return Say("Hi.")
 
     with serve(script) as provider, hosted(tmp_path, provider.url) as host:
-        greedy, neighbour = host.lane("greedy"), host.lane("neighbour")
+        greedy, neighbour = host.open("greedy"), host.open("neighbour")
 
         def look() -> int:
             until(lambda: len(going) >= 32)
@@ -98,7 +98,7 @@ def memory(host: Host) -> float:
 
 def test_unfinished_bodies_fill_no_memory(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
-        greedy = host.lane("greedy")
+        greedy = host.open("greedy")
         connections = [connect(greedy) for _ in range(16)]
         for connection in connections:
             connection.putrequest("POST", "/v1/messages")
@@ -107,7 +107,7 @@ def test_unfinished_bodies_fill_no_memory(tmp_path: Path) -> None:
             connection.endheaders()
             with contextlib.suppress(ConnectionError):
                 connection.send(b"x" * 30 * MEGA)
-        assert ask(host.lane("neighbour"), question()).status == 200
+        assert ask(host.open("neighbour"), question()).status == 200
         assert memory(host) < 400
         refused = [connection for connection in connections if _answer(connection)]
         assert len(refused) >= 13, "all but those that fit into 64 MB"
@@ -132,7 +132,7 @@ def _answer(connection: http.client.HTTPConnection) -> int | None:
 
 def test_what_is_slow_to_clean_and_long_names_cost_only_who_sends_them(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
-        greedy, neighbour = host.lane("greedy"), host.lane("neighbour")
+        greedy, neighbour = host.open("greedy"), host.open("neighbour")
         slow = threading.Thread(target=ask, args=(greedy, question(".ghs_" * 400_000)))
         slow.start()
         assert [ask(neighbour, question()).status for _ in range(3)] == [200] * 3
@@ -146,7 +146,7 @@ def test_what_is_slow_to_clean_and_long_names_cost_only_who_sends_them(tmp_path:
 
 def test_many_requests_of_medium_length_that_are_slow_to_clean_hold_up_nobody_else(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
-        greedy, neighbour = host.lane("greedy"), host.lane("neighbour")
+        greedy, neighbour = host.open("greedy"), host.open("neighbour")
         slow = [threading.Thread(target=ask, args=(greedy, question(".ghs_" * 20_000))) for _ in range(16)]
         for each in slow:
             each.start()
@@ -158,12 +158,12 @@ def test_many_requests_of_medium_length_that_are_slow_to_clean_hold_up_nobody_el
 
 def test_sessions_that_keep_the_gateway_reading_leave_room_for_another(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
-        doors = [host.lane(f"greedy-{number}") for number in range(33)]
+        sessions = [host.open(f"greedy-{number}") for number in range(33)]
         body = json.dumps(question(".ghs_" * 200_000)).encode()
         with contextlib.ExitStack() as stack:
-            for door in doors:
-                send(stack.enter_context(contextlib.closing(connect(door))), door, body)
-            neighbour = host.lane("neighbour")
+            for session in sessions:
+                send(stack.enter_context(contextlib.closing(connect(session))), session, body)
+            neighbour = host.open("neighbour")
             assert ask(neighbour, question("Hello? " * 1_000)).status == 200
             assert len(provider.requests) == 1, "the others are still read"
             os.kill(host.gateway.pid or 0, signal.SIGKILL)  # instead of waiting until they are
@@ -172,28 +172,28 @@ def test_sessions_that_keep_the_gateway_reading_leave_room_for_another(tmp_path:
 def test_a_request_with_a_long_head_is_not_passed_on_so_the_provider_cannot_fail_it(tmp_path: Path) -> None:
     many = {f"x_stainless_{letter}": "v" * 8_000 for letter in "abcde"}
     with shared(tmp_path, lambda _: Hangup()) as (provider, host):
-        door = host.lane()
-        replies = [ask(door, question(), **many), ask(door, question(), x_stainless_a="v" * 8_000)]
-        made = host.gateway.close(door)
+        session = host.open()
+        replies = [ask(session, question(), **many), ask(session, question(), x_stainless_a="v" * 8_000)]
+        made = host.gateway.close(session)
         assert len(provider.requests) == 1, "the short one"
     assert [reply.status for reply in replies] == [431, 502]
     assert "headers are longer than 32 KB" in replies[0].error["message"]
     assert made.requests == 1
 
 
-def test_a_full_journal_takes_no_further_request(tmp_path: Path) -> None:
+def test_a_full_log_takes_no_further_request(tmp_path: Path) -> None:
     with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
-        door = host.lane()
-        assert ask(door, question()).status == 200
-        host.gateway.close(door)
+        session = host.open()
+        assert ask(session, question()).status == 200
+        host.gateway.close(session)
         (asked,) = host.asked()
         with host.journal().open("a") as file:
             for number in range(2, 18):
                 file.write(asked.model_copy(update={"number": number, "digest": "d" * MEGA}).model_dump_json() + "\n")
-        door = host.lane()
-        last = [ask(door, question()) for _ in range(3)]
+        session = host.open()
+        last = [ask(session, question()) for _ in range(3)]
         size = host.journal().stat().st_size
-        made = host.gateway.close(door)
+        made = host.gateway.close(session)
         assert len(provider.requests) == 1
     assert [reply.status for reply in last] == [403] * 3
     assert "as many requests as it allows" in last[2].error["message"]

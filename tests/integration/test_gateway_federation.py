@@ -24,8 +24,8 @@ def test_the_jobs_identity_buys_one_token_for_all_requests(tmp_path: Path) -> No
         serve(lambda _: Say("Hi.")) as provider,
         hosted(tmp_path, provider.url, api_key=None, federation=federation(provider)) as host,
     ):
-        door = host.lane()
-        statuses = [ask(door, question()).status for _ in range(3)]
+        session = host.open()
+        statuses = [ask(session, question()).status for _ in range(3)]
     assert statuses == [200] * 3
     assert [body["assertion"] for body in provider.exchanges] == ["identityhttps%3A%2F%2Fapi.anthropic.com"]
     assert {headers["authorization"] for headers in provider.headers} == {f"Bearer {MINTED}-1"}
@@ -40,7 +40,7 @@ def test_an_identity_in_a_file_does_as_well(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider:
         given = Federation(rule=RULE, organization="o", file=file)
         with hosted(tmp_path / "run", provider.url, api_key=None, federation=given) as host:
-            assert ask(host.lane(), question()).status == 200
+            assert ask(host.open(), question()).status == 200
     assert provider.exchanges[0]["assertion"] == "a.b.c"
 
 
@@ -52,7 +52,7 @@ def test_without_a_token_the_request_fails_and_says_why(tmp_path: Path, rule: st
     with serve(lambda _: Say("Hi.")) as provider:
         given = federation(provider, rule, token)
         with hosted(tmp_path, provider.url, api_key=None, federation=given) as host:
-            reply = ask(host.lane(), question())
+            reply = ask(host.open(), question())
     assert reply.status >= 500
     assert "ANTHROPIC_FEDERATION_RULE_ID" in reply.error["message"]
     assert (provider.requests, token in reply.error["message"]) == ([], False)

@@ -1,4 +1,4 @@
-"""The first request of a lane, kept by a running gateway before it is passed on."""
+"""The first request of a session, kept by a running gateway before it is passed on."""
 
 import json
 import os
@@ -25,20 +25,20 @@ def test_it_is_there_before_the_provider_is_asked(tmp_path: Path) -> None:
         return Say("Hi.")
 
     with shared(tmp_path, look) as (_, host):
-        door = host.lane(first_request=place)
+        session = host.open(first_request=place)
         for text in ("first", "second"):
-            ask(door, raw(text))
+            ask(session, raw(text))
     assert found == [raw("first")] * 2
 
 
 def test_a_count_and_a_probe_go_before_it(tmp_path: Path) -> None:
     place = tmp_path / "first-request.json"
     with shared(tmp_path, lambda _: Say("Hi.")) as (_, host):
-        door = host.lane(first_request=place)
-        ask(door, question("count"), "/v1/messages/count_tokens")
-        ask(door, question("probe", max_tokens=1))
+        session = host.open(first_request=place)
+        ask(session, question("count"), "/v1/messages/count_tokens")
+        ask(session, question("probe", max_tokens=1))
         assert not place.exists()
-        ask(door, raw("first"))
+        ask(session, raw("first"))
     assert place.read_bytes() == raw("first")
 
 
@@ -46,21 +46,21 @@ def test_a_count_and_a_probe_go_before_it(tmp_path: Path) -> None:
 def test_one_without_an_answer_is_it_too(tmp_path: Path, answer: Fail | Hangup) -> None:
     place = tmp_path / "first-request.json"
     with shared(tmp_path, lambda _: answer) as (_, host):
-        ask(host.lane(first_request=place), raw("first"))
+        ask(host.open(first_request=place), raw("first"))
     assert place.read_bytes() == raw("first")
 
 
 def test_one_that_a_budget_refuses_is_it_too(tmp_path: Path) -> None:
     place = tmp_path / "first-request.json"
     with shared(tmp_path) as (_, host):
-        assert ask(host.lane(first_request=place, budget_usd=0.0), raw("first")).status == 403
+        assert ask(host.open(first_request=place, budget_usd=0.0), raw("first")).status == 403
     assert place.read_bytes() == raw("first")
 
 
 def test_it_is_what_the_provider_is_sent_with_configured_settings(tmp_path: Path) -> None:
     place = tmp_path / "first-request.json"
     with shared(tmp_path, lambda _: Say("Hi."), knobs={"agent": {"max_tokens": 7}}) as (provider, host):
-        ask(host.lane(first_request=place), raw("first"))
+        ask(host.open(first_request=place), raw("first"))
     assert place.read_bytes() == provider.raw[0]
     assert json.loads(place.read_bytes())["max_tokens"] == 7
 
@@ -68,31 +68,31 @@ def test_it_is_what_the_provider_is_sent_with_configured_settings(tmp_path: Path
 def test_a_gateway_that_starts_again_writes_nothing_over_it(tmp_path: Path) -> None:
     place = tmp_path / "first-request.json"
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
-        door = host.lane(first_request=place)
-        ask(door, raw("first"))
+        session = host.open(first_request=place)
+        ask(session, raw("first"))
         assert host.gateway.pid is not None
         os.kill(host.gateway.pid, signal.SIGKILL)
-        host.gateway.close(door)
-        again = host.lane(first_request=place)
+        host.gateway.close(session)
+        again = host.open(first_request=place)
         assert ask(again, raw("second")).status == 200
     assert place.read_bytes() == raw("first")
 
 
 def test_in_a_replay_it_is_kept_as_well_matched_or_not(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, \
-            hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
-        ask(host.lane(), raw("known"))
-    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
+            hosted(tmp_path, provider.url, record=tmp_path / "recordings") as host:  # fmt: skip
+        ask(host.open(), raw("known"))
+    with hosted(tmp_path / "again", replay=tmp_path / "recordings") as host:
         for name, status in (("known", 200), ("other", 404)):
             place = tmp_path / f"{name}.json"
-            assert ask(host.lane(role="agent", first_request=place), raw(name)).status == status
+            assert ask(host.open(role="agent", first_request=place), raw(name)).status == status
             assert place.read_bytes() == raw(name)
 
 
-def test_each_lane_has_its_own(tmp_path: Path) -> None:
+def test_each_session_has_its_own(tmp_path: Path) -> None:
     with shared(tmp_path, lambda _: Say("Hi.")) as (_, host):
-        doors = {name: host.lane(cell=name, first_request=tmp_path / f"{name}.json") for name in ("a", "b")}
-        ask(host.lane(cell="c"), raw("c"))
-        for name, door in doors.items():
-            ask(door, raw(name))
+        sessions = {name: host.open(cell=name, first_request=tmp_path / f"{name}.json") for name in ("a", "b")}
+        ask(host.open(cell="c"), raw("c"))
+        for name, session in sessions.items():
+            ask(session, raw(name))
     assert [(tmp_path / f"{name}.json").read_bytes() for name in "ab"] == [raw("a"), raw("b")]

@@ -14,4 +14,4 @@ def test_modules_of_the_current_folder_are_not_for_it(tmp_path: Path, monkeypatc
     names = ("aiohttp", "orjson", "pydantic", "json", "multidict", "scylla_gha")
     monkeypatch.chdir(write_tree(tmp_path / "stranger", {f"{name}.py": planted for name in names}))
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
-        assert ask(host.lane(), question()).status == 200
+        assert ask(host.open(), question()).status == 200

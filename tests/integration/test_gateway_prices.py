@@ -16,15 +16,15 @@ CACHED = {"input_tokens": 0, "cache_read_input_tokens": 1000}
 
 
 def answered(folder: Path, usage: dict[str, int], asks: int = 1, budget: float | None = None, **price: Any) -> Host:
-    """A lane's traffic with a model of these prices, whose answers used so much."""
+    """A session's traffic with a model of these prices, whose answers used so much."""
     model = ModelInfo(id="m", provider="p", context_tokens=9, price=PRICE.model_copy(update=price))
     with serve(lambda _: Say("Hi.", usage=usage)) as provider:
         settings = GatewaySettings(upstream=provider.url, api_key=KEY, models=(model,))
         with GatewayProcess.start(settings) as gateway:
             host = Host(gateway, folder)
-            door = host.lane(budget_usd=budget)
+            session = host.open(budget_usd=budget)
             for _ in range(asks):
-                ask(door, question(model="m"))
+                ask(session, question(model="m"))
     return host
 
 

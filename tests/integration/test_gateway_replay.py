@@ -10,7 +10,7 @@ from scylla_gha.gateway.client import SessionHandle
 from tests.support.gateway import EACH, KEY, Reply, ask, hosted, question
 from tests.support.provider import Body, Fail, Say, Script, serve, tool_results
 
-TAPE = "tapes/cell--agent.jsonl"
+RECORDING = "recordings/cell--agent.jsonl"
 
 
 def conversation(folder: str, day: str = "2026-11-21", session: str = "s1", prompt: str = "Work.") -> list[Body]:
@@ -35,22 +35,22 @@ def script(folder: str) -> Script:
 
 def record(tmp_path: Path, folder: str = "/tmp/first/repo", answers: Script | None = None) -> list[Reply]:
     with serve(answers or script(folder)) as provider, \
-            hosted(tmp_path / "live", provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
-        door = host.lane(paths=paths(folder))
-        return [ask(door, body) for body in conversation(folder)]
+            hosted(tmp_path / "live", provider.url, record=tmp_path / "recordings") as host:  # fmt: skip
+        session = host.open(paths=paths(folder))
+        return [ask(session, body) for body in conversation(folder)]
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     folder = tmp_path_factory.mktemp("recorded")
     record(folder)
-    return (folder / TAPE).read_bytes()
+    return (folder / RECORDING).read_bytes()
 
 
 @pytest.fixture
 def stored(tmp_path: Path, recording: bytes) -> Path:
     """A file with the recording of a conversation in /tmp/first/repo."""
-    path = tmp_path / TAPE
+    path = tmp_path / RECORDING
     path.parent.mkdir()
     path.write_bytes(recording)
     return path
@@ -64,10 +64,10 @@ def texts(reply: Reply, field: str) -> list[str]:
 
 def test_a_recording_is_replayed_to_equal_bytes_and_costs(tmp_path: Path) -> None:
     live = record(tmp_path, answers=lambda _: Say("Héllo.", pieces=3))
-    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
-        door = host.lane(paths=paths("/tmp/first/repo"))
-        again = [ask(door, body) for body in conversation("/tmp/first/repo")]
-        made = host.gateway.close(door)
+    with hosted(tmp_path / "again", replay=tmp_path / "recordings") as host:
+        session = host.open(paths=paths("/tmp/first/repo"))
+        again = [ask(session, body) for body in conversation("/tmp/first/repo")]
+        made = host.gateway.close(session)
     assert [reply.body for reply in again] == [reply.body for reply in live]
     assert [reply.headers["content-type"] for reply in again] == ["text/event-stream"] * 2
     assert made.usage.usd == pytest.approx(2 * EACH)
@@ -77,9 +77,9 @@ def test_a_recording_is_replayed_to_equal_bytes_and_costs(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("stored")
 def test_another_day_folder_and_session_are_the_same_question(tmp_path: Path) -> None:
     folder = "/tmp/quite/another/place"
-    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
-        door = host.lane(paths=paths(folder))
-        first, second = (ask(door, body) for body in conversation(folder, "2027-01-01", "s2"))
+    with hosted(tmp_path / "again", replay=tmp_path / "recordings") as host:
+        session = host.open(paths=paths(folder))
+        first, second = (ask(session, body) for body in conversation(folder, "2027-01-01", "s2"))
     assert (first.status, second.status) == (200, 200)
     assert json.loads("".join(texts(first, "partial_json"))) == {"command": f"ls {folder}/src"}, (
         "a folder split over events must be put back whole"
@@ -90,7 +90,7 @@ def test_another_day_folder_and_session_are_the_same_question(tmp_path: Path) ->
 def test_a_recording_holds_no_folder_no_key_and_no_header(tmp_path: Path) -> None:
     record(tmp_path, answers=lambda _: Fail(401, {"request-id": "r1"}, f"bad key {KEY}"))
     record(tmp_path)
-    lines = (tmp_path / TAPE).read_text().splitlines()
+    lines = (tmp_path / RECORDING).read_text().splitlines()
     assert len(lines) == 4
     assert [set(json.loads(line)) for line in lines] == [{"digest", "status", "content_type", "body"}] * 4
     for secret in (KEY, "/tmp/first", "r1", "sk-ant-"):
@@ -101,10 +101,10 @@ def test_a_recording_holds_no_folder_no_key_and_no_header(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("stored")
 def test_one_changed_byte_is_an_unmatched_request_and_never_live(tmp_path: Path, change: dict[str, str]) -> None:
     with serve(lambda _: Say("Live!")) as provider, \
-            hosted(tmp_path / "again", provider.url, replay=tmp_path / "tapes") as host:  # fmt: skip
-        door = host.lane(paths=paths("/tmp/first/repo"))
-        reply = ask(door, conversation(**{"folder": "/tmp/first/repo", **change})[0])
-        made = host.gateway.close(door)
+            hosted(tmp_path / "again", provider.url, replay=tmp_path / "recordings") as host:  # fmt: skip
+        session = host.open(paths=paths("/tmp/first/repo"))
+        reply = ask(session, conversation(**{"folder": "/tmp/first/repo", **change})[0])
+        made = host.gateway.close(session)
         assert provider.requests == []
     assert (reply.status, reply.error["type"]) == (404, "unmatched_request")
     assert "request 1 of cell (agent) is not in the recording" in reply.error["message"]
@@ -114,14 +114,14 @@ def test_one_changed_byte_is_an_unmatched_request_and_never_live(tmp_path: Path,
 def test_each_recorded_answer_is_given_once_in_order(tmp_path: Path) -> None:
     answers: list[Say | Fail] = [Say("One."), Fail(529), Say("cut", cut=True), Say("Four.")]
     with serve(lambda _: answers.pop(0)) as provider, \
-            hosted(tmp_path / "live", provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
-        door = host.lane()
-        live = [ask(door, question()) for _ in range(4)]
-    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
-        first, second = host.lane(), None
+            hosted(tmp_path / "live", provider.url, record=tmp_path / "recordings") as host:  # fmt: skip
+        session = host.open()
+        live = [ask(session, question()) for _ in range(4)]
+    with hosted(tmp_path / "again", replay=tmp_path / "recordings") as host:
+        first, second = host.open(), None
         again = [ask(first, question()) for _ in range(2)]
         host.gateway.close(first)
-        second = host.lane()  # a second attempt of the cell
+        second = host.open()  # a second attempt of the cell
         again += [ask(second, question()) for _ in range(3)]
     assert [(reply.status, reply.whole, reply.body) for reply in again[:4]] == [
         (reply.status, reply.whole, reply.body) for reply in live]  # fmt: skip
@@ -130,25 +130,25 @@ def test_each_recorded_answer_is_given_once_in_order(tmp_path: Path) -> None:
 
 
 def test_answers_in_one_piece_and_token_counts_are_recorded_too(tmp_path: Path) -> None:
-    def asked(door: SessionHandle) -> list[bytes]:
-        counted = ask(door, question(), "/v1/messages/count_tokens")
-        return [ask(door, question(stream=False)).body, counted.body]
+    def asked(session: SessionHandle) -> list[bytes]:
+        counted = ask(session, question(), "/v1/messages/count_tokens")
+        return [ask(session, question(stream=False)).body, counted.body]
 
     with serve(lambda _: Say("Hi.")) as provider, \
-            hosted(tmp_path / "live", provider.url, record=tmp_path / "tapes") as host:  # fmt: skip
-        live = asked(host.lane())
-    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
-        assert asked(host.lane()) == live
+            hosted(tmp_path / "live", provider.url, record=tmp_path / "recordings") as host:  # fmt: skip
+        live = asked(host.open())
+    with hosted(tmp_path / "again", replay=tmp_path / "recordings") as host:
+        assert asked(host.open()) == live
 
 
 def test_a_torn_recording_is_read_to_its_last_whole_line(tmp_path: Path, stored: Path) -> None:
     stored.write_bytes(stored.read_bytes()[:-20])
-    with hosted(tmp_path / "again", replay=tmp_path / "tapes") as host:
-        door = host.lane(paths=paths("/tmp/first/repo"))
-        replies = [ask(door, body).status for body in conversation("/tmp/first/repo")]
+    with hosted(tmp_path / "again", replay=tmp_path / "recordings") as host:
+        session = host.open(paths=paths("/tmp/first/repo"))
+        replies = [ask(session, body).status for body in conversation("/tmp/first/repo")]
     assert replies == [200, 404]
 
 
 def test_a_missing_recording_is_named(tmp_path: Path) -> None:
-    with hosted(tmp_path, replay=tmp_path / "tapes") as host, pytest.raises(ToolError, match="no such recording"):
-        host.lane()
+    with hosted(tmp_path, replay=tmp_path / "recordings") as host, pytest.raises(ToolError, match="no such recording"):
+        host.open()

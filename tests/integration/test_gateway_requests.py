@@ -11,18 +11,18 @@ ANSWER = {"role": "assistant", "content": "Done."}
 
 def test_beyond_its_requests_or_turns_a_trial_is_refused_whoever_of_it_asks(tmp_path: Path) -> None:
     with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
-        door = host.lane(turns=2, requests=4)
+        session = host.open(turns=2, requests=4)
         bodies = [
             question(messages=[MAIN]),
             question(messages=[MAIN], stream=False),  # the same turn, asked again
             question("a sub-agent"),
             question(messages=[MAIN, ANSWER, MAIN]),
         ]
-        fine = [ask(door, body).status for body in bodies]
-        counted = ask(door, question("another"), "/v1/messages/count_tokens").status
-        third, fifth = ask(door, question(messages=[MAIN, ANSWER])), ask(door, question("a nested process"))
-        other = ask(host.lane(cell="other", turns=1, requests=1), question()).status
-        made = host.gateway.close(door)
+        fine = [ask(session, body).status for body in bodies]
+        counted = ask(session, question("another"), "/v1/messages/count_tokens").status
+        third, fifth = ask(session, question(messages=[MAIN, ANSWER])), ask(session, question("a nested process"))
+        other = ask(host.open(cell="other", turns=1, requests=1), question()).status
+        made = host.gateway.close(session)
         assert len(provider.requests) == 5
     assert (fine, counted, other) == ([200] * 4, 200, 200)
     assert [third.status, fifth.status] == [403, 403]

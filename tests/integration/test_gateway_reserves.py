@@ -50,10 +50,12 @@ def test_parallel_requests_cannot_exceed_a_budget(tmp_path: Path, scope: str) ->
     limits: dict[str, Any] = {"role": {"role_usd": {"agent": 1.0}}, "experiment": {"experiment_usd": 1.0}}
     with serve(billed) as provider, hosted(tmp_path, provider.url, **limits.get(scope, {})) as host:
         if scope == "trial":
-            doors = [host.lane(budget_usd=1.0)]
+            sessions = [host.open(budget_usd=1.0)]
         else:
-            doors = [host.lane(cell=f"cell-{number}") for number in range(4)]
-        calls = [functools.partial(ask, doors[number % len(doors)], long_question(number)) for number in range(16)]
+            sessions = [host.open(cell=f"cell-{number}") for number in range(4)]
+        calls = [
+            functools.partial(ask, sessions[number % len(sessions)], long_question(number)) for number in range(16)
+        ]
         replies = at_once(calls)
         assert 1.0 - WORST < bill(provider) <= 1.0
     assert {reply.status for reply in replies} == {200, 403}
@@ -66,16 +68,16 @@ def test_answers_that_are_never_read_stay_reserved(tmp_path: Path) -> None:
     """60 clients that do not read: what they may cost is set aside, and is spent when they are gone."""
     with serve(lambda body: billed(body, pause=600)) as provider, \
             hosted(tmp_path, provider.url, drain_seconds=0) as host:  # fmt: skip
-        door = host.lane(budget_usd=1.0)
-        clients = [connect(door) for _ in range(60)]
+        session = host.open(budget_usd=1.0)
+        clients = [connect(session) for _ in range(60)]
         with contextlib.ExitStack() as stack:
             for number, client in enumerate(clients):
                 stack.callback(client.close)
-                send(client, door, long_question(number))
+                send(client, session, long_question(number))
             until(lambda: bill(provider) > 1.0 - WORST)
             assert bill(provider) <= 1.0
-        made = host.gateway.close(door)
-        again = host.lane(budget_usd=1.0)
+        made = host.gateway.close(session)
+        again = host.open(budget_usd=1.0)
         assert ask(again, long_question()).status == 403, "who left has paid what was reserved"
         assert bill(provider) <= 1.0
         provider.ended.set()
@@ -85,15 +87,15 @@ def test_answers_that_are_never_read_stay_reserved(tmp_path: Path) -> None:
 
 def test_an_answer_that_does_not_fit_beside_others_waits_for_them(tmp_path: Path) -> None:
     with shared(tmp_path, lambda body: billed(body, pause=600 if "0: go on" in str(body) else 0)) as (provider, host):
-        door = host.lane(budget_usd=0.36 + WORST)
-        first = connect(door)
-        send(first, door, long_question())
+        session = host.open(budget_usd=0.36 + WORST)
+        first = connect(session)
+        send(first, session, long_question())
         answer = first.getresponse()
-        second = connect(door)
-        send(second, door, long_question(1, max_tokens=50_000))
+        second = connect(session)
+        send(second, session, long_question(1, max_tokens=50_000))
         until(lambda: len(provider.requests) == 2)
-        third = connect(door)
-        send(third, door, long_question(2))
+        third = connect(session)
+        send(third, session, long_question(2))
         third.sock.settimeout(0.7)
         with pytest.raises(TimeoutError):
             third.getresponse()
@@ -111,7 +113,7 @@ def test_a_wait_for_money_that_its_own_session_has_in_flight_is_no_silence_of_th
 ) -> None:
     with serve(lambda body: billed(body, pause=600 if "0: go on" in str(body) else 0)) as provider, \
             hosted(tmp_path, provider.url, experiment_usd=0.02 + WORST, drain_seconds=0) as host:  # fmt: skip
-        main, other = host.lane("main"), host.lane("other")
+        main, other = host.open("main"), host.open("other")
         assert ask(main, question("the task")).status == 200
         with contextlib.closing(connect(main if own else other)) as large, contextlib.closing(connect(main)) as waiting:
             send(large, main if own else other, long_question())
@@ -129,7 +131,7 @@ def test_a_request_that_waits_for_the_shared_budget_does_not_hold_up_other_trial
     models = tuple(model.model_copy(update={"context_tokens": 1_000_000}) for model in MODELS)
     with serve(lambda body: billed(body, pause=600 if "0: go on" in str(body) else 0)) as provider, \
             hosted(tmp_path, provider.url, models=models, experiment_usd=0.36 + WORST) as host:  # fmt: skip
-        greedy = host.lane("greedy")
+        greedy = host.open("greedy")
         with contextlib.closing(connect(greedy)) as slow, contextlib.closing(connect(greedy)) as large:
             send(slow, greedy, long_question())
             slow.getresponse()
@@ -137,20 +139,20 @@ def test_a_request_that_waits_for_the_shared_budget_does_not_hold_up_other_trial
             large.sock.settimeout(0.7)
             with pytest.raises(TimeoutError):
                 large.getresponse()
-            assert ask(host.lane("neighbour"), question()).status == 200
+            assert ask(host.open("neighbour"), question()).status == 200
             assert len(provider.requests) == 2, "the large one still waits"
         provider.ended.set()
 
 
 def test_max_tokens_are_lowered_to_what_is_left_and_nothing_else_changes(tmp_path: Path) -> None:
     asked = long_question(thinking={"type": "enabled", "budget_tokens": 31_000})
-    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tape") as host:
-        door = host.lane(budget_usd=0.1)
-        assert ask(door, long_question()).status == 200
-        assert ask(door, asked).status == 200
-        full = host.lane(cell="full")
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, record=tmp_path / "recording") as host:
+        session = host.open(budget_usd=0.1)
+        assert ask(session, long_question()).status == 200
+        assert ask(session, asked).status == 200
+        full = host.open(cell="full")
         ask(full, long_question())
-        host.gateway.close(door)
+        host.gateway.close(session)
     plain, thinking = provider.raw[:2]
     lowered = provider.requests[0]["max_tokens"]
     assert 8_192 <= lowered < 10_000
@@ -163,11 +165,11 @@ def test_max_tokens_are_lowered_to_what_is_left_and_nothing_else_changes(tmp_pat
 
 def test_below_the_floor_nothing_goes_out(tmp_path: Path) -> None:
     with serve(billed) as provider, hosted(tmp_path, provider.url) as host:
-        refused = ask(host.lane(budget_usd=0.05), long_question())
+        refused = ask(host.open(budget_usd=0.05), long_question())
         assert (refused.status, provider.requests) == (403, [])
         assert "may cost $0.08" in refused.error["message"]
         assert "with an answer of 8,192 tokens" in refused.error["message"]
-        assert ask(host.lane(cell="short", budget_usd=0.05), question(max_tokens=4_000)).status == 200
+        assert ask(host.open(cell="short", budget_usd=0.05), question(max_tokens=4_000)).status == 200
 
 
 def test_pictures_count_at_their_largest(tmp_path: Path) -> None:
@@ -176,8 +178,8 @@ def test_pictures_count_at_their_largest(tmp_path: Path) -> None:
     body["messages"][0]["content"] = [{"type": "tool_result", "content": [picture]}] * 5
     models = tuple(model.model_copy(update={"context_tokens": 1_000_000}) for model in MODELS)
     with shared(tmp_path, billed, models=models) as (provider, host):
-        assert ask(host.lane(budget_usd=0.045), body).status == 403  # 5 x 4,784 tokens at $2: $0.048
-        assert ask(host.lane(cell="b", budget_usd=0.06), body).status == 200
+        assert ask(host.open(budget_usd=0.045), body).status == 403  # 5 x 4,784 tokens at $2: $0.048
+        assert ask(host.open(cell="b", budget_usd=0.06), body).status == 200
         assert provider.requests == [body]
 
 
@@ -203,9 +205,9 @@ def test_what_an_answer_costs_beside_its_tokens(
 ) -> None:
     models = (MODELS[0].model_copy(update={"price": PRICE.model_copy(update={"fast": 2.0})}),)
     with shared(tmp_path, lambda _: Say("Hi.", usage=more), models=models) as (_, host):
-        door = host.lane()
-        ask(door, question())
-        made = host.gateway.close(door)
+        session = host.open()
+        ask(session, question())
+        made = host.gateway.close(session)
     (answer,) = host.answered()
     assert answer.usd == pytest.approx(usd)
     assert answer.charged_usd == pytest.approx(charged)
@@ -245,11 +247,11 @@ def test_what_an_answer_costs_beside_its_tokens(
 )  # fmt: skip
 def test_a_session_reaches_no_further_than_it_may(tmp_path: Path, more: Body, error: str, said: str) -> None:
     with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
-        door = host.lane(models=("dear",))
-        refused = ask(door, {**question(), **more})
+        session = host.open(models=("dear",))
+        refused = ask(session, {**question(), **more})
         clearing = {"edits": [{"type": "clear_tool_uses_20250919"}, {"type": "clear_thinking_20251015"}]}
         tools = [{"type": "bash_20250124", "name": "bash"}, {"name": "own"}]
-        assert ask(door, question(tools=tools, context_management=clearing)).status == 200
+        assert ask(session, question(tools=tools, context_management=clearing)).status == 200
         assert len(provider.requests) == 1
     assert (refused.status, refused.error["type"]) == (403, "permission_error")
     assert said in refused.error["message"]
@@ -259,7 +261,7 @@ def test_a_session_reaches_no_further_than_it_may(tmp_path: Path, more: Body, er
 def test_a_declared_tool_of_the_provider_is_reserved_with_its_uses(tmp_path: Path) -> None:
     search = [{"type": "web_search_20250305", "name": "web_search", "max_uses": 8}]
     with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
-        assert ask(host.lane(server_tools=("web_search",), budget_usd=5.0), question(tools=search)).status == 200
+        assert ask(host.open(server_tools=("web_search",), budget_usd=5.0), question(tools=search)).status == 200
         (asked,) = host.asked()
         assert asked.reserved_usd is not None
         assert asked.reserved_usd > 8 * 0.01 + 8 * 10_000 * 2 / 1e6
@@ -278,14 +280,14 @@ def test_a_declared_tool_of_the_provider_is_reserved_with_its_uses(tmp_path: Pat
 )
 def test_a_key_that_stands_twice_is_refused(tmp_path: Path, body: bytes) -> None:
     with shared(tmp_path, lambda _: Say("Hi.")) as (provider, host):
-        refused = ask(host.lane(), body)
+        refused = ask(host.open(), body)
         assert provider.requests == []
     assert (refused.status, refused.error["type"]) == (400, "invalid_request_error")
 
 
 def test_agents_cannot_spend_what_is_kept_for_judges(tmp_path: Path) -> None:
     def calls(host: Host, cell: str, role: Any) -> int:
-        return ask(host.lane(cell, role), long_question()).status
+        return ask(host.open(cell, role), long_question()).status
 
     with serve(billed) as provider, hosted(tmp_path, provider.url, experiment_usd=1.0) as host, \
             host.gateway.reserve_for_judges("one", 0.5):  # fmt: skip

@@ -36,8 +36,8 @@ def test_tries_and_faults(
 ) -> None:
     quick: dict[str, Any] = {"retries": 2, "retry_seconds": 0.01}
     with shared(tmp_path, in_order(*answers), **quick) as (_, host):
-        reply = ask(host.lane(), question())
-        account = host.gateway.close(host.doors[0])
+        reply = ask(host.open(), question())
+        account = host.gateway.close(host.sessions[0])
     (answered,) = host.answered()
     assert (reply.status, answered.met, answered.fault) == (status, met, fault)
     assert answered.retries == max(0, len(met) - (status != 200)), "the tries after the first"
@@ -47,10 +47,10 @@ def test_tries_and_faults(
 
 
 def test_a_fault_is_the_same_when_it_is_replayed(tmp_path: Path) -> None:
-    with serve(lambda _: Fail(529)) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tape") as host:
-        ask(host.lane(), question())
-        first = host.gateway.close(host.doors[0]).evidence.fault
-    with hosted(tmp_path / "again", replay=tmp_path / "tape") as host:
-        ask(host.lane(), question())
-        assert host.gateway.close(host.doors[0]).evidence.fault == first
+    with serve(lambda _: Fail(529)) as provider, hosted(tmp_path, provider.url, record=tmp_path / "recording") as host:
+        ask(host.open(), question())
+        first = host.gateway.close(host.sessions[0]).evidence.fault
+    with hosted(tmp_path / "again", replay=tmp_path / "recording") as host:
+        ask(host.open(), question())
+        assert host.gateway.close(host.sessions[0]).evidence.fault == first
     assert first == "529 scripted_error"

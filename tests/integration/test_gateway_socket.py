@@ -32,46 +32,46 @@ def place() -> Iterator[Path]:
         yield folder / GATEWAY_SOCKET
 
 
-def test_both_doors_lead_to_the_same_lanes(tmp_path: Path, place: Path) -> None:
+def test_both_sessions_lead_to_the_same_sessions(tmp_path: Path, place: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
-        door = host.lane(socket=place)
+        session = host.open(socket=place)
         connection = OverSocket(place)
-        connection.request("POST", "/v1/messages", json.dumps(question()), {"x-api-key": door.token})
+        connection.request("POST", "/v1/messages", json.dumps(question()), {"x-api-key": session.token})
         answer = connection.getresponse()
         assert (answer.status, b"Hi." in answer.read()) == (200, True)
         connection.close()
-        made = host.gateway.close(door)
+        made = host.gateway.close(session)
     assert (made.requests, made.usage.usd, provider.keys) == (1, pytest.approx(EACH), [KEY])
     assert place.parent.parent.stat().st_mode & 0o777 == 0o700, "only this user of the host gets to it"
 
 
 def test_the_socket_is_there_again_after_a_crash(tmp_path: Path, place: Path) -> None:
     with hosted(tmp_path) as host:
-        host.lane(socket=place)
+        host.open(socket=place)
         os.kill(host.gateway.pid or 0, signal.SIGKILL)
         until(lambda: not host.gateway.alive)
-        host.lane("another", socket=place)
+        host.open("another", socket=place)
         connection = OverSocket(place)
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
         connection.close()
 
 
-def test_a_socket_that_cannot_be_is_told_and_its_lane_is_not_open(tmp_path: Path) -> None:
+def test_a_socket_that_cannot_be_is_told_and_its_session_is_not_open(tmp_path: Path) -> None:
     with hosted(tmp_path) as host:
         with pytest.raises(ToolError, match=r"cell: the gateway does not open a session .*no/x: a socket cannot"):
-            host.lane(socket=tmp_path / "no/x")
+            host.open(socket=tmp_path / "no/x")
         assert not host.journal().exists()
 
 
 def test_a_container_without_network_reaches_the_gateway_and_nothing_else(desk: Desk, place: Path) -> None:
     desk.sockets = place.parent
     with serve(lambda _: Say("Hi.")) as provider, hosted(desk.folder, provider.url) as host:
-        door = host.lane(socket=place)
+        session = host.open(socket=place)
         body = json.dumps(question())
-        seen = desk.run(("python3", "-c", ASK), URL=GATEWAY_URL, TOKEN=door.token, BODY=body)
-        beside = desk.run(("python3", "-c", ASK), URL=provider.url, TOKEN=door.token, BODY=body)
-        made = host.gateway.close(door)
+        seen = desk.run(("python3", "-c", ASK), URL=GATEWAY_URL, TOKEN=session.token, BODY=body)
+        beside = desk.run(("python3", "-c", ASK), URL=provider.url, TOKEN=session.token, BODY=body)
+        made = host.gateway.close(session)
     assert '"Hi."' in seen.out
     assert beside.out == "failed URLError\n"
     assert (made.requests, provider.keys) == (1, [KEY])
@@ -100,10 +100,10 @@ def test_a_gateway_that_is_started_again_is_found_by_who_is_in_the_box_already(d
         until(lambda: (desk.folder / "stdout").exists() and (desk.folder / "stdout").read_text())
         os.kill(host.gateway.pid or 0, signal.SIGKILL)
         until(lambda: (desk.folder / "stdout").read_text() == "there\ngone\n")
-        host.lane("another", socket=place)
+        host.open("another", socket=place)
 
     with hosted(desk.folder) as host:
-        host.lane(socket=place)
+        host.open(socket=place)
         thread = threading.Thread(target=crash)
         thread.start()
         seen = desk.run(("python3", "-c", WATCH), 60, URL=GATEWAY_URL)

@@ -58,7 +58,7 @@ def test_claude_code_works_in_the_box_through_the_socket_alone(desk: Desk, image
     with socket_folder() as folder, serve(hello) as provider:
         desk.sockets = folder
         with hosted(desk.folder, provider.url) as host:
-            door = host.lane(socket=folder / GATEWAY_SOCKET)
+            door = host.open(socket=folder / GATEWAY_SOCKET)
             seen = desk.run(
                 argv, 120, stdin="Write hello.py.", ANTHROPIC_BASE_URL=GATEWAY_URL, ANTHROPIC_API_KEY=door.token,
                 CLAUDE_CONFIG_DIR=f"{desk.home}/.claude", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",

@@ -194,11 +194,11 @@ def test_a_recording_without_the_secret_is_replayed(tmp_path: Path) -> None:
 
     with serve(lambda _: said) as provider, \
             hosted(tmp_path / "a", provider.url, record=tmp_path / "t", hidden=(CANARY,)) as host:  # fmt: skip
-        live = talk(host.lane(), CANARY)
+        live = talk(host.open(), CANARY)
     assert CANARY.encode() in b"".join(text(body) for body in live)
     assert RAW[:9] not in (tmp_path / "t/cell--agent.jsonl").read_bytes()
     with hosted(tmp_path / "b", replay=tmp_path / "t") as host:
-        again = talk(host.lane(), "[redacted]")
+        again = talk(host.open(), "[redacted]")
     assert [text(body) for body in again] == [b"Use [redacted]."] * 2
 
 

@@ -204,7 +204,7 @@ def test_the_gateway_is_reached_by_its_socket_and_by_nothing_else(bubbles: Bubbl
         serve(lambda _: Say("Hi.")) as provider,
         hosted(tmp_path, provider.url) as host,
     ):
-        door = host.lane(socket=sockets / GATEWAY_SOCKET)
+        door = host.open(socket=sockets / GATEWAY_SOCKET)
         extra = {"URL": GATEWAY_URL, "TOKEN": door.token, "BODY": json.dumps(question())}
         bubbles.python(ASK, extra=extra, sockets=sockets)
         assert "Hi." in bubbles.out, bubbles.err
@@ -233,7 +233,7 @@ def test_the_way_to_the_gateway_cannot_be_ended_or_stopped_from_inside(bubbles: 
         serve(lambda _: Say("Hi.")) as provider,
         hosted(tmp_path, provider.url) as host,
     ):
-        door = host.lane(socket=sockets / GATEWAY_SOCKET)
+        door = host.open(socket=sockets / GATEWAY_SOCKET)
         extra = {"URL": GATEWAY_URL, "TOKEN": door.token, "BODY": json.dumps(question())}
         ended = bubbles.python(KILL + ASK, extra=extra, sockets=sockets)
         assert (ended.code, "Hi." in bubbles.out) == (0, True), bubbles.err

@@ -54,12 +54,12 @@ class Host:
 
     gateway: GatewayProcess
     folder: Path
-    doors: list[SessionHandle] = field(default_factory=list)
+    sessions: list[SessionHandle] = field(default_factory=list)
 
-    def lane(self, cell: str = "cell", role: Role = "agent", **more: Any) -> SessionHandle:
-        lane = Session(cell=cell, role=role, journal=self.journal(cell, role), **more)
-        self.doors.append(self.gateway.open(lane))
-        return self.doors[-1]
+    def open(self, cell: str = "cell", role: Role = "agent", **more: Any) -> SessionHandle:
+        session = Session(cell=cell, role=role, journal=self.journal(cell, role), **more)
+        self.sessions.append(self.gateway.open(session))
+        return self.sessions[-1]
 
     def journal(self, cell: str = "cell", role: Role = "agent") -> Path:
         return self.folder / cell / role / "traffic.jsonl"
@@ -98,7 +98,7 @@ def shared(folder: Path, script: Script = lambda _: Say("Hi."), **settings: Any)
         yield provider, host
     finally:
         provider.ended.set()
-        for session in host.doors:
+        for session in host.sessions:
             gateway.close(session)
 
 
@@ -107,7 +107,7 @@ def _settings(upstream: str, more: dict[str, Any]) -> GatewaySettings:
 
 
 class OverSocket(http.client.HTTPConnection):
-    """A connection to a lane's own socket."""
+    """A connection to a session's own socket."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=30)
@@ -122,10 +122,10 @@ def question(text: str = "Hello?", model: str = "dear", **more: Any) -> Body:
     return {"model": model, "max_tokens": 25, "stream": True, "messages": [{"role": "user", "content": text}], **more}
 
 
-def ask(door: SessionHandle, body: Body | bytes, path: str = "/v1/messages?beta=true", **headers: str) -> Reply:
-    connection = connect(door)
+def ask(session: SessionHandle, body: Body | bytes, path: str = "/v1/messages?beta=true", **headers: str) -> Reply:
+    connection = connect(session)
     try:
-        send(connection, door, body, path, **headers)
+        send(connection, session, body, path, **headers)
         answer = connection.getresponse()
         try:
             content, whole = answer.read(), True
@@ -136,15 +136,15 @@ def ask(door: SessionHandle, body: Body | bytes, path: str = "/v1/messages?beta=
         connection.close()
 
 
-def connect(door: SessionHandle) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection(door.url.removeprefix("http://"), timeout=60)
+def connect(session: SessionHandle) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(session.url.removeprefix("http://"), timeout=60)
 
 
-def send(connection: http.client.HTTPConnection, door: SessionHandle, body: Body | bytes,
+def send(connection: http.client.HTTPConnection, session: SessionHandle, body: Body | bytes,
          path: str = "/v1/messages", **headers: str) -> None:  # fmt: skip
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request("POST", path, data, {"x-api-key": door.token, "content-type": "application/json", **named})
+    connection.request("POST", path, data, {"x-api-key": session.token, "content-type": "application/json", **named})
 
 
 def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:

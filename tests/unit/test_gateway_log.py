@@ -139,7 +139,7 @@ def test_a_torn_line_is_left_out_and_goes(tmp_path: Path) -> None:
     assert read_traffic(path) == [asked(1), answered(1)]
 
 
-def test_what_is_no_journal_is_named(tmp_path: Path) -> None:
+def test_what_is_no_log_is_named(tmp_path: Path) -> None:
     assert summarise_traffic(tmp_path / "none") == TrafficSummary()
     path = tmp_path / "traffic.jsonl"
     path.write_text('{"kind":"asked"}\n')

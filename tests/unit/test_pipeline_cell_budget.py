@@ -119,7 +119,7 @@ def test_once_the_gateway_refuses_for_a_budget_no_cell_starts(tmp_path: Path) ->
             hosted(tmp_path, provider.url, experiment_usd=1.0, spent_usd={"agent": 1.0}) as host:  # fmt: skip
         given = CellBudget(make_experiment(), host.gateway)
         assert refusal(given, 0.0) is None
-        door = host.lane()
+        door = host.open()
         assert ask(door, question()).status == 403
         host.gateway.close(door)
         assert refusal(given, 0.0) == "a budget is spent: requests of earlier cells were refused"
@@ -128,7 +128,7 @@ def test_once_the_gateway_refuses_for_a_budget_no_cell_starts(tmp_path: Path) ->
 def test_a_trials_own_budget_stops_no_other_cell(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         given = CellBudget(make_experiment(), host.gateway)
-        door = host.lane(budget_usd=0.0)
+        door = host.open(budget_usd=0.0)
         assert ask(door, question()).status == 403
         host.gateway.close(door)
         assert (refusal(given, 0.0), given.is_spent) == (None, False)
@@ -139,9 +139,9 @@ def test_what_judges_of_a_stored_trial_may_need_is_kept_until_it_is_judged(tmp_p
             hosted(tmp_path, provider.url, experiment_usd=1.0) as host:  # fmt: skip
         given = CellBudget(make_experiment(budget_usd=1.0), host.gateway)
         with given.judging("stored", 1.0):
-            door = host.lane()
+            door = host.open()
             assert ask(door, question()).status == 403, "no agent spends it"
             host.gateway.close(door)
-        door = host.lane()
+        door = host.open()
         assert ask(door, question()).status == 200
         host.gateway.close(door)
