@@ -1,4 +1,4 @@
-"""What `evaluate` and `run` do: plan an experiment, start its run, run its cells, and report what is missing."""
+"""Run of an experiment: its plan, approval, cells and report, and what is missing of it."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -219,10 +219,10 @@ def _cells(
                 yield Cell(id=name, scenario=scenario, arm=arm.id, repetition=repetition, key=key)
 
 
-def key_of(made: Plan, cell: Cell, folder: ScenarioFolder, images: SandboxImages) -> str:
+def key_of(plan: Plan, cell: Cell, folder: ScenarioFolder, images: SandboxImages) -> str:
     """Return the key of a planned cell with the scenario and the image as they are now."""
-    group = _group_key(made.experiment, folder, made.arm(cell.arm), images)
-    return trial_key(group, cell.repetition, made.epoch)
+    group = _group_key(plan.experiment, folder, plan.arm(cell.arm), images)
+    return trial_key(group, cell.repetition, plan.epoch)
 
 
 def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, images: SandboxImages) -> str:

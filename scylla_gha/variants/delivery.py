@@ -1,13 +1,13 @@
-"""The proof that an agent had what its variant declares, and nothing else.
+"""Proof that an agent had what its variant declares, and nothing else.
 
-What was declared is looked for in each source that tells of it: the CLI's own start event, and the first request to
-the model. What the CLI brings by itself is known from an inventory, which is measured once per version. Without one,
-what was not declared can be told of MCP servers, plugins, explicit tools and replaced system prompts only; the rest is
-`unverified`. The agent's process writes the sources, so what is quoted of them is short.
+What was declared is searched in each source: the CLI's own start event, and the first request to the model. What the
+CLI has by default is known from an inventory, which is measured once per version. Without an inventory, only MCP
+servers, plugins, explicit tools and replaced system prompts can be recognised as undeclared; the rest is `unverified`.
+The agent's process writes the sources, so quotations of them are short.
 
-The first request is kept by the gateway before the model has answered, so the agent had no part in it. The start event
-stands in the agent's output: where the agent could rewrite that, it is believed as far as the first request agrees.
-The events of hooks come later, when the agent can write such lines itself: what they lack is a claim.
+The gateway stores the first request before the model has answered, so the agent could not influence it. The start event
+is part of the agent's output: if the agent could rewrite that, it is believed only as far as the first request agrees.
+Events of hooks come later, when the agent can write such lines itself, so a fault that only they show is a claim.
 """
 
 import hashlib
@@ -31,134 +31,130 @@ _Kinds = tuple[tuple[str, Sequence[str], Sequence[str] | None], ...]
 def prove_delivery(
     declared: Declared, seen: Sequence[Observed], inventory: Inventory | None, *, is_out_of_reach: bool = True
 ) -> Delivery:
-    """Compare what was declared with what was seen.
+    """Compare what was declared with what was observed.
 
     Args:
-        declared: what the variant says.
-        seen: what each source says.
-        inventory: what the CLI brings by itself; None where it is not known for this version.
+        declared: by the variant.
+        seen: what each source reports.
+        inventory: what the CLI has by default; None: unknown for this version.
         is_out_of_reach: the agent could not rewrite its own output.
     """
-    request = next((one for one in seen if one.source == "first request"), None)
+    request = next((source for source in seen if source.source == "first request"), None)
     lacking = {fault.partition(" (")[0] for fault in _missing(declared, request, inventory)} if request else set()
-    missing, undeclared, claimed = dict[str, None](), dict[str, None](), dict[str, None](_unguarded(declared, seen))
-    for one in seen:
-        is_fact = one is request or is_out_of_reach
-        for fault in _missing(declared, one, inventory):
+    missing, undeclared, claimed = dict[str, None](), dict[str, None](), dict.fromkeys(_unguarded(declared, seen))
+    for source in seen:
+        is_fact = source is request or is_out_of_reach
+        for fault in _missing(declared, source, inventory):
             (missing if is_fact or fault.partition(" (")[0] in lacking else claimed)[fault] = None
-        for fault in _undeclared(declared, one, inventory):
-            (undeclared if is_fact or fault in _named(request) else claimed)[fault] = None
-    is_whole = {one.source for one in seen} >= ALWAYS_SEEN
+        for fault in _undeclared(declared, source, inventory):
+            (undeclared if is_fact or fault in _names_in(request) else claimed)[fault] = None
+    is_whole = {source.source for source in seen} >= ALWAYS_SEEN
     if is_whole:
-        (missing if is_out_of_reach else claimed).update(dict.fromkeys(_untold(declared, seen)))
-    prompts = [one.system_prompt for one in seen if one.system_prompt is not None]
-    tools = [one for one in seen if one.source == "first request" and one.offered is not None]
+        (missing if is_out_of_reach else claimed).update(dict.fromkeys(_unreported(declared, seen)))
+    prompts = [source.system_prompt for source in seen if source.system_prompt is not None]
+    can_change_net = declared.safety_net and not declared.net_is_managed
     return Delivery(
-        proved=is_whole and not (missing or undeclared or claimed or _is_in_reach(declared)),
-        seen=tuple(one.source for one in seen),
+        proved=is_whole and not (missing or undeclared or claimed or can_change_net),
+        seen=tuple(source.source for source in seen),
         missing=_first(missing),
         undeclared=_first(undeclared),
         claimed=_first(claimed),
         unverified=tuple(_unverified(declared, seen, inventory)),
         system_prompt_bytes=len(prompts[0].encode()) if prompts else None,
-        tools=tools[0].offered if tools else None,
+        tools=request.offered if request else None,
     )
 
 
-def _is_in_reach(declared: Declared) -> bool:
-    """Whether the agent could change the safety net, so that its own events are no proof of it."""
-    return declared.safety_net and not declared.net_is_managed
-
-
 def line_hash(line: str) -> str:
-    """How an inventory knows a line of a system prompt."""
+    """Return the hash by which an inventory knows a line of a system prompt."""
     return hashlib.sha256(line.strip().encode()).hexdigest()[:_HASH_DIGITS]
 
 
 def _first(faults: Iterable[str]) -> tuple[str, ...]:
-    named = tuple(faults)
-    return named if len(named) <= _MOST else (*named[:_MOST], f"{len(named) - _MOST} more")
+    texts = tuple(faults)
+    return texts if len(texts) <= _MOST else (*texts[:_MOST], f"{len(texts) - _MOST} more")
 
 
-def _kinds(declared: Declared, one: Observed) -> _Kinds:
-    """What was declared of each kind, and what one source says of it."""
+def _kinds(declared: Declared, source: Observed) -> _Kinds:
+    """Return each kind with its declared names, and with the names that a source reports (None: it does not)."""
     return (
-        ("tool", declared.least_tools if declared.tools is None else declared.tools, one.tools),
-        ("MCP server", declared.mcp_servers, one.mcp_servers),
-        ("plugin", declared.plugins, one.plugins),
-        ("skill", declared.skills, one.skills),
-        ("sub-agent", declared.agents, one.agents),
+        ("tool", declared.least_tools if declared.tools is None else declared.tools, source.tools),
+        ("MCP server", declared.mcp_servers, source.mcp_servers),
+        ("plugin", declared.plugins, source.plugins),
+        ("skill", declared.skills, source.skills),
+        ("sub-agent", declared.agents, source.agents),
     )
 
 
-def _missing(declared: Declared, one: Observed, inventory: Inventory | None) -> Iterator[str]:
-    for kind, wanted, found in _kinds(declared, one):
-        if found is not None:
-            yield from (f"{kind} {name} ({one.source}{_remark(one, name)})" for name in wanted if name not in found)
-    if one.system_prompt is not None:
-        yield from _prompt_missing(declared, one.system_prompt, one.prompt_lines or (), inventory)
+def _missing(declared: Declared, source: Observed, inventory: Inventory | None) -> Iterator[str]:
+    for kind, names, reported in _kinds(declared, source):
+        if reported is not None:
+            yield from (f"{kind} {name} ({source.source}{_remark(source, name)})"
+                        for name in names if name not in reported)  # fmt: skip
+    if source.system_prompt is not None:
+        yield from _prompt_missing(declared, source.system_prompt, source.prompt_lines or (), inventory)
 
 
-def _untold(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
-    """What was declared and no source says a word of, though both are there."""
-    for same in zip(*(_kinds(declared, one) for one in seen), strict=True):
-        kind, wanted, _ = same[0]
-        if all(found is None for _, _, found in same):
-            yield from (f"{kind} {name} (no source tells of it)" for name in wanted)
-    if declared.model is not None and all(one.model is None for one in seen):
+def _unreported(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
+    """Return what was declared and no source reports, though there are both sources."""
+    for same in zip(*(_kinds(declared, source) for source in seen), strict=True):
+        kind, names, _ = same[0]
+        if all(reported is None for _, _, reported in same):
+            yield from (f"{kind} {name} (no source tells of it)" for name in names)
+    if declared.model is not None and all(source.model is None for source in seen):
         yield f"model {declared.model} (no source tells of it)"
 
 
-def _remark(one: Observed, name: str) -> str:
-    said = [remark for remark in one.remarks if remark.startswith(f"{name}: ")]
-    return f": {_short(said[0].removeprefix(f'{name}: '))}" if said else ""
+def _remark(source: Observed, name: str) -> str:
+    remarks = [remark for remark in source.remarks if remark.startswith(f"{name}: ")]
+    return f": {_short(remarks[0].removeprefix(f'{name}: '))}" if remarks else ""
 
 
 def _prompt_missing(declared: Declared, text: str, lines: Sequence[str], inventory: Inventory | None) -> Iterator[str]:
-    wanted = declared.system_prompt
-    if wanted is not None and wanted.replace is not None:
-        if text != wanted.replace:
-            yield (f"the declared system prompt of {counted(len(wanted.replace.encode()), 'byte')} "
+    prompt = declared.system_prompt
+    if prompt is not None and prompt.replace is not None:
+        if text != prompt.replace:
+            yield (f"the declared system prompt of {counted(len(prompt.replace.encode()), 'byte')} "
                    f"(seen: {counted(len(text.encode()), 'byte')})")  # fmt: skip
         return
-    if wanted is not None and wanted.append is not None and wanted.append not in text:
-        yield f"the appended system prompt of {counted(len(wanted.append.encode()), 'byte')}"
+    if prompt is not None and prompt.append is not None and prompt.append not in text:
+        yield f"the appended system prompt of {counted(len(prompt.append.encode()), 'byte')}"
     own = set(map(line_hash, lines)) - _appended(declared)
     if not own or (inventory is not None and not own & set(inventory.prompt_lines)):
         yield "the CLI's own system prompt"
 
 
-def _undeclared(declared: Declared, one: Observed, inventory: Inventory | None) -> Iterator[str]:
+def _undeclared(declared: Declared, source: Observed, inventory: Inventory | None) -> Iterator[str]:
     own = inventory or _UNKNOWN
     if declared.tools is not None:
-        yield from _beyond("tool", one.tools, (*declared.tools, *declared.side_tools))
+        yield from _beyond("tool", source.tools, (*declared.tools, *declared.side_tools))
     elif inventory is not None and declared.usual_tools:
-        yield from _beyond("tool", one.tools, (*own.tools, *declared.side_tools))
-    yield from _beyond("MCP server", (*(one.mcp_servers or ()), *one.idle_servers), declared.mcp_servers)
-    yield from _beyond("plugin", one.plugins, declared.plugins)
-    if inventory is not None and one.source == "start event":  # in the request they are words among others
-        yield from _beyond("skill", one.skills, (*declared.skills, *declared.own_skills, *own.skills))
-        yield from _beyond("sub-agent", one.agents, (*declared.agents, *declared.own_agents, *own.agents))
-    yield from _unasked(declared, one)
-    if one.model is not None and declared.model is not None and one.model != declared.model:
-        yield f"model {_short(one.model)} instead of {declared.model}"
-    if inventory is not None and _is_own(declared) and _has_lines(declared, inventory):
+        yield from _beyond("tool", source.tools, (*own.tools, *declared.side_tools))
+    yield from _beyond("MCP server", (*(source.mcp_servers or ()), *source.idle_servers), declared.mcp_servers)
+    yield from _beyond("plugin", source.plugins, declared.plugins)
+    if inventory is not None and source.source == "start event":  # in the request they are words among others
+        yield from _beyond("skill", source.skills, (*declared.skills, *declared.own_skills, *own.skills))
+        yield from _beyond("sub-agent", source.agents, (*declared.agents, *declared.own_agents, *own.agents))
+    yield from _instructions(declared, source)
+    if source.model is not None and declared.model is not None and source.model != declared.model:
+        yield f"model {_short(source.model)} instead of {declared.model}"
+    if inventory is not None and _has_own_prompt(declared) and _has_lines(declared, inventory):
         known = {*inventory.prompt_lines, *_appended(declared)}
-        strange = [line for line in one.prompt_lines or () if line_hash(line) not in known]
+        strange = [line for line in source.prompt_lines or () if line_hash(line) not in known]
         yield from (f"system prompt line {_short(line.strip())!r}" for line in strange)
 
 
-def _unguarded(declared: Declared, seen: Sequence[Observed]) -> Iterator[tuple[str, None]]:
-    """What the events of hooks lack, and those that there should be none of."""
-    for one in seen:
-        if declared.safety_net and one.unguarded:
-            yield f"safety net ({one.source}): it was not asked about {', '.join(one.unguarded[:_NAMED])}", None
-        if one.guarded and not declared.safety_net:
-            yield "a safety net that was not declared", None
+def _unguarded(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
+    """Return calls without an event of the safety net's hook, and events of a net that was not declared."""
+    for source in seen:
+        if declared.safety_net and source.unguarded:
+            yield f"safety net ({source.source}): it was not asked about {', '.join(source.unguarded[:_NAMED])}"
+        if source.guarded and not declared.safety_net:
+            yield "a safety net that was not declared"
 
 
-def _named(request: Observed | None) -> set[str]:
-    """What the first request names among other words, as faults name it."""
+def _names_in(request: Observed | None) -> set[str]:
+    """Return what the first request names in its text, in the words of faults."""
     if request is None:
         return set()
     skills = request.skills or ()
@@ -167,22 +163,23 @@ def _named(request: Observed | None) -> set[str]:
     return {f"{kind} {_short(name)}" for kind, names in kinds for name in names}
 
 
-def _unasked(declared: Declared, one: Observed) -> Iterator[str]:
-    for path in one.instructions or ():
-        if not any(path == place or path.startswith(f"{place}/") for place in declared.places):
+def _instructions(declared: Declared, source: Observed) -> Iterator[str]:
+    """Return the instruction files that were read and that the agent may not read."""
+    for path in source.instructions or ():
+        if not any(path == allowed or path.startswith(f"{allowed}/") for allowed in declared.places):
             yield f"instructions of {path[:_LONGEST_PATH]}"
 
 
-def _beyond(kind: str, found: Iterable[str] | None, allowed: Iterable[str]) -> Iterator[str]:
+def _beyond(kind: str, reported: Iterable[str] | None, allowed: Iterable[str]) -> Iterator[str]:
     known = set(allowed)
-    return (f"{kind} {_short(name)}" for name in found or () if name not in known)
+    return (f"{kind} {_short(name)}" for name in reported or () if name not in known)
 
 
 def _short(text: str) -> str:
     return text[:_SHOWN]
 
 
-def _is_own(declared: Declared) -> bool:
+def _has_own_prompt(declared: Declared) -> bool:
     return declared.system_prompt is None or declared.system_prompt.replace is None
 
 
@@ -196,12 +193,12 @@ def _appended(declared: Declared) -> set[str]:
 
 
 def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Inventory | None) -> Iterator[str]:
-    sources = {one.source for one in seen}
+    sources = {source.source for source in seen}
     if "start event" not in sources:
         yield "the CLI wrote no start event"
     if "first request" not in sources:
         yield "no request to the model was seen"
-    if _is_in_reach(declared):
+    if declared.safety_net and not declared.net_is_managed:
         yield "the safety net: on the host the agent could change it"
     if declared.safety_net and "hook events" not in sources:
         yield "the safety net: no call that it watches was made"
@@ -210,5 +207,5 @@ def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Invento
         return
     if declared.tools is None and not declared.usual_tools:
         yield "the CLI's choice of tools: these settings may change it"
-    if _is_own(declared) and not _has_lines(declared, inventory):
+    if _has_own_prompt(declared) and not _has_lines(declared, inventory):
         yield f"lines of the CLI's own system prompt: the inventory has none for {declared.model} with these settings"
