@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from scylla_gha.counting import counted
 from scylla_gha.gateway.log import TrafficSummary, traffic_summary
-from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Attempt, Trial
 from scylla_gha.model.variant import Delivery
 from scylla_gha.report.numbers import number, percent, seconds, tokens, usd
@@ -22,93 +21,85 @@ class TrialViewOptions:
     attempt: int | None = None
 
 
-def trial_text(dossier: CellRecord, view: TrialViewOptions) -> Iterator[TextBlock]:
+def trial_text(record: CellRecord, options: TrialViewOptions) -> Iterator[TextBlock]:
     """Yield all parts in order, each for `Console.print`.
 
     Raises:
         KeyError: the attempt does not exist.
     """
-    yield line(f"{dossier.id} of {dossier.experiment}", 0, "bold")
-    yield from _head(dossier)
-    work = _seen(dossier, view.attempt)
-    if work is not None:
-        yield from trajectory(work, full=view.full)
-        yield from change(work, full=view.full, diff=view.diff)
-    if dossier.judgment is not None:
-        yield from verdict_text(dossier.judgment, full=view.full)
-    if work is not None:
-        yield from _traffic(work)
+    yield line(f"{record.id} of {record.experiment}", 0, "bold")
+    yield from _head(record)
+    attempt = record.works[-1] if record.works else None
+    if options.attempt is not None:
+        attempt = {work.number: work for work in record.works}[options.attempt]
+    if attempt is not None:
+        yield from trajectory(attempt, full=options.full)
+        yield from change(attempt, full=options.full, diff=options.diff)
+    if record.judgment is not None:
+        yield from verdict_text(record.judgment, full=options.full)
+    if attempt is not None:
+        yield from _traffic(attempt)
 
 
-def _seen(dossier: CellRecord, number_of: int | None) -> AttemptRecord | None:
-    if number_of is None:
-        return dossier.works[-1] if dossier.works else None
-    return {work.number: work for work in dossier.works}[number_of]
-
-
-def _head(dossier: CellRecord) -> Iterator[TextBlock]:
-    trial = dossier.trial
+def _head(record: CellRecord) -> Iterator[TextBlock]:
+    trial = record.trial
     if trial is None:
         yield field("trial", "none yet; the cell is planned, "
-                    f"and `scylla-gha evaluate {dossier.experiment}` works on it", "yellow")  # fmt: skip
+                    f"and `scylla-gha evaluate {record.experiment}` works on it", "yellow")  # fmt: skip
     else:
-        yield _verdict(dossier, trial)
-        yield field(
-            "outcome", f"{trial.outcome}: {trial.last.reason}", "" if trial.outcome == "completed" else "yellow"
-        )
-        yield field("agent", _agent(dossier, trial))
-        if (delivery := trial.last.delivery) is not None:
-            yield field("delivery", _delivery(delivery), "" if delivery.proved else "yellow")
-        judges = dossier.judgment.usage.usd if dossier.judgment else 0.0
-        yield field("cost", f"agent {usd(trial.usage.usd)}, judges {usd(judges)}")
-        yield field("tokens", _tokens(trial))
-        yield field("time", _time(trial.last))
-    if dossier.works:
-        yield field("attempts", str(len(dossier.works)))
-        for work in dossier.works:
-            yield _attempt(work)
+        last, usage = trial.last, trial.usage
+        yield _verdict(record, trial)
+        yield field("outcome", f"{trial.outcome}: {last.reason}", "" if trial.outcome == "completed" else "yellow")
+        yield field("agent", _agent(record, trial))
+        if last.delivery is not None:
+            yield field("delivery", _delivery(last.delivery), "" if last.delivery.proved else "yellow")
+        judges = record.judgment.usage.usd if record.judgment else 0.0
+        yield field("cost", f"agent {usd(usage.usd)}, judges {usd(judges)}")
+        yield field("tokens", f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, "
+                    f"{tokens(usage.cache_read_tokens)} read from the cache, "
+                    f"{tokens(usage.cache_write_tokens)} written to it")  # fmt: skip
+        yield field("time", _time(last))
+    if record.works:
+        yield field("attempts", str(len(record.works)))
+        yield from map(_attempt, record.works)
 
 
 def _delivery(delivery: Delivery) -> str:
     """Describe whether the agent had what its variant declares, and what was observed."""
-    said = "proved" if delivery.proved else delivery.reason or "not proved"
-    seen = [(delivery.tools, "tools"), (delivery.system_prompt_bytes, "bytes of system prompt")]
-    facts = [f"{count} {what}" for count, what in seen if count is not None]
-    return "; ".join([said, *facts, *(f"unverified: {fact}" for fact in delivery.unverified)])
+    parts = ["proved" if delivery.proved else delivery.reason or "not proved"]
+    observed = [(delivery.tools, "tools"), (delivery.system_prompt_bytes, "bytes of system prompt")]
+    parts += [f"{count} {what}" for count, what in observed if count is not None]
+    return "; ".join([*parts, *(f"unverified: {fact}" for fact in delivery.unverified)])
 
 
-def _verdict(dossier: CellRecord, trial: Trial) -> TextBlock:
-    judgment = dossier.judgment
+def _verdict(record: CellRecord, trial: Trial) -> TextBlock:
+    judgment = record.judgment
+    judge = f"`scylla-gha judge {record.experiment}` judges"
+    missing = ""
     if not trial.outcome.measures_agent:
-        return field("verdict", f"none: {trial.outcome} does not measure the agent; excluded from rates, and counted",
-                     "yellow")  # fmt: skip
-    if judgment is None:
-        return field("verdict", f"none yet; `scylla-gha judge {dossier.experiment}` judges it", "yellow")
-    if judgment.trial_key != trial.key:
-        return field("verdict", f"none: the stored judgment is of another trial; `scylla-gha judge "
-                     f"{dossier.experiment}` judges this one", "yellow")  # fmt: skip
-    if judgment.result is None:
-        return field("verdict", f"none: it could not be judged: {judgment.error or judgment.unjudged}", "yellow")
+        missing = f"none: {trial.outcome} does not measure the agent; excluded from rates, and counted"
+    elif judgment is None:
+        missing = f"none yet; {judge} it"
+    elif judgment.trial_key != trial.key:
+        missing = f"none: the stored judgment is of another trial; {judge} this one"
+    elif judgment.result is None:
+        missing = f"none: it could not be judged: {judgment.error or judgment.unjudged}"
+    if missing or judgment is None or judgment.result is None:
+        return field("verdict", missing, "yellow")
     result = judgment.result
     word, style = ("passed", "bold green") if result.passed else ("failed", "bold red")
     broken = f"; broken guards: {', '.join(result.broken)}" if result.broken else ""
     progress = f", progress {percent(result.progress)}" if result.progress is not None else ""
-    worth = f"score {number(result.score)}, grade {result.grade or '-'}{progress}"
-    return field("verdict", f"{word}: {result.why} ({worth}{broken})", style)
+    score = f"score {number(result.score)}, grade {result.grade or '-'}{progress}"
+    return field("verdict", f"{word}: {result.why} ({score}{broken})", style)
 
 
-def _agent(dossier: CellRecord, trial: Trial) -> str:
-    arm = dossier.arm
+def _agent(record: CellRecord, trial: Trial) -> str:
+    arm = record.arm
     parts = [f"{arm.agent if arm else 'unknown'} {trial.last.agent_version or (arm.version if arm else None) or '?'}"]
     parts += [f"model {arm.model}"] if arm and arm.model else []
     parts += [f"variant {arm.variant.id}"] if arm and arm.variant else []
     return ", ".join([*parts, f"sandbox {trial.sandbox}"])
-
-
-def _tokens(trial: Trial) -> str:
-    usage = trial.usage
-    cache = f"{tokens(usage.cache_read_tokens)} read from the cache, {tokens(usage.cache_write_tokens)} written to it"
-    return f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, {cache}"
 
 
 def _time(last: Attempt) -> str:
@@ -118,20 +109,19 @@ def _time(last: Attempt) -> str:
                   f"{seconds(last.generation_seconds)} of answers"]  # fmt: skip
     parts += [counted(last.turns, "turn")] if last.turns is not None else []
     if last.tool_calls:
-        named = ", ".join(f"{name} {count}" for name, count in last.tool_calls.items())
-        parts.append(
-            f"{counted(sum(last.tool_calls.values()), 'tool call')} ({named}; {last.failed_tool_calls} failed)"
-        )
+        calls = counted(sum(last.tool_calls.values()), "tool call")
+        names = ", ".join(f"{name} {count}" for name, count in last.tool_calls.items())
+        parts.append(f"{calls} ({names}; {last.failed_tool_calls} failed)")
     return ", ".join(parts)
 
 
 def _attempt(work: AttemptRecord) -> TextBlock:
-    one = work.attempt
-    if one is None:
+    attempt = work.attempt
+    if attempt is None:
         words = "no record: it goes on, or the harness was killed in the middle of it; its cost is unknown"
         return line(f"{work.number}  {words}", 2 * STEP, "yellow")
-    again = ", may be repeated" if one.retryable else ""
-    words = f"{one.outcome}: {one.reason} ({usd(one.usage.usd)}, {seconds(one.seconds)}{again})"
+    again = ", may be repeated" if attempt.retryable else ""
+    words = f"{attempt.outcome}: {attempt.reason} ({usd(attempt.usage.usd)}, {seconds(attempt.seconds)}{again})"
     return line(f"{work.number}  {words}", 2 * STEP)
 
 
@@ -139,30 +129,25 @@ def _traffic(work: AttemptRecord) -> Iterator[TextBlock]:
     yield heading(f"Traffic of attempt {work.number}")
     if not work.traffic and not work.judge_traffic:
         yield line("none: no model was asked")
-    if work.traffic:
-        yield from _account("agent", traffic_summary(work.traffic))
-    if work.judge_traffic:
-        yield from _account("judges", traffic_summary(work.judge_traffic))
-    if work.attempt and work.attempt.network:
-        yield from _network(work.attempt.network)
+    for role, traffic in (("agent", work.traffic), ("judges", work.judge_traffic)):
+        if traffic:
+            yield from _requests(role, traffic_summary(traffic))
+    if work.attempt and (network := work.attempt.network):
+        for access, hosts, style in (("reached", network.allowed, ""), ("refused", network.refused, "yellow")):
+            if hosts:
+                counts = ", ".join(f"{host} {count}" for host, count in hosts.items())
+                yield field("network", f"{access}: {counts}", style)
 
 
-def _network(network: HostContact) -> Iterator[TextBlock]:
-    parts = (("reached", network.allowed, ""), ("refused", network.refused, "yellow"))
-    for what, hosts, style in parts:
-        if hosts:
-            yield field("network", f"{what}: " + ", ".join(f"{host} {count}" for host, count in hosts.items()), style)
-
-
-def _account(who: str, account: TrafficSummary) -> Iterator[TextBlock]:
-    errors = ", ".join(f"{name} {count}" for name, count in account.errors.items())
-    parts = [counted(account.requests, "request"), f"{account.retries} repeated", f"errors: {errors or 'none'}"]
-    parts += [f"{account.unanswered} without an answer"] if account.unanswered else []
-    parts += [f"{account.refused} refused by the gateway"] if account.refused else []
-    parts += [f"waited {seconds(account.waited_seconds)} for rate limits"] if account.retries else []
-    least = f", at least {usd(account.known_usd)}" if account.usage.usd is None else ""
-    yield field(who, "; ".join([*parts, f"{usd(account.usage.usd)}{least}"]))
-    total = sum(account.characters.values())
+def _requests(role: str, summary: TrafficSummary) -> Iterator[TextBlock]:
+    errors = ", ".join(f"{name} {count}" for name, count in summary.errors.items())
+    parts = [counted(summary.requests, "request"), f"{summary.retries} repeated", f"errors: {errors or 'none'}"]
+    parts += [f"{summary.unanswered} without an answer"] if summary.unanswered else []
+    parts += [f"{summary.refused} refused by the gateway"] if summary.refused else []
+    parts += [f"waited {seconds(summary.waited_seconds)} for rate limits"] if summary.retries else []
+    least = f", at least {usd(summary.known_usd)}" if summary.usage.usd is None else ""
+    yield field(role, "; ".join([*parts, f"{usd(summary.usage.usd)}{least}"]))
+    total = sum(summary.characters.values())
     if total:
-        shares = sorted(account.characters.items(), key=lambda pair: -pair[1])
+        shares = sorted(summary.characters.items(), key=lambda share: -share[1])
         yield field("", "of what was sent: " + ", ".join(f"{part} {percent(count / total)}" for part, count in shares))

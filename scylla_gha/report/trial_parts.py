@@ -40,13 +40,13 @@ class CellRecord(Record):
     works: tuple[AttemptRecord, ...] = ()
 
 
-_EVIDENCE: Final = 1_000  # characters of a check's or a judge's evidence that are shown
-_LINE: Final = 110
+_MOST_EVIDENCE: Final = 1_000  # characters of a check's or a judge's evidence that are shown
+_MOST_LINE: Final = 110
 
 
 def verdict_text(judgment: Judgment, *, full: bool) -> Iterator[TextBlock]:
     """Yield checks, rubric items and judges, in the order in which they decide."""
-    room = None if full else _EVIDENCE
+    room = None if full else _MOST_EVIDENCE
     holding = sum(1 for check in judgment.checks if check.holds)
     yield heading(f"Checks: {holding} of {len(judgment.checks)} hold")
     for check in judgment.checks:
@@ -64,7 +64,7 @@ def _check(check: CheckResult, room: int | None) -> Iterator[TextBlock]:
     part = f", {100 * check.value:.0f} % of it" if not check.holds and check.value else ""
     head = f"{'holds' if check.holds else 'fails'} {check.id}{part} ({seconds(check.seconds)})"
     seen = check.evidence.strip()
-    is_short = "\n" not in seen and len(head) + len(seen) < _LINE
+    is_short = "\n" not in seen and len(head) + len(seen) < _MOST_LINE
     yield line(f"{head}: {seen}" if seen and is_short else head, style="green" if check.holds else "red")
     if not is_short:
         yield passage(seen, 4 * STEP, room)
@@ -72,10 +72,10 @@ def _check(check: CheckResult, room: int | None) -> Iterator[TextBlock]:
 
 def _category(judgment: Judgment, name: str) -> Iterator[TextBlock]:
     scored = next((category for category in judgment.categories if category.id == name), None)
-    of = "not scored"
+    points = "not scored"
     if scored:
-        of = f"{number(scored.achieved)} of {number(scored.maximum)} points, weight {number(scored.weight)}"
-    yield line(f"{name}: {of}", style="bold")
+        points = f"{number(scored.achieved)} of {number(scored.maximum)} points, weight {number(scored.weight)}"
+    yield line(f"{name}: {points}", style="bold")
     for item in judgment.items:
         if item.category == name:
             yield from _item(item)
@@ -120,9 +120,9 @@ def _score(score: JudgeScore, room: int | None) -> Iterator[TextBlock]:
         yield line(f"-{number(deduction.points)} {deduction.severity}: {deduction.why}", 4 * STEP)
 
 
-_SAID: Final = 3_000  # characters of a text that are shown
-_GIVEN: Final = 1_500  # of an argument, and of a result
-_FILES: Final = 30
+_MOST_TEXT: Final = 3_000  # characters of a text that are shown
+_MOST_ARGUMENT: Final = 1_500  # of an argument, and of a result
+_MOST_FILES: Final = 30
 
 
 def trajectory(work: AttemptRecord, *, full: bool) -> Iterator[TextBlock]:
@@ -138,15 +138,15 @@ def trajectory(work: AttemptRecord, *, full: bool) -> Iterator[TextBlock]:
     final = work.trajectory.final_message
     if final and (not steps or final.strip() != steps[-1].text.strip()):
         yield line("final message", style="bold")
-        yield passage(final, 2 * STEP, None if full else _SAID)
+        yield passage(final, 2 * STEP, None if full else _MOST_TEXT)
 
 
 def _step(position: int, step: Step, *, full: bool) -> Iterator[TextBlock]:
     yield line(f"{position} {step.source}", style="bold")
     if step.text.strip():
-        yield passage(step.text, 2 * STEP, None if full else _SAID)
+        yield passage(step.text, 2 * STEP, None if full else _MOST_TEXT)
     for call in step.tool_calls:
-        yield from _call(call, None if full else _GIVEN)
+        yield from _call(call, None if full else _MOST_ARGUMENT)
 
 
 def _call(call: ToolCall, room: int | None) -> Iterator[TextBlock]:
@@ -181,12 +181,10 @@ def change(work: AttemptRecord, *, full: bool, diff: bool) -> Iterator[TextBlock
     yield heading(
         f"Diff: {counted(len(stat.files), 'file')}, {counted(stat.added, 'line')} added, {stat.deleted} deleted"
     )
-    shown = stat.files if full else stat.files[:_FILES]
-    for name in shown:
-        yield line(name)
+    shown = stat.files if full else stat.files[:_MOST_FILES]
+    yield from map(line, shown)
     if len(stat.files) > len(shown):
         yield line(f"and {len(stat.files) - len(shown)} more; --full shows them")
-    for name in stat.skipped:
-        yield field("left out", f"{name}: no file, link or folder", "yellow")
+    yield from (field("left out", f"{name}: no file, link or folder", "yellow") for name in stat.skipped)
     if diff and work.patch:
         yield patch(work.patch)
