@@ -119,11 +119,11 @@ def _shares(verdicts: Sequence[Verdict]) -> FalseVerdictShares:
 def _meaning(shares: FalseVerdictShares | None) -> str:
     limit = f"{100 * ALPHA:g} %"
     if shares is None:
-        return "no arm has two repetitions of a scenario, so nothing can be held against itself; run more repetitions"
+        return "no arm has two repetitions of a scenario, so no arm can be compared with itself; run more repetitions"
     if shares.low > ALPHA:
-        return f"verdicts on rows like these are false more often than the {limit} that are promised: do not act on one"
+        return f"verdicts on rows like these are false more often than {limit}, their limit: do not act on one"
     if shares.high <= ALPHA:
-        return f"where there is nothing to find, verdicts stay silent: at most {limit} are false, as promised"
+        return f"verdicts on rows like these are reliable: without a difference, at most {limit} are false"
     if shares.false_share <= ALPHA:
         return f"no more than {limit} of verdicts were false, but so few halves do not prove it; give more --resamples"
     return f"more than {limit} of verdicts were false, which may be chance; give more --resamples"

@@ -110,12 +110,12 @@ def _contrasts(
     if not pairings:
         return []
     means = metric.groups.mean
-    one = np.vstack([means[list(pairing.first)].mean(axis=0) for pairing in pairings])
-    other = np.vstack([means[list(pairing.second)].mean(axis=0) for pairing in pairings])
-    contrasts = paired_contrasts(one, other, metric.name, metric.scale, how, family)
+    first = np.vstack([means[list(pairing.first)].mean(axis=0) for pairing in pairings])
+    second = np.vstack([means[list(pairing.second)].mean(axis=0) for pairing in pairings])
+    contrasts = paired_contrasts(first, second, metric.name, metric.scale, how, family)
     return [
         contrast.model_copy(update={
-            "arm": pairing.arm, "baseline": pairing.baseline, **_effects(frame, metric, pairing, one[at], other[at]),
+            "arm": pairing.arm, "baseline": pairing.baseline, **_effects(frame, metric, pairing, first[at], second[at]),
             "p_here": _exact_p_here(metric, pairing),
         })
         for at, (pairing, contrast) in enumerate(zip(pairings, contrasts, strict=True))
@@ -123,19 +123,19 @@ def _contrasts(
 
 
 def paired_contrasts(
-    one: Floats, other: Floats, metric: str, scale: Scale, how: Resampling, family: int = 1
+    first: Floats, second: Floats, metric: str, scale: Scale, how: Resampling, family: int = 1
 ) -> list[Contrast]:
     """Compare the scenario means of many pairs at once, with the same sign flips; without names and effect sizes.
 
     Args:
-        one: shape (pairs, scenarios), NaN if a side has none.
-        other: likewise.
+        first: shape (pairs, scenarios), NaN if a side has none.
+        second: likewise.
         metric: decides whether values lie between 0 and 1.
         scale: of what is compared.
         how: draws and seed of the sign-flip test.
         family: number of comparisons, for which equivalence and the smallest effect are adjusted (Bonferroni).
     """
-    d = np.log(one) - np.log(other) if scale == "ratio" else one - other
+    d = np.log(first) - np.log(second) if scale == "ratio" else first - second
     mean, limits = _limits(d, metric, family)
     # Scenarios without a difference in any pair are left out, so that few are left to enumerate exactly.
     nonzero = d[:, np.any(~np.isnan(d) & (d != 0), axis=0)]
@@ -146,7 +146,7 @@ def paired_contrasts(
         x = row[~np.isnan(row)]
         blank = Contrast(
             arm="", baseline="", metric=metric, scale=scale, value=None, scenarios=x.size,
-            dropped=int(np.sum(np.isnan(one[at]) != np.isnan(other[at]))),
+            dropped=int(np.sum(np.isnan(first[at]) != np.isnan(second[at]))),
             wins=(int((x > 0).sum()), int((x == 0).sum()), int((x < 0).sum())),
             note="" if x.size else "the two share no scenario with a known value",
         )  # fmt: skip
@@ -210,15 +210,15 @@ def likely_effect(n: int, family: int) -> float | None:
     return None if effect is None else effect * _SIGN_FLIP_FACTOR
 
 
-def _effects(frame: Frame, metric: _Metric, pairing: Pairing, one: Floats, other: Floats) -> dict[str, float | None]:
+def _effects(frame: Frame, metric: _Metric, pairing: Pairing, first: Floats, second: Floats) -> dict[str, float | None]:
     """Compute effect sizes of trials, and of the scenario means of both sides."""
-    first, second = _trials(frame, metric, pairing.first), _trials(frame, metric, pairing.second)
-    shared = ~np.isnan(one) & ~np.isnan(other)
-    d, j = cohens_d(first, second), hedges_correction(first.size + second.size - 2)
+    trials, baseline_trials = _trials(frame, metric, pairing.first), _trials(frame, metric, pairing.second)
+    shared = ~np.isnan(first) & ~np.isnan(second)
+    d, j = cohens_d(trials, baseline_trials), hedges_correction(trials.size + baseline_trials.size - 2)
     return {
         "cohens_d": d, "hedges_g": None if d is None or j is None else j * d,
-        "cliffs_delta": cliffs_delta(first, second),
-        "d_z": cohens_dz(one[shared], other[shared]), "correlation": correlation(one[shared], other[shared]),
+        "cliffs_delta": cliffs_delta(trials, baseline_trials),
+        "d_z": cohens_dz(first[shared], second[shared]), "correlation": correlation(first[shared], second[shared]),
     }  # fmt: skip
 
 
@@ -232,5 +232,5 @@ def _exact_p_here(metric: _Metric, pairing: Pairing) -> float | None:
     if metric.name != PASS or len(pairing.first) > 1 or len(pairing.second) > 1:
         return None
     n, wins = metric.groups.n, np.rint(np.nan_to_num(metric.groups.mean) * metric.groups.n).astype(np.int64)
-    (one,), (other,) = pairing.first, pairing.second
-    return stratified_exact_p(np.column_stack([wins[one], n[one], wins[other], n[other]]))
+    (first,), (second,) = pairing.first, pairing.second
+    return stratified_exact_p(np.column_stack([wins[first], n[first], wins[second], n[second]]))

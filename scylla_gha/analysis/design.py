@@ -129,22 +129,22 @@ def _cheapest(designs: Sequence[Design]) -> Design | None:
 def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
     """Tell whether the experiment's own scenarios can show the effect, and with how many repetitions."""
     c, points = wanted.scenarios, counted(100 * wanted.effect, "point", form="g")
-    here = counted(c, "scenario")
+    size = counted(c, "scenario")
     if not can_show(c, wanted.family):
-        return f"the {here} at hand can show no effect: {why_no_p(c, wanted.family)}"
+        return f"the {size} at hand can show no effect: {why_no_p(c, wanted.family)}"
 
     def sees(repetitions: int) -> bool:
         layout = Layout(c, repetitions, repetitions)
         return all(power_to_differ(split, layout, wanted.effect, wanted.family) >= POWER for split in splits)
 
     if not sees(_MOST_REPETITIONS):
-        return (f"the {here} at hand cannot show {points}, not with {_MOST_REPETITIONS} repetitions: "
+        return (f"the {size} at hand cannot show {points}, not with {_MOST_REPETITIONS} repetitions: "
                 "it takes more of them")  # fmt: skip
     low, high = 0, _MOST_REPETITIONS
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if sees(middle) else (middle, high)
-    return f"the {here} at hand can show {points} with {counted(high, 'repetition')}"
+    return f"the {size} at hand can show {points} with {counted(high, 'repetition')}"
 
 
 def why_no_p(scenarios: int, family: int) -> str:

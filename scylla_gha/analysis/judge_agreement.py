@@ -41,9 +41,9 @@ def agreement(frame: Frame, how: Resampling) -> Agreement | None:
 def _pairs(judges: tuple[str, ...], table: Floats) -> tuple[Pair, ...]:
     biases = ((a, b, bias(table[:, a], table[:, b])) for a, b in combinations(range(table.shape[1]), 2))
     return tuple(
-        Pair(first=judges[a], second=judges[b], bias=one.mean, sd=one.sd, n=one.n)
-        for a, b, one in biases
-        if one is not None
+        Pair(first=judges[a], second=judges[b], bias=difference.mean, sd=difference.sd, n=difference.n)
+        for a, b, difference in biases
+        if difference is not None
     )
 
 

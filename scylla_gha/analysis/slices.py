@@ -23,8 +23,8 @@ _PARTS: Final[tuple[tuple[By, Callable[[ScenarioFacts], str]], ...]] = (
 def slices(frame: Frame) -> Iterator[Slice]:
     """Yield all slices; an arm without a judged trial in a slice has none."""
     groups = grouped(frame, frame.columns["passed"])
-    for by, named in _PARTS:
-        names = [named(frame.about[scenario]) for scenario in frame.scenarios]
+    for by, name_of in _PARTS:
+        names = [name_of(frame.about[scenario]) for scenario in frame.scenarios]
         for name in sorted(set(names)):
             columns = np.array([part == name for part in names], dtype=np.bool_)
             yield from _slices(by, name, frame.arms, groups.n[:, columns], groups.mean[:, columns])

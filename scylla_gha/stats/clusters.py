@@ -57,13 +57,13 @@ def clustered(values: ArrayLike, labels: Labels) -> Clusters:
     Raises:
         ValueError: the lengths differ, or a value is NaN or infinite.
     """
-    x, of = vector(values), labels if isinstance(labels, ClusterIndex) else cluster_index(labels)
-    if x.shape != of.index.shape:
-        raise ValueError(f"there are {x.size} values and {of.index.size} labels; give one label per value")
-    sizes = np.bincount(of.index, minlength=of.count)
-    sums = np.bincount(of.index, weights=x, minlength=of.count)
-    offsets = x - (sums / np.maximum(sizes, 1))[of.index]
-    within = np.bincount(of.index, weights=offsets * offsets, minlength=of.count)
+    x, groups = vector(values), labels if isinstance(labels, ClusterIndex) else cluster_index(labels)
+    if x.shape != groups.index.shape:
+        raise ValueError(f"there are {x.size} values and {groups.index.size} labels; give one label per value")
+    sizes = np.bincount(groups.index, minlength=groups.count)
+    sums = np.bincount(groups.index, weights=x, minlength=groups.count)
+    offsets = x - (sums / np.maximum(sizes, 1))[groups.index]
+    within = np.bincount(groups.index, weights=offsets * offsets, minlength=groups.count)
     return Clusters(sizes.astype(np.int64), sums.astype(np.float64), within.astype(np.float64))
 
 

@@ -31,13 +31,13 @@ def cohens_d(x: ArrayLike, y: ArrayLike) -> float | None:
     None with fewer than two values in a sample, or if neither varies and the means differ. It is 0 if neither varies
     and the means are equal.
     """
-    one, other = vector(x, "x"), vector(y, "y")
-    if one.size < _TWO or other.size < _TWO:
+    first, second = vector(x, "x"), vector(y, "y")
+    if first.size < _TWO or second.size < _TWO:
         return None
-    if is_constant(one) and is_constant(other):
-        return 0.0 if is_constant(np.concatenate([one, other])) else None
-    square = (one.size - 1) * one.var(ddof=1) + (other.size - 1) * other.var(ddof=1)
-    return float((one.mean() - other.mean()) / math.sqrt(square / (one.size + other.size - _TWO)))
+    if is_constant(first) and is_constant(second):
+        return 0.0 if is_constant(np.concatenate([first, second])) else None
+    square = (first.size - 1) * first.var(ddof=1) + (second.size - 1) * second.var(ddof=1)
+    return float((first.mean() - second.mean()) / math.sqrt(square / (first.size + second.size - _TWO)))
 
 
 @lru_cache(maxsize=1024)
@@ -71,10 +71,10 @@ def cohens_dz(x: ArrayLike, y: ArrayLike) -> float | None:
 
 def correlation(x: ArrayLike, y: ArrayLike) -> float | None:
     """Compute Pearson's r of pairs; None with fewer than three, or if x or y does not vary."""
-    one, other = pair(x, y)
-    if one.size <= _TWO or is_constant(one) or is_constant(other):
+    first, second = pair(x, y)
+    if first.size <= _TWO or is_constant(first) or is_constant(second):
         return None
-    a, b = one - one.mean(), other - other.mean()
+    a, b = first - first.mean(), second - second.mean()
     r = float((a * b).sum() / math.sqrt(float((a * a).sum()) * float((b * b).sum())))
     return min(max(r, -1.0), 1.0)
 
@@ -84,12 +84,12 @@ def cliffs_delta(x: ArrayLike, y: ArrayLike) -> float | None:
 
     Source: Cliff 1993, Psychological Bulletin 114:494; usual cut-offs are 0.147, 0.33, 0.474 (Romano 2006).
     """
-    one, other = vector(x, "x"), np.sort(vector(y, "y"))
-    if not one.size or not other.size:
+    first, second = vector(x, "x"), np.sort(vector(y, "y"))
+    if not first.size or not second.size:
         return None
-    below = int(np.searchsorted(other, one, side="left").sum())
-    above = one.size * other.size - int(np.searchsorted(other, one, side="right").sum())
-    return (below - above) / (one.size * other.size)
+    below = int(np.searchsorted(second, first, side="left").sum())
+    above = first.size * second.size - int(np.searchsorted(second, first, side="right").sum())
+    return (below - above) / (first.size * second.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +125,16 @@ def split_variance(x: ArrayLike, y: ArrayLike) -> Split | None:
     Raises:
         ValueError: other shapes.
     """
-    one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if one.ndim != 2 or other.ndim != 2 or len(one) != len(other):  # noqa: PLR2004 clusters and repetitions
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if first.ndim != 2 or second.ndim != 2 or len(first) != len(second):  # noqa: PLR2004 clusters and repetitions
         raise ValueError("x and y must both have the shape (clusters, repetitions)")
-    in_both = ~np.isnan(one).all(axis=1) & ~np.isnan(other).all(axis=1)
-    one, other = one[in_both], other[in_both]
-    within_x, within_y = _variance_within(one), _variance_within(other)
-    if len(one) < _TWO or within_x is None or within_y is None:
+    in_both = ~np.isnan(first).all(axis=1) & ~np.isnan(second).all(axis=1)
+    first, second = first[in_both], second[in_both]
+    within_x, within_y = _variance_within(first), _variance_within(second)
+    if len(first) < _TWO or within_x is None or within_y is None:
         return None
-    total = float((np.nanmean(one, axis=1) - np.nanmean(other, axis=1)).var(ddof=1))
-    noise = within_x * _mean_inverse(one) + within_y * _mean_inverse(other)
+    total = float((np.nanmean(first, axis=1) - np.nanmean(second, axis=1)).var(ddof=1))
+    noise = within_x * _mean_inverse(first) + within_y * _mean_inverse(second)
     return Split(max(0.0, total - noise), within_x, within_y)
 
 

@@ -88,10 +88,10 @@ def bca_limits(values: ArrayLike, how: Resampling = USUAL) -> tuple[float, float
         levels = ndtr(bias + shifted / (1 - _acceleration(x) * shifted))
     if np.isnan(levels).any():
         return None
-    ordered, place = np.sort(drawn), levels * (drawn.size - 1)
-    under = np.floor(place).astype(np.int64)
+    ordered, position = np.sort(drawn), levels * (drawn.size - 1)
+    under = np.floor(position).astype(np.int64)
     over = np.minimum(under + 1, drawn.size - 1)
-    low, high = ordered[under] + (place - under) * (ordered[over] - ordered[under])
+    low, high = ordered[under] + (position - under) * (ordered[over] - ordered[under])
     return float(low), float(high)
 
 

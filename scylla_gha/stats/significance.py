@@ -183,15 +183,15 @@ def mann_whitney_p(x: ArrayLike, y: ArrayLike) -> float | None:
     None if a sample is empty, or if all values are equal.
     Source: Mann & Whitney 1947, Annals of Mathematical Statistics 18:50.
     """
-    one, other = vector(x, "x"), vector(y, "y")
-    if not one.size or not other.size:
+    first, second = vector(x, "x"), vector(y, "y")
+    if not first.size or not second.size:
         return None
-    ranks = average_ranks(np.concatenate([one, other]))
-    n, pairs = ranks.size, one.size * other.size
+    ranks = average_ranks(np.concatenate([first, second]))
+    n, pairs = ranks.size, first.size * second.size
     variance = pairs * (n + 1) / 12 * _tie_correction(ranks)
     if variance == 0:
         return None
-    u = float(ranks[: one.size].sum()) - one.size * (one.size + 1) / 2
+    u = float(ranks[: first.size].sum()) - first.size * (first.size + 1) / 2
     z = max(abs(u - pairs / 2) - 0.5, 0.0) / math.sqrt(variance)
     return min(1.0, max(2 * float(ndtr(-z)), _LEAST))
 

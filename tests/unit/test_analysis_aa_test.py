@@ -1,4 +1,4 @@
-"""Where there is nothing to find, a verdict has to stay silent."""
+"""Arms compared with themselves: verdicts on equal arms are seldom false."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_halves_are_equal_parts_and_leave_out_one_of_an_odd_number() -> None:
     assert np.isnan(other[:, 2]).all()
 
 
-def test_each_arm_is_held_against_itself() -> None:
+def test_each_arm_is_compared_with_itself() -> None:
     found = aa_test(frame(drawn(12, 6, seed=5, arms=3)), "demo", AATestOptions(family=2, margin=0.05, resamples=200))
     assert [one.arm for one in found.arms] == ["a0", "a1", "a2"]
     assert {(one.scenarios, one.repetitions) for one in found.arms} == {(12, (6, 6))}
@@ -66,7 +66,7 @@ def test_each_arm_is_held_against_itself() -> None:
     assert found.over_all.false == sum(one.resampled.false for one in found.arms)
     assert found.over_all.low <= found.over_all.false_share <= found.over_all.high
     assert found.over_all.false_share <= ALLOWED
-    assert found.meaning.startswith("where there is nothing to find, verdicts stay silent")
+    assert found.meaning.startswith("verdicts on rows like these are reliable")
 
 
 def test_the_same_seed_gives_the_same_and_the_family_makes_it_stricter() -> None:
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_and_the_family_makes_it_stricter() -> None
     assert strict.over_all.false <= first.over_all.false
 
 
-def test_what_changed_while_it_ran_shows_in_the_order_of_the_repetitions() -> None:
+def test_a_change_during_the_run_shows_in_odd_against_even_repetitions() -> None:
     rows = table({"arm": ["PFPFPF"] * 8})
     (one,) = aa_test(frame(rows), "demo", AATestOptions(1, 0.05, 50)).arms
     assert one.as_run == "better"
@@ -91,7 +91,7 @@ def test_an_arm_that_always_does_the_same_is_never_found_to_differ() -> None:
     assert (one.resampled.false, one.resampled.equivalent_share, one.resampled.flip_rate) == (0, 1.0, 0.0)
 
 
-def test_without_repetitions_nothing_is_said() -> None:
+def test_arms_without_repetitions_are_left_out() -> None:
     rows = [*group("once", "001-a", "P"), *group("once", "002-b", "F")]
     found = aa_test(frame(rows, "once", "never"), "demo", AATestOptions(1, 0.05))
     assert (found.arms, found.left_out, found.over_all) == ((), ("once", "never"), None)
@@ -101,8 +101,8 @@ def test_without_repetitions_nothing_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("resamples", "said"),
-    [(4, "so few halves do not prove it"), (400, "stay silent")],
+    [(4, "so few halves do not prove it"), (400, "are reliable")],
 )
-def test_few_halves_prove_nothing(resamples: int, said: str) -> None:
+def test_few_halves_do_not_prove_reliability(resamples: int, said: str) -> None:
     found = aa_test(frame(drawn(12, 6, seed=5)), "demo", AATestOptions(2, 0.05, resamples))
     assert said in found.meaning
