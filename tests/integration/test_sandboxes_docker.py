@@ -67,7 +67,7 @@ def test_the_environment_is_the_allow_list_and_nothing_else(desk: Desk, monkeypa
     assert desk.run(("sh", "-c", "echo $TZ $HOME $TMPDIR"), TZ="Asia/Tokyo").out == "Asia/Tokyo /home/dev /tmp\n"
 
 
-def test_paths_of_the_host_are_told_by_their_names_in_the_box(desk: Desk) -> None:
+def test_paths_of_the_host_are_replaced_by_their_names_inside(desk: Desk) -> None:
     checks = write_tree(desk.folder / "checks", {"inner/verify.py": "print('checked')\n"})
     (checks / "inner").chmod(0o700)
     desk.read_only = (checks,)
@@ -78,7 +78,7 @@ def test_paths_of_the_host_are_told_by_their_names_in_the_box(desk: Desk) -> Non
     assert (checks / "inner" / "verify.py").read_text() == "print('checked')\n"
 
 
-def test_what_it_leaves_is_in_the_folders_afterwards(desk: Desk) -> None:
+def test_changed_files_are_copied_out(desk: Desk) -> None:
     desk.sh("""
         rm a.txt; mkdir -p deep/er; printf 'x\\n' >deep/er/new; chmod 755 deep/er/new; ln -s deep/er/new link
         ln deep/er/new hard; echo setting >~/.rc; printf '' >"$(printf 'n\\303\\274 \\377')"; chmod 500 deep
@@ -94,48 +94,48 @@ def test_what_it_leaves_is_in_the_folders_afterwards(desk: Desk) -> None:
     assert {path.stat().st_uid for path in top.rglob("*") if not path.is_symlink()} == {os.getuid()}
 
 
-def test_what_is_not_to_be_kept_is_not_taken_out(desk: Desk) -> None:
+def test_nothing_is_copied_out_unless_it_is_to_be_kept(desk: Desk) -> None:
     desk.keep = False
     desk.sh("rm a.txt")
     assert (desk.workspace / "a.txt").exists()
 
 
-def test_a_time_limit_ends_it_and_keeps_what_was_done(desk: Desk) -> None:
+def test_a_time_limit_ends_a_process_and_keeps_its_files(desk: Desk) -> None:
     seen = desk.sh("echo begun; echo half >half.txt; trap 'echo asked; exit 7' TERM; sleep 600 & wait", seconds=2)
     assert (seen.finished.timed_out, seen.finished.code, seen.out) == (True, 7, "begun\nasked\n")
     assert (desk.workspace / "half.txt").read_text() == "half\n"
 
 
-def test_who_does_not_end_when_asked_is_ended(desk: Desk) -> None:
+def test_a_process_that_ignores_term_is_killed(desk: Desk) -> None:
     seen = desk.sh("trap '' TERM; while :; do sleep 1; done", seconds=1, grace=0.5)
     assert (seen.finished.timed_out, seen.finished.code) == (True, KILLED)
     assert 1 <= seen.finished.seconds < 5
 
 
-def test_a_cancel_ends_it(desk: Desk) -> None:
+def test_a_cancel_ends_a_process(desk: Desk) -> None:
     cancel = Cancel()
     threading.Timer(1.5, cancel.set).start()
     seen = desk.sh("sleep 600", cancel=cancel)
     assert (seen.finished.cancelled, seen.finished.timed_out) == (True, False)
 
 
-def test_a_signal_is_told_as_on_the_host(desk: Desk) -> None:
+def test_a_signal_is_reported_as_on_the_host(desk: Desk) -> None:
     assert desk.sh("kill -SEGV $$").finished.code == -signal.SIGSEGV
 
 
-def test_a_program_that_is_not_there_is_no_fault_of_the_harness(desk: Desk) -> None:
+def test_a_missing_program_is_not_an_error_of_the_harness(desk: Desk) -> None:
     seen = desk.run(("no-such-program",))
     assert seen.finished.code == 127
     assert "no-such-program" in seen.err
 
 
-def test_an_image_that_is_not_there_is_named(desk: Desk) -> None:
+def test_a_missing_image_is_named(desk: Desk) -> None:
     desk.image = f"sha256:{'0' * 64}"
     with pytest.raises(ToolError, match=r"the image sha256:0+ is not in the engine; build it with `scylla-gha image"):
         desk.sh("true")
 
 
-def test_an_image_of_somebody_else_is_named(desk: Desk) -> None:
+def test_an_image_of_another_tool_is_refused(desk: Desk) -> None:
     with contextlib.closing(engine.connect()) as api:
         archive = write_tree(desk.folder / "other", {"x": "y"})
         other = subprocess.run(["tar", "-c", "-C", archive, "."], capture_output=True, check=True).stdout
@@ -150,7 +150,7 @@ def test_an_image_of_somebody_else_is_named(desk: Desk) -> None:
             api.remove_image("other:test", force=True)
 
 
-def test_an_engine_that_dies_is_told_and_is_nobodys_failure(desk: Desk) -> None:
+def test_a_container_that_is_removed_through_the_engine_is_lost(desk: Desk) -> None:
     """The container is removed by somebody else in the middle."""
 
     def remove() -> None:
@@ -189,7 +189,7 @@ def first_process(container: str) -> int:
     return number
 
 
-def test_a_box_that_ends_by_a_signal_and_not_through_the_engine_is_not_lost(desk: Desk) -> None:
+def test_a_container_that_a_signal_ends_is_not_lost(desk: Desk) -> None:
     """As where the kernel ends its first process for want of memory."""
     seen = within(desk, lambda box: os.kill(first_process(box), signal.SIGKILL))
     assert (seen.finished.code, seen.finished.timed_out, seen.finished.hits) == (KILLED, False, frozenset())
@@ -197,7 +197,7 @@ def test_a_box_that_ends_by_a_signal_and_not_through_the_engine_is_not_lost(desk
     assert seen.out == "begun\n"
 
 
-def test_the_engine_tells_that_a_box_ended_for_want_of_memory(desk: Desk) -> None:
+def test_the_engine_reports_that_a_container_ended_for_lack_of_memory(desk: Desk) -> None:
     hog = "held = []\nwhile True: held.append(bytearray(1 << 20))"
     name = f"hog-{os.getpid()}"
     with contextlib.closing(engine.connect()) as api, contextlib.closing(ContainerEvents(api, name)) as events:
@@ -209,7 +209,7 @@ def test_the_engine_tells_that_a_box_ended_for_want_of_memory(desk: Desk) -> Non
     assert (hits, note) == ({LimitHit.MEMORY}, "the whole sandbox was ended for lack of memory, and its files are gone")
 
 
-def test_a_box_whose_keeper_is_silent_but_which_runs_is_not_lost(desk: Desk) -> None:
+def test_a_running_container_whose_supervisor_does_not_answer_is_not_lost(desk: Desk) -> None:
     def silence(box: str) -> None:
         children = Path(f"/proc/{first_process(box)}/task/{first_process(box)}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGSTOP)
@@ -260,7 +260,7 @@ def test_a_harness_does_not_end_before_its_containers_are_gone(desk: Desk) -> No
         assert not [found for found in every if f"/{harness.pid}/" in found["Labels"][engine.OWNER]]
 
 
-def test_what_a_killed_harness_could_not_even_start_is_reaped(desk: Desk) -> None:
+def test_containers_and_volumes_of_killed_harnesses_are_removed(desk: Desk) -> None:
     labels = {engine.OURS: "1", engine.OWNER: "another-boot/pid:[1]/1/1"}
     with contextlib.closing(engine.connect()) as api:
         made = api.create_container(desk.image, ["true"], labels=labels, name="scylla-left-over")

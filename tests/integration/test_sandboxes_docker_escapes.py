@@ -80,13 +80,13 @@ def test_no_name_is_resolved_and_there_is_only_loopback(desk: Desk) -> None:
     assert "gaierror" in seen.err
 
 
-def test_there_is_no_engine_to_speak_to(desk: Desk) -> None:
+def test_no_engine_can_be_reached(desk: Desk) -> None:
     seen = desk.sh("ls /var/run/docker.sock /run/docker.sock /run/gateway; find / -xdev -type s 2>/dev/null")
     assert seen.out == ""
     assert seen.err.count("No such file") == 3
 
 
-def test_it_is_nobody_and_cannot_become_root(desk: Desk) -> None:
+def test_a_process_has_no_rights_and_cannot_become_root(desk: Desk) -> None:
     seen = desk.sh("""
         id -u; grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status
         find / -xdev -perm /6000 -type f 2>/dev/null
@@ -107,7 +107,7 @@ def test_nothing_outside_its_folders_can_be_written(desk: Desk) -> None:
     assert seen.out == ""
 
 
-def test_the_keeper_cannot_be_ended_read_or_traced(desk: Desk) -> None:
+def test_the_supervisor_cannot_be_ended_read_or_traced(desk: Desk) -> None:
     seen = desk.sh("""
         for pid in /proc/[0-9]*; do
           [ "$(stat -c %u "$pid")" = 10002 ] || continue
@@ -121,7 +121,7 @@ def test_the_keeper_cannot_be_ended_read_or_traced(desk: Desk) -> None:
     assert seen.finished.hits == frozenset()
 
 
-def test_the_harness_is_not_to_be_seen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_harness_can_be_seen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCYLLA_CANARY", "tweet-tweet")
     seen = desk.sh("cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; mount; cat /proc/mounts; ps -ef")
     # what the kernel tells of the host is where the engine keeps the image's files; nothing of the harness
@@ -130,7 +130,7 @@ def test_the_harness_is_not_to_be_seen(desk: Desk, monkeypatch: pytest.MonkeyPat
         assert secret not in seen.out
 
 
-def test_a_fork_bomb_stays_in_its_box_and_is_told(desk: Desk) -> None:
+def test_a_fork_bomb_is_contained_and_reported(desk: Desk) -> None:
     seen = desk.python("import os\nwhile True:\n try: os.fork()\n except OSError: pass\n", seconds=3)
     assert seen.finished.timed_out
     assert LimitHit.PROCESSES in seen.finished.hits
@@ -138,28 +138,28 @@ def test_a_fork_bomb_stays_in_its_box_and_is_told(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("folder", "size"), [(".", MEGA), ("/tmp", MEGA), ("/dev/shm", MEGA), (".", 0)])
-def test_a_full_disk_is_contained_and_told(desk: Desk, folder: str, size: int) -> None:
+def test_a_full_disk_is_contained_and_reported(desk: Desk, folder: str, size: int) -> None:
     seen = desk.python(FILL.format(folder=folder, size=size))
     assert (seen.finished.code, seen.out) == (0, "No space left on device\n")
     assert seen.finished.hits == {LimitHit.DISK}
     assert sum(path.stat().st_size for path in desk.workspace.iterdir()) <= 32 * MEGA
 
 
-def test_a_file_with_a_hole_larger_than_any_disk_is_not_taken(desk: Desk) -> None:
+def test_a_file_with_a_hole_larger_than_the_disk_is_left_out(desk: Desk) -> None:
     seen = desk.sh("for n in 1 2 3 4 5 6; do truncate -s 7M hole$n; done; ls | wc -l", most=8 * MEGA)
     assert seen.out == "7\n"
     assert "left out: it is more than may be written" in seen.finished.note
     assert sum(path.stat().st_size for path in desk.workspace.iterdir()) <= 32 * MEGA
 
 
-def test_a_memory_hog_is_ended_and_told(desk: Desk) -> None:
+def test_a_process_that_uses_too_much_memory_is_ended_and_reported(desk: Desk) -> None:
     seen = desk.python("held = []\nwhile True: held.append(bytearray(1 << 20))")
     assert (seen.finished.code, seen.finished.hits) == (-9, {LimitHit.MEMORY})
     assert "for lack of memory" in seen.finished.note
     assert (desk.workspace / "a.txt").exists()
 
 
-def test_a_flood_of_output_is_cut_and_told(desk: Desk) -> None:
+def test_too_much_output_is_cut_and_reported(desk: Desk) -> None:
     seen = desk.sh("yes", most=MEGA)
     assert seen.finished.hits == {LimitHit.OUTPUT}
     assert len(seen.out) == MEGA
@@ -202,7 +202,7 @@ def test_links_and_special_files_do_nothing_to_the_host(desk: Desk) -> None:
     assert not desk.home.is_symlink()
 
 
-def test_a_tree_that_is_nested_too_deep_is_no_fault_of_the_harness(desk: Desk) -> None:
+def test_a_tree_that_is_nested_too_deep_is_not_an_error_of_the_harness(desk: Desk) -> None:
     script = "import os\nfor _ in range(1500): os.mkdir('d' * 50); os.chdir('d' * 50)\nprint('deep')"
     seen = desk.python(script)
     assert (seen.finished.code, seen.out) == (0, "deep\n")

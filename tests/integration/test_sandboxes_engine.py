@@ -17,7 +17,7 @@ from tests.support.faulty_engine import before
 pytestmark = pytest.mark.usefixtures("running_engine")
 
 
-def test_the_engine_is_asked_whatever_happens_to_the_environment_meanwhile() -> None:
+def test_the_engine_answers_while_the_environment_changes() -> None:
     """As keys are withheld, and given back, while containers are removed behind."""
     done = threading.Event()
 
@@ -43,7 +43,7 @@ def test_the_engine_is_asked_whatever_happens_to_the_environment_meanwhile() -> 
 LEAVES_ONE_BEHIND = "(setsid sleep 60 >/dev/null 2>&1 &) ; sleep 0.2; echo done"
 
 
-def test_what_the_kernel_fails_to_stop_is_ended_instead(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_cannot_be_frozen_are_killed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     with temporary() as folder, before(found_by()["DOCKER_HOST"], folder, refusals=2) as (host, faulty):
         monkeypatch.setenv("DOCKER_HOST", host)
         seen = desk.sh(LEAVES_ONE_BEHIND)
@@ -52,7 +52,7 @@ def test_what_the_kernel_fails_to_stop_is_ended_instead(desk: Desk, monkeypatch:
     assert faulty.refused == 2
 
 
-def test_a_box_that_cannot_be_frozen_at_all_is_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_cannot_be_frozen_at_all_is_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     with temporary() as folder, before(found_by()["DOCKER_HOST"], folder, refusals=99) as (host, _):
         monkeypatch.setenv("DOCKER_HOST", host)
         seen = desk.sh(LEAVES_ONE_BEHIND)

@@ -19,7 +19,7 @@ def layers(tmp_path: Path) -> tuple[ImageLayer, ImageLayer]:
     return make_layer(tmp_path / "made", "a", b"system"), make_layer(tmp_path / "made", "b", b"agent")
 
 
-def test_what_is_packed_is_in_the_cache_of_another_machine(
+def test_packed_layers_are_in_the_cache_of_another_machine(
     tmp_path: Path, layers: tuple[ImageLayer, ImageLayer]
 ) -> None:
     pack_layers([*layers, layers[0]], tmp_path / "parcel")
@@ -30,9 +30,7 @@ def test_what_is_packed_is_in_the_cache_of_another_machine(
         assert place.with_suffix(".sha256").read_text() == layer.sha256
 
 
-def test_the_digest_tells_layers_apart_by_name_and_content(
-    tmp_path: Path, layers: tuple[ImageLayer, ImageLayer]
-) -> None:
+def test_the_digest_depends_on_names_and_contents(tmp_path: Path, layers: tuple[ImageLayer, ImageLayer]) -> None:
     one, other = layers
     said = [pack_layers(each, tmp_path / "parcel") for each in ([one, other], [other, one], [one], [])]
     assert said[0] == said[1]
@@ -48,7 +46,7 @@ def test_a_folder_that_was_used_before_holds_nothing_else(
     assert {path.name for path in (tmp_path / "parcel").iterdir()} == {f"{'a' * 24}.tar", f"{'a' * 24}.sha256"}
 
 
-def test_a_layer_of_another_day_gives_way(tmp_path: Path, layers: tuple[ImageLayer, ImageLayer]) -> None:
+def test_a_layer_of_another_day_is_replaced(tmp_path: Path, layers: tuple[ImageLayer, ImageLayer]) -> None:
     pack_layers(layers, tmp_path / "parcel")
     old = make_layer(tmp_path / "cache" / "layers", "a", b"system of yesterday")
     old.path.with_suffix(".sha256").write_text(old.sha256)
@@ -56,7 +54,7 @@ def test_a_layer_of_another_day_gives_way(tmp_path: Path, layers: tuple[ImageLay
     assert old.path.read_bytes() == b"system"
 
 
-def test_no_folder_is_no_parcel(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_layers(tmp_path: Path) -> None:
     assert unpack_layers(tmp_path / "none", tmp_path / "cache") == 0
 
 
@@ -71,7 +69,7 @@ def test_writing_over_the_folder_does_not_change_the_caches(
 
 
 @pytest.mark.parametrize("forge", ["content", "digest", "missing", "link", "name"])
-def test_what_is_not_what_it_says_is_refused_whole(
+def test_a_bundle_with_a_wrong_layer_is_refused_whole(
     tmp_path: Path, layers: tuple[ImageLayer, ImageLayer], forge: str
 ) -> None:
     parcel = tmp_path / "parcel"

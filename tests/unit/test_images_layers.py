@@ -24,13 +24,13 @@ def content(layer: ImageLayer, name: str) -> bytes:
         return file.read()
 
 
-def test_the_keeper_is_in_its_layer(tmp_path: Path) -> None:
+def test_the_supervisor_is_in_its_layer(tmp_path: Path) -> None:
     made = layers.supervisor_layer(tmp_path)
     assert content(made, "opt/box/supervisor.py") == Path(supervisor.__file__).read_bytes()
     assert made.sha256 == hashlib.sha256(made.path.read_bytes()).hexdigest()
 
 
-def test_a_system_is_made_once_and_then_needs_its_maker_no_more(
+def test_the_base_layer_is_built_once_and_then_needs_no_build_tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = ImageRecipe(id="base", release="bookworm", packages=("python3",))
@@ -48,7 +48,7 @@ def test_a_system_is_made_once_and_then_needs_its_maker_no_more(
 
 
 @pytest.mark.parametrize(("user", "why"), [(0, None), (1000, "apt-get install uidmap")])
-def test_who_is_not_root_needs_more_to_make_a_system(
+def test_a_user_other_than_root_needs_another_tool_for_the_base_layer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, why: str | None
 ) -> None:
     (write_tree(tmp_path, {"mmdebstrap": "#!/bin/sh\n"}) / "mmdebstrap").chmod(0o755)
@@ -93,7 +93,7 @@ def test_equal_tools_make_equal_layers(tmp_path: Path) -> None:
     assert layers.tools_layer(pins, tmp_path / "a").sha256 == layers.tools_layer(pins, tmp_path / "b").sha256
 
 
-def test_a_tool_that_cannot_be_had_is_named(tmp_path: Path) -> None:
+def test_a_tool_that_cannot_be_installed_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"^uv could not install iniconfig==0.0.0.dev999 for an image: "):
         layers.tools_layer({"iniconfig": "0.0.0.dev999"}, tmp_path)
 

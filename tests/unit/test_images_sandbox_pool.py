@@ -19,7 +19,7 @@ def _no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", NO_ENGINE)
 
 
-def test_built_in_agents_stay_on_the_host_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+def test_built_in_agents_run_on_the_host_without_a_message(capsys: pytest.CaptureFixture[str]) -> None:
     assert select_sandbox(make_experiment(), [BUILT_IN, BUILT_IN], LIBRARY) == "host"
     assert capsys.readouterr().err == ""
 
@@ -40,7 +40,7 @@ def test_it_is_on_the_host_where_bubblewrap_is_not_either_and_that_is_said(
 
 
 @pytest.mark.parametrize("sandbox", ["docker", "host"])
-def test_what_the_experiment_says_is_done(sandbox: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_experiments_own_sandbox_is_used(sandbox: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert select_sandbox(make_experiment(sandbox=sandbox), [BUILT_IN, REAL], LIBRARY) == sandbox
     assert capsys.readouterr().err == ""
 

@@ -44,7 +44,7 @@ def unload(folder: Path, *entries: tuple[tarfile.TarInfo, bytes], most: int = MO
     return extract_tar(stream(*entries), {"home/workspace": folder / "out", "home/dev": folder / "dev"}, most)
 
 
-def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+def test_a_packed_folder_is_extracted_unchanged(tmp_path: Path) -> None:
     source = write_tree(tmp_path / "source", {"a.txt": "a", "deep/b.sh": "b", "empty": ""})
     (source / "deep" / "b.sh").chmod(0o755)
     (source / "link").symlink_to("deep/b.sh")
@@ -57,7 +57,7 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     assert (out / "link").readlink() == Path("deep/b.sh")
 
 
-def test_what_is_packed_has_its_owner_and_roots_can_be_read(tmp_path: Path) -> None:
+def test_packed_files_have_their_owner_and_those_of_root_are_readable(tmp_path: Path) -> None:
     source = write_tree(tmp_path / "source", {"secret.sh": "x"})
     (source / "secret.sh").chmod(0o700)
     source.chmod(0o700)
@@ -114,39 +114,39 @@ def test_a_hard_link_is_one_file_also_over_both_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
-def test_special_files_are_left_out_and_told(tmp_path: Path, kind: bytes) -> None:
+def test_special_files_are_left_out_and_reported(tmp_path: Path, kind: bytes) -> None:
     faults = unload(tmp_path, (entry("home/workspace/odd", kind=kind), b""), file("home/workspace/a"))
     assert faults == ["home/workspace/odd: a special file, left out"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
 
 
-def test_no_more_is_taken_than_may_be(tmp_path: Path) -> None:
+def test_no_more_is_extracted_than_the_limit(tmp_path: Path) -> None:
     faults = unload(tmp_path, file("home/workspace/a", bytes(600)), file("home/workspace/b", bytes(600)), most=1000)
     assert faults == ["home/workspace/b and all after it is left out: it is more than may be written"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
 
 
-def test_rights_are_kept_but_for_those_to_become_somebody_else(tmp_path: Path) -> None:
+def test_modes_are_kept_without_setuid_and_setgid(tmp_path: Path) -> None:
     shut = entry("home/workspace/shut", kind=tarfile.DIRTYPE, mode=0o500)
     unload(tmp_path, (shut, b""), file("home/workspace/shut/a", mode=0o6751))
     assert (tmp_path / "out" / "shut").stat().st_mode & 0o7777 == 0o500
     assert (tmp_path / "out" / "shut" / "a").stat().st_mode & 0o7777 == 0o751
 
 
-def test_names_that_are_no_text_come_through(tmp_path: Path) -> None:
+def test_names_of_any_bytes_are_kept(tmp_path: Path) -> None:
     name = b"home/workspace/\xff\xfe \n".decode("utf-8", "surrogateescape")
     assert unload(tmp_path, file(name)) == []
     assert os.listdir(os.fsencode(tmp_path / "out")) == [b"\xff\xfe \n"]  # noqa: PTH208 bytes
 
 
 @pytest.mark.parametrize("cut", [100, 700, 1500])
-def test_a_stream_that_breaks_off_keeps_what_came_before(tmp_path: Path, cut: int) -> None:
+def test_a_stream_that_breaks_off_keeps_the_entries_before(tmp_path: Path, cut: int) -> None:
     whole = b"".join(stream(file("home/workspace/a", b"a" * 10), file("home/workspace/b", b"b" * 900)))
     assert len(extract_tar([whole[:cut]], {"home/workspace": tmp_path / "out"}, MOST)) <= 1
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {"a", "b"}
 
 
-def test_a_name_that_is_too_long_is_a_fault_and_the_rest_comes(tmp_path: Path) -> None:
+def test_a_name_that_is_too_long_is_reported_and_the_rest_is_extracted(tmp_path: Path) -> None:
     faults = unload(tmp_path, file(f"home/workspace/{'n' * 300}"), file("home/workspace/a"))
     assert len(faults) == 1
     assert faults[0].endswith("File name too long")
