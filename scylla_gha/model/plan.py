@@ -197,7 +197,8 @@ class WavePacking(Record):
     ] = 0.0
     crowding: Annotated[float | None, Field(description="of older packings; no longer computed")] = None
     footing: Annotated[
-        dict[str, str], Field(description="what the keys stand on, by name: a job on another footing refuses to work")
+        dict[str, str],
+        Field(description="values that the keys depend on, by name; a job with others refuses"),
     ] = {}
 
     @property

@@ -49,13 +49,8 @@ def stored_plan(folder: RunFolder) -> Plan:
     plan = read_record(folder.plan, Plan)
     if plan is None:
         raise ConfigError(f"{folder.plan}: there is no plan; run `scylla-gha evaluate {folder.root.name}` first, or "
-                          "`plan`, where it is to be run step by step")  # fmt: skip
+                          "`plan`, to run it step by step")  # fmt: skip
     return plan
-
-
-def stored_probes(folder: RunFolder) -> Iterator[JudgeControl]:
-    """Read the judge controls of a run; none if there is no such file."""
-    return read_lines(folder.controls, JudgeControl) if folder.controls.exists() else iter(())
 
 
 def finish_run(plan: Plan, folder: RunFolder, library: Library) -> Report:
@@ -66,31 +61,32 @@ def finish_run(plan: Plan, folder: RunFolder, library: Library) -> Report:
 
 def aggregate_and_render(plan: Plan, folder: RunFolder) -> Report:
     """Aggregate and render the rows that a folder holds."""
-    made = aggregate_run(plan, folder)
-    write_report(made, folder)
-    return made
+    report = aggregate_run(plan, folder)
+    write_report(report, folder)
+    return report
 
 
 def aggregate_run(plan: Plan, folder: RunFolder) -> Report:
     """Aggregate the rows that a folder holds, and write `report.json`."""
     rows, unstarted = read_lines(folder.results, Result), read_record(folder.unstarted, UnstartedCells)
-    intake = read_record(folder.refused, CollectReport)
+    collected = read_record(folder.refused, CollectReport)
+    controls = read_lines(folder.controls, JudgeControl) if folder.controls.exists() else ()
     with without_garbage_collection():
-        made = aggregate(plan, rows, stored_probes(folder), unstarted, analysis_of(plan), intake)
-    write_record(folder.report("json"), made)
-    return made
+        report = aggregate(plan, rows, controls, unstarted, analysis_of(plan), collected)
+    write_record(folder.report("json"), report)
+    return report
 
 
-def print_report(made: Report, folder: RunFolder, *, as_json: bool) -> None:
+def print_report(report: Report, folder: RunFolder, *, as_json: bool) -> None:
     """Print the report on standard output, and its path on standard error."""
     if as_json:
-        click.echo(made.model_dump_json())
+        click.echo(report.model_dump_json())
     else:
         from rich.console import Console
 
-        from scylla_gha.report.terminal import terminal_report as table
+        from scylla_gha.report.terminal import terminal_report
 
-        table(made, Console())
+        terminal_report(report, Console())
     click.echo(f"report: {folder.report('md')}", err=True)
 
 
