@@ -143,9 +143,19 @@ class ForwardedRequest:
             if self._is_over() or not (is_limit or await self._pause(pauses)):
                 break
         if last is None:
-            return self._client_left() if self._is_over() else self._limited_too_long()
+            return self._not_sent()
         self._end_failed(last)
         return last
+
+    def _not_sent(self) -> web.Response:
+        """Answer a request that waited for a rate limit until its client left or the wait was too long."""
+        if self._is_over():
+            self.entry.fail(None, "client_gone", is_free=True)
+            return self._failure(HTTPStatus.FORBIDDEN, "client_gone", "the client left while its request waited")
+        self.entry.refuse(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error")
+        self.entry.fault = provider_fault(HTTPStatus.TOO_MANY_REQUESTS)
+        message = f"the rate limit lasts longer than {self.gateway.settings.rate_limit_seconds:g} s"
+        return self._failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", message)
 
     def _is_over(self) -> bool:
         """Tell if nothing more should be spent on it: nobody waits for the answer, or the session has ended."""
@@ -251,16 +261,6 @@ class ForwardedRequest:
         self.entry.fail(None, UNREACHABLE, is_free=is_free)
         message = f"{self.gateway.settings.base_url} cannot be reached: {error}"
         return self._failure(HTTPStatus.BAD_GATEWAY, "api_error", message)
-
-    def _client_left(self) -> web.Response:
-        self.entry.fail(None, "client_gone", is_free=True)
-        return self._failure(HTTPStatus.FORBIDDEN, "client_gone", "the client left while its request waited")
-
-    def _limited_too_long(self) -> web.Response:
-        self.entry.refuse(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error")
-        self.entry.fault = provider_fault(HTTPStatus.TOO_MANY_REQUESTS)
-        message = f"the rate limit lasts longer than {self.gateway.settings.rate_limit_seconds:g} s"
-        return self._failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error", message)
 
     def _failure(self, status: HTTPStatus, kind: str, message: str) -> web.Response:
         return failure(self.session.provider, status, kind, message)

@@ -68,7 +68,7 @@ class Limiter:
     """The limiter of one model. `subscription` is the account's pause, shared with the other models."""
 
     subscription: Pause = field(default_factory=Pause)
-    _hold: Pause = field(default_factory=Pause)
+    _shared_pause: Pause = field(default_factory=Pause)
     _refused: dict[str, Pause] = field(default_factory=dict)  # by session
     _backoff: float = _FIRST_SECONDS
     _width: int | None = None  # concurrent requests; None: unlimited
@@ -81,8 +81,8 @@ class Limiter:
     @property
     def idle(self) -> bool:
         """Tell if it has no state worth keeping."""
-        is_held = any(hold.until > _now() for hold in (self._hold, *self._refused.values()))
-        return not (is_held or self._width or self._out or self._waiting)
+        is_paused = any(pause.until > _now() for pause in (self._shared_pause, *self._refused.values()))
+        return not (is_paused or self._width or self._out or self._waiting)
 
     async def enter(
         self, patience: float, session: str = "", is_gone: Callable[[], bool] = lambda: False
@@ -110,7 +110,7 @@ class Limiter:
         elif limit.status is not None:
             self._backoff = _FIRST_SECONDS
             self._width = None if self._width is None else self._width + 1
-            self._hold.extend(limit.exhausted_seconds)
+            self._shared_pause.extend(limit.exhausted_seconds)
         _decrement(self._out, slot.session)
         if slot.session not in self._out and slot.session not in self._waiting:
             self._served.pop(slot.session, None)
@@ -128,25 +128,25 @@ class Limiter:
 
     def _pause(self, session: str, seconds: float) -> None:
         """Pause the refused session, and the others for a few seconds, or as long if one of them was refused too."""
-        self._refused = {name: hold for name, hold in self._refused.items() if hold.until > _now()}
-        self._hold.extend(seconds if self._refused.keys() - {session} else min(seconds, _OTHERS_SECONDS))
+        self._refused = {name: pause for name, pause in self._refused.items() if pause.until > _now()}
+        self._shared_pause.extend(seconds if self._refused.keys() - {session} else min(seconds, _OTHERS_SECONDS))
         self._refused.setdefault(session, Pause()).extend(seconds)
 
     def _wait(self, session: str) -> float:
         """Return the seconds until a slot may be free; infinity: until another request ends."""
-        held = self._held(session)
-        if held > 0:
-            return held
+        pause = self._paused_seconds(session)
+        if pause > 0:
+            return pause
         return 0.0 if self._width is None or self._next(self._width) == session else float("inf")
 
-    def _held(self, session: str) -> float:
+    def _paused_seconds(self, session: str) -> float:
         own = self._refused.get(session, _FREE)
-        return max(self._hold.until, self.subscription.until, own.until) - _now()
+        return max(self._shared_pause.until, self.subscription.until, own.until) - _now()
 
     def _next(self, width: int) -> str | None:
         """Return the session that is next: with the fewest requests running, then the one that waited longest."""
         part = max(1, width // len(self._out.keys() | self._waiting.keys()))
-        free = (name for name in self._waiting if self._out[name] < part and self._held(name) <= 0)
+        free = (name for name in self._waiting if self._out[name] < part and self._paused_seconds(name) <= 0)
         return min(free, key=lambda name: (self._out[name], self._served.get(name, 0)), default=None)
 
     def _notify(self) -> None:

@@ -17,7 +17,7 @@ _BYTES_PER_TOKEN: Final = 2
 # (PDF support, the same day), which fills any model's context: it is taken for that.
 _IMAGE_TOKENS: Final = 4_784
 _PDF_TOKENS: Final = 600 * (_IMAGE_TOKENS + 3_000)
-_USES: Final = 10  # of a provider's tool, where the request sets no bound
+_USES: Final = 10  # of a provider's tool, if the request sets no bound
 # Kinds of tools that the client runs, and the search among tools that the request itself declares.
 _CLIENT_TOOLS: Final = re.compile(
     r"custom|(bash|text_editor|computer|computer_toolset|memory|tool_search_tool_(bm25|regex))_\d{8}"

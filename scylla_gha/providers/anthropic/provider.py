@@ -15,13 +15,11 @@ from urllib.parse import urlsplit
 
 import orjson
 from multidict import CIMultiDict
-from pydantic import JsonValue
 
 from scylla_gha.egress_proxy.addresses import is_loopback
-from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, parse_request
 from scylla_gha.providers.anthropic.response import MessageUsage, join_split
-from scylla_gha.providers.base import ModelRequest, RateLimit, Spans
+from scylla_gha.providers.base import ModelRequest, RateLimit
 from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
 
 _RULE: Final = "ANTHROPIC_FEDERATION_RULE_ID"
@@ -57,6 +55,9 @@ class Anthropic:
     federation_variable: str = _RULE
     secret_variables: tuple[str, ...] = (_KEY, *_BEARERS, *_REQUEST_VARIABLES)
     routes: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
+    with_settings = staticmethod(apply_settings)
+    with_max_tokens = staticmethod(lower_max_tokens)
+    join_split = staticmethod(join_split)
 
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
         """Read a key and a bearer token, or else an identity to exchange."""
@@ -100,16 +101,6 @@ class Anthropic:
         """Parse a request for a message or for a count of tokens."""
         return parse_request(body, hide, counting=path.endswith("/count_tokens"))
 
-    def with_settings(
-        self, request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None
-    ) -> ModelRequest:
-        """Return the request with those settings that its model and its thinking allow."""
-        return apply_settings(request, settings, model)
-
-    def with_max_tokens(self, request: ModelRequest, max_tokens: int) -> ModelRequest:
-        """Return the request with an answer, thinking included, of at most `max_tokens`."""
-        return lower_max_tokens(request, max_tokens)
-
     def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
         """Read `retry-after` and the `anthropic-ratelimit-` headers."""
         is_too_many = status == HTTPStatus.TOO_MANY_REQUESTS
@@ -122,10 +113,6 @@ class Anthropic:
     def usage_reader(self, *, streamed: bool) -> MessageUsage:
         """Return a reader for one response."""
         return MessageUsage(streamed=streamed)
-
-    def join_split(self, body: bytes, spans: Spans) -> bytes:
-        """Return a stream in which no span is split over events."""
-        return join_split(body, spans)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

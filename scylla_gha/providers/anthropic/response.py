@@ -5,7 +5,6 @@ Bytes are read as they pass; none is held back. Server-sent events may be cut at
 
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -152,30 +151,28 @@ def _count(value: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _TextDelta:
-    """The piece of text in one event: which event, its content, and the content block that it belongs to."""
+    """The piece of text in the event at an index, with the event's content and the field of its delta."""
 
     at: int
     event: Body
-    delta: Body
-    block: Hashable
     field: str
 
     @property
     def text(self) -> str:
-        return str(self.delta[self.field])
+        return str(self.event["delta"][self.field])
 
 
 def join_split(body: bytes, spans: Spans) -> bytes:
     """Return the stream with each piece of text that ends inside a span prolonged to its end."""
     parts = split_events(body)
-    blocks: defaultdict[Hashable, list[_TextDelta]] = defaultdict(list)
+    blocks: defaultdict[tuple[str, str], list[_TextDelta]] = defaultdict(list)
     for at, part in enumerate(parts):
         if delta := _text_delta(at, part):
-            blocks[delta.block].append(delta)
+            blocks[str(delta.event.get("index")), delta.field].append(delta)
     for block in blocks.values():
         for delta, text in zip(block, _cut([delta.text for delta in block], spans), strict=True):
             if text != delta.text:
-                delta.delta[delta.field] = text
+                delta.event["delta"][delta.field] = text
                 parts[delta.at] = b"event: content_block_delta\ndata: " + orjson.dumps(delta.event) + b"\n\n"
     return b"".join(parts)
 
@@ -187,7 +184,7 @@ def _text_delta(at: int, part: bytes) -> _TextDelta | None:
     if not isinstance(delta, dict) or event.get("type") != "content_block_delta":
         return None
     field = next((name for name in _TEXT_FIELDS if isinstance(delta.get(name), str)), None)
-    return None if field is None else _TextDelta(at, event, delta, (str(event.get("index")), field), field)
+    return None if field is None else _TextDelta(at, event, field)
 
 
 def _cut(texts: list[str], spans: Spans) -> list[str]:
