@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -150,37 +149,31 @@ def test_an_image_of_another_tool_is_refused(desk: Desk) -> None:
             api.remove_image("other:test", force=True)
 
 
-def test_a_container_that_is_removed_through_the_engine_is_lost(desk: Desk) -> None:
-    """The container is removed by somebody else in the middle."""
-
-    def remove() -> None:
-        time.sleep(2)
-        with contextlib.closing(engine.connect()) as api:
-            for found in api.containers(filters={"label": f"{engine.OWNER}={engine.owner()}"}):
-                engine.remove(api, found["Id"])
-
-    thread = threading.Thread(target=remove)
-    thread.start()
-    seen = desk.sh("sleep 600")
-    thread.join()
-    assert LimitHit.LOST in seen.finished.hits
-    assert (desk.workspace / "a.txt").exists(), "what was there stays"
-
-
 def within(desk: Desk, act: Callable[[str], object], script: str = "echo begun; sleep 600") -> Seen:
-    """What is seen of a program in whose middle something is done to its container, by its id."""
+    """Run a script that prints `begun`; do something to its container then, by the container's id."""
 
     def find_and_act() -> None:
-        time.sleep(2)
+        stdout = desk.folder / "stdout"
+        until(lambda: stdout.exists() and stdout.read_text() == "begun\n", 60)
         with contextlib.closing(engine.connect()) as api:
-            for found in api.containers(filters={"label": f"{engine.OWNER}={engine.owner()}"}):
-                act(found["Id"])
+            for container in api.containers(filters={"label": f"{engine.OWNER}={engine.owner()}"}):
+                act(container["Id"])
 
     thread = threading.Thread(target=find_and_act)
     thread.start()
     seen = desk.sh(script)
     thread.join()
     return seen
+
+
+def test_a_container_that_is_removed_through_the_engine_is_lost(desk: Desk) -> None:
+    def remove(container: str) -> None:
+        with contextlib.closing(engine.connect()) as api:
+            engine.remove(api, container)
+
+    seen = within(desk, remove)
+    assert LimitHit.LOST in seen.finished.hits
+    assert (desk.workspace / "a.txt").exists(), "what was there stays"
 
 
 def first_process(container: str) -> int:
@@ -215,7 +208,7 @@ def test_a_running_container_whose_supervisor_does_not_answer_is_not_lost(desk: 
         os.kill(int(children[0]), signal.SIGSTOP)
 
     desk.answer_seconds = 1
-    seen = within(desk, silence, "echo kept >a.txt; sleep 4")
+    seen = within(desk, silence, "echo kept >a.txt; echo begun; sleep 3")
     assert (seen.finished.code, seen.finished.hits) == (0, frozenset())
     assert seen.finished.note == "the sandbox was too busy to report which limits were reached"
     assert (desk.workspace / "a.txt").read_text() == "kept\n"
