@@ -1,4 +1,4 @@
-"""What a job has to spend, and that it does nothing where nothing is left; the rest is in tests/integration."""
+"""Shards: their cells, their rows, and a job without work; running jobs is tested in tests/integration."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
@@ -21,29 +21,11 @@ from scylla_gha.pipeline.shard_worker import (
     load_shard,
     run_shard,
 )
-from scylla_gha.plan.budget import budgets_left
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder, ShardPaths, WavePaths
 from tests.support.library import write_scenario
 from tests.support.records import make_cell, make_experiment, make_plan, make_result, make_scenario, make_trial
 from tests.support.shards import make_shop
-
-
-def test_what_is_left_of_budgets_is_told_by_role() -> None:
-    experiment = make_experiment(budget_usd=10.0, role_budget_usd=RoleBudgets(agent=5.0, judge=3.0))
-    left = budgets_left(experiment, [make_result(usd=1.0, judge_usd=0.5), make_result(usd=None, judge_usd=None)])
-    assert (left.budget_usd, left.role_budget_usd) == (8.5, RoleBudgets(agent=4.0, judge=2.5))
-    assert budgets_left(make_experiment(), [make_result(usd=1.0)]) == make_experiment()
-
-
-@pytest.mark.parametrize(
-    ("budgets", "field"),
-    [({"agent": 1.0}, "role_budget_usd.agent"), ({"judge": 0.5}, "role_budget_usd.judge")],
-)
-def test_a_role_whose_budget_is_spent_is_named(budgets: dict[str, float], field: str) -> None:
-    experiment = make_experiment(role_budget_usd=RoleBudgets.model_validate(budgets))
-    with pytest.raises(RefusedError, match=rf"{field} of \$.* is spent: the rows that are there cost"):
-        budgets_left(experiment, [make_result(usd=1.0, judge_usd=0.5)])
 
 
 def test_where_every_row_is_there_nothing_is_opened(tmp_path: Path) -> None:

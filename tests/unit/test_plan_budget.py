@@ -5,7 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scylla_gha.errors import RefusedError
-from scylla_gha.plan.budget import BudgetClaim, split_budget
+from scylla_gha.model.experiment import RoleBudgets
+from scylla_gha.plan.budget import BudgetClaim, budgets_left, split_budget
+from tests.support.records import make_experiment, make_result
 
 
 def test_without_a_budget_nobody_has_a_part() -> None:
@@ -51,3 +53,20 @@ def test_the_parts_are_the_whole_and_each_starts_a_cell(budget: float, claims: l
     parts = [part for part in split_budget("budget_usd", budget, claims) if part is not None]
     assert math.fsum(parts) == pytest.approx(budget)
     assert all(part > 0 and part >= claim.need for part, claim in zip(parts, claims, strict=True))
+
+
+def test_what_is_left_of_budgets_is_told_by_role() -> None:
+    experiment = make_experiment(budget_usd=10.0, role_budget_usd=RoleBudgets(agent=5.0, judge=3.0))
+    left = budgets_left(experiment, [make_result(usd=1.0, judge_usd=0.5), make_result(usd=None, judge_usd=None)])
+    assert (left.budget_usd, left.role_budget_usd) == (8.5, RoleBudgets(agent=4.0, judge=2.5))
+    assert budgets_left(make_experiment(), [make_result(usd=1.0)]) == make_experiment()
+
+
+@pytest.mark.parametrize(
+    ("budgets", "field"),
+    [({"agent": 1.0}, "role_budget_usd.agent"), ({"judge": 0.5}, "role_budget_usd.judge")],
+)
+def test_a_role_whose_budget_is_spent_is_named(budgets: dict[str, float], field: str) -> None:
+    experiment = make_experiment(role_budget_usd=RoleBudgets.model_validate(budgets))
+    with pytest.raises(RefusedError, match=rf"{field} of \$.* is spent: the rows that are there cost"):
+        budgets_left(experiment, [make_result(usd=1.0, judge_usd=0.5)])
