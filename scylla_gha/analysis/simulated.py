@@ -95,9 +95,9 @@ def _random_numbers(layout: Layout, datasets: int, seed: int) -> tuple[Floats, F
     """Draw the random numbers that all effects share, so that power rises with the effect."""
     rng = np.random.default_rng([seed, layout.scenarios, layout.repetitions, layout.repetitions_baseline])
     shape = (datasets, layout.scenarios)
-    one, other = rng.standard_normal(shape), rng.standard_normal(shape)
-    first = rng.random((layout.repetitions, *shape), dtype=np.float32)
-    return one, other, first, rng.random((layout.repetitions_baseline, *shape), dtype=np.float32)
+    shared, own = rng.standard_normal(shape), rng.standard_normal(shape)
+    chances = rng.random((layout.repetitions, *shape), dtype=np.float32)
+    return shared, own, chances, rng.random((layout.repetitions_baseline, *shape), dtype=np.float32)
 
 
 def rate_differences(split: Split, layout: Layout, effect: float, datasets: int, seed: int = 0) -> Floats:
@@ -111,11 +111,11 @@ def rate_differences(split: Split, layout: Layout, effect: float, datasets: int,
         seed: of the random numbers.
     """
     latent = _latent(split)
-    one, other, first, second = _random_numbers(layout, datasets, seed)
+    shared, own, chances, chances_baseline = _random_numbers(layout, datasets, seed)
     share = min(latent.across / max(latent.within, _EPSILON), 1.0)
     rate, rate_baseline = latent.rates(effect)
-    rates = _pass_rates(first, rate, share * one + math.sqrt(1 - share * share) * other, latent.within)
-    return np.asarray(rates - _pass_rates(second, rate_baseline, one, latent.within))
+    rates = _pass_rates(chances, rate, share * shared + math.sqrt(1 - share * share) * own, latent.within)
+    return np.asarray(rates - _pass_rates(chances_baseline, rate_baseline, shared, latent.within))
 
 
 def _pass_rates(chance: Singles, rate: float, latent: Floats, within: float) -> Floats:
@@ -166,7 +166,7 @@ def hardest_effect(splits: Sequence[Split], layout: Layout, family: int) -> floa
     if not can_show(layout.scenarios, family):
         return None
     hardest = 0.0
-    for split in sorted(set(splits), key=lambda split: -_variance(split, layout)):
+    for split in sorted(dict.fromkeys(splits), key=lambda split: -_variance(split, layout)):
         # The effects of most pairs are smaller than that of the pair with the largest variance: one look shows it.
         if hardest and power_to_differ(split, layout, hardest, family) >= POWER + _NEAR:
             continue

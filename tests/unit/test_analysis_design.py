@@ -20,6 +20,8 @@ from scylla_gha.analysis.simulated import Layout, differs, hardest_effect, not_w
 from scylla_gha.analysis.verdicts import can_show
 from scylla_gha.model.comparison import Power
 from scylla_gha.stats.effects import Split
+from scylla_gha.stats.means import mean_limits_bounded
+from scylla_gha.stats.resampling import Resampling, sign_flip_p
 from tests.support.frames import fault, frame, group, row, table
 
 
@@ -80,6 +82,16 @@ def test_what_is_simulated_is_what_verdicts_say() -> None:
     passed = [(each.contrast.inner_low or -1) > -0.3 for each in ruled]
     assert passed == list(not_worse(one - other, 0.3))
     assert {each.verdict for each in ruled} == {"better", "not_enough_data"}
+
+
+@pytest.mark.parametrize(("scenarios", "family"), [(20, 24), (47, 6)])
+def test_a_bound_of_p_spares_drawn_signs_and_changes_no_verdict(scenarios: int, family: int) -> None:
+    d = rate_differences(USUAL_SPLIT, Layout(scenarios, 3, 3), 0.25, 300, seed=9)
+    p, _ = sign_flip_p(d, Resampling())
+    low, high = mean_limits_bounded(d)
+    expected = (p * family <= 0.05) & ((low > 0) | (high < 0))
+    assert 0.05 < expected.mean() < 1
+    assert (differs(d, family) == expected).all()
 
 
 def test_simulated_rates_have_the_variances_that_were_asked_for() -> None:

@@ -17,6 +17,7 @@ from scylla_gha.stats.resampling import (
     multinomial_weights,
     resample,
     sign_flip_p,
+    sign_flip_tail_bound,
 )
 from scylla_gha.stats.significance import (
     average_ranks,
@@ -50,6 +51,12 @@ def test_exact_p_is_the_share_of_all_assignments(d: list[float]) -> None:
     p, least = sign_flip_p(d)
     assert p[0] == pytest.approx(np.mean(np.array(sums) >= abs(sum(d)) - 1e-9))
     assert least[0] == least_p_sign_flip(sum(x != 0 for x in d)) <= p[0]
+
+
+@FIXED
+@given(spread(2, 8))
+def test_the_tail_bound_is_never_below_the_exact_p(d: list[float]) -> None:
+    assert sign_flip_tail_bound(np.array([d]))[0] >= sign_flip_p(d)[0][0] - 1e-12
 
 
 def test_zeros_and_missing_differences_are_ignored_and_rounding_breaks_no_tie() -> None:
