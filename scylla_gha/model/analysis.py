@@ -21,9 +21,9 @@ class Measure(Record):
     low: Annotated[float | None, Field(description="of the 95 % interval; infinite: one-sided; null: none")] = None
     high: float | None = None
     state: State = "known"
-    n: Annotated[int, Field(description="trials that it is of")]
+    n: Annotated[int, Field(description="number of trials")]
     scenarios: int
-    method: Annotated[str, Field(description="of the interval; empty: there is none")] = ""
+    method: Annotated[str, Field(description="of the interval; empty: no interval")] = ""
     target: Target = "scenarios like these"
     note: Annotated[str, Field(description="why there is no value, or what to be careful about")] = ""
 
@@ -64,26 +64,26 @@ class Contrast(Record):
     ] = None
     inner_high: float | None = None
     equal_low: Annotated[
-        float | None, Field(description="as inner_low, adjusted for the family: by it equivalence is told")
+        float | None, Field(description="as inner_low, adjusted for the family; decides equivalence")
     ] = None
     equal_high: float | None = None
     method: str = ""
     p: Annotated[float | None, Field(description="sign-flip over scenarios; never 0")] = None
-    least_p: Annotated[float | None, Field(description="the least p that so many scenarios can give")] = None
+    least_p: Annotated[float | None, Field(description="smallest p that is possible with so many scenarios")] = None
     p_adjusted: Annotated[float | None, Field(description="within the family")] = None
     family: str = ""
     family_size: int = 1
     adjustment: Annotated[Literal["Holm", "Benjamini-Hochberg", "none"], Field()] = "none"
     p_here: Annotated[float | None, Field(description="stratified permutation: on these scenarios only")] = None
-    scenarios: Annotated[int, Field(description="that both arms have")]
-    dropped: Annotated[int, Field(description="scenarios that only one of the two arms has")] = 0
+    scenarios: Annotated[int, Field(description="of both arms")]
+    dropped: Annotated[int, Field(description="scenarios of only one of the arms")] = 0
     wins: Annotated[tuple[int, int, int], Field(description="scenarios won, tied, lost")] = (0, 0, 0)
     cohens_d: Annotated[float | None, Field(description="of all trials, unpaired; null: no spread")] = None
     hedges_g: float | None = None
     d_z: Annotated[float | None, Field(description="of the paired differences")] = None
     cliffs_delta: float | None = None
     correlation: Annotated[float | None, Field(description="of the two arms' scenario means")] = None
-    smallest_effect: Annotated[float | None, Field(description="found with 80 % power, by this spread")] = None
+    smallest_effect: Annotated[float | None, Field(description="detected with 80 % power at this spread")] = None
     note: str = ""
 
 
@@ -104,7 +104,7 @@ class BestSubtest(Record):
 
     tier: str
     arm: str
-    of: Annotated[int, Field(description="sub-tests that it was chosen from")]
+    of: Annotated[int, Field(description="number of sub-tests to choose from")]
     chosen: Measure
     reported: Measure
 
@@ -143,7 +143,7 @@ class Agreement(Record):
     icc_single: Annotated[float | None, Field(description="ICC(2,1): of one judge")]
     icc_panel: Annotated[float | None, Field(description="ICC(2,k): of the panel's mean")]
     kappa: Annotated[float | None, Field(description="of grades, quadratic weights, mean over pairs of judges")]
-    decisive: Annotated[float | None, Field(description="share of trials whose pass hangs on the rule of consensus")]
+    decisive: Annotated[float | None, Field(description="share of trials whose pass depends on the rule of consensus")]
     pairs: tuple[Pair, ...]
     by_scenario: Annotated[dict[str, float | None], Field(description="alpha of each")]
 

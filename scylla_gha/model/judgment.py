@@ -17,11 +17,11 @@ Flag = Literal[
     "evidence_cut",
     "instruction_in_data",
 ]
-# Why a judge left items out: its model refused, its provider rejected what it was to be shown, it answered otherwise
-# than asked, or it could not be reached. What an agent wrote can bring about all but the last.
+# Why a judge left items out: its model refused, its provider rejected the prompt, its answer was not in the requested
+# form, or it could not be reached. Text of an agent can cause all but the last.
 Lost = Literal["refused", "rejected", "unreadable", "unreached"]
-Points = Annotated[float, Field(ge=0, description="of 1.0; a value is 1 less all of them, and never below 0")]
-PROMPT_BYTES: Final = 320_000  # of a request to a judge, whatever is in it: the money that is kept pays for so many
+Points = Annotated[float, Field(ge=0, description="deducted from 1.0; a value is never below 0")]
+PROMPT_BYTES: Final = 320_000  # maximum of a request to a judge, for which the reserved money pays
 # The deduction tiers of the paper, section 4.1; the last has no upper end.
 TIERS: Final[dict[Severity, tuple[float, float]]] = {
     "negligible": (0.0, 0.05),
@@ -66,16 +66,16 @@ class JudgeAnswer(Record):
     """One judge's answer on one trial. `error` says why items are missing; it is never the agent's fault."""
 
     judge: Annotated[Text, Field(description="the model's id")]
-    prompt_digest: Annotated[str, Field(description="SHA-256 of the system prompt and the user's message it was sent")]
+    prompt_digest: Annotated[str, Field(description="SHA-256 of the system prompt and the user's message")]
     items: tuple[JudgeScore, ...] = ()
-    excess: Annotated[str | None, Field(description="work beyond the requirements, as the judge cites it")] = None
-    steps: Annotated[tuple[str, ...], Field(description="the progress steps that it found achieved")] = ()
+    excess: Annotated[str | None, Field(description="work beyond the requirements, in the judge's words")] = None
+    steps: Annotated[tuple[str, ...], Field(description="progress steps that are achieved")] = ()
     retries: Annotated[int, Field(ge=0, description="further requests for items that could not be read")] = 0
-    unknown: Annotated[tuple[str, ...], Field(description="ids of items that it made up; dropped")] = ()
+    unknown: Annotated[tuple[str, ...], Field(description="ids of items that the rubric does not have; dropped")] = ()
     flags: tuple[Flag, ...] = ()
     error: str | None = None
     lost: Annotated[Lost | None, Field(description="why items are missing; null: none is")] = None
-    diff_alone: Annotated[bool, Field(description="it was asked again, and shown nothing but the diff")] = False
+    diff_alone: Annotated[bool, Field(description="it was asked again with the diff alone")] = False
 
     def score(self, item: str) -> JudgeScore | None:
         """Return the score of an item; None if it is missing."""
@@ -138,7 +138,7 @@ class Score(Record):
     score: Fraction | None
     grade: Grade | None
     passed: bool
-    why: Annotated[str, Field(description="the first reason for which it did not pass, or what it passed by")]
+    why: Annotated[str, Field(description="first reason why it did not pass, or reason why it passed")]
     progress: Annotated[Fraction | None, Field(description="weight of the expected steps that were achieved")]
     broken: Annotated[tuple[str, ...], Field(description="guards that held on the base and no longer do")] = ()
 
@@ -152,13 +152,13 @@ class Judgment(Record):
     trial_key: str
     error: Annotated[str | None, Field(description="why it could not be judged; judging is tried again")] = None
     unjudged: Annotated[
-        str | None, Field(description="judges were reached and gave no verdict, though asked again; this is final")
+        str | None, Field(description="why reached judges gave no verdict, also when asked again; final")
     ] = None
     checks: tuple[CheckResult, ...] = ()
     items: tuple[ItemScore, ...] = ()
-    answers: Annotated[tuple[JudgeAnswer, ...], Field(description="each judge's own; empty: no panel was asked")] = ()
-    usage: Annotated[Usage, Field(description="of the panel; what an agent cost stands in its trial")] = NO_USAGE
-    unadjusted: Annotated[tuple[str, ...], Field(description="settings that some judges' requests went without")] = ()
+    answers: Annotated[tuple[JudgeAnswer, ...], Field(description="of each judge; empty: no panel was asked")] = ()
+    usage: Annotated[Usage, Field(description="of the panel; the agent's is in its trial")] = NO_USAGE
+    unadjusted: Annotated[tuple[str, ...], Field(description="settings that some judges' requests did not have")] = ()
     subscription: Annotated[bool, Field(description="USD are list prices of what a subscription paid for")] = False
     files: Annotated[
         dict[str, FileDigest], Field(description="the panel's requests, by name in the cell's folder")
@@ -173,16 +173,16 @@ class JudgeControl(Record):
     """One line of `controls.jsonl`, written before the judge is asked, so no paid request is lost."""
 
     schema_version: int = 1
-    key: Annotated[str, Field(description="covers the judge, its words, and all that it was asked about")]
+    key: Annotated[str, Field(description="covers the judge, its prompt, and the evidence")]
     judge: Text
     scenario: Text
     cell: Annotated[str | None, Field(description="the trial that was asked about again; None: known answers")] = None
     times: Annotated[int, Field(ge=1, description="how often each question was asked")] = 1
     controls: tuple[ControlResult, ...] = ()
-    error: Annotated[str | None, Field(description="why not all could be decided; it is asked again then")] = None
-    usage: Annotated[Usage, Field(description="all that was ever asked under this key")] = NO_USAGE
+    error: Annotated[str | None, Field(description="why not all were decided; it is then asked again")] = None
+    usage: Annotated[Usage, Field(description="of all requests under this key")] = NO_USAGE
     traffic: Annotated[FileDigest | None, Field(description="its requests; None: of an older version")] = None
-    stands: Annotated[bool, Field(description="false: of a judge, words or a rubric that the report is not by")] = True
+    stands: Annotated[bool, Field(description="false: of another judge, prompt or rubric than the report's")] = True
 
     @property
     def subject(self) -> str:
@@ -193,7 +193,7 @@ class JudgeControl(Record):
 class PanelSummary(Record):
     """Summary of a panel's judgments, compared with the experiment's own panel."""
 
-    panel: Annotated[str, Field(description="`experiment`, or what was given instead")]
+    panel: Annotated[str, Field(description="`experiment`, or the name of the overrides")]
     judges: tuple[str, ...]
     trials: Annotated[int, Field(description="that were to be judged")]
     judged: int
@@ -201,8 +201,8 @@ class PanelSummary(Record):
     mean_score: float | None
     compared: Annotated[int, Field(description="trials with a score by this panel and by the experiment's own")] = 0
     difference: Annotated[float | None, Field(description="mean absolute difference of those scores")] = None
-    flips: Annotated[tuple[str, ...], Field(description="cells that pass by one of both and not by the other")] = ()
-    usd: Annotated[float | None, Field(description="of these judgments, whenever they were made; None: unknown")]
+    flips: Annotated[tuple[str, ...], Field(description="cells that pass by only one of the two")] = ()
+    usd: Annotated[float | None, Field(description="of these judgments at any time; None: unknown")]
 
 
 class JudgingSummary(Record):

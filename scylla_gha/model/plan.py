@@ -31,9 +31,9 @@ class ImportSource(Record):
     format: Format
     sha256: Annotated[str, Field(description="of the rows as they were read")]
     columns: Annotated[dict[str, str], Field(description="our field: their column")]
-    ignored: Annotated[tuple[str, ...], Field(description="their columns that are no field of ours")] = ()
+    ignored: Annotated[tuple[str, ...], Field(description="their columns that were not mapped")] = ()
     passed_if: str | None = None
-    notes: Annotated[tuple[str, ...], Field(description="what the reader of the report must know of them")] = ()
+    notes: Annotated[tuple[str, ...], Field(description="notes for the reader of the report")] = ()
 
 
 class Arm(Record):
@@ -44,10 +44,8 @@ class Arm(Record):
     version: Annotated[str | None, Field(description="of the agent; None: not known on the planning machine")]
     model: str | None = None
     variant: Variant | None = None
-    side: Annotated[
-        Literal["head"] | None, Field(description="head: its variant is that of the change, not of what it changes")
-    ] = None
-    against: Annotated[str | None, Field(description="the arm that it is held against; none: the baseline")] = None
+    side: Annotated[Literal["head"] | None, Field(description="head: its variant is that of the change")] = None
+    against: Annotated[str | None, Field(description="arm that it is compared with; None: the baseline")] = None
 
 
 class Cell(Record):
@@ -122,25 +120,21 @@ class Plan(Record):
     schema_version: int = 2
     experiment: Experiment
     epoch: Annotated[str, Field(description="a run with an epoch of its own samples anew")] = ""
-    only: Annotated[tuple[str, ...], Field(description="globs that chose a part of the cells; empty: it is all")] = ()
+    only: Annotated[tuple[str, ...], Field(description="globs that select cells; empty: all cells")] = ()
     arms: tuple[Arm, ...]
     cells: tuple[Cell, ...]
     estimate: Estimate
     sandbox: Annotated[SandboxName, Field(description="of all agents and checks")] = "host"
     check_images: Annotated[dict[str, str], Field(description="digests of the checks' images, by scenario")] = {}
-    judging: Annotated[
-        dict[str, str], Field(description="digests of what judges, by scenario; a judged row has the one of its own")
-    ] = {}
+    judging: Annotated[dict[str, str], Field(description="digests of checks, rubric and judges, by scenario")] = {}
     notes: Annotated[
         tuple[str, ...],
         Field(description="of models (near their end, not known, without a price), and of what can be seen"),
     ] = ()
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing is measured")] = False
-    imported: Annotated[
-        ImportSource | None, Field(description="where rows come from that this toolkit did not make")
-    ] = None
+    imported: Annotated[ImportSource | None, Field(description="source of rows that this toolkit did not make")] = None
     not_before: Annotated[
-        datetime.datetime | None, Field(description="a stored trial that was started earlier is too old, and not taken")
+        datetime.datetime | None, Field(description="stored trials that started earlier are too old")
     ] = None
 
     @property
