@@ -75,9 +75,9 @@ def checkout_of(folder: Path) -> RepositoryCheckout:
     return RepositoryCheckout(root, Path(git_dir), _ask(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
 
 
-def _ask(root: Path, *args: str) -> str | None:
+def _ask(root: Path, *args: str, stdin: bytes = b"") -> str | None:
     env = {name: value for name, value in os.environ.items() if name not in _INHERITED}
-    done = process.capture(["git", "-c", f"safe.directory={root}", "-C", str(root), *args], env=env)
+    done = process.capture(["git", "-c", f"safe.directory={root}", "-C", str(root), *args], env=env, stdin=stdin)
     return done.stdout.decode(errors="surrogateescape").strip() if done.code == 0 else None
 
 
@@ -149,16 +149,12 @@ def contents(checkout: RepositoryCheckout, blobs: list[CommitFile]) -> list[byte
 def patch_of(checkout: RepositoryCheckout, commit: UserCommit, paths: list[str]) -> bytes:
     """Return the commit's patch of these paths."""
     form = ("-p", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
-    return git(checkout.git_dir, "diff-tree", "-r", *form, commit.parent, commit.sha, "--", *_literal(paths))
-
-
-def _literal(paths: list[str]) -> list[str]:
-    return [f":(literal){path}" for path in paths]
+    literal = [f":(literal){path}" for path in paths]
+    return git(checkout.git_dir, "diff-tree", "-r", *form, commit.parent, commit.sha, "--", *literal)
 
 
 def ignored(checkout: RepositoryCheckout, paths: list[str]) -> list[str]:
     """Return the paths that a .gitignore of the repository excludes."""
     names = "".join(f"{path}\0" for path in paths).encode()
-    argv = ["git", "-c", f"safe.directory={checkout.root}", "-C", str(checkout.root), "check-ignore", "-z", "--stdin"]
-    env = {name: value for name, value in os.environ.items() if name not in _INHERITED}
-    return process.capture(argv, env=env, stdin=names).stdout.decode(errors="replace").split("\0")[:-1]
+    output = _ask(checkout.root, "check-ignore", "-z", "--stdin", stdin=names)  # None: no path is excluded
+    return output.split("\0")[:-1] if output else []
