@@ -12,7 +12,7 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.errors import ConfigError
-from scylla_gha.pipeline.report import stored_cell
+from scylla_gha.pipeline.stored_cell import stored_cell
 from scylla_gha.report.trial import TrialViewOptions, trial_text
 from scylla_gha.report.trial_parts import CellRecord
 from scylla_gha.store.find_cell import find_cell

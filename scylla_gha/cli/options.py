@@ -5,15 +5,17 @@ import math
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from scylla_gha.config.library import Library
-from scylla_gha.pipeline.model_access import RecordingOptions
 from scylla_gha.plan.cells import CellSelection
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from scylla_gha.pipeline.model_access import RecordingOptions
 
 _Command = Callable[..., None]
 _Decorator = Callable[[_Command], _Command]
@@ -140,12 +142,14 @@ def sandbox(default: str, purpose: str) -> _Decorator:
     return click.option("--sandbox", type=kinds, default=default, show_default=True, help=purpose)
 
 
-def recording(experiment: str, record: Path | None, *, replay: bool) -> RecordingOptions:
+def recording(experiment: str, record: Path | None, *, replay: bool) -> "RecordingOptions":
     """Return the recording to write, or the one to answer from: `config/recordings/<experiment>` of the library.
 
     Raises:
         ConfigError: the experiment has no recording.
     """
+    from scylla_gha.pipeline.model_access import RecordingOptions
+
     source = library().recording(Path(experiment).stem) if replay else None
     return RecordingOptions(record.resolve() if record else None, source)
 

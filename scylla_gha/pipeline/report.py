@@ -1,4 +1,4 @@
-"""Stored runs: their plan and cells, and the last steps (collect, aggregate, report)."""
+"""Stored runs: their plan, and the last steps (collect, aggregate, report)."""
 
 import contextlib
 import gc
@@ -11,18 +11,14 @@ from scylla_gha.aggregate.build import Analyse, aggregate
 from scylla_gha.collect.rows import collect
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
-from scylla_gha.gateway.log import read_traffic
 from scylla_gha.model.analysis import Analysis
-from scylla_gha.model.judgment import JudgeControl, Judgment
-from scylla_gha.model.plan import Cell, CollectReport, Plan, UnstartedCells
+from scylla_gha.model.judgment import JudgeControl
+from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
-from scylla_gha.model.trial import Attempt, Trajectory, Trial
 from scylla_gha.report.markdown import write_report
-from scylla_gha.report.trial_parts import AttemptRecord, CellRecord
-from scylla_gha.store.find_cell import CellRef
-from scylla_gha.store.records import read_lines, read_record, require_digest, write_record
-from scylla_gha.store.run_folder import JUDGE_TRAFFIC, AttemptFolder, RunFolder
+from scylla_gha.store.records import read_lines, read_record, write_record
+from scylla_gha.store.run_folder import RunFolder
 
 
 @contextlib.contextmanager
@@ -110,41 +106,3 @@ def analysis_of(plan: Plan) -> Analyse | None:
         return analysis.analyse(build_frame(rows, dict.fromkeys(cell.arm for cell in plan.cells)), question)
 
     return analyse
-
-
-def stored_cell(cell_ref: CellRef) -> CellRecord:
-    """Read all records of a cell.
-
-    Raises:
-        ConfigError: a record is invalid, or a file was changed after it was recorded.
-    """
-    plan = read_record(cell_ref.run.plan, Plan)
-    planned = {cell.id: cell for cell in plan.cells} if plan else {}
-    cell = read_record(cell_ref.folder.cell, Cell) or planned.get(cell_ref.id)
-    arms = {arm.id: arm for arm in plan.arms} if plan else {}
-    trial = read_record(cell_ref.folder.trial, Trial)
-    return CellRecord(
-        experiment=cell_ref.run.root.name,
-        id=cell_ref.id,
-        cell=cell,
-        arm=arms.get(cell.arm) if cell else None,
-        trial=trial,
-        judgment=read_record(cell_ref.folder.judgment, Judgment),
-        works=tuple(_stored_attempt(folder, trial) for folder in cell_ref.folder.attempts()),
-    )
-
-
-def _stored_attempt(folder: AttemptFolder, trial: Trial | None) -> AttemptRecord:
-    attempts = {attempt.number: attempt for attempt in trial.attempts} if trial else {}
-    attempt = read_record(folder.file("attempt.json"), Attempt) or attempts.get(folder.number)
-    for name in ("diff.patch", "trajectory.json", "traffic.jsonl"):
-        require_digest(folder.file(name), attempt.files.get(name) if attempt else None)
-    patch = folder.file("diff.patch")
-    return AttemptRecord(
-        number=folder.number,
-        attempt=attempt,
-        trajectory=read_record(folder.file("trajectory.json"), Trajectory),
-        patch=patch.read_text(encoding="utf-8", errors="replace") if patch.is_file() else None,
-        traffic=tuple(read_traffic(folder.file("traffic.jsonl"))),
-        judge_traffic=tuple(read_traffic(folder.file(JUDGE_TRAFFIC))),
-    )

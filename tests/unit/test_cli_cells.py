@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.pipeline.report import stored_cell
+from scylla_gha.pipeline.stored_cell import stored_cell
 from scylla_gha.store.find_cell import CellRef
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import CellFolder
