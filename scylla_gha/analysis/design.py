@@ -187,7 +187,7 @@ def planned_comparisons(plan: Plan, variances: Sequence[PairVariance]) -> tuple[
     return tuple(comparisons)
 
 
-def notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator[str]:
+def plan_notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator[str]:
     """Yield notes on a plan: the smallest effect that it can detect, and how likely its gate is passed.
 
     None without an arm to compare.

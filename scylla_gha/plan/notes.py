@@ -103,10 +103,10 @@ def power_notes(plan: Plan, folder: RunFolder) -> tuple[str, ...]:
     """Return notes on the smallest effect that a plan can detect; none without the `report` extra."""
     if not has_statistics():
         return ()
-    from scylla_gha.analysis.design import notes
+    from scylla_gha.analysis.design import plan_notes
 
     variances, basis = _pilot(folder.results, plan.experiment.baseline)
-    return tuple(notes(plan, variances, basis))
+    return tuple(plan_notes(plan, variances, basis))
 
 
 def reject_impossible_gate(plan: Plan, folder: RunFolder, choice: CellSelection) -> None:

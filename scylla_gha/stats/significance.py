@@ -70,7 +70,7 @@ def _hypergeometric(successes: int, n: int, m: int) -> Floats:
 
 
 def holm(p: Sequence[float | None]) -> Floats:
-    """Adjust p values so that the chance of any false claim is held. Source: Holm 1979, Scand. J. Statistics 6:65.
+    """Adjust p values for the chance of any false claim (family-wise error). Source: Holm 1979, Scand. J. Stat. 6:65.
 
     A test that gave no p (None or NaN) stays NaN, and counts as a member of the family.
 
@@ -84,7 +84,7 @@ def holm(p: Sequence[float | None]) -> Floats:
 
 
 def benjamini_hochberg(p: Sequence[float | None]) -> Floats:
-    """Adjust p values so that the expected share of false claims is held; otherwise as `holm`.
+    """Adjust p values for the expected share of false claims (false discovery rate); otherwise as `holm`.
 
     Source: Benjamini & Hochberg 1995, JRSS B 57:289.
     """

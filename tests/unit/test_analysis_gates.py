@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scylla_gha.analysis.design import USUAL_BASIS, USUAL_SPLIT, notes, planned_comparisons, why_gate_impossible
+from scylla_gha.analysis.design import USUAL_BASIS, USUAL_SPLIT, plan_notes, planned_comparisons, why_gate_impossible
 from scylla_gha.analysis.simulated import Layout, not_worse, power_not_worse, rate_differences
 from scylla_gha.model.comparison import PairVariance
 from scylla_gha.model.plan import Plan
@@ -23,7 +23,7 @@ def planned(scenarios: int, repetitions: int = 5, arms: int = 1, **given: object
 
 
 def told(plan: Plan, variances: tuple[PairVariance, ...] = ()) -> list[str]:
-    return list(notes(plan, variances, USUAL_BASIS))
+    return list(plan_notes(plan, variances, USUAL_BASIS))
 
 
 def points(note: str) -> float:
