@@ -44,10 +44,8 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
     if plan.imported:
         raise ConfigError(f"{folder.root}: its rows are imported, and there is nothing to collect; run `scylla-gha "
                           "import` again to read them anew")  # fmt: skip
-    experiment = plan.experiment
-    panel = panel_digest(experiment.judges, library.roots, experiment.model_settings.judge)
     broken: dict[str, str] = {}
-    write_lines(folder.results, _rows(plan, folder, library, panel, broken))
+    write_lines(folder.results, rows(plan, folder, library, broken))
     folder.refused.unlink(missing_ok=True)
     if broken:
         write_record(folder.refused, CollectReport(artifacts=0, rows=len(plan.cells) - len(broken), missing=broken))
@@ -56,29 +54,31 @@ def collect(plan: Plan, folder: RunFolder, library: Library) -> None:
         write_lines(folder.controls, controls)
 
 
-def rows(plan: Plan, folder: RunFolder, library: Library) -> Iterator[Result]:
+def rows(plan: Plan, folder: RunFolder, library: Library, broken: dict[str, str] | None = None) -> Iterator[Result]:
     """Yield one row for every planned cell with a trial under its key, from the records stored now.
+
+    Args:
+        plan: plan of the experiment.
+        folder: its run folder.
+        library: library of the scenarios.
+        broken: receives the cells whose files differ from their records, with the reason.
 
     Raises:
         ConfigError: a stored record is invalid.
     """
     experiment = plan.experiment
     panel = panel_digest(experiment.judges, library.roots, experiment.model_settings.judge)
-    return _rows(plan, folder, library, panel, {})
-
-
-def _rows(plan: Plan, folder: RunFolder, library: Library, panel: str, broken: dict[str, str]) -> Iterator[Result]:
-    """Yield the rows; put cells whose files differ from their records into `broken`, with the reason."""
     for cell in plan.cells:
         cell_folder = folder.cell(cell.id)
         trial = read_record(cell_folder.trial, Trial)
         if trial is not None and trial.key == cell.key and not trial.is_older_than(plan.not_before):
             if why := _changed_file(trial, cell_folder):
-                broken[cell.id] = why
+                if broken is not None:
+                    broken[cell.id] = why
                 continue
-            scenario = library.scenario(cell.scenario)
-            judged = find_judgment(cell_folder, _key(plan, cell, trial, scenario, panel))
-            judging = judging_digest(scenario.judging_digest, panel, plan.check_images.get(cell.scenario))
+            scenario, image = library.scenario(cell.scenario), plan.check_images.get(cell.scenario)
+            judged = find_judgment(cell_folder, judgment_key(trial, scenario.judging_digest, panel, image))
+            judging = judging_digest(scenario.judging_digest, panel, image)
             yield _row(plan, cell, _CellRecords(trial, judged, scenario, judging), _judging_usd(cell_folder))
 
 
@@ -93,10 +93,6 @@ def _changed_file(trial: Trial, cell_folder: CellFolder) -> str | None:
     digests += [(cell_folder.root / name, digest) for name, digest in (judgment.files if judgment else {}).items()]
     why = next((why for path, digest in digests if (why := digest_mismatch(path, digest))), None)
     return f"{why}; restore it, or remove the cell's folder to run it again" if why else None
-
-
-def _key(plan: Plan, cell: Cell, trial: Trial, scenario: ScenarioFolder, panel: str) -> str:
-    return judgment_key(trial, scenario.judging_digest, panel, plan.check_images.get(cell.scenario))
 
 
 def _judging_usd(cell_folder: CellFolder) -> float | None:

@@ -170,11 +170,11 @@ def _file(part: str) -> _File:
 
 
 def _name(head: Sequence[str]) -> str:
-    named = [line[4:] for line in head if line.startswith(("+++ ", "--- ")) and line[4:] != "/dev/null"]
-    if not named:  # a change of mode only, an empty file, or a binary one
+    paths = [line[4:] for line in head if line.startswith(("+++ ", "--- ")) and line[4:] != "/dev/null"]
+    if not paths:  # a change of mode only, an empty file, or a binary one
         twice = re.fullmatch(r'diff --git ("?)a/(.+)\1 \1b/\2\1', head[0])
         return (twice[2] if twice else head[0])[:_NAME_CHARS]
-    return re.sub(r'^("?)[ab]/', r"\1", named[-1].rstrip("\t"))[:_NAME_CHARS]
+    return re.sub(r'^("?)[ab]/', r"\1", paths[-1].rstrip("\t"))[:_NAME_CHARS]
 
 
 def _shown(file: _File, room: int) -> str:

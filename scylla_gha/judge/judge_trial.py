@@ -8,10 +8,9 @@ from scylla_gha.config.keys import judgment_key
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.judge.checks import run_check, verify_checkpoints
-from scylla_gha.judge.consensus import Consensus
 from scylla_gha.judge.panel import GatewayPanel, PanelResult
 from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, blind_input, list_tree
-from scylla_gha.judge.score import fail_unscored, failed_checks, score_categories, score_items, score_trial
+from scylla_gha.judge.score import Consensus, fail_unscored, failed_checks, score_categories, score_items, score_trial
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import CheckResult, Judgment, Score
 from scylla_gha.model.record import FileDigest

@@ -79,7 +79,7 @@ class BlindInput:
     steps: tuple[str, ...]
     conditions: tuple[tuple[str, str], ...]  # id and sentence of each checkpoint
     evidence: JudgeEvidence
-    named: NamedFiles = NO_NAMED_FILES  # files that are shown first
+    first_files: NamedFiles = NO_NAMED_FILES  # files that are shown first
     diff_alone: bool = False  # no other evidence is shown, and less of the diff
 
 
@@ -119,7 +119,7 @@ def blind_input(
         steps=tuple(step.step for step in scenario.progress if step.item in ids),
         conditions=tuple((point.id, point.what) for point in scenario.checkpoints),
         evidence=evidence,
-        named=named_files(task, scenario, rubric, checks),
+        first_files=named_files(task, scenario, rubric, checks),
     )
 
 
@@ -149,7 +149,7 @@ def render_prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ..
 
 def _prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ...], room: int) -> JudgePrompt:
     """Render the prompt with at most `room` characters of the diff."""
-    excerpt = diff_excerpt(blind.evidence.diff, room, blind.named.rank)
+    excerpt = diff_excerpt(blind.evidence.diff, room, blind.first_files.rank)
     pieces = {"diff": excerpt.text} if blind.diff_alone else _pieces(blind, excerpt)
     tag = fence_tag(pieces.values())
     reasons = "\n".join(f"- {fault}" for fault in faults)
@@ -180,7 +180,7 @@ def _checks(blind: BlindInput) -> str:
 def _pieces(blind: BlindInput, excerpt: DiffExcerpt) -> dict[str, str]:
     """Return the untrusted parts of the evidence by their names in the prompt."""
     evidence = blind.evidence
-    tree = sorted(evidence.tree, key=lambda path: blind.named.rank(path, path in excerpt.new))
+    tree = sorted(evidence.tree, key=lambda path: blind.first_files.rank(path, path in excerpt.new))
     names = (visible(path.replace("\n", "\\n")) for path in tree)
     outputs = (f"## {check.id}\n{_stable_text(check.evidence, _CHECK_CHARS)}" for check in evidence.checks)
     message = head_and_tail(evidence.final_message or "", 10 * _MESSAGE_CHARS)

@@ -40,7 +40,7 @@ def test_the_prompt_is_as_agreed() -> None:
 def test_no_field_could_tell_who_worked() -> None:
     fields = {field.name for kind in (BlindInput, JudgeEvidence) for field in dataclasses.fields(kind)}
     assert fields == {
-        "task", "items", "steps", "conditions", "evidence", "diff", "tree", "checks", "final_message", "named",
+        "task", "items", "steps", "conditions", "evidence", "diff", "tree", "checks", "final_message", "first_files",
         "diff_alone",
     }  # fmt: skip
 
