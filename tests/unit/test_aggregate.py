@@ -126,7 +126,7 @@ def test_grades_come_best_first_and_only_those_there_are() -> None:
     assert list(arm.grades.items()) == [("S", 1), ("A", 2), ("B", 1), ("F", 1)]
 
 
-def test_cost_of_a_pass_pays_for_failures_and_not_for_faults_that_are_none_of_the_agents() -> None:
+def test_cost_of_a_pass_includes_failures_but_not_faults_of_others() -> None:
     first, second, third = cells(3)
     arm = one_arm(
         make_result(first, usd=1.0),
@@ -283,7 +283,7 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
     assert aggregate(plan_of(*planned), rows) == aggregate(plan_of(*planned), rows[::-1])
 
 
-def test_trials_that_did_not_pass_are_told_by_why() -> None:
+def test_trials_that_did_not_pass_are_listed_by_reason() -> None:
     many = cells(11)
     kinds: list[dict[str, Any]] = [
         *[{"score": 0.3, "threshold": 0.6}] * 6, {"outcome": Outcome.TIMEOUT}, {"files_changed": 0},

@@ -28,7 +28,7 @@ def test_secrets_that_were_taken_out_are_warned_of() -> None:
     assert warned(aggregate(plan_of(*cells(2)), rows[:1]), "Secrets") == []
 
 
-def test_what_the_safety_net_did_is_told_per_arm() -> None:
+def test_blocked_calls_are_warned_of_by_arm() -> None:
     planned = [*cells(10), *cells(10, "nop")]
     counts = [(2, 0), (1, 3), *[(0, 0)] * 18]
     rows = [make_result(cell, blocked_calls=blocked, unread_calls=unread)

@@ -53,7 +53,7 @@ def test_a_setting_that_did_not_reach_the_model_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize("subscription", [True, False])
-def test_usd_that_nobody_is_charged_are_warned_of(subscription: bool) -> None:
+def test_list_prices_of_a_subscription_are_warned_of(subscription: bool) -> None:
     report = aggregate(plan_of(*cells(1)), rows_of(1, subscription=subscription))
     expected = ["billing: subscription. USD are list prices of the tokens used, and no bill."]
     assert warned(report, "billing") == (expected if subscription else [])

@@ -1,4 +1,4 @@
-"""Without NumPy nothing is said that the statistics would not say of the same data."""
+"""The simple verdict, for which NumPy is not needed, claims no more than the full statistics."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_p_is_exact_or_above_it(d: list[float]) -> None:
 
 @given(st.lists(st.tuples(COUNTS, COUNTS), min_size=2, max_size=24), st.integers(1, 3))
 @settings(max_examples=80, deadline=None)
-def test_nothing_is_said_that_the_statistics_would_not_say(
+def test_a_simple_verdict_claims_no_more_than_the_full_statistics(
     found: list[tuple[tuple[int, int], tuple[int, int]]], family: int
 ) -> None:
     passed = {f"{at:03d}-s": {"one": one, "two": two} for at, (one, two) in enumerate(found, 100)}
@@ -50,7 +50,7 @@ def test_nothing_is_said_that_the_statistics_would_not_say(
     assert verdict in {"not_enough_data", ruling.verdict}
 
 
-def test_it_says_something() -> None:
+def test_simple_verdicts_are_not_always_undecided() -> None:
     passed = {f"{at:03d}-s": {"one": (1, 1), "two": (0, 1)} for at in range(6)}
     assert simple_verdict("one", "two", passed, 1)[0] == "better"
     assert simple_verdict("two", "one", passed, 1)[0] == "worse"

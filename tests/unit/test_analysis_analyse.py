@@ -65,7 +65,7 @@ def test_one_scenario_is_warned_of() -> None:
     )
 
 
-def test_tools_are_told_by_how_often_they_were_called() -> None:
+def test_tools_are_sorted_by_number_of_calls() -> None:
     rows = group("base", "001-a", "PF", tools={"Bash": 3, "Edit": 1})
     found = whole(rows).tools
     assert [(one.tool, one.calls, one.per_trial) for one in found] == [("Bash", 6, 3.0), ("Edit", 2, 1.0)]

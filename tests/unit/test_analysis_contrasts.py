@@ -58,7 +58,7 @@ def test_its_p_is_the_exact_sign_flip() -> None:
     assert passes().least_p == pytest.approx(2 / 2**6), "a scenario without a difference tells nothing"
 
 
-def test_who_wins_where_is_counted() -> None:
+def test_scenarios_won_tied_and_lost_are_counted() -> None:
     assert passes().wins == (5, 1, 1)
 
 
@@ -95,7 +95,7 @@ def test_what_is_paid_is_compared_as_a_ratio_of_geometric_means() -> None:
     assert (usd.family, usd.adjustment) == ("screening", "Benjamini-Hochberg")
 
 
-def test_where_an_arm_is_free_there_is_no_ratio() -> None:
+def test_a_free_arm_is_compared_by_difference_not_ratio() -> None:
     made = frame(table(ARMS))
     found = {one.metric: one for one in screen(made, baseline_pairings(made, "base"), HOW)}
     assert found["usd"].scale == "difference"
@@ -118,7 +118,7 @@ def test_models_are_compared_over_the_variants_that_both_have() -> None:
     assert model_pairings(made, {"a.m1": "m1", "a.m2": None}) == []
 
 
-def test_a_baseline_without_a_row_is_compared_with_nobody() -> None:
+def test_a_baseline_without_rows_has_no_comparison() -> None:
     made = frame(table({"a": ["P"]}))
     assert baseline_pairings(made, "base") == []
     assert compare(made, [], BASELINE, HOW) == ()
@@ -133,7 +133,7 @@ def test_a_report_and_power_name_about_the_same_smallest_effect(scenarios: int, 
     assert spread * (likely_effect(scenarios, family) or 0.0) == pytest.approx(promised, rel=0.12)
 
 
-def test_no_effect_is_named_where_no_verdict_can_find_one() -> None:
+def test_there_is_no_smallest_effect_if_no_verdict_can_detect_one() -> None:
     ups = [0.3, 0.1, 0.2, 0.4, 0.1, 0.2]
 
     def smallest(scenarios: int, family: int) -> float | None:

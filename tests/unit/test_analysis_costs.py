@@ -49,12 +49,12 @@ def test_a_scenario_without_a_pass_is_the_dearest() -> None:
         (rows("more", a=(1.0, "PP")), "one scenario shows no spread"),
     ],
 )
-def test_what_has_no_ratio_or_no_limits_says_why(more: list[Result], note: str) -> None:
+def test_a_missing_ratio_or_limit_has_a_note(more: list[Result], note: str) -> None:
     one = only(BASE, more)
     assert (one.note, one.low, one.high) == (note, None, None)
 
 
-def test_where_nothing_is_paid_and_for_sides_of_several_arms_there_is_none() -> None:
+def test_free_arms_and_sides_of_several_arms_have_no_cost_ratio() -> None:
     free = frame([*rows("base", a=(0.0, "PP")), *rows("more", a=(0.0, "PF"))])
     assert pass_cost_contrasts(free, baseline_pairings(free, "base")) == ()
     paid = frame(BASE)
@@ -88,7 +88,7 @@ def priced(arm: str, dear: float, scenarios: range) -> list[Result]:
             for at in scenarios for k in (1, 2)]  # fmt: skip
 
 
-def test_an_arm_that_tried_only_the_cheap_scenarios_is_no_cheaper_for_it() -> None:
+def test_an_arm_that_tried_only_cheap_scenarios_is_not_the_cheapest() -> None:
     found = frontier(frame([*priced("all", 1.0, range(24)), *priced("cheap ones", 1.1, range(4))]), HOW)
     assert found is not None
     assert found.best == ("all",)
@@ -104,7 +104,7 @@ def test_arms_without_a_common_scenario_have_no_frontier_together() -> None:
     assert found.per_scenario.state == "undefined"
 
 
-def test_one_arm_alone_has_an_interval_and_nothing_flatters_it() -> None:
+def test_one_arm_alone_has_an_interval() -> None:
     found = frontier(frame(priced("a", 1.0, range(24))), HOW)
     assert found is not None
     assert found.pooled.low is not None

@@ -142,7 +142,7 @@ def test_without_a_price_there_are_no_dollars(usual: Power) -> None:
         (100, 0.1, "the 100 scenarios at hand can show 10 points with 5 repetitions"),
     ],
 )
-def test_it_says_what_the_scenarios_at_hand_can_do(scenarios: int, effect: float, said: str) -> None:
+def test_power_of_the_scenarios_at_hand_is_described(scenarios: int, effect: float, said: str) -> None:
     assert at_hand(effect, scenarios).startswith(said)
 
 
@@ -156,7 +156,7 @@ def test_variances_are_those_of_each_pair() -> None:
     assert pair_variances(frame(rows), "nobody") == ()
 
 
-def test_of_several_arms_the_hardest_to_tell_decides() -> None:
+def test_the_arm_with_the_largest_smallest_effect_decides() -> None:
     calm, wild = Split(0.0, 0.1, 0.1, 0.5), Split(0.05, 0.2, 0.2, 0.5)
     each = [hardest_effect([split], Layout(20, 5, 5), 2) or 1 for split in (calm, wild)]
     assert each[0] < each[1] == hardest_effect([calm, wild], Layout(20, 5, 5), 2)

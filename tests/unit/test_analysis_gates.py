@@ -1,4 +1,4 @@
-"""A gate that nothing can pass is no gate."""
+"""Gates that cannot be passed are refused at plan time; unlikely ones get a note."""
 
 import re
 
@@ -32,7 +32,7 @@ def points(note: str) -> float:
     return float(found[1])
 
 
-def test_every_plan_says_the_smallest_effect_that_it_sees() -> None:
+def test_every_plan_has_a_note_on_its_smallest_effect() -> None:
     (note,) = told(planned(10))
     found = re.match(
         r"smallest difference of pass rates seen with 80 % power: ([\d.]+) points \(10 scenarios, 1 comp", note
@@ -56,7 +56,7 @@ def test_rows_that_vary_less_see_more() -> None:
         (planned(7, arms=6), "no difference of pass rates can be shown, however large"),
     ],
 )
-def test_a_plan_that_sees_nothing_says_so(plan: Plan, said: str) -> None:
+def test_a_plan_without_power_has_a_note(plan: Plan, said: str) -> None:
     assert told(plan)[0].startswith(said)
 
 
@@ -66,7 +66,7 @@ def test_rows_that_leave_no_room_for_an_effect_see_nothing() -> None:
     assert told(planned(6), certain)[0].startswith(said)
 
 
-def test_one_arm_is_compared_with_nobody() -> None:
+def test_one_arm_alone_has_no_notes() -> None:
     assert told(make_plan(make_cell("base"), experiment=make_experiment(baseline="base"))) == []
 
 

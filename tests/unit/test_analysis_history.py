@@ -28,7 +28,7 @@ def series(*passed: list[str], pin: str = "r0", margin: float = 0.05) -> Series:
     return found
 
 
-def test_each_set_is_held_against_the_pinned_one_by_itself() -> None:
+def test_each_set_is_compared_with_the_pinned_one() -> None:
     found = series(["PPPP"] * 8, ["FFFF"] * 8, ["PPPP"] * 8)
     assert [one.rate for one in found.points] == [1.0, 0.0, 1.0]
     assert [(one.difference, one.verdict) for one in found.points] == [
@@ -66,7 +66,7 @@ def test_too_few_sets_say_so() -> None:
     assert alone.series[0].shifts == ()
 
 
-def test_a_change_of_suite_is_no_change_of_the_agent() -> None:
+def test_a_change_of_scenarios_is_not_a_change_of_the_agent() -> None:
     easy = ["PPPP", "PPPF", "PPFP"]
     found = series(*[[*easy, "-"]] * 5, *[[*easy, "FFFF"]] * 5)
     assert found.shifts == ()
@@ -110,7 +110,7 @@ def drawn(rates: list[float], seed: int, scenarios: int = 12, repetitions: int =
     )
 
 
-def test_a_step_is_found_where_it_is() -> None:
+def test_a_step_is_found_at_its_place() -> None:
     (found,) = changes(drawn([0.7] * 8 + [0.4] * 6, seed=1), seed=0)
     assert (found.kind, found.run, found.side) == ("change", "r8", "down")
     assert found.before == pytest.approx(0.7, abs=0.05)
@@ -151,7 +151,7 @@ def test_the_baseline_runs_have_no_residual() -> None:
 
 
 @pytest.mark.parametrize("means", [[[1.0, 0.0]] * 8, [[np.nan, np.nan]] * 8], ids=["no spread", "no rows"])
-def test_where_nothing_varies_there_is_nothing_to_tell_drift_by(means: list[list[float]]) -> None:
+def test_without_variation_drift_is_not_estimated(means: list[list[float]]) -> None:
     assert drift(track(means), 0) is None
 
 

@@ -76,7 +76,7 @@ def test_scenarios_weigh_the_same_however_often_they_were_tried() -> None:
     assert of(rows, "pass_rate_pooled").value == 0.8
 
 
-def test_one_scenario_speaks_for_itself_alone() -> None:
+def test_one_scenario_has_the_target_these_scenarios() -> None:
     one, two = (of(table({"arm": groups}), "pass_rate") for groups in (["PPF"], ["PPF", "PFF"]))
     assert (one.target, one.method, one.scenarios) == ("these scenarios", "Wilson", 1)
     assert (two.target, two.scenarios) == ("scenarios like these", 2)
@@ -96,7 +96,7 @@ def test_one_unknown_cost_makes_what_is_paid_unknown(metric: str) -> None:
     assert (found.value, found.state, found.note) == (None, "unknown", "unknown in 1 of 3 trials")
 
 
-def test_what_some_trials_do_not_know_is_told() -> None:
+def test_unknown_values_are_counted_in_a_note() -> None:
     rows = [*group("arm", "001-a", "PF", progress=0.5), *group("arm", "002-b", "P", progress=None)]
     found = of(rows, "progress_rate")
     assert found.n == 2
@@ -147,7 +147,7 @@ def test_no_limit_is_one_that_cannot_be(seed: int) -> None:
                 assert limit <= 1 or not (one.metric in _SHARES or one.metric.endswith("_share")), one
 
 
-def test_the_price_of_a_point_is_no_share_and_may_exceed_one() -> None:
+def test_the_price_of_a_point_may_exceed_one() -> None:
     rows = [row("arm", f"{at:03d}-s", 1, usd=0.2 + 0.1 * at, score=1.0 - 0.1 * (at % 2)) for at in range(3)]
     (arm,) = arm_measures(frame(rows))
     found = {one.metric: one for one in arm.measures}["usd_per_score"]
@@ -160,7 +160,7 @@ def test_the_price_of_a_point_is_no_share_and_may_exceed_one() -> None:
     assert found.high > 1
 
 
-def test_what_is_counted_by_scenario_speaks_of_scenarios_like_these() -> None:
+def test_counts_of_scenarios_have_the_target_scenarios_like_these() -> None:
     (arm,) = arm_measures(frame(group("arm", "001-a", "PF") + group("arm", "002-b", "PP")))
     found = {one.metric: one.target for one in arm.measures}
     assert found["solved_once"] == found["solved_always"] == "scenarios like these"

@@ -20,7 +20,7 @@ def rows(passes: Sequence[int], of: int = 4, arm: str = "x", usd: Sequence[float
     ]  # fmt: skip
 
 
-def test_b_is_told_against_a_with_what_was_fixed_and_what_broke() -> None:
+def test_b_is_compared_with_a_and_flips_are_listed() -> None:
     (pair,) = side_by_side(rows([0, 4, 2, 1]), rows([4, 1, 2, 2], arm="y"), [("x", "y")], "pass_rate", 0.05)
     assert (pair.a_arm, pair.b_arm, pair.before, pair.after) == ("x", "y", (7, 16), (9, 16))
     one = pair.ruling.contrast
@@ -70,7 +70,7 @@ def test_no_shared_scenario_is_not_enough_data() -> None:
     assert (pair.ruling.verdict, pair.ruling.contrast.value, pair.fixes) == ("not_enough_data", None, ())
 
 
-def test_no_pair_is_no_comparison() -> None:
+def test_without_pairs_there_is_no_comparison() -> None:
     assert side_by_side([], rows([1]), (), "score", 0.05) == ()
 
 
@@ -101,7 +101,7 @@ def test_what_differs_beside_the_question_is_warned_of(given: dict[str, Any], me
     assert warning.startswith(message)
 
 
-def test_nothing_is_said_of_what_is_alike_or_unknown() -> None:
+def test_equal_or_unknown_conditions_have_no_warning() -> None:
     assert list(confounders(set_of(), set_of(), SAME)) == []
     assert list(confounders(set_of(), set_of(agent_version=None, workspace_digest=None), SAME)) == []
     assert list(confounders([], set_of(), ())) == []

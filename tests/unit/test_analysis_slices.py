@@ -63,7 +63,7 @@ def test_without_a_panel_there_is_no_agreement() -> None:
     assert agreement(frame(group("arm", "001-a", "PF")), HOW) is None
 
 
-def test_the_best_sub_test_is_chosen_on_odd_repetitions_and_told_by_even_ones() -> None:
+def test_the_best_sub_test_is_chosen_on_odd_and_reported_on_even_repetitions() -> None:
     rows = [*sub_test("T0/lucky", ["PFPF"] * 3), *sub_test("T0/steady", ["FPPP"] * 3), *sub_test("T1/only", ["PP"] * 3)]
     (best,) = best_subtests(frame(rows))
     assert (best.tier, best.arm, best.of) == ("T0", "t0-lucky", 2)

@@ -31,13 +31,13 @@ def test_an_arm_that_loses_is_worse() -> None:
     assert ruled(base=["PPPP"] * 8, bad=["FFFP"] * 4 + ["FFFF"] * 4)["bad"].verdict == "worse"
 
 
-def test_five_scenarios_can_never_show_anything_and_it_says_what_would() -> None:
+def test_five_scenarios_never_give_a_verdict_and_the_need_is_named() -> None:
     ruling = ruled(base=["F"] * 5, good=["P"] * 5)["good"]
     assert ruling.verdict == "not_enough_data"
     assert "no p reaches 0.05 so: it takes 6 that differ" in ruling.why
 
 
-def test_the_family_pays_for_every_arm_in_it() -> None:
+def test_p_is_adjusted_for_every_arm_of_the_family() -> None:
     arms = {f"good{at}": ["PP"] * 6 for at in range(4)}
     found = ruled(base=["FF"] * 6, **arms)
     assert {one.verdict for one in found.values()} == {"not_enough_data"}

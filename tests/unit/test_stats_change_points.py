@@ -19,7 +19,7 @@ def test_false_alarms_in_stationary_series_are_about_as_frequent_as_the_level(dr
     assert np.mean(alarms) < 0.08  # 0.05 and two standard errors
 
 
-def test_a_shift_is_found_where_it_is() -> None:
+def test_a_shift_is_found_at_its_place() -> None:
     x = np.random.default_rng(5).normal(size=60) + np.repeat([0.0, 2.0], [25, 35])
     (found,) = change_points(x)
     assert abs(found.at - 25) <= 1

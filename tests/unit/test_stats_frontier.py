@@ -38,7 +38,7 @@ def test_an_outside_price_below_all_arms_is_the_frontier() -> None:
     assert strata_frontier(COST, WON, outside=0.02).cost == pytest.approx(0.02)
 
 
-def test_who_did_not_try_does_not_take_part() -> None:
+def test_arms_without_an_attempt_are_left_out() -> None:
     nan = math.nan
     cost, won = [[1.0, nan, nan], [nan, 4.0, nan], [nan, nan, nan]], [[1, nan, nan], [nan, 2, nan], [nan, nan, nan]]
     found = strata_frontier(cost, won)
@@ -64,7 +64,7 @@ def test_nothing_is_unknown(shape: tuple[int, int]) -> None:
         ([[math.inf]], [[1.0]], "finite"),
     ],
 )
-def test_what_is_no_table_is_refused(cost: list[float], won: list[float], message: str) -> None:
+def test_invalid_tables_are_refused(cost: list[float], won: list[float], message: str) -> None:
     for frontier in (strata_frontier, pooled_frontier):
         with pytest.raises(ValueError, match=message):
             frontier(cost, won)
@@ -86,7 +86,7 @@ def test_ties_share_the_wins_and_a_clear_winner_has_them_all() -> None:
     assert resampled_frontier(cost, won, FEW).best == pytest.approx((0.5, 0.5, 0))
 
 
-def test_resampling_says_infinite_by_a_status() -> None:
+def test_an_infinite_limit_of_resampling_is_a_status() -> None:
     found = resampled_frontier([[1.0, 1, 1]], [[1, 0, 0]], FEW)
     assert found.interval is not None
     assert (found.interval.status, found.interval.high) == ("unbounded", None)

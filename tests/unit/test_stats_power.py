@@ -87,7 +87,7 @@ def test_too_small_a_pilot_tells_nothing(x: list[list[float]], y: list[list[floa
     assert split_variance(x, y) is None
 
 
-def test_what_is_no_pilot_is_refused() -> None:
+def test_invalid_pilots_are_refused() -> None:
     with pytest.raises(ValueError, match="shape"):
         split_variance([1.0], [1.0])
     with pytest.raises(ValueError, match="repetitions must be at least 1"):

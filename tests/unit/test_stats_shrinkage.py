@@ -102,6 +102,6 @@ def test_a_level_without_a_try_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(("y", "n"), [([1, 2], [2, 2]), ([[3]], [[2]]), ([[1, 1]], [[2]]), ([[np.nan]], [[2]])])
-def test_what_is_no_pair_of_tables_is_refused(y: list[float], n: list[float]) -> None:
+def test_invalid_pairs_of_tables_are_refused(y: list[float], n: list[float]) -> None:
     with pytest.raises(ValueError, match="two tables of one shape"):
         shrink(y, n)

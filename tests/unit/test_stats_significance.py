@@ -200,7 +200,7 @@ def test_effect_sizes_are_their_definitions(x: list[float], random: object) -> N
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 60])
-def test_weights_are_even_resamples_that_nobody_can_change(n: int) -> None:
+def test_weights_are_even_and_read_only(n: int) -> None:
     weights = multinomial_weights(n, Resampling(draws=500))
     assert weights.shape == (n, 500)
     assert (weights.sum(axis=0) == n).all()

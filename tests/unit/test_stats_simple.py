@@ -45,7 +45,7 @@ def test_wilson_of_nothing_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(("k", "n"), [(-1, 5), (6, 5), (1, 0), (0, -1)])
-def test_wilson_refuses_what_is_no_proportion(k: int, n: int) -> None:
+def test_wilson_refuses_invalid_proportions(k: int, n: int) -> None:
     with pytest.raises(ValueError, match=rf"successes must lie in 0\.\.{n}, not {k}"):
         wilson(k, n)
 
