@@ -80,7 +80,10 @@ def run_attempt(
         session = _open_session(runner, prepared, mounts, folder)
         access = ModelAccess(runner.target.address or session.url, session.token) if session else None
         equipped = equip_agent(runner, prepared, mounts, access)
-        redaction = RedactionSession(_redactor(runner, prepared, equipped.command))
+        redactor = runner.redactor.with_secrets(equipped.command.secrets)
+        patch = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
+        # Text of the task itself stays: it only looks like a token.
+        redaction = RedactionSession(redactor.knowing(lambda token: token in patch or prepared.holds(token)))
         with redaction.guarding(folder.root):
             attempt = _run(runner, prepared, folder, equipped, session, redaction)
             attempt = _store_diff(attempt, prepared, workspace, folder, runner.limits, redaction)
@@ -122,13 +125,6 @@ def equip_agent(
 def time_limit(limits: TrialLimits, prepared: PreparedScenario) -> float:
     """Return a trial's time limit in seconds: the experiment's, or else the scenario's."""
     return float(limits.timeout_seconds or prepared.folder.scenario.task.timeout_seconds)
-
-
-def _redactor(runner: AgentRunner, prepared: PreparedScenario, command: AgentCommand) -> Redactor:
-    """Return the redactor; text of the task itself stays, since it only looks like a token."""
-    patch = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
-    redactor = runner.redactor.with_secrets(command.secrets)
-    return redactor.knowing(lambda token: token in patch or prepared.holds(token))
 
 
 def _open_session(
