@@ -105,7 +105,7 @@ class SandboxPool:
         """
         address = None if arm is None or self._kind.has_network else GATEWAY_URL
         if not self._kind.needs_image:
-            return SandboxTarget(self._kind, address=address)
+            return SandboxTarget(self._kind.sized(self.limits), address=address)
         image = self.image(tools, arm)
         with self._lock:
             if image.name not in self._ids:

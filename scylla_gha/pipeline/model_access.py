@@ -65,8 +65,9 @@ def _guard(who: str, recording: RecordingOptions, sandbox: Sandbox, *, allowed: 
     if not who or not has_real_key(recording, provider_environment()):
         return
     if os.environ.get("GITHUB_ACTIONS") == "true" and not sandbox.allows_keys_in_actions:
-        raise RefusedError(f"{who}: in GitHub Actions, agents with a real key work in Docker only, and the sandbox is "
-                           f"{sandbox.name}; use a runner with a container engine, or --replay")  # fmt: skip
+        allowing = " or ".join(name for name, other in SANDBOXES.items() if other.allows_keys_in_actions)
+        raise RefusedError(f"{who}: in GitHub Actions, agents with a real key work only in {allowing}, and the sandbox "
+                           f"is {sandbox.name}; use a runner with a container engine, or --replay")  # fmt: skip
     if sandbox.isolates_keys:
         return
     if not allowed:

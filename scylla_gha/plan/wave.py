@@ -80,9 +80,8 @@ def make_wave(
     library = sources.here
     reused = reusable(options.done, plan, library) if options.done else {}
     if options.wave > 1 and not reused:
-        raise RefusedError(f"wave {options.wave} of {options.campaign}: no row of the waves before is there, so it "
-                           "would pay for their cells again; give them to --done (on GitHub: keep a results branch)"
-                           )  # fmt: skip
+        raise RefusedError(f"wave {options.wave} of {options.campaign}: rows of earlier waves are missing, and their "
+                           "cells would be paid again; give them to --done (or keep a results branch)")  # fmt: skip
     cells = [cell for cell in plan.cells if cell.id not in reused]
     if cells and reused:
         estimate = estimate_cells(plan.experiment, library, plan.arms, DueCells(cells, cells), history)
@@ -92,7 +91,6 @@ def make_wave(
     costs = _expected_costs(plan, cells, library, history)
     minutes = [costs[cell.scenario, cell.arm].minutes for cell in cells]
     packed = pack_shards(minutes, options.limits) if cells or not reused else NOTHING
-    images = SandboxPool(plan.sandbox, library).image_digests
     packing = WavePacking(
         experiment=folder.root.name,
         plan=hashlib.sha256(folder.plan.read_bytes()).hexdigest(),
@@ -106,7 +104,7 @@ def make_wave(
         makespan=packed.makespan,
         bound=packed.bound,
         drift=drift(packed, [cell.arm for cell in cells]),
-        footing=environment_fingerprint(plan, sources, images, agents),
+        footing=environment_fingerprint(plan, sources, SandboxPool(plan.sandbox, library).image_digests, agents),
     )
     account_for(packing, plan)
     return Wave(packing, tuple(reused.values()), _sum(shard.usd for shard in packing.shards))

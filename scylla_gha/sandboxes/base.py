@@ -138,7 +138,11 @@ class Sandbox(Protocol):
         limits: ProcessLimits,
         cancel: Cancel | None = None,
     ) -> FinishedProcess:
-        """Run a program until it ends or reaches a limit."""
+        """Run a program until it ends or reaches a limit.
+
+        Raises:
+            SandboxError: the sandbox cannot be started, or is lost.
+        """
 
 
 def names_inside(sandbox: Sandbox, mounts: SandboxMounts) -> dict[Path, str]:

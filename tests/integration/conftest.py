@@ -9,7 +9,7 @@ from scylla_gha.config.library import Library
 from scylla_gha.images import engine_images
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes.docker import engine
-from tests.support.boxes import Desk
+from tests.support.docker_runner import DockerRunner
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,5 +23,5 @@ def base_image(running_engine: None) -> str:  # noqa: ARG001
 
 
 @pytest.fixture
-def desk(base_image: str, tmp_path: Path) -> Desk:
-    return Desk(tmp_path, base_image)
+def runner(base_image: str, tmp_path: Path) -> DockerRunner:
+    return DockerRunner(tmp_path, base_image)

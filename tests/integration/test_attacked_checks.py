@@ -19,20 +19,20 @@ from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.store.run_folder import CellFolder
 from tests.support import attack
-from tests.support.trials import leave_trial, make_bench
+from tests.support.trials import leave_trial, make_judging_context
 
 LIBRARY = Library((Path(__file__).parents[2],))
 OWN_TESTS = {"031-ledger-rounding-bug": "existing-tests", "033-extract-duplicates": "own-tests-pass"}
 
 
 @functools.cache
-def ground(scenario: str) -> PreparedScenario:
+def prepared(scenario: str) -> PreparedScenario:
     return prepare_scenario(LIBRARY.scenario(scenario), LIBRARY, cache_root())
 
 
 def claims(scenario: str) -> str:
     """What all the scenario's checks print where all is well."""
-    folder = ground(scenario).folder
+    folder = prepared(scenario).folder
     lines = [re.sub(r"\\A|[\^$\\]", "", check.stdout_matches or "") for check in folder.scenario.checkpoints]
     names = folder.checks / "tests.txt"
     lines += [json.dumps([name, True]) for name in names.read_text().splitlines()] if names.exists() else []
@@ -43,7 +43,7 @@ def attacked(scenario: str, kinds: str, folder: Path) -> Judgment:
     """The judgment of an agent that did nothing but this."""
     place = CellFolder(folder / kinds.replace(" ", "-"))
     do = shlex.join([sys.executable, str(attack.__file__), kinds, claims(scenario)])
-    return judge_trial(leave_trial(ground(scenario), place, do), ground(scenario), place, make_bench())
+    return judge_trial(leave_trial(prepared(scenario), place, do), prepared(scenario), place, make_judging_context())
 
 
 @pytest.mark.parametrize("scenario", ["001-hello-world", *OWN_TESTS])
@@ -51,7 +51,7 @@ def test_nothing_that_is_planted_solves_a_task_or_passes_for_tests_that_never_ra
     scenario: str, tmp_path: Path
 ) -> None:
     """Files that Python, pytest and linters read by themselves, programs, and tests; then the package itself."""
-    asked = {check.id for check in ground(scenario).folder.scenario.checkpoints if check.run and check.required
+    asked = {check.id for check in prepared(scenario).folder.scenario.checkpoints if check.run and check.required
              and not check.guard}  # fmt: skip
     for kinds in ("startup programs suite", "package"):
         judgment = attacked(scenario, kinds, tmp_path)

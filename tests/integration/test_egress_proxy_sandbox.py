@@ -10,7 +10,7 @@ from scylla_gha.egress_proxy.connections import NETWORK_LOG, egress_summary
 from scylla_gha.egress_proxy.policy import EgressPolicy, proxy_environment
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
-from tests.support.boxes import Desk
+from tests.support.docker_runner import DockerRunner
 from tests.support.gateway import hosted
 from tests.support.network import site
 
@@ -30,16 +30,16 @@ def place() -> Iterator[Path]:
         yield folder / GATEWAY_SOCKET
 
 
-def test_a_box_reaches_declared_hosts_by_its_one_socket_and_no_others(desk: Desk, place: Path) -> None:
-    desk.sockets = place.parent
-    with site() as registry, site() as hub, hosted(desk.folder) as host:
+def test_a_box_reaches_declared_hosts_by_its_one_socket_and_no_others(runner: DockerRunner, place: Path) -> None:
+    runner.sockets = place.parent
+    with site() as registry, site() as hub, hosted(runner.folder) as host:
         permit = EgressPolicy(local={"registry.example:80": registry.place, "hub.example:80": hub.place})
         session = host.open(egress=permit, socket=place)
         proxied: Any = proxy_environment(GATEWAY_URL, session.token)
         urls = ["http://registry.example/bytes/5", "http://hub.example/echo", "http://elsewhere.example.com/",
                 "https://elsewhere.example.com/", f"http://10.0.0.1:{hub.port}/"]  # fmt: skip
-        seen = desk.run(("python3", "-c", FETCH, *urls), **proxied)
-        without = desk.run(("python3", "-c", FETCH, urls[0], f"http://{registry.place}/"))
+        seen = runner.run(("python3", "-c", FETCH, *urls), **proxied)
+        without = runner.run(("python3", "-c", FETCH, urls[0], f"http://{registry.place}/"))
         host.gateway.close(session)
     assert seen.out.splitlines() == [
         "200",

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.bench import RUBRIC
 from tests.support.command import Said, scylla
 from tests.support.git import shell
+from tests.support.judged_repository import RUBRIC
 from tests.support.provider import Fail, Say, serve
 from tests.support.repository import environment, make_repository, write_greet_experiment, write_tree
 from tests.support.scripted_claude import ask, claude_environment, say, write_claude_experiment

@@ -11,7 +11,7 @@ import pytest
 
 from scylla_gha.errors import ToolError
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
-from tests.support.boxes import Desk
+from tests.support.docker_runner import DockerRunner
 from tests.support.gateway import EACH, KEY, OverSocket, hosted, question, until
 from tests.support.provider import Say, serve
 
@@ -64,13 +64,13 @@ def test_a_socket_that_cannot_be_is_told_and_its_session_is_not_open(tmp_path: P
         assert not host.journal().exists()
 
 
-def test_a_container_without_network_reaches_the_gateway_and_nothing_else(desk: Desk, place: Path) -> None:
-    desk.sockets = place.parent
-    with serve(lambda _: Say("Hi.")) as provider, hosted(desk.folder, provider.url) as host:
+def test_a_container_without_network_reaches_the_gateway_and_nothing_else(runner: DockerRunner, place: Path) -> None:
+    runner.sockets = place.parent
+    with serve(lambda _: Say("Hi.")) as provider, hosted(runner.folder, provider.url) as host:
         session = host.open(socket=place)
         body = json.dumps(question())
-        seen = desk.run(("python3", "-c", ASK), URL=GATEWAY_URL, TOKEN=session.token, BODY=body)
-        beside = desk.run(("python3", "-c", ASK), URL=provider.url, TOKEN=session.token, BODY=body)
+        seen = runner.run(("python3", "-c", ASK), URL=GATEWAY_URL, TOKEN=session.token, BODY=body)
+        beside = runner.run(("python3", "-c", ASK), URL=provider.url, TOKEN=session.token, BODY=body)
         made = host.gateway.close(session)
     assert '"Hi."' in seen.out
     assert beside.out == "failed URLError\n"
@@ -93,23 +93,25 @@ while seen != ["there", "gone", "there"]:
 """
 
 
-def test_a_gateway_that_is_started_again_is_found_by_who_is_in_the_box_already(desk: Desk, place: Path) -> None:
-    desk.sockets = place.parent
+def test_a_gateway_that_is_started_again_is_found_by_who_is_in_the_box_already(
+    runner: DockerRunner, place: Path
+) -> None:
+    runner.sockets = place.parent
 
     def crash() -> None:
-        until(lambda: (desk.folder / "stdout").exists() and (desk.folder / "stdout").read_text())
+        until(lambda: (runner.folder / "stdout").exists() and (runner.folder / "stdout").read_text())
         os.kill(host.gateway.pid or 0, signal.SIGKILL)
-        until(lambda: (desk.folder / "stdout").read_text() == "there\ngone\n")
+        until(lambda: (runner.folder / "stdout").read_text() == "there\ngone\n")
         host.open("another", socket=place)
 
-    with hosted(desk.folder) as host:
+    with hosted(runner.folder) as host:
         host.open(socket=place)
         thread = threading.Thread(target=crash)
         thread.start()
-        seen = desk.run(("python3", "-c", WATCH), 60, URL=GATEWAY_URL)
+        seen = runner.run(("python3", "-c", WATCH), 60, URL=GATEWAY_URL)
         thread.join()
     assert seen.out == "there\ngone\nthere\n"
 
 
-def test_a_box_without_sockets_has_nothing_at_the_gateways_address(desk: Desk) -> None:
-    assert desk.run(("python3", "-c", ASK), URL=GATEWAY_URL, TOKEN="x", BODY="{}").out == "failed URLError\n"
+def test_a_box_without_sockets_has_nothing_at_the_gateways_address(runner: DockerRunner) -> None:
+    assert runner.run(("python3", "-c", ASK), URL=GATEWAY_URL, TOKEN="x", BODY="{}").out == "failed URLError\n"

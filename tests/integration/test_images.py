@@ -14,8 +14,8 @@ from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
 from scylla_gha.sandboxes.docker import engine
 from scylla_gha.sandboxes.docker.container import ContainerSize
-from tests.support.boxes import MEGA, Desk
 from tests.support.command import scylla
+from tests.support.docker_runner import MEGA, DockerRunner
 from tests.support.engine import found_by
 from tests.support.gateway import hosted
 from tests.support.hello import hello
@@ -33,9 +33,9 @@ def image(running_engine: None) -> str:  # noqa: ARG001
         return engine_images.ensure_image(api, engine_images.build_image(wanted, cache_root()), cache_root())
 
 
-def test_the_pinned_tools_are_first_on_path_and_work(desk: Desk, image: str) -> None:
-    desk.image = image
-    seen = desk.sh("pytest --version; ruff --version; claude --version; which python3 pytest git make; echo $PATH")
+def test_the_pinned_tools_are_first_on_path_and_work(runner: DockerRunner, image: str) -> None:
+    runner.image = image
+    seen = runner.sh("pytest --version; ruff --version; claude --version; which python3 pytest git make; echo $PATH")
     assert seen.err == ""
     assert seen.out.splitlines() == [
         "pytest 9.2.0", "ruff 0.17.6", "2.1.197 (Claude Code)", "/opt/tools/bin/python3", "/opt/tools/bin/pytest",
@@ -43,34 +43,34 @@ def test_the_pinned_tools_are_first_on_path_and_work(desk: Desk, image: str) -> 
     ]  # fmt: skip
 
 
-def test_nothing_of_it_is_compiled_anew_at_each_start(desk: Desk, image: str) -> None:
+def test_nothing_of_it_is_compiled_anew_at_each_start(runner: DockerRunner, image: str) -> None:
     """In a read-only image, what is not compiled is compiled for each process, in vain."""
-    desk.image = image
+    runner.image = image
     script = "import json, os, pytest\nprint([m for m in (json, pytest) if not os.path.exists(m.__cached__)])"
-    assert desk.python(script).out == "[]\n"
+    assert runner.python(script).out == "[]\n"
 
 
-def test_claude_code_works_in_the_box_through_the_socket_alone(desk: Desk, image: str) -> None:
-    desk.image = image
-    desk.size = ContainerSize(memory_bytes=2048 * MEGA, disk_bytes=256 * MEGA)
+def test_claude_code_works_in_the_box_through_the_socket_alone(runner: DockerRunner, image: str) -> None:
+    runner.image = image
+    runner.size = ContainerSize(memory_bytes=2048 * MEGA, disk_bytes=256 * MEGA)
     argv = ("claude", "--print", "--verbose", "--output-format", "stream-json", "--permission-mode",
             "bypassPermissions", "--model", "claude-sonnet-5")  # fmt: skip
     with socket_folder() as folder, serve(hello) as provider:
-        desk.sockets = folder
-        with hosted(desk.folder, provider.url) as host:
-            door = host.open(socket=folder / GATEWAY_SOCKET)
-            seen = desk.run(
-                argv, 120, stdin="Write hello.py.", ANTHROPIC_BASE_URL=GATEWAY_URL, ANTHROPIC_API_KEY=door.token,
-                CLAUDE_CONFIG_DIR=f"{desk.home}/.claude", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        runner.sockets = folder
+        with hosted(runner.folder, provider.url) as host:
+            handle = host.open(socket=folder / GATEWAY_SOCKET)
+            seen = runner.run(
+                argv, 120, stdin="Write hello.py.", ANTHROPIC_BASE_URL=GATEWAY_URL, ANTHROPIC_API_KEY=handle.token,
+                CLAUDE_CONFIG_DIR=f"{runner.home}/.claude", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
                 DISABLE_AUTOUPDATER="1",
             )  # fmt: skip
-            made = host.gateway.close(door)
+            made = host.gateway.close(handle)
     assert seen.finished.code == 0, seen.err
     last = json.loads(seen.out.splitlines()[-1])
     assert (last["type"], last["is_error"]) == ("result", False)
     assert made.requests == len(provider.requests) >= 2
-    assert "Hello, World!" in (desk.workspace / "hello.py").read_text()
-    assert list((desk.home / ".claude" / "projects").glob("*/*.jsonl")), "its session is kept"
+    assert "Hello, World!" in (runner.workspace / "hello.py").read_text()
+    assert list((runner.home / ".claude" / "projects").glob("*/*.jsonl")), "its session is kept"
 
 
 def test_an_image_is_made_once_and_found_again(base_image: str) -> None:

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.bench import EACH, JUDGES, NOP, ORACLE, Courtroom, courtroom, fair, wording
+from tests.support.judged_repository import (
+    EACH,
+    JUDGES,
+    NOP,
+    ORACLE,
+    JudgedRepository,
+    fair,
+    judged_repository,
+    wording,
+)
 from tests.support.library import write, write_yaml
 from tests.support.panel import asked_for, fault, raw, reply
 from tests.support.provider import Body, Say
@@ -20,8 +29,8 @@ CONTROLLED = sorted(JUDGES * 3)  # the right answer, the wrong one, and that wit
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Courtroom]:
-    with courtroom(tmp_path) as made:
+def room(tmp_path: Path) -> Iterator[JudgedRepository]:
+    with judged_repository(tmp_path) as made:
         yield made
 
 
@@ -33,7 +42,7 @@ def near(usd: float) -> object:
     return pytest.approx(usd)
 
 
-def test_a_batch_judges_the_trials_and_controls_its_judges(room: Courtroom) -> None:
+def test_a_batch_judges_the_trials_and_controls_its_judges(room: JudgedRepository) -> None:
     made = room.json()
     (own,) = made["panels"]
     assert (own["panel"], own["judges"], own["trials"], own["judged"], own["passed"]) == (
@@ -49,7 +58,7 @@ def test_a_batch_judges_the_trials_and_controls_its_judges(room: Courtroom) -> N
     assert room.asked() == sorted([*JUDGES, *CONTROLLED])
 
 
-def test_a_second_time_nobody_is_asked_nothing_is_written_and_no_key_is_needed(room: Courtroom) -> None:
+def test_a_second_time_nobody_is_asked_nothing_is_written_and_no_key_is_needed(room: JudgedRepository) -> None:
     first = room.json()
     before = stamps(room.run)
     room.asked()
@@ -58,7 +67,7 @@ def test_a_second_time_nobody_is_asked_nothing_is_written_and_no_key_is_needed(r
     assert stamps(room.run) == before
 
 
-def test_other_judges_make_a_judgment_of_their_own_beside_the_first(room: Courtroom) -> None:
+def test_other_judges_make_a_judgment_of_their_own_beside_the_first(room: JudgedRepository) -> None:
     room.judge()
     kept = [(room.run / ORACLE / name).read_bytes() for name in ("trial.json", "judgment.json")]
     room.asked()
@@ -79,7 +88,7 @@ def test_other_judges_make_a_judgment_of_their_own_beside_the_first(room: Courtr
     )
 
 
-def test_the_report_stands_on_the_experiments_own_judges_and_counts_what_all_cost(room: Courtroom) -> None:
+def test_the_report_stands_on_the_experiments_own_judges_and_counts_what_all_cost(room: JudgedRepository) -> None:
     room.judge("--no-controls")
     first = room.report()
     room.judge(*OTHERS, "--no-controls")
@@ -89,7 +98,7 @@ def test_the_report_stands_on_the_experiments_own_judges_and_counts_what_all_cos
     assert {**second, "judge_usd": 0} == {**first, "judge_usd": 0}
 
 
-def test_an_experiment_that_takes_the_other_judges_over_pays_nothing(room: Courtroom) -> None:
+def test_an_experiment_that_takes_the_other_judges_over_pays_nothing(room: JudgedRepository) -> None:
     room.judge("--no-controls")
     own = room.record("judgment.json")
     room.judge(*OTHERS, "--no-controls")
@@ -109,7 +118,7 @@ STRICT = make_rubric(
 )
 
 
-def test_another_rubric_asks_for_its_items_and_scores_by_them(room: Courtroom, tmp_path: Path) -> None:
+def test_another_rubric_asks_for_its_items_and_scores_by_them(room: JudgedRepository, tmp_path: Path) -> None:
     room.judge("--no-controls")
     strict = write_yaml(tmp_path / "strict.yaml", STRICT)
     room.asked()
@@ -125,13 +134,13 @@ def test_where_panels_part_the_trial_is_named(tmp_path: Path) -> None:
     def harsh(body: Body) -> Say:
         return Say(reply(*(raw(name, deductions=[fault("critical", 2.0)]) for name in asked_for(body))))
 
-    with courtroom(tmp_path, lambda body: harsh(body) if body["model"] == "other" else fair(body)) as room:
+    with judged_repository(tmp_path, lambda body: harsh(body) if body["model"] == "other" else fair(body)) as room:
         room.judge("--no-controls")
         said = room.judge("--judge", "other", "--yes", "--no-controls")
     assert f"passes by one and not by the other: {ORACLE}" in said.out.replace("\n", " ")
 
 
-def test_another_prompt_is_what_the_judges_read(room: Courtroom, tmp_path: Path) -> None:
+def test_another_prompt_is_what_the_judges_read(room: JudgedRepository, tmp_path: Path) -> None:
     room.judge("--no-controls")
     first = (room.run / ORACLE / "judgment.json").read_bytes()
     room.asked()
@@ -142,7 +151,7 @@ def test_another_prompt_is_what_the_judges_read(room: Courtroom, tmp_path: Path)
     assert (room.run / ORACLE / "judgment.json").read_bytes() == first
 
 
-def test_to_pay_again_is_asked_first(room: Courtroom) -> None:
+def test_to_pay_again_is_asked_first(room: JudgedRepository) -> None:
     room.judge("--no-controls")
     room.asked()
     said = room.scylla("judge", "greet", "--judge", "other")
@@ -151,7 +160,7 @@ def test_to_pay_again_is_asked_first(room: Courtroom) -> None:
     assert "Standard input is not a terminal; give --yes" in said.err
 
 
-def test_what_was_recorded_is_judged_again_without_a_key(room: Courtroom) -> None:
+def test_what_was_recorded_is_judged_again_without_a_key(room: JudgedRepository) -> None:
     again = (*OTHERS, "--repeat", "2", "--json")
     first = room.judge(*again, "--record", "config/recordings/greet")
     shutil.rmtree(room.run / "controls")
@@ -182,7 +191,7 @@ def without_journals(said: str) -> dict[str, Any]:
         (["--repeat", "1"], "1 is not in the range"),
     ],
 )
-def test_what_cannot_be_is_said_before_anybody_is_asked(room: Courtroom, args: list[str], said: str) -> None:
+def test_what_cannot_be_is_said_before_anybody_is_asked(room: JudgedRepository, args: list[str], said: str) -> None:
     write(room.root / "broken.yaml", "pass_threshold: 0.5\n")
     misfit = make_rubric(make_category(make_item(id="F1", checks=("nowhere",)), id="all", weight=1.0))
     write_yaml(room.root / "misfit.yaml", misfit)
@@ -194,7 +203,7 @@ def test_what_cannot_be_is_said_before_anybody_is_asked(room: Courtroom, args: l
 
 
 def test_trials_of_an_experiment_without_judges_can_be_judged_by_some(tmp_path: Path) -> None:
-    with courtroom(tmp_path, judges=()) as room:
+    with judged_repository(tmp_path, judges=()) as room:
         assert room.json(key="")["probes"] == []
         made = room.json("--judge", "opus", "--yes")
         assert [panel["judges"] for panel in made["panels"]] == [[], ["opus"]]
@@ -205,7 +214,7 @@ def test_trials_of_an_experiment_without_judges_can_be_judged_by_some(tmp_path: 
 
 def test_who_was_cut_off_by_the_provider_is_asked_again_by_the_next_run(tmp_path: Path) -> None:
     cut = [True]
-    with courtroom(tmp_path, lambda body: Say("{", cut=True) if cut[0] else fair(body)) as room:
+    with judged_repository(tmp_path, lambda body: Say("{", cut=True) if cut[0] else fair(body)) as room:
         first = room.scylla("evaluate", "greet", "--yes")
         judgment = room.record("judgment.json")
         assert (first.code, judgment["unjudged"], judgment["result"]) == (8, None, None)
@@ -218,7 +227,7 @@ def test_who_was_cut_off_by_the_provider_is_asked_again_by_the_next_run(tmp_path
 
 
 def test_who_refused_twice_is_not_asked_again_by_the_next_run(tmp_path: Path) -> None:
-    with courtroom(tmp_path, lambda _: Say("", stop_reason="refusal")) as room:
+    with judged_repository(tmp_path, lambda _: Say("", stop_reason="refusal")) as room:
         room.scylla("evaluate", "greet", "--yes")
         judgment = room.record("judgment.json")
         assert (judgment["error"], judgment["result"]) == (None, None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bench import EACH, JUDGES, Courtroom, courtroom, fair, lenient, sees
+from tests.support.judged_repository import EACH, JUDGES, JudgedRepository, fair, judged_repository, lenient, sees
 from tests.support.panel import asked_for, fault, raw, reply
 from tests.support.processes import wait_for
 from tests.support.provider import Body, Fail, Hang, Say
@@ -19,8 +19,8 @@ CONTROLLED = sorted(JUDGES * 3)  # the right answer, the wrong one, and that wit
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Courtroom]:
-    with courtroom(tmp_path) as made:
+def room(tmp_path: Path) -> Iterator[JudgedRepository]:
+    with judged_repository(tmp_path) as made:
         yield made
 
 
@@ -45,7 +45,7 @@ def test_a_judge_that_says_otherwise_of_the_same_is_found_out(tmp_path: Path) ->
         even = body["model"] == "haiku" and times["haiku"] % 2 == 0
         return Say(reply(*(raw(name, deductions=[fault("minor", 0.2)] * even) for name in asked_for(body))))
 
-    with courtroom(tmp_path, fickle) as room:
+    with judged_repository(tmp_path, fickle) as room:
         made = room.json("--repeat", "3", "--no-controls", "--yes")
         assert room.asked() == sorted(JUDGES * 3), "the judgment's own answer is the first of three"
         found = {probe["judge"]: probe["controls"][0] for probe in made["probes"]}
@@ -63,7 +63,7 @@ def test_a_judge_that_goes_by_the_order_of_the_items_is_found_out(tmp_path: Path
         names = asked_for(body)
         return Say(reply(*(raw(name, deductions=[fault("minor", 0.2)] * at) for at, name in enumerate(names))))
 
-    with courtroom(tmp_path, positional, ("opus", "sonnet")) as room:
+    with judged_repository(tmp_path, positional, ("opus", "sonnet")) as room:
         room.judge()
         report = room.report()
     assert f"judge opus failed the order swap of {SCENARIO}: 2 of 2 items differ." in report["warnings"]
@@ -71,7 +71,7 @@ def test_a_judge_that_goes_by_the_order_of_the_items_is_found_out(tmp_path: Path
 
 def test_a_judge_that_cannot_tell_right_from_wrong_is_in_the_report(tmp_path: Path) -> None:
     script = lambda body: lenient(body) if body["model"] == "haiku" else fair(body)  # noqa: E731
-    with courtroom(tmp_path, script) as room:
+    with judged_repository(tmp_path, script) as room:
         assert room.judge().code == 0
         (warning,) = [one for one in room.report()["warnings"] if one.startswith("judge ")]
     found = "known-good 1.00 (at least 0.8), known-bad 1.00 (lower by at least 0.2)"
@@ -80,7 +80,7 @@ def test_a_judge_that_cannot_tell_right_from_wrong_is_in_the_report(tmp_path: Pa
 
 def test_controls_of_judges_that_the_report_is_not_by_warn_of_nothing_and_cost(tmp_path: Path) -> None:
     script = lambda body: lenient(body) if body["model"] == "other" else fair(body)  # noqa: E731
-    with courtroom(tmp_path, script) as room:
+    with judged_repository(tmp_path, script) as room:
         room.judge("--no-controls")
         made = room.json("--judge", "other", "--yes")
         assert [one["holds"] for one in made["probes"][0]["controls"]] == [False, True]
@@ -89,7 +89,7 @@ def test_controls_of_judges_that_the_report_is_not_by_warn_of_nothing_and_cost(t
     assert report["judge_usd"] == near((3 + 1 + 3) * EACH)
 
 
-def test_the_known_answers_are_shown_as_blind_as_a_trial(room: Courtroom) -> None:
+def test_the_known_answers_are_shown_as_blind_as_a_trial(room: JudgedRepository) -> None:
     room.judge()
     texts = [body["messages"][0]["content"] for body in room.provider.requests if body["model"] == "opus"]
     assert len(texts) == 4
@@ -99,7 +99,7 @@ def test_the_known_answers_are_shown_as_blind_as_a_trial(room: Courtroom) -> Non
     assert sum(sees(body) for body in room.provider.requests if body["model"] == "opus") == 2
 
 
-def test_what_is_not_in_the_recording_is_named_and_not_asked(room: Courtroom) -> None:
+def test_what_is_not_in_the_recording_is_named_and_not_asked(room: JudgedRepository) -> None:
     room.judge("--no-controls", "--record", "config/recordings/greet")
     said = room.judge("--replay", key="")
     assert said.code == 0
@@ -113,7 +113,7 @@ def test_a_control_that_the_provider_prevented_is_undecided_and_asked_again(tmp_
     def script(body: Body) -> Say | Fail:
         return Fail(400) if down[0] and body["model"] == "opus" and not sees(body) else fair(body)
 
-    with courtroom(tmp_path, script) as room:
+    with judged_repository(tmp_path, script) as room:
         (first, *_) = room.json()["probes"]
         assert (first["judge"], [one["holds"] for one in first["controls"]]) == ("opus", [None, None])
         assert "the provider answered 400" in first["error"]
@@ -133,7 +133,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
     def script(body: Body) -> Say | Hang:
         return Hang() if stuck[0] and body["model"] == "haiku" and not sees(body) else fair(body)
 
-    with courtroom(tmp_path, script) as room:
+    with judged_repository(tmp_path, script) as room:
         env = environment(tmp_path, ANTHROPIC_API_KEY="sk-canary-0123456789", ANTHROPIC_BASE_URL=room.provider.url)
         with running("judge", "greet", "--yes", cwd=room.root, env=env) as process:
             done = room.run / "controls" / SCENARIO
@@ -153,7 +153,7 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 def test_a_budget_holds_for_controls_too_and_what_is_decided_is_kept(tmp_path: Path) -> None:
-    with courtroom(tmp_path, dear) as room:
+    with judged_repository(tmp_path, dear) as room:
         room.limit(budget_usd=2.5 * DEAR)
         (probe,) = room.json("--judge", "opus")["probes"]
         assert [(one["kind"], one["holds"]) for one in probe["controls"]] == [("canary", True), ("order_swap", None)]

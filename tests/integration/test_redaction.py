@@ -109,8 +109,8 @@ def assert_diff_is_judged(travelled: InProcessRun, trial: Trial, tmp_path: Path)
     assert isinstance(diff, DiffStat)
     patch = AttemptFolder(travelled.cell().root / "attempt-1").file("diff.patch").read_bytes()
     assert diff.sha256 == hashlib.sha256(patch).hexdigest()
-    ground = travelled.journey.prepared_scenario(trial_scenario(travelled))
-    materialise_diff(ground.start, patch, tmp_path / "judged")
+    prepared = travelled.journey.prepared_scenario(trial_scenario(travelled))
+    materialise_diff(prepared.start, patch, tmp_path / "judged")
     judged = tmp_path / "judged"
     assert (judged / "new/binary").read_bytes() == b"bin\0[redacted]"
     assert (judged / "new/link").readlink() == Path("[redacted]")
@@ -188,9 +188,9 @@ def test_a_recording_without_the_secret_is_replayed(tmp_path: Path) -> None:
     """The answer comes back with the mark, and the next question, which has it, is the recorded one."""
     said = Say(f"Use {CANARY}.", pieces=7)
 
-    def talk(door: Any, secret: str) -> list[bytes]:
+    def talk(session: Any, secret: str) -> list[bytes]:
         asked = question("More", system=f"You were told: {secret}.")
-        return [ask(door, question()).body, ask(door, asked).body]
+        return [ask(session, question()).body, ask(session, asked).body]
 
     with serve(lambda _: said) as provider, \
             hosted(tmp_path / "a", provider.url, record=tmp_path / "t", hidden=(CANARY,)) as host:  # fmt: skip

@@ -204,16 +204,16 @@ def test_the_gateway_is_reached_by_its_socket_and_by_nothing_else(bubbles: Bubbl
         serve(lambda _: Say("Hi.")) as provider,
         hosted(tmp_path, provider.url) as host,
     ):
-        door = host.open(socket=sockets / GATEWAY_SOCKET)
-        extra = {"URL": GATEWAY_URL, "TOKEN": door.token, "BODY": json.dumps(question())}
+        session = host.open(socket=sockets / GATEWAY_SOCKET)
+        extra = {"URL": GATEWAY_URL, "TOKEN": session.token, "BODY": json.dumps(question())}
         bubbles.python(ASK, extra=extra, sockets=sockets)
         assert "Hi." in bubbles.out, bubbles.err
-        bubbles.python(ASK, extra={**extra, "URL": door.url}, sockets=sockets)
+        bubbles.python(ASK, extra={**extra, "URL": session.url}, sockets=sockets)
         assert "Connection refused" in bubbles.err
         bubbles.python(ASK, extra=extra)
         assert "Connection refused" in bubbles.err
         until(lambda: host.gateway.alive)
-        made = host.gateway.close(door)
+        made = host.gateway.close(session)
     assert (made.requests, made.usage.usd, provider.keys) == (1, pytest.approx(EACH), [KEY])
 
 
@@ -233,8 +233,8 @@ def test_the_way_to_the_gateway_cannot_be_ended_or_stopped_from_inside(bubbles: 
         serve(lambda _: Say("Hi.")) as provider,
         hosted(tmp_path, provider.url) as host,
     ):
-        door = host.open(socket=sockets / GATEWAY_SOCKET)
-        extra = {"URL": GATEWAY_URL, "TOKEN": door.token, "BODY": json.dumps(question())}
+        session = host.open(socket=sockets / GATEWAY_SOCKET)
+        extra = {"URL": GATEWAY_URL, "TOKEN": session.token, "BODY": json.dumps(question())}
         ended = bubbles.python(KILL + ASK, extra=extra, sockets=sockets)
         assert (ended.code, "Hi." in bubbles.out) == (0, True), bubbles.err
 

@@ -12,7 +12,7 @@ import pytest
 
 from scylla_gha.process import LimitHit
 from scylla_gha.sandboxes.docker import engine
-from tests.support.boxes import MEGA, Desk
+from tests.support.docker_runner import MEGA, DockerRunner
 from tests.support.repository import write_tree
 
 CONNECT = """
@@ -65,29 +65,29 @@ def neighbour() -> Iterator[tuple[str, int]]:
         ip("netns", "delete", name)
 
 
-def test_no_other_address_is_reached(desk: Desk, neighbour: tuple[str, int]) -> None:
+def test_no_other_address_is_reached(runner: DockerRunner, neighbour: tuple[str, int]) -> None:
     with socket.create_connection(neighbour, 10), socket.create_server(("127.0.0.1", 0)) as local:
         targets = [neighbour, ("10.203.113.1", 22), ("127.0.0.1", local.getsockname()[1]), ("::1", 80)]
-        seen = desk.python(CONNECT.format(targets=targets))
+        seen = runner.python(CONNECT.format(targets=targets))
     assert "reached" not in seen.out
     assert seen.out.count("no ") == 4
 
 
-def test_no_name_is_resolved_and_there_is_only_loopback(desk: Desk) -> None:
+def test_no_name_is_resolved_and_there_is_only_loopback(runner: DockerRunner) -> None:
     script = "import socket\nprint([name for _, name in socket.if_nameindex()])\nsocket.getaddrinfo('example.com', 80)"
-    seen = desk.python(script)
+    seen = runner.python(script)
     assert seen.out == "['lo']\n"
     assert "gaierror" in seen.err
 
 
-def test_no_engine_can_be_reached(desk: Desk) -> None:
-    seen = desk.sh("ls /var/run/docker.sock /run/docker.sock /run/gateway; find / -xdev -type s 2>/dev/null")
+def test_no_engine_can_be_reached(runner: DockerRunner) -> None:
+    seen = runner.sh("ls /var/run/docker.sock /run/docker.sock /run/gateway; find / -xdev -type s 2>/dev/null")
     assert seen.out == ""
     assert seen.err.count("No such file") == 3
 
 
-def test_a_process_has_no_rights_and_cannot_become_root(desk: Desk) -> None:
-    seen = desk.sh("""
+def test_a_process_has_no_rights_and_cannot_become_root(runner: DockerRunner) -> None:
+    seen = runner.sh("""
         id -u; grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status
         find / -xdev -perm /6000 -type f 2>/dev/null
         su -c id </dev/null; sudo id; unshare -r id; chroot / id; mount -t tmpfs x /mnt
@@ -101,14 +101,14 @@ def test_a_process_has_no_rights_and_cannot_become_root(desk: Desk) -> None:
     assert "uid=0" not in seen.out
 
 
-def test_nothing_outside_its_folders_can_be_written(desk: Desk) -> None:
+def test_nothing_outside_its_folders_can_be_written(runner: DockerRunner) -> None:
     places = "/ /etc /usr/local/bin /opt/box /home /var/tmp /run /proc/sys /sys /sys/fs/cgroup /dev"
-    seen = desk.sh(f'for place in {places}; do touch "$place/x" 2>/dev/null && echo "wrote $place"; done')
+    seen = runner.sh(f'for place in {places}; do touch "$place/x" 2>/dev/null && echo "wrote $place"; done')
     assert seen.out == ""
 
 
-def test_the_supervisor_cannot_be_ended_read_or_traced(desk: Desk) -> None:
-    seen = desk.sh("""
+def test_the_supervisor_cannot_be_ended_read_or_traced(runner: DockerRunner) -> None:
+    seen = runner.sh("""
         for pid in /proc/[0-9]*; do
           [ "$(stat -c %u "$pid")" = 10002 ] || continue
           n=${pid#/proc/}; echo keeper; kill -9 "$n" && echo killed
@@ -121,90 +121,92 @@ def test_the_supervisor_cannot_be_ended_read_or_traced(desk: Desk) -> None:
     assert seen.finished.hits == frozenset()
 
 
-def test_nothing_of_the_harness_can_be_seen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_harness_can_be_seen(runner: DockerRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCYLLA_CANARY", "tweet-tweet")
-    seen = desk.sh("cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; mount; cat /proc/mounts; ps -ef")
+    seen = runner.sh(
+        "cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; mount; cat /proc/mounts; ps -ef"
+    )
     # what the kernel tells of the host is where the engine keeps the image's files; nothing of the harness
     assert "overlay" in seen.out
-    for secret in ("tweet-tweet", str(desk.folder), "pytest "):
+    for secret in ("tweet-tweet", str(runner.folder), "pytest "):
         assert secret not in seen.out
 
 
-def test_a_fork_bomb_is_contained_and_reported(desk: Desk) -> None:
-    seen = desk.python("import os\nwhile True:\n try: os.fork()\n except OSError: pass\n", seconds=3)
+def test_a_fork_bomb_is_contained_and_reported(runner: DockerRunner) -> None:
+    seen = runner.python("import os\nwhile True:\n try: os.fork()\n except OSError: pass\n", seconds=3)
     assert seen.finished.timed_out
     assert LimitHit.PROCESSES in seen.finished.hits
-    assert (desk.workspace / "a.txt").exists()
+    assert (runner.workspace / "a.txt").exists()
 
 
 @pytest.mark.parametrize(("folder", "size"), [(".", MEGA), ("/tmp", MEGA), ("/dev/shm", MEGA), (".", 0)])
-def test_a_full_disk_is_contained_and_reported(desk: Desk, folder: str, size: int) -> None:
-    seen = desk.python(FILL.format(folder=folder, size=size))
+def test_a_full_disk_is_contained_and_reported(runner: DockerRunner, folder: str, size: int) -> None:
+    seen = runner.python(FILL.format(folder=folder, size=size))
     assert (seen.finished.code, seen.out) == (0, "No space left on device\n")
     assert seen.finished.hits == {LimitHit.DISK}
-    assert sum(path.stat().st_size for path in desk.workspace.iterdir()) <= 32 * MEGA
+    assert sum(path.stat().st_size for path in runner.workspace.iterdir()) <= 32 * MEGA
 
 
-def test_a_file_with_a_hole_larger_than_the_disk_is_left_out(desk: Desk) -> None:
-    seen = desk.sh("for n in 1 2 3 4 5 6; do truncate -s 7M hole$n; done; ls | wc -l", most=8 * MEGA)
+def test_a_file_with_a_hole_larger_than_the_disk_is_left_out(runner: DockerRunner) -> None:
+    seen = runner.sh("for n in 1 2 3 4 5 6; do truncate -s 7M hole$n; done; ls | wc -l", most=8 * MEGA)
     assert seen.out == "7\n"
     assert "left out: it is more than may be written" in seen.finished.note
-    assert sum(path.stat().st_size for path in desk.workspace.iterdir()) <= 32 * MEGA
+    assert sum(path.stat().st_size for path in runner.workspace.iterdir()) <= 32 * MEGA
 
 
-def test_a_process_that_uses_too_much_memory_is_ended_and_reported(desk: Desk) -> None:
-    seen = desk.python("held = []\nwhile True: held.append(bytearray(1 << 20))")
+def test_a_process_that_uses_too_much_memory_is_ended_and_reported(runner: DockerRunner) -> None:
+    seen = runner.python("held = []\nwhile True: held.append(bytearray(1 << 20))")
     assert (seen.finished.code, seen.finished.hits) == (-9, {LimitHit.MEMORY})
     assert "for lack of memory" in seen.finished.note
-    assert (desk.workspace / "a.txt").exists()
+    assert (runner.workspace / "a.txt").exists()
 
 
-def test_too_much_output_is_cut_and_reported(desk: Desk) -> None:
-    seen = desk.sh("yes", most=MEGA)
+def test_too_much_output_is_cut_and_reported(runner: DockerRunner) -> None:
+    seen = runner.sh("yes", most=MEGA)
     assert seen.finished.hits == {LimitHit.OUTPUT}
     assert len(seen.out) == MEGA
-    assert len(desk.sh("yes >&2", most=MEGA).err) == MEGA
+    assert len(runner.sh("yes >&2", most=MEGA).err) == MEGA
 
 
-def test_a_detached_process_does_not_outlive_the_run(desk: Desk) -> None:
-    seen = desk.sh("(setsid sh -c 'while :; do date +%s%N >>beat; sleep 0.1; done' >/dev/null 2>&1 &) ; sleep 0.5")
+def test_a_detached_process_does_not_outlive_the_run(runner: DockerRunner) -> None:
+    seen = runner.sh("(setsid sh -c 'while :; do date +%s%N >>beat; sleep 0.1; done' >/dev/null 2>&1 &) ; sleep 0.5")
     assert (seen.finished.code, seen.finished.note) == (0, "")
-    before = (desk.workspace / "beat").read_text()
+    before = (runner.workspace / "beat").read_text()
     assert before
     time.sleep(0.3)
-    assert (desk.workspace / "beat").read_text() == before
+    assert (runner.workspace / "beat").read_text() == before
     engine.await_removals()
     with contextlib.closing(engine.connect()) as api:
         assert not api.containers(all=True, filters={"label": f"{engine.OWNER}={engine.owner()}"})
 
 
-def test_a_detached_process_that_holds_the_output_does_not_hold_the_harness(desk: Desk) -> None:
-    seen = desk.sh("setsid sleep 600 & echo started")
+def test_a_detached_process_that_holds_the_output_does_not_hold_the_harness(runner: DockerRunner) -> None:
+    seen = runner.sh("setsid sleep 600 & echo started")
     assert (seen.finished.code, seen.out) == (0, "started\n")
     assert seen.finished.seconds < 30
 
 
-def test_links_and_special_files_do_nothing_to_the_host(desk: Desk) -> None:
-    victim = write_tree(desk.folder / "victim", {"kept.txt": "kept\n"})
-    seen = desk.sh(f"""
+def test_links_and_special_files_do_nothing_to_the_host(runner: DockerRunner) -> None:
+    victim = write_tree(runner.folder / "victim", {"kept.txt": "kept\n"})
+    seen = runner.sh(f"""
         ln -s {victim}/kept.txt a; ln -s {victim} folder; ln -s /dev/zero zero; mkfifo pipe; ln -s ../../.. up
         python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("sock")'
         rm -rf ~; ln -s {victim} ~ 2>/dev/null; chmod 4755 a.txt
     """)
-    top = desk.workspace
+    top = runner.workspace
     assert (top / "a").readlink() == Path(str(victim), "kept.txt")
     assert (top / "zero").is_symlink()
     assert not (top / "pipe").exists()
     assert "pipe: a special file, left out" in seen.finished.note
     assert (top / "a.txt").stat().st_mode & 0o7777 == 0o755
     assert [path.name for path in victim.iterdir()] == ["kept.txt"]
-    assert desk.home.is_dir()
-    assert not desk.home.is_symlink()
+    assert runner.home.is_dir()
+    assert not runner.home.is_symlink()
 
 
-def test_a_tree_that_is_nested_too_deep_is_not_an_error_of_the_harness(desk: Desk) -> None:
+def test_a_tree_that_is_nested_too_deep_is_not_an_error_of_the_harness(runner: DockerRunner) -> None:
     script = "import os\nfor _ in range(1500): os.mkdir('d' * 50); os.chdir('d' * 50)\nprint('deep')"
-    seen = desk.python(script)
+    seen = runner.python(script)
     assert (seen.finished.code, seen.out) == (0, "deep\n")
-    assert (desk.workspace / "a.txt").exists()
-    subprocess.run(["rm", "-rf", desk.workspace], check=True)
+    assert (runner.workspace / "a.txt").exists()
+    subprocess.run(["rm", "-rf", runner.workspace], check=True)

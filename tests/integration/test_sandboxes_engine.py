@@ -10,7 +10,7 @@ import pytest
 from scylla_gha.process import LimitHit
 from scylla_gha.sandboxes.base import temporary
 from scylla_gha.sandboxes.docker import engine
-from tests.support.boxes import Desk
+from tests.support.docker_runner import DockerRunner
 from tests.support.engine import found_by
 from tests.support.faulty_engine import before
 
@@ -43,19 +43,21 @@ def test_the_engine_answers_while_the_environment_changes() -> None:
 LEAVES_ONE_BEHIND = "(setsid sleep 60 >/dev/null 2>&1 &) ; sleep 0.2; echo done"
 
 
-def test_processes_that_cannot_be_frozen_are_killed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_cannot_be_frozen_are_killed(runner: DockerRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     with temporary() as folder, before(found_by()["DOCKER_HOST"], folder, refusals=2) as (host, faulty):
         monkeypatch.setenv("DOCKER_HOST", host)
-        seen = desk.sh(LEAVES_ONE_BEHIND)
+        seen = runner.sh(LEAVES_ONE_BEHIND)
         engine.await_removals()
     assert (seen.finished.code, seen.finished.hits, seen.finished.note, seen.out) == (0, frozenset(), "", "done\n")
     assert faulty.refused == 2
 
 
-def test_a_container_that_cannot_be_frozen_at_all_is_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_cannot_be_frozen_at_all_is_lost(
+    runner: DockerRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with temporary() as folder, before(found_by()["DOCKER_HOST"], folder, refusals=99) as (host, _):
         monkeypatch.setenv("DOCKER_HOST", host)
-        seen = desk.sh(LEAVES_ONE_BEHIND)
+        seen = runner.sh(LEAVES_ONE_BEHIND)
         with contextlib.closing(engine.connect()) as api:
             assert not api.containers(all=True, filters={"label": f"{engine.OWNER}={engine.owner()}"})
     assert (seen.finished.code, seen.finished.hits) == (-9, {LimitHit.LOST})

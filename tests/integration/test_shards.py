@@ -180,7 +180,7 @@ def test_a_job_that_is_cancelled_keeps_the_rows_of_cells_that_were_done(tmp_path
         (("--most-shards", "251"), 3, "--most-shards 251: a wave has 1 to 250 jobs"),
         (("--most-shards", "0"), 3, "--most-shards 0: a wave has 1 to 250 jobs"),
         (("--only", "x"), 3, "--only 'x' matches none of 4 cells"),
-        (("--wave", "2"), 6, "no row of the waves before is there, so it would pay for their cells again"),
+        (("--wave", "2"), 6, "rows of earlier waves are missing, and their cells would be paid again"),
         (("--dry-run",), 2, "--dry-run writes no plan"),
         (("--budget-usd", "0"), 2, "--budget-usd"),
         (("--budget-usd", "nan"), 2, "nan is not a finite amount of USD"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.sandboxes.docker import engine
-from tests.support.boxes import Desk
+from tests.support.docker_runner import DockerRunner
 from tests.support.processes import wait_for
 
 HARNESS = """
@@ -83,8 +83,8 @@ def test_a_process_is_timed_out_by_its_own_end_while_the_harness_is_stopped(name
 
 
 @pytest.mark.usefixtures("running_engine")
-def test_a_busy_engine_still_states_when_a_process_ended(desk: Desk) -> None:
-    check_both_ends("docker", desk.folder, desk.image, lambda: crowd_out_events(desk.image))
+def test_a_busy_engine_still_states_when_a_process_ended(runner: DockerRunner) -> None:
+    check_both_ends("docker", runner.folder, runner.image, lambda: crowd_out_events(runner.image))
 
 
 def crowd_out_events(image: str) -> None:

@@ -105,9 +105,9 @@ def make_certificate(folder: Path, name: str) -> Path:
     return both
 
 
-def credentials(door: SessionHandle) -> dict[str, str]:
+def credentials(session: SessionHandle) -> dict[str, str]:
     """The header that a client makes of the proxy's URL."""
-    parts = urlsplit(proxy_environment(door.url, door.token)["HTTP_PROXY"])
+    parts = urlsplit(proxy_environment(session.url, session.token)["HTTP_PROXY"])
     return http_basic(f"{parts.username}:{parts.password}")
 
 
@@ -115,12 +115,12 @@ def http_basic(text: str) -> dict[str, str]:
     return {"Proxy-Authorization": f"Basic {base64.b64encode(text.encode()).decode()}"}
 
 
-def fetch(door: SessionHandle, url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
+def fetch(session: SessionHandle, url: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
     """A request by http through the proxy; any text may stand in place of the URL."""
-    connection = http.client.HTTPConnection(door.url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(session.url.removeprefix("http://"), timeout=60)
     try:
         connection.putrequest(method, url, skip_host="Host" in headers, skip_accept_encoding=True)
-        given = {**credentials(door), **{name.replace("_", "-"): value for name, value in headers.items()}}
+        given = {**credentials(session), **{name.replace("_", "-"): value for name, value in headers.items()}}
         if body is not None:
             given["Content-Length"] = str(len(body))
         for name, value in given.items():
@@ -136,16 +136,16 @@ def fetch(door: SessionHandle, url: str, method: str = "GET", body: bytes | None
         connection.close()
 
 
-def knock(door: SessionHandle, raw: bytes) -> bytes:
+def knock(session: SessionHandle, raw: bytes) -> bytes:
     """What comes back to these very bytes, up to the end of the head or of the connection."""
-    with dialled(door) as connection:
+    with dialled(session) as connection:
         connection.sendall(raw)
         return head(connection)
 
 
 @contextlib.contextmanager
-def dialled(door: SessionHandle) -> Iterator[socket.socket]:
-    host, _, port = door.url.removeprefix("http://").partition(":")
+def dialled(session: SessionHandle) -> Iterator[socket.socket]:
+    host, _, port = session.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
         yield connection
 
@@ -157,24 +157,24 @@ def head(connection: socket.socket) -> bytes:
     return said
 
 
-def connect_bytes(door: SessionHandle, authority: str, early: bytes = b"") -> bytes:
+def connect_bytes(session: SessionHandle, authority: str, early: bytes = b"") -> bytes:
     """A CONNECT request."""
-    name, value = next(iter(credentials(door).items()))
+    name, value = next(iter(credentials(session).items()))
     return f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{name}: {value}\r\n\r\n".encode("latin-1") + early
 
 
 @contextlib.contextmanager
-def tunnel(door: SessionHandle, authority: str, early: bytes = b"") -> Iterator[tuple[socket.socket, bytes]]:
+def tunnel(session: SessionHandle, authority: str, early: bytes = b"") -> Iterator[tuple[socket.socket, bytes]]:
     """A tunnel, and the head of the proxy's answer to the wish for it."""
-    with dialled(door) as connection:
-        connection.sendall(connect_bytes(door, authority, early))
+    with dialled(session) as connection:
+        connection.sendall(connect_bytes(session, authority, early))
         yield connection, head(connection)
 
 
-def get_by_tls(door: SessionHandle, authority: str, path: str, trusted: Path) -> Reply:
+def get_by_tls(session: SessionHandle, authority: str, path: str, trusted: Path) -> Reply:
     """A request by https through a tunnel."""
     host = authority.rpartition(":")[0]
-    with tunnel(door, authority) as (plain, said):
+    with tunnel(session, authority) as (plain, said):
         if b" 200 " not in said:
             return Reply(int(said.split()[1]), {}, said)
         with ssl.create_default_context(cafile=trusted).wrap_socket(plain, server_hostname=host) as connection:

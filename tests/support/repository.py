@@ -70,7 +70,7 @@ class Repository:
     def folder(self) -> ScenarioFolder:
         return Library((self.root,)).scenario(SCENARIO)
 
-    def ground(self) -> PreparedScenario:
+    def prepared(self) -> PreparedScenario:
         return prepare_scenario(self.folder(), Library((self.root,)), cache())
 
 

@@ -22,21 +22,21 @@ CELL = make_cell(scenario="101-greet")
 SOLVE = "printf '#!/bin/sh\\necho hello\\n' >greet.sh"
 
 
-def make_bench(
-    cancel: Cancel | None = None, court: GatewayPanel | None = None, digest: str = "", **limits: Any
+def make_judging_context(
+    cancel: Cancel | None = None, panel: GatewayPanel | None = None, digest: str = "", **limits: Any
 ) -> JudgingContext:
-    """The host, with an experiment's limits, and perhaps a court of that digest."""
+    """The host, with an experiment's limits, and perhaps a panel of that digest."""
     return JudgingContext(
-        SandboxTarget(HostSandbox()), TrialLimits.model_validate(limits), cancel or Cancel(), court, digest
+        SandboxTarget(HostSandbox()), TrialLimits.model_validate(limits), cancel or Cancel(), panel, digest
     )
 
 
-def leave_trial(ground: PreparedScenario, folder: CellFolder, do: str = SOLVE, **attempt: Any) -> Trial:
+def leave_trial(prepared: PreparedScenario, folder: CellFolder, do: str = SOLVE, **attempt: Any) -> Trial:
     """The trial of an agent that did what the shell script does; its diff lies in the cell's folder."""
     with tempfile.TemporaryDirectory() as root:
-        workspace = open_workspace(ground.start, Path(root) / "w")
+        workspace = open_workspace(prepared.start, Path(root) / "w")
         shell(workspace.repo, do)
-        diff, patch = snapshot(ground.start, workspace, 10_000_000)
+        diff, patch = snapshot(prepared.start, workspace, 10_000_000)
     made = make_attempt(**{"diff": diff, **attempt})
     if patch:
         write_bytes(folder.attempt(made.number).file("diff.patch"), patch)

@@ -15,7 +15,7 @@ from tests.support.sent import CELLS, good, make_packing, rows_text, send
 ROW = make_result(CELLS[0])
 
 
-def door(attempt: int | None = None) -> ArtifactReader:
+def reader(attempt: int | None = None) -> ArtifactReader:
     return ArtifactReader(make_plan(*CELLS), make_packing(), attempt)
 
 
@@ -26,21 +26,21 @@ def raw(**given: Any) -> bytes:
 
 def refusal(path: Path, *, of: ArtifactReader | None = None) -> str:
     with pytest.raises(UntrustedFileError) as caught:
-        (of or door()).read(path)
+        (of or reader()).read(path)
     return str(caught.value)
 
 
 def test_a_sound_artifact_is_taken_whole(tmp_path: Path) -> None:
     why = "no time\nwas left\x1b[31m"
-    sent = door().read(send(tmp_path, good(CELLS[0]), attempt=2, said={"unstarted": {CELLS[1].id: why}}))
+    sent = reader().read(send(tmp_path, good(CELLS[0]), attempt=2, said={"unstarted": {CELLS[1].id: why}}))
     assert (sent.shard, sent.attempt, sent.unstarted) == (0, 2, {CELLS[1].id: "no time was left[31m"})
     assert {cell: row.text for cell, row in sent.rows.items()} == {CELLS[0].id: good(CELLS[0])}
     assert sent.rows[CELLS[0].id].measures
 
 
 def test_rows_may_be_missing_where_there_are_none(tmp_path: Path) -> None:
-    assert door().read(send(tmp_path / "a", None)).rows == {}
-    assert door().read(send(tmp_path / "b", b"")).rows == {}
+    assert reader().read(send(tmp_path / "a", None)).rows == {}
+    assert reader().read(send(tmp_path / "b", b"")).rows == {}
     assert refusal(send(tmp_path / "c", None, said={"count": 1})) == "results.jsonl is missing"
 
 
@@ -215,12 +215,12 @@ def test_a_name_is_that_of_a_shard_of_the_wave(tmp_path: Path, name: str) -> Non
 
 def test_an_attempt_that_has_not_been_yet_is_refused(tmp_path: Path) -> None:
     place = send(tmp_path, good(), attempt=3)
-    assert refusal(place, of=door(2)) == "it is of attempt 3, and this is attempt 2"
-    assert door(3).read(place).attempt == 3
+    assert refusal(place, of=reader(2)) == "it is of attempt 3, and this is attempt 2"
+    assert reader(3).read(place).attempt == 3
 
 
 def test_what_is_stored_is_written_anew(tmp_path: Path) -> None:
     """Doubled names in a line, blanks and escapes are gone: no later reader can see another row than was checked."""
     line = b'{"cell": "x",  ' + raw()[1:]
-    sent = door().read(send(tmp_path, line))
+    sent = reader().read(send(tmp_path, line))
     assert sent.rows[CELLS[0].id].text == rows_text([ROW])

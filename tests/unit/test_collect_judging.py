@@ -73,11 +73,11 @@ def judged_by(judges: Sequence[str], library: Library, **given: Any) -> tuple[Tr
 @pytest.mark.parametrize(
     ("before", "today", "counts"),
     [
-        pytest.param(JUDGES, JUDGES, True, id="the same court"),
+        pytest.param(JUDGES, JUDGES, True, id="the same panel"),
         pytest.param(JUDGES[:2], JUDGES, False, id="one judge more"),
         pytest.param(JUDGES, JUDGES[:2], False, id="one judge less"),
-        pytest.param((), JUDGES, False, id="a court where there was none"),
-        pytest.param(JUDGES, (), False, id="no court where there was one"),
+        pytest.param((), JUDGES, False, id="a panel instead of none"),
+        pytest.param(JUDGES, (), False, id="no panel any more"),
         pytest.param(("claude-opus-4-5", *JUDGES[1:]), JUDGES, False, id="another model"),
         pytest.param((), (), True, id="none, then and now"),
     ],

@@ -137,8 +137,8 @@ def test_artifacts_with_a_prefix_and_those_of_before_the_plan(tmp_path: Path) ->
     for attempt in (1, 2):
         place = send(tmp_path, good(A, seconds=float(attempt)), attempt=attempt)
         place.rename(place.with_name(f"base-{place.name}"))
-    door = ArtifactReader(make_plan(*CELLS), make_packing(), prefix="base-", since=2)
-    found = read_artifacts(tmp_path, door, 1 << 30)
+    reader = ArtifactReader(make_plan(*CELLS), make_packing(), prefix="base-", since=2)
+    found = read_artifacts(tmp_path, reader, 1 << 30)
     assert (found.superseded, row(found, A.id), found.refused) == (1, good(A, seconds=2.0), [])
-    flat = read_artifacts(tmp_path / "base-scylla-rows-demo-000-1", door, 1 << 30)
+    flat = read_artifacts(tmp_path / "base-scylla-rows-demo-000-1", reader, 1 << 30)
     assert (flat.superseded, flat.rows) == (1, {})

@@ -2,14 +2,18 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from scylla_gha import errors
 from scylla_gha.analysis.frame import COMPONENTS, TOKENS
+from scylla_gha.model.experiment import SandboxName
 from scylla_gha.report import metrics
+from scylla_gha.sandboxes import SANDBOXES
 from tests.support.pages import ROOT, anchors, links
 
+PLUG_IN_PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "scylla_gha").rglob("README.md"))
 OTHER_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")]
 
 
@@ -40,10 +44,16 @@ def test_links_outside_of_docs_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-def test_contributing_names_files_that_exist() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8") + (ROOT / "tests/README.md").read_text(
-        encoding="utf-8"
-    )
+def test_pages_for_contributors_name_files_that_exist() -> None:
+    names = ("CONTRIBUTING.md", "tests/README.md", "docs/design.md", *PLUG_IN_PAGES)
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in names)
     paths = re.findall(r"`((?:scylla_gha|tests|docs|config|scenarios|\.github)/[\w./-]*)`", text)
     assert len(paths) > 40
     assert [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
+
+
+def test_the_page_on_isolation_and_the_configuration_name_each_sandbox() -> None:
+    header = re.search(r"^\| \| (.+) \|$", (ROOT / "docs/isolation.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert header is not None
+    assert header[1].split(" | ") == list(SANDBOXES)
+    assert set(get_args(SandboxName)) == set(SANDBOXES)

@@ -16,7 +16,7 @@ from scylla_gha.judge.controls import (
 )
 from scylla_gha.judge.prompt import BlindInput
 from scylla_gha.model.judgment import ControlResult, Judge, JudgeAnswer, JudgeControl, PanelDifference
-from tests.support.bench import RUBRIC
+from tests.support.judged_repository import RUBRIC
 from tests.support.library import write
 from tests.support.panel import WORDING, answer, make_blind, make_item, score
 from tests.support.records import make_attempt, make_cell, make_rubric, make_trial

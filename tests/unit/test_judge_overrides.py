@@ -8,7 +8,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.judge.overrides import JudgeOverrides, judge_overrides, summarise_panels
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import NO_USAGE, Usage
-from tests.support.bench import RUBRIC, wording
+from tests.support.judged_repository import RUBRIC, wording
 from tests.support.library import write, write_scenario, write_yaml
 from tests.support.records import (
     make_category,

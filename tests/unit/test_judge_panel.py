@@ -1,4 +1,4 @@
-"""The court: the real SDK, a real gateway, a scripted provider."""
+"""The judge panel: the real SDK, a real gateway, a scripted provider."""
 
 import dataclasses
 import json

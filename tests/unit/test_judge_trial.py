@@ -16,7 +16,7 @@ from scylla_gha.store.run_folder import CellFolder
 from tests.support.processes import ends, number_in
 from tests.support.records import make_checkpoint, make_trial
 from tests.support.repository import CHECKPOINTS, FILES, make_repository, patch_of
-from tests.support.trials import CELL, SOLVE, leave_trial, make_bench
+from tests.support.trials import CELL, SOLVE, leave_trial, make_judging_context
 
 
 @pytest.fixture(autouse=True)
@@ -34,14 +34,14 @@ def cell(tmp_path: Path) -> CellFolder:
 def ground_with(tmp_path: Path, *checkpoints: Checkpoint, **checks: str) -> PreparedScenario:
     """The scenario with these checkpoints besides its own, and these files in `checks/` (NAME_sh becomes NAME.sh)."""
     files = {f"checks/{name.replace('_', '.')}": text for name, text in checks.items()}
-    return make_repository(tmp_path / "repo", beside=files, checkpoints=(*CHECKPOINTS, *checkpoints)).ground()
+    return make_repository(tmp_path / "repo", beside=files, checkpoints=(*CHECKPOINTS, *checkpoints)).prepared()
 
 
 def run_check(tmp_path: Path, script: str, seconds: int = 60, **limits: Any) -> CheckResult:
     """The result of one check's command on a right solution."""
-    ground = ground_with(tmp_path, make_checkpoint(id="probe", run=script, timeout_seconds=seconds))
+    prepared = ground_with(tmp_path, make_checkpoint(id="probe", run=script, timeout_seconds=seconds))
     folder = CellFolder(tmp_path / "cell")
-    found = judge_trial(leave_trial(ground, folder), ground, folder, make_bench(**limits))
+    found = judge_trial(leave_trial(prepared, folder), prepared, folder, make_judging_context(**limits))
     assert found.error is None
     return found.checks[-1]
 
@@ -51,16 +51,16 @@ def verdicts(judgment: Judgment) -> dict[str, bool]:
 
 
 def test_a_right_solution_passes_with_its_score_computed_from_the_items(tmp_path: Path, cell: CellFolder) -> None:
-    ground = ground_with(tmp_path)
-    trial = leave_trial(ground, cell)
-    found = judge_trial(trial, ground, cell, make_bench())
+    prepared = ground_with(tmp_path)
+    trial = leave_trial(prepared, cell)
+    found = judge_trial(trial, prepared, cell, make_judging_context())
     assert verdicts(found) == {"greets": True, "kept": True, "scope": True}
     assert [(item.id, item.value, item.by) for item in found.items] == [("F1", 1.0, "check"), ("P1", 1.0, "check")]
     assert found.result is not None
     assert found.result.model_dump() == {"score": 1.0, "grade": "A", "passed": True, "progress": 1.0, "broken": (),
                                          "why": "score 1, threshold 0.6"}  # fmt: skip
     assert (found.cell, found.trial_key, found.error) == (CELL.id, CELL.key, None)
-    assert found.key == judgment_key(trial, ground.folder.judging_digest, "")
+    assert found.key == judgment_key(trial, prepared.folder.judging_digest, "")
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_a_right_solution_passes_with_its_score_computed_from_the_items(tmp_path
 def test_work_that_is_not_right_does_not_pass(
     tmp_path: Path, cell: CellFolder, do: str, failing: set[str], score: float, broken: tuple[str, ...]
 ) -> None:
-    ground = ground_with(tmp_path)
-    found = judge_trial(leave_trial(ground, cell, do), ground, cell, make_bench())
+    prepared = ground_with(tmp_path)
+    found = judge_trial(leave_trial(prepared, cell, do), prepared, cell, make_judging_context())
     assert {name for name, holds in verdicts(found).items() if not holds} == failing
     assert found.result is not None
     assert (found.result.passed, found.result.score, found.result.broken) == (False, score, broken)
@@ -95,11 +95,11 @@ def test_what_one_check_does_no_other_sees(tmp_path: Path, cell: CellFolder, spo
     before = make_checkpoint(id="before", run=INTACT, stdout=AS_IT_WAS)
     after = make_checkpoint(id="after", run=f"{INTACT} ", stdout=AS_IT_WAS)
     late = make_checkpoint(id="late", file="greet.sh", matches="^echo hello$")
-    ground = ground_with(tmp_path, before, make_checkpoint(id="spoil", run=spoil), after, late, verify_sh="ok\n")
-    found = verdicts(judge_trial(leave_trial(ground, cell), ground, cell, make_bench()))
+    prepared = ground_with(tmp_path, before, make_checkpoint(id="spoil", run=spoil), after, late, verify_sh="ok\n")
+    found = verdicts(judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context()))
     assert (found["before"], found["spoil"], found["after"], found["late"]) == (True, True, True, True)
-    assert (ground.folder.checks / "verify.sh").read_text() == "ok\n"
-    assert (ground.start.clone / "greet.sh").read_text() == FILES["greet.sh"]
+    assert (prepared.folder.checks / "verify.sh").read_text() == "ok\n"
+    assert (prepared.start.clone / "greet.sh").read_text() == FILES["greet.sh"]
 
 
 def test_a_check_sees_the_change_the_base_the_checks_and_an_empty_home(tmp_path: Path) -> None:
@@ -111,11 +111,13 @@ def test_a_check_sees_the_change_the_base_the_checks_and_an_empty_home(tmp_path:
 
 
 def test_caches_in_checks_are_not_taken_along(tmp_path: Path, cell: CellFolder) -> None:
-    ground = ground_with(tmp_path, make_checkpoint(id="probe", run='ls "$CHECKS"', stdout="verify.py\n"), verify_py="")
-    cached = ground.folder.checks / "__pycache__" / "verify.pyc"
+    prepared = ground_with(
+        tmp_path, make_checkpoint(id="probe", run='ls "$CHECKS"', stdout="verify.py\n"), verify_py=""
+    )
+    cached = prepared.folder.checks / "__pycache__" / "verify.pyc"
     cached.parent.mkdir()
     cached.touch()
-    assert verdicts(judge_trial(leave_trial(ground, cell), ground, cell, make_bench()))["probe"]
+    assert verdicts(judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context()))["probe"]
 
 
 def test_a_check_gets_nothing_of_the_harnesss_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +131,8 @@ def test_a_check_gets_nothing_of_the_harnesss_environment(tmp_path: Path, monkey
 def test_one_command_of_several_checks_runs_once(tmp_path: Path, cell: CellFolder) -> None:
     command = f"echo 1 >>{tmp_path}/count; echo said"
     same = [make_checkpoint(id=f"c{number}", run=command, stdout="said\n") for number in range(3)]
-    ground = ground_with(tmp_path, *same)
-    found = verdicts(judge_trial(leave_trial(ground, cell), ground, cell, make_bench()))
+    prepared = ground_with(tmp_path, *same)
+    found = verdicts(judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context()))
     assert [found[f"c{number}"] for number in range(3)] == [True, True, True]
     assert (tmp_path / "count").read_text() == "1\n"
 
@@ -181,72 +183,72 @@ def test_a_check_may_do_to_its_output_files_what_it_likes(tmp_path: Path, script
 
 
 def test_a_diff_that_does_not_apply_is_an_error_and_no_score(tmp_path: Path, cell: CellFolder) -> None:
-    ground = ground_with(tmp_path)
-    trial = leave_trial(ground, cell)
+    prepared = ground_with(tmp_path)
+    trial = leave_trial(prepared, cell)
     patch = patch_of("x").replace("-echo hi", "-echo ho")
     cell.attempt(1).file("diff.patch").write_text(patch)
-    found = judge_trial(trial, ground, cell, make_bench())
+    found = judge_trial(trial, prepared, cell, make_judging_context())
     assert "diff.patch: was changed or cut after it was stored" in str(found.error)
     assert found.result is None
     assert trial.last.diff is not None
     diff = trial.last.diff.model_copy(update={"sha256": hashlib.sha256(patch.encode()).hexdigest()})
     trial = trial.model_copy(update={"attempts": (trial.last.model_copy(update={"diff": diff}),)})
-    found = judge_trial(trial, ground, cell, make_bench())
+    found = judge_trial(trial, prepared, cell, make_judging_context())
     assert found.error is not None
     assert "patch failed: greet.sh:1" in found.error
     assert (found.result, found.checks, found.items) == (None, (), ())
 
 
 def test_a_diff_that_is_gone_is_an_error_and_no_score(tmp_path: Path, cell: CellFolder) -> None:
-    ground = ground_with(tmp_path)
-    trial = leave_trial(ground, cell)
+    prepared = ground_with(tmp_path)
+    trial = leave_trial(prepared, cell)
     cell.attempt(1).file("diff.patch").unlink()
-    found = judge_trial(trial, ground, cell, make_bench())
+    found = judge_trial(trial, prepared, cell, make_judging_context())
     assert "No such file or directory" in (found.error or "")
     assert "diff.patch" in (found.error or "")
     assert found.result is None
 
 
 def test_the_attempt_that_stands_is_judged(tmp_path: Path, cell: CellFolder) -> None:
-    ground = ground_with(tmp_path)
-    first = leave_trial(ground, cell, "true", outcome=Outcome.PROVIDER_ERROR)
-    second = leave_trial(ground, cell, SOLVE, number=2)
-    found = judge_trial(make_trial(CELL, first.last, second.last), ground, cell, make_bench())
+    prepared = ground_with(tmp_path)
+    first = leave_trial(prepared, cell, "true", outcome=Outcome.PROVIDER_ERROR)
+    second = leave_trial(prepared, cell, SOLVE, number=2)
+    found = judge_trial(make_trial(CELL, first.last, second.last), prepared, cell, make_judging_context())
     assert found.result is not None
     assert found.result.passed
 
 
 @pytest.mark.parametrize("outcome", ["timeout", "refused", "agent_error", "budget_exceeded"])
 def test_a_trial_that_the_agent_did_not_complete_never_passes(tmp_path: Path, cell: CellFolder, outcome: str) -> None:
-    ground = ground_with(tmp_path)
-    trial = leave_trial(ground, cell, SOLVE, outcome=Outcome(outcome), reason="ended at the limit of 5 s")
-    found = judge_trial(trial, ground, cell, make_bench())
+    prepared = ground_with(tmp_path)
+    trial = leave_trial(prepared, cell, SOLVE, outcome=Outcome(outcome), reason="ended at the limit of 5 s")
+    found = judge_trial(trial, prepared, cell, make_judging_context())
     assert found.result is not None
     assert (found.result.score, found.result.passed) == (1.0, False)
     assert found.result.why == f"{outcome}: ended at the limit of 5 s"
 
 
 def test_a_trial_whose_diff_was_too_large_is_a_failure_without_score(tmp_path: Path, cell: CellFolder) -> None:
-    ground = ground_with(tmp_path)
-    trial = leave_trial(ground, cell, "true", diff=None, outcome=Outcome.AGENT_ERROR, reason="left too much")
-    found = judge_trial(trial, ground, cell, make_bench())
+    prepared = ground_with(tmp_path)
+    trial = leave_trial(prepared, cell, "true", diff=None, outcome=Outcome.AGENT_ERROR, reason="left too much")
+    found = judge_trial(trial, prepared, cell, make_judging_context())
     assert (found.checks, found.error) == ((), None)
     assert found.result is not None
     assert (found.result.score, found.result.passed, found.result.why) == (None, False, "agent_error: left too much")
 
 
 def test_a_cancelled_judgment_is_no_judgment(tmp_path: Path, cell: CellFolder) -> None:
-    ground = ground_with(tmp_path)
-    trial = leave_trial(ground, cell)
+    prepared = ground_with(tmp_path)
+    trial = leave_trial(prepared, cell)
     cancel = Cancel()
     cancel.set()
     with pytest.raises(KeyboardInterrupt):
-        judge_trial(trial, ground, cell, make_bench(cancel))
+        judge_trial(trial, prepared, cell, make_judging_context(cancel))
 
 
 def test_nothing_is_left_behind(tmp_path: Path, cell: CellFolder, work: Path) -> None:
-    ground = ground_with(tmp_path, make_checkpoint(id="close", run="mkdir d; touch d/x; chmod 0 d"))
-    judge_trial(leave_trial(ground, cell), ground, cell, make_bench())
+    prepared = ground_with(tmp_path, make_checkpoint(id="close", run="mkdir d; touch d/x; chmod 0 d"))
+    judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context())
     assert list(work.iterdir()) == []
 
 
@@ -255,14 +257,14 @@ def test_the_key_covers_the_trial_its_diff_and_the_contents_of_the_checks(tmp_pa
     trials = [leave_trial(grounds[0], CellFolder(cell.root / str(n)), do) for n, do in enumerate((SOLVE, "true"))]
     trials.append(make_trial(CELL, trials[0].last, key="another"))
     keys = {
-        judge_trial(trial, ground, CellFolder(cell.root / "0"), make_bench()).key
+        judge_trial(trial, prepared, CellFolder(cell.root / "0"), make_judging_context()).key
         for trial in trials
-        for ground in grounds
+        for prepared in grounds
     }
     assert len(keys) == 6
 
 
 def test_a_judgment_survives_its_file(tmp_path: Path, cell: CellFolder) -> None:
-    ground = ground_with(tmp_path, make_checkpoint(id="odd", run="printf '\\377\\0\\033[2J'"))
-    found = judge_trial(leave_trial(ground, cell), ground, cell, make_bench())
+    prepared = ground_with(tmp_path, make_checkpoint(id="odd", run="printf '\\377\\0\\033[2J'"))
+    found = judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context())
     assert Judgment.model_validate_json(json.dumps(json.loads(found.model_dump_json()))) == found

@@ -1,4 +1,4 @@
-"""The step `judge` with a court: code decides what it can, the panel the rest, and nobody makes up a score."""
+"""The step `judge` with a panel: code decides what it can, judges the rest, and nobody makes up a score."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from tests.support.provider import Body, Fail, Provider, Say
 from tests.support.records import make_category, make_item, make_rubric
 from tests.support.repository import make_repository
 from tests.support.shared_host import shared_host
-from tests.support.trials import SOLVE, leave_trial, make_bench
+from tests.support.trials import SOLVE, leave_trial, make_judging_context
 
 JUDGES = ("dear", "stubborn", "dear")
 RUBRIC = make_rubric(
@@ -37,8 +37,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> PreparedScenario:
-    return make_repository(tmp_path / "repo", rubric=RUBRIC).ground()
+def prepared(tmp_path: Path) -> PreparedScenario:
+    return make_repository(tmp_path / "repo", rubric=RUBRIC).prepared()
 
 
 @pytest.fixture
@@ -55,34 +55,34 @@ def says(**item: Any) -> Callable[[Body], Say]:
 
 
 @contextmanager
-def seated(script: Callable[[Body], Say | Fail], folder: Path) -> Iterator[tuple[GatewayPanel, Provider]]:
+def open_session(script: Callable[[Body], Say | Fail], folder: Path) -> Iterator[tuple[GatewayPanel, Provider]]:
     with shared_host(folder, script) as (host, provider):
         yield open_panel(host.gateway, JUDGES, [Path(__file__).parents[2]]), provider
 
 
 def judged(
-    ground: PreparedScenario, cell: CellFolder, script: Callable[[Body], Say | Fail], do: str = SOLVE, **attempt: Any
+    prepared: PreparedScenario, cell: CellFolder, script: Callable[[Body], Say | Fail], do: str = SOLVE, **attempt: Any
 ) -> tuple[Judgment, Trial, list[Body]]:
     """The judgment of a trial, the trial, and what the judges were sent."""
-    trial = leave_trial(ground, cell, do, **attempt)
-    with seated(script, cell.root) as (judges, provider):
-        made = judge_trial(trial, ground, cell, make_bench(court=judges, digest="court"))
+    trial = leave_trial(prepared, cell, do, **attempt)
+    with open_session(script, cell.root) as (judges, provider):
+        made = judge_trial(trial, prepared, cell, make_judging_context(panel=judges, digest="panel"))
         return made, trial, list(provider.requests)
 
 
-def test_the_panels_items_stand_beside_those_of_code(ground: PreparedScenario, cell: CellFolder) -> None:
-    made, trial, _ = judged(ground, cell, says(deductions=[fault("minor", 0.2)]))
+def test_the_panels_items_stand_beside_those_of_code(prepared: PreparedScenario, cell: CellFolder) -> None:
+    made, trial, _ = judged(prepared, cell, says(deductions=[fault("minor", 0.2)]))
     assert [(item.id, item.value, item.by) for item in made.items] == [("F1", 1.0, "check"), ("Q1", 0.8, "judge")]
     assert made.result is not None
     assert (made.result.score, made.result.passed, made.error) == (0.9, True, None)
     assert [(one.judge, one.score("Q1") is not None) for one in made.answers] == [(name, True) for name in JUDGES]
     assert made.usage.usd == near(3 * EACH)
-    assert made.key == judgment_key(trial, ground.folder.judging_digest, "court")
+    assert made.key == judgment_key(trial, prepared.folder.judging_digest, "panel")
     assert cell.attempt(1).file("judge-traffic.jsonl").read_text().count('"kind":"answered"') == 3
 
 
-def test_without_a_court_the_panels_items_do_not_apply(ground: PreparedScenario, cell: CellFolder) -> None:
-    made = judge_trial(leave_trial(ground, cell), ground, cell, make_bench())
+def test_without_a_court_the_panels_items_do_not_apply(prepared: PreparedScenario, cell: CellFolder) -> None:
+    made = judge_trial(leave_trial(prepared, cell), prepared, cell, make_judging_context())
     assert [(item.value, item.reason) for item in made.items if item.by == "judge"] == [(None, NO_PANEL)]
     assert (made.answers, made.usage) == ((), NO_USAGE)
     assert made.result is not None
@@ -90,11 +90,11 @@ def test_without_a_court_the_panels_items_do_not_apply(ground: PreparedScenario,
 
 
 def test_judges_see_the_work_and_the_last_word_and_nothing_of_the_arm(
-    ground: PreparedScenario, cell: CellFolder
+    prepared: PreparedScenario, cell: CellFolder
 ) -> None:
     last = Trajectory(final_message="All is done, says canary.")
     write_record(cell.attempt(1).file("trajectory.json"), last)
-    _, trial, sent = judged(ground, cell, says())
+    _, trial, sent = judged(prepared, cell, says())
     text = sent[0]["messages"][0]["content"]
     assert "All is done, says canary." in text
     assert "+echo hello" in text
@@ -104,9 +104,9 @@ def test_judges_see_the_work_and_the_last_word_and_nothing_of_the_arm(
 
 @pytest.mark.parametrize("outcome", ["completed", "timeout"])
 def test_who_changed_nothing_earns_nothing_and_nobody_is_paid_to_say_so(
-    ground: PreparedScenario, cell: CellFolder, outcome: str
+    prepared: PreparedScenario, cell: CellFolder, outcome: str
 ) -> None:
-    made, _, sent = judged(ground, cell, says(), "true", outcome=Outcome(outcome))
+    made, _, sent = judged(prepared, cell, says(), "true", outcome=Outcome(outcome))
     assert sent == []
     assert [(item.id, item.value) for item in made.items] == [("F1", 0.0), ("Q1", 0.0)]
     assert made.result is not None
@@ -114,17 +114,17 @@ def test_who_changed_nothing_earns_nothing_and_nobody_is_paid_to_say_so(
 
 
 def test_where_all_items_are_for_code_nobody_is_asked(tmp_path: Path, cell: CellFolder) -> None:
-    ground = make_repository(tmp_path / "repo").ground()
-    made, _, sent = judged(ground, cell, says())
+    prepared = make_repository(tmp_path / "repo").prepared()
+    made, _, sent = judged(prepared, cell, says())
     assert (sent, made.answers, made.usage) == ([], (), NO_USAGE)
     assert made.result is not None
     assert made.result.score == 1.0
 
 
 def test_a_panel_that_cannot_be_asked_leaves_no_score_but_what_it_cost(
-    ground: PreparedScenario, cell: CellFolder
+    prepared: PreparedScenario, cell: CellFolder
 ) -> None:
-    made, _, _ = judged(ground, cell, lambda body: Fail(400) if body["model"] == "dear" else says()(body))
+    made, _, _ = judged(prepared, cell, lambda body: Fail(400) if body["model"] == "dear" else says()(body))
     assert made.error is not None
     assert made.error.startswith("unjudged: Q1: 1 of 3 judges answered, 1 with a value; 2 must agree")
     assert (made.result, made.categories) == (None, ())
@@ -136,9 +136,9 @@ REFUSED = Say("I will not read this.", stop_reason="refusal")
 
 
 def test_where_a_required_check_fails_the_trial_failed_whatever_judges_do(
-    ground: PreparedScenario, cell: CellFolder
+    prepared: PreparedScenario, cell: CellFolder
 ) -> None:
-    made, _, sent = judged(ground, cell, lambda _: REFUSED, "echo 'echo no' >greet.sh")
+    made, _, sent = judged(prepared, cell, lambda _: REFUSED, "echo 'echo no' >greet.sh")
     assert made.result is not None
     assert (made.result.score, made.result.grade, made.result.passed) == (None, None, False)
     assert made.result.why == "greets does not hold; judges gave no score"
@@ -149,25 +149,25 @@ def test_where_a_required_check_fails_the_trial_failed_whatever_judges_do(
 
 @pytest.mark.parametrize("attempt", [{"outcome": Outcome.COMPLETED}, {"outcome": Outcome.TIMEOUT, "reason": "slow"}])
 def test_what_failed_is_a_failure_also_where_no_judge_can_be_reached(
-    ground: PreparedScenario, cell: CellFolder, attempt: dict[str, Any]
+    prepared: PreparedScenario, cell: CellFolder, attempt: dict[str, Any]
 ) -> None:
     do = SOLVE if attempt["outcome"] is Outcome.TIMEOUT else "echo 'echo no' >greet.sh"
-    made, _, _ = judged(ground, cell, lambda _: Fail(404), do, **attempt)
+    made, _, _ = judged(prepared, cell, lambda _: Fail(404), do, **attempt)
     assert made.result is not None
     assert (made.result.score, made.result.passed) == (None, False)
     assert made.error is not None, "so that it is scored, once a judge can be reached"
     assert {one.lost for one in made.answers} == {"unreached"}
 
 
-def test_what_failed_is_a_failure_also_where_judging_cannot_begin(ground: PreparedScenario, cell: CellFolder) -> None:
+def test_what_failed_is_a_failure_also_where_judging_cannot_begin(prepared: PreparedScenario, cell: CellFolder) -> None:
     cell.attempt(1).file("judge-traffic.jsonl").mkdir(parents=True)
-    made, _, _ = judged(ground, cell, says(), "echo 'echo no' >greet.sh")
+    made, _, _ = judged(prepared, cell, says(), "echo 'echo no' >greet.sh")
     assert made.result is not None
     assert not made.result.passed
     assert made.error
 
 
-def test_judges_who_refuse_are_asked_again_with_the_diff_alone(ground: PreparedScenario, cell: CellFolder) -> None:
+def test_judges_who_refuse_are_asked_again_with_the_diff_alone(prepared: PreparedScenario, cell: CellFolder) -> None:
     last = Trajectory(final_message="A text that no model reads.")
     write_record(cell.attempt(1).file("trajectory.json"), last)
 
@@ -175,7 +175,7 @@ def test_judges_who_refuse_are_asked_again_with_the_diff_alone(ground: PreparedS
         shown = body["messages"][0]["content"]
         return REFUSED if "no model reads" in shown else says()(body)
 
-    made, _, sent = judged(ground, cell, script, f"{SOLVE}; touch notes/words-of-the-agent")
+    made, _, sent = judged(prepared, cell, script, f"{SOLVE}; touch notes/words-of-the-agent")
     assert made.result is not None
     assert (made.result.score, made.result.passed, made.error, made.unjudged) == (1.0, True, None, None)
     assert [(one.diff_alone, one.lost, one.retries) for one in made.answers] == [(True, None, 1)] * 3
@@ -188,9 +188,9 @@ def test_judges_who_refuse_are_asked_again_with_the_diff_alone(ground: PreparedS
 
 @pytest.mark.parametrize("answer", [REFUSED, Say("I cannot help with that.")], ids=["stop reason", "in words"])
 def test_a_right_solution_that_judges_will_not_read_is_unjudged(
-    ground: PreparedScenario, cell: CellFolder, answer: Say
+    prepared: PreparedScenario, cell: CellFolder, answer: Say
 ) -> None:
-    made, _, _ = judged(ground, cell, lambda _: answer)
+    made, _, _ = judged(prepared, cell, lambda _: answer)
     assert (made.result, made.error) == (None, None), "no fault of the harness: it would end so again"
     assert made.unjudged is not None
     assert made.unjudged.startswith("unjudged: Q1: 0 of 3 judges answered")
@@ -199,29 +199,29 @@ def test_a_right_solution_that_judges_will_not_read_is_unjudged(
 
 @pytest.mark.parametrize("status", [400, 413])
 def test_evidence_that_a_provider_rejects_is_shown_again_as_a_diff_alone(
-    ground: PreparedScenario, cell: CellFolder, status: int
+    prepared: PreparedScenario, cell: CellFolder, status: int
 ) -> None:
     write_record(cell.attempt(1).file("trajectory.json"), Trajectory(final_message="Much too long."))
     made, _, _ = judged(
-        ground, cell, lambda body: Fail(status) if "Much too long" in str(body["messages"]) else says()(body)
+        prepared, cell, lambda body: Fail(status) if "Much too long" in str(body["messages"]) else says()(body)
     )
     assert made.result is not None
     assert made.result.passed
 
 
 def test_what_the_panel_likes_does_not_pass_where_a_required_check_fails(
-    ground: PreparedScenario, cell: CellFolder
+    prepared: PreparedScenario, cell: CellFolder
 ) -> None:
-    made, _, _ = judged(ground, cell, says(), "echo 'echo no' >greet.sh")
+    made, _, _ = judged(prepared, cell, says(), "echo 'echo no' >greet.sh")
     assert made.result is not None
     assert (made.result.score, made.result.passed, made.result.why) == (0.5, False, "greets does not hold")
 
 
 def test_junk_hides_neither_the_change_nor_the_files_that_were_there(
-    ground: PreparedScenario, cell: CellFolder
+    prepared: PreparedScenario, cell: CellFolder
 ) -> None:
     junk = "mkdir a; x=$(printf 'x%.0s' $(seq 300)); for i in $(seq 1100); do printf $x >a/$i; done"
-    _, _, sent = judged(ground, cell, says(), f"{SOLVE}; {junk}")
+    _, _, sent = judged(prepared, cell, says(), f"{SOLVE}; {junk}")
     text = sent[0]["messages"][0]["content"]
     assert text.index("+echo hello") < text.index("+xxx")
     assert text.index("+1 -1 greet.sh (whole)") < text.index(" a/1 (")

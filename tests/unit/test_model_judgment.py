@@ -35,9 +35,9 @@ def test_an_item_that_is_not_scored_is_not_zero_in_its_file() -> None:
 
 def test_the_image_that_checks_run_in_is_in_the_key_where_there_is_one() -> None:
     trial = make_trial(make_cell(), make_attempt(diff=None))
-    without = judgment_key(trial, "checks", "court")
-    assert without == digest([trial.key, None, "checks", "court"])
-    assert len({without, *(judgment_key(trial, "checks", "court", image) for image in ("a", "b"))}) == 3
+    without = judgment_key(trial, "checks", "panel")
+    assert without == digest([trial.key, None, "checks", "panel"])
+    assert len({without, *(judgment_key(trial, "checks", "panel", image) for image in ("a", "b"))}) == 3
 
 
 def test_the_tiers_are_the_papers_and_leave_no_gap() -> None:

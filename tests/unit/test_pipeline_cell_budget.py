@@ -59,14 +59,14 @@ def test_what_starts(spent: dict[str, float], experiment: dict[str, Any], usd: f
 
 @contextmanager
 def second(given: CellBudget, usd: float, cancel: Cancel) -> Iterator[list[str | None]]:
-    """Another lane that wants to start a cell."""
+    """Another worker that wants to start a cell."""
     found: list[str | None] = []
 
-    def lane() -> None:
+    def worker() -> None:
         with given.cell("cell", CellNeed(usd, 0.0), cancel) as why:
             found.append(why)
 
-    thread = threading.Thread(target=lane)
+    thread = threading.Thread(target=worker)
     thread.start()
     yield found
     thread.join(60)
@@ -119,18 +119,18 @@ def test_once_the_gateway_refuses_for_a_budget_no_cell_starts(tmp_path: Path) ->
             hosted(tmp_path, provider.url, experiment_usd=1.0, spent_usd={"agent": 1.0}) as host:  # fmt: skip
         given = CellBudget(make_experiment(), host.gateway)
         assert refusal(given, 0.0) is None
-        door = host.open()
-        assert ask(door, question()).status == 403
-        host.gateway.close(door)
+        session = host.open()
+        assert ask(session, question()).status == 403
+        host.gateway.close(session)
         assert refusal(given, 0.0) == "a budget is spent: requests of earlier cells were refused"
 
 
 def test_a_trials_own_budget_stops_no_other_cell(tmp_path: Path) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host:
         given = CellBudget(make_experiment(), host.gateway)
-        door = host.open(budget_usd=0.0)
-        assert ask(door, question()).status == 403
-        host.gateway.close(door)
+        session = host.open(budget_usd=0.0)
+        assert ask(session, question()).status == 403
+        host.gateway.close(session)
         assert (refusal(given, 0.0), given.is_spent) == (None, False)
 
 
@@ -139,9 +139,9 @@ def test_what_judges_of_a_stored_trial_may_need_is_kept_until_it_is_judged(tmp_p
             hosted(tmp_path, provider.url, experiment_usd=1.0) as host:  # fmt: skip
         given = CellBudget(make_experiment(budget_usd=1.0), host.gateway)
         with given.judging("stored", 1.0):
-            door = host.open()
-            assert ask(door, question()).status == 403, "no agent spends it"
-            host.gateway.close(door)
-        door = host.open()
-        assert ask(door, question()).status == 200
-        host.gateway.close(door)
+            session = host.open()
+            assert ask(session, question()).status == 403, "no agent spends it"
+            host.gateway.close(session)
+        session = host.open()
+        assert ask(session, question()).status == 200
+        host.gateway.close(session)

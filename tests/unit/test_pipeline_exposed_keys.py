@@ -101,7 +101,7 @@ def test_in_actions_agents_with_a_real_key_work_in_docker_only(
     if not refused:
         require_safe_sandbox(journey, RecordingOptions(), SANDBOXES[name], allowed=False)
         return
-    with pytest.raises(RefusedError, match=f"in GitHub Actions, .* in Docker only, and the sandbox is {name}"):
+    with pytest.raises(RefusedError, match=f"in GitHub Actions, .* only in docker, and the sandbox is {name}"):
         require_safe_sandbox(journey, RecordingOptions(), SANDBOXES[name], allowed=True)
 
 
@@ -110,14 +110,14 @@ def test_without_real_key_or_agent_nothing_is_refused(
     journey: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    tape = RecordingOptions(replay=tmp_path) if change == "replay" else RecordingOptions()
+    recording = RecordingOptions(replay=tmp_path) if change == "replay" else RecordingOptions()
     if change == "built-in":
         journey = make_run_context(make_repository(tmp_path / "other"), tmp_path / "runs", {"shell": ShellAgent()})
     if change == "loopback":
         monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     if change == "no key":
         monkeypatch.delenv("ANTHROPIC_API_KEY")
-    require_safe_sandbox(journey, tape, SANDBOXES["host"], allowed=False)
+    require_safe_sandbox(journey, recording, SANDBOXES["host"], allowed=False)
 
 
 def test_built_in_agents_alone_stay_on_the_host_in_actions_beside_a_key(
@@ -131,7 +131,7 @@ def test_built_in_agents_alone_stay_on_the_host_in_actions_beside_a_key(
     require_safe_sandbox(own, RecordingOptions(), SANDBOXES["host"], allowed=False)
     guard_checks(own.plan, RecordingOptions(), SANDBOXES["host"], allowed=False)
     both = replace(own, agents={**own.agents, **journey.agents})
-    with pytest.raises(RefusedError, match="in Docker only"):
+    with pytest.raises(RefusedError, match="only in docker"):
         require_safe_sandbox(both, RecordingOptions(), SANDBOXES["host"], allowed=True)
 
 

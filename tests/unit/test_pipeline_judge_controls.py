@@ -24,8 +24,8 @@ from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import traffic_of
 from tests.support.agents import ShellAgent
-from tests.support.bench import RUBRIC, Script, fair, sees
 from tests.support.in_process_run import make_run_context
+from tests.support.judged_repository import RUBRIC, Script, fair, sees
 from tests.support.library import write_model
 from tests.support.panel import asked_for
 from tests.support.provider import Fail, Provider, serve
@@ -52,13 +52,13 @@ def tried(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, script: Script = fair, alone: str = "", **given: Any
 ) -> Iterator[tuple[RunContext, list[JudgedTrial], Provider]]:
     """A journey whose one trial is judged, within its gateway; what the provider was asked so far is forgotten."""
-    docket = JudgeOverrides(judges=(alone,) if alone else ())
+    judge_overrides = JudgeOverrides(judges=(alone,) if alone else ())
     fields = {"judges": JUDGES, **given}
     with serve(script) as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
         runs = repository.root.parent / "runs"
         journey = make_run_context(repository, runs, {"shell": ShellAgent(SOLVE)}, **fields)
-        journey.overrides = docket
+        journey.overrides = judge_overrides
         journey.sources = ConfigSources(Library.here(repository.root))  # the judges' wording is the toolkit's
         told: list[JudgedTrial] = []
         with gateway_for_run(journey, RecordingOptions()):

@@ -61,7 +61,7 @@ def installed(**agents: ShellAgent) -> dict[str, InstalledAgent]:
 
 
 @pytest.mark.parametrize(
-    ("agents", "judges", "tape", "missing"),
+    ("agents", "judges", "recording", "missing"),
     [
         pytest.param({"nop": BUILT_IN}, (), RecordingOptions(), None, id="nobody uses a model"),
         pytest.param({"cli": CLI, "nop": BUILT_IN}, (), RecordingOptions(), "cli needs", id="an agent does"),
@@ -83,16 +83,16 @@ def test_a_key_is_asked_for_where_it_is_needed(
     monkeypatch: pytest.MonkeyPatch,
     agents: dict[str, ShellAgent],
     judges: tuple[str, ...],
-    tape: RecordingOptions,
+    recording: RecordingOptions,
     missing: str,
 ) -> None:
     if missing:
         with pytest.raises(ToolError, match=rf"^{missing} a key to reach a model; set ANTHROPIC_API_KEY, or"):
-            require_credentials(installed(**agents), judges, tape)
+            require_credentials(installed(**agents), judges, recording)
     for key in KEYS:
         monkeypatch.setenv(key, "")
     if not missing:
-        require_credentials(installed(**agents), judges, tape)
+        require_credentials(installed(**agents), judges, recording)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -105,10 +105,10 @@ def test_any_key_is_access_unless_it_is_empty(monkeypatch: pytest.MonkeyPatch, k
 
 
 def ask_through(journey: RunContext, folder: Path, **body: Any) -> Reply:
-    """What a lane of the journey's gateway answers."""
+    """What a session of the run's gateway answers."""
     assert journey.gateway is not None
-    door = journey.gateway.open(Session(cell="cell", role="agent", journal=folder / "probe.jsonl"))
-    return ask(door, question(**body))
+    handle = journey.gateway.open(Session(cell="cell", role="agent", journal=folder / "probe.jsonl"))
+    return ask(handle, question(**body))
 
 
 def test_nobody_who_needs_it_no_gateway(journey_of: Any) -> None:

@@ -61,44 +61,44 @@ def library(tmp_path: Path) -> Library:
 
 
 def gathering(root: Path, *taken: Result) -> tuple[ShardWriter, ShardPaths]:
-    shelf = ShardPaths(root / "shards" / "003")
-    return ShardWriter(ShardCells(PLAN, PACKING, SHARD), 2, shelf, {row.cell: row for row in taken}), shelf
+    paths = ShardPaths(root / "shards" / "003")
+    return ShardWriter(ShardCells(PLAN, PACKING, SHARD), 2, paths, {row.cell: row for row in taken}), paths
 
 
-def manifest(shelf: ShardPaths) -> ShardManifest:
-    found = read_record(shelf.manifest, ShardManifest)
+def manifest(paths: ShardPaths) -> ShardManifest:
+    found = read_record(paths.manifest, ShardManifest)
     assert found is not None
-    assert found.sha256 == hashlib.sha256(shelf.rows.read_bytes()).hexdigest()
-    assert found.count == len(shelf.rows.read_text().splitlines())
+    assert found.sha256 == hashlib.sha256(paths.rows.read_bytes()).hexdigest()
+    assert found.count == len(paths.rows.read_text().splitlines())
     return found
 
 
 def test_before_any_cell_all_are_missing(tmp_path: Path) -> None:
-    made, shelf = gathering(tmp_path)
+    made, paths = gathering(tmp_path)
     missing = made.write()
     assert list(missing) == list(SHARD.cells)
-    found = manifest(shelf)
+    found = manifest(paths)
     assert (found.shard, found.attempt, found.count, found.unstarted) == (3, 2, 0, missing)
     assert found.versions["agent nop"] == "1"
     assert set(found.versions) == {"scylla-gha", "python", "system", "agent nop"}
 
 
 def test_rows_stand_in_the_shards_order_and_are_whole_after_each_cell(tmp_path: Path, library: Library) -> None:
-    made, shelf = gathering(tmp_path, make_result(CELLS[1]))
+    made, paths = gathering(tmp_path, make_result(CELLS[1]))
     folder = RunFolder(tmp_path / "run")
     for cell in (CELLS[2], CELLS[0]):
         write_record(folder.cell(cell.id).trial, make_trial(cell))
         made.add(PLAN, cell, folder, library)
-        manifest(shelf)
-    rows = [json.loads(line)["cell"] for line in shelf.rows.read_text().splitlines()]
+        manifest(paths)
+    rows = [json.loads(line)["cell"] for line in paths.rows.read_text().splitlines()]
     assert rows == [CELLS[0].id, CELLS[1].id, CELLS[2].id]
-    assert (made.count, manifest(shelf).carried) == (3, 1)
+    assert (made.count, manifest(paths).carried) == (3, 1)
 
 
 def test_reasons_are_those_that_were_given(tmp_path: Path) -> None:
-    made, shelf = gathering(tmp_path, make_result(CELLS[0]))
+    made, paths = gathering(tmp_path, make_result(CELLS[0]))
     made.write({CELLS[0].id: "not so", CELLS[1].id: "no money", CELLS[3].id: "x" * 9_000})
-    found = manifest(shelf).unstarted
+    found = manifest(paths).unstarted
     assert CELLS[0].id not in found
     assert found[CELLS[1].id] == "no money"
     assert found[CELLS[3].id] == "x" * 600
@@ -112,13 +112,13 @@ def test_a_cell_without_a_trial_adds_no_row(tmp_path: Path, library: Library) ->
 
 
 def test_many_lanes_lose_nothing(tmp_path: Path, library: Library) -> None:
-    made, shelf = gathering(tmp_path)
+    made, paths = gathering(tmp_path)
     folder = RunFolder(tmp_path / "run")
     for cell in CELLS:
         write_record(folder.cell(cell.id).trial, make_trial(cell))
     with ThreadPoolExecutor(8) as lanes:
         list(lanes.map(lambda cell: made.add(PLAN, cell, folder, library), CELLS))
-    assert manifest(shelf).count == len(CELLS)
+    assert manifest(paths).count == len(CELLS)
 
 
 THREE_CELLS = (make_cell("oracle"), make_cell("nop"), make_cell("nop", 2))

@@ -67,8 +67,8 @@ def test_a_right_solution_that_does_not_apply_is_found(tmp_path: Path) -> None:
 def test_solutions_are_tried_at_the_same_time_where_there_are_lanes(tmp_path: Path) -> None:
     meets = f"touch {tmp_path}/$$; i=0; until [ $(ls {tmp_path} | grep -c '^[0-9]*$') -ge 2 ]; do sleep 0.05; done"
     repository = make_repository(tmp_path / "repo", checkpoints=(*CHECKPOINTS, make_checkpoint(id="met", run=meets)))
-    with ThreadPoolExecutor(2) as lanes:
-        proof = validate_scenario(repository.folder(), Library((repository.root,)), None, lanes)
+    with ThreadPoolExecutor(2) as pool:
+        proof = validate_scenario(repository.folder(), Library((repository.root,)), None, pool)
     assert [name for name, _, _ in proof.tried] == ["nop", "solution", "wrong/loud", "wrong/silent"]
     assert proof.faults == [], "the first two did not meet"
 

@@ -112,7 +112,7 @@ def test_judging_covers_rubric_judges_and_image(tmp_path: Path, library: Library
     boxed = make_plan(A, check_images={A.scenario: "sha256:1"})
     assert JudgingDigests(boxed, library).of(A.scenario) == judging_digest(scenario, "", "sha256:1")
     write(tmp_path / "config" / "judge" / "prompt.md", "x")
-    seen = {judging_digest(scenario, court, image) for court in ("", "c") for image in (None, "i")}
+    seen = {judging_digest(scenario, panel_digest, image) for panel_digest in ("", "c") for image in (None, "i")}
     assert len(seen) == 4
 
 

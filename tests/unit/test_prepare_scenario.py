@@ -13,7 +13,7 @@ from tests.support.repository import FILES, SCENARIO, cache, make_repository, wr
 
 def test_a_workspace_is_the_fixture_and_an_empty_home_outside_of_any_repository(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "repo")
-    workspace = prepare_workspace(repository.ground(), tmp_path / "w")
+    workspace = prepare_workspace(repository.prepared(), tmp_path / "w")
     assert scan_tree(workspace.repo) == scan_tree(repository.fixture)
     assert set(scan_tree(workspace.repo).entries) == set(FILES)
     assert list(workspace.home.iterdir()) == []
@@ -22,7 +22,7 @@ def test_a_workspace_is_the_fixture_and_an_empty_home_outside_of_any_repository(
 
 def test_nothing_of_the_scenario_is_in_a_workspace(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "repo", beside={"checks/secret.sh": "# a hidden check\n"})
-    workspace = prepare_workspace(repository.ground(), tmp_path / "w")
+    workspace = prepare_workspace(repository.prepared(), tmp_path / "w")
     names = {path.name for path in workspace.root.rglob("*")}
     assert not names & {"secret.sh", "solution.patch", "rubric.yaml", "scenario.yaml", "prompt.md"}
 
@@ -31,7 +31,7 @@ def test_overrides_are_laid_into_the_home(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {"files/rc": "set -o vi\n", "files/config": "[tool]\n"}
     overrides = {".shrc": "files/rc", ".config/tool/config": "files/config"}
     repository = make_repository(tmp_path / "repo", beside=files, overrides=overrides)
-    workspace = prepare_workspace(repository.ground(), tmp_path / "w")
+    workspace = prepare_workspace(repository.prepared(), tmp_path / "w")
     assert (workspace.home / ".shrc").read_text() == "set -o vi\n"
     assert (workspace.home / ".config" / "tool" / "config").read_text() == "[tool]\n"
     assert scan_tree(workspace.repo) == scan_tree(repository.fixture)
@@ -48,8 +48,8 @@ def test_a_remote_repository_is_a_start_as_well(tmp_path: Path) -> None:
     remote = write_tree(tmp_path / "remote", {"greet.sh": "exit 0\n", "notes/kept.txt": ""})
     commit = shell(remote, "git init -q; git add .; git commit -qm one; git rev-parse HEAD")
     source = FixtureSource(repo=f"file://{remote}", hash=commit)
-    ground = make_repository(tmp_path / "repo", source=source).ground()
-    workspace = prepare_workspace(ground, tmp_path / "w")
+    prepared = make_repository(tmp_path / "repo", source=source).prepared()
+    workspace = prepare_workspace(prepared, tmp_path / "w")
     assert scan_tree(workspace.repo) == scan_tree(remote)
     assert shell(workspace.repo, "git rev-parse HEAD; git remote") == commit
 
@@ -57,24 +57,24 @@ def test_a_remote_repository_is_a_start_as_well(tmp_path: Path) -> None:
 def test_a_fixture_that_is_not_the_pinned_one_is_refused(tmp_path: Path) -> None:
     repository = make_repository(tmp_path, source=FixtureSource(fixture="greeting", hash="1" * 40))
     with pytest.raises(FixtureError, match=f"the scenario pins {'1' * 40}"):
-        repository.ground()
+        repository.prepared()
 
 
 def test_a_fixture_that_is_nowhere_is_named(tmp_path: Path) -> None:
     repository = make_repository(tmp_path, source=FixtureSource(fixture="greetings", hash="1" * 40))
     with pytest.raises(ConfigError, match=r"fixture 'greetings': not found .*did you mean \"greeting\"\?"):
-        repository.ground()
+        repository.prepared()
 
 
 def test_a_missing_tool_is_named(tmp_path: Path) -> None:
     repository = make_repository(tmp_path, tools={"system": ("no-such-tool",)})
     with pytest.raises(ToolError, match="the scenario needs 'no-such-tool'"):
-        repository.ground()
+        repository.prepared()
 
 
 def test_the_trials_of_a_scenario_have_one_ground(tmp_path: Path) -> None:
     repository = make_repository(tmp_path)
-    first, second = repository.ground(), repository.ground()
+    first, second = repository.prepared(), repository.prepared()
     assert first == second
     assert first.folder == repository.folder()
     assert first.start.commit == first.folder.scenario.source.hash
@@ -83,8 +83,8 @@ def test_the_trials_of_a_scenario_have_one_ground(tmp_path: Path) -> None:
 
 def test_what_the_task_itself_holds_is_known(tmp_path: Path) -> None:
     files = {"greet.sh": "echo bye\n", "a/b.bin": "x\0 deep-inside\n", "keys.pem": "--one\ntwo\n--a longer line\n"}
-    ground = make_repository(tmp_path, files=files).ground()
+    prepared = make_repository(tmp_path, files=files).prepared()
     held = (b"deep-inside", b"says hello".removeprefix(b"says "), b"echo bye", b"--one\nno\n--a longer line")
-    assert [ground.holds(text) for text in held] == [True] * 4
-    assert not ground.holds(b"deep.inside")
-    assert not ground.holds(b"nowhere")
+    assert [prepared.holds(text) for text in held] == [True] * 4
+    assert not prepared.holds(b"deep.inside")
+    assert not prepared.holds(b"nowhere")

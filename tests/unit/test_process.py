@@ -196,16 +196,16 @@ def test_one_cancel_ends_all_that_wait_on_it(tmp_path: Path) -> None:
     cancel = Cancel()
     ended: list[FinishedProcess] = []
 
-    def lane(number: int) -> None:
+    def worker(number: int) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         ended.append(run(folder, "sleep 600", cancel=cancel))
 
-    lanes = [threading.Thread(target=lane, args=(number,)) for number in range(3)]
-    for each in lanes:
+    workers = [threading.Thread(target=worker, args=(number,)) for number in range(3)]
+    for each in workers:
         each.start()
     cancel.set()
-    for each in lanes:
+    for each in workers:
         each.join()
     assert [each.cancelled for each in ended] == [True, True, True]
 

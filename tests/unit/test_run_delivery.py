@@ -35,8 +35,8 @@ OUT_OF_MONEY = TrialLimits(usd=0.5 * EACH)
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> PreparedScenario:
-    return make_repository(tmp_path / "repo").ground()
+def prepared(tmp_path: Path) -> PreparedScenario:
+    return make_repository(tmp_path / "repo").prepared()
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> AttemptFolder:
 
 
 def work(
-    ground: PreparedScenario,
+    prepared: PreparedScenario,
     folder: AttemptFolder,
     host: Host,
     script: str,
@@ -56,15 +56,15 @@ def work(
     agent = ShellAgent(script, package=PACKAGE, declared=make_declared(), seen=seen)
     fields = {"gateway": host.gateway, "inventory": make_inventory(), **runner}
     return run_attempt(
-        make_runner(agent, **fields), ground, prepare_workspace(ground, folder.root.parent.parent / "w"), folder
+        make_runner(agent, **fields), prepared, prepare_workspace(prepared, folder.root.parent.parent / "w"), folder
     )
 
 
-def record(folder: AttemptFolder, tmp_path: Path, ground: PreparedScenario) -> Path:
+def record(folder: AttemptFolder, tmp_path: Path, prepared: PreparedScenario) -> Path:
     """A recording of one question: Hello?"""
     first = AttemptFolder(tmp_path / "first" / "cell" / folder.root.name)
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:
-        made = work(ground, first, host, f"{ASK} dear Hello?")
+        made = work(prepared, first, host, f"{ASK} dear Hello?")
     assert made.outcome is Outcome.COMPLETED
     return tmp_path / "tapes"
 
@@ -75,10 +75,10 @@ def kill(host: Host) -> str:
 
 
 def test_what_is_proved_is_kept_with_the_attempt(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(ground, folder, host, "true")
+        made = work(prepared, folder, host, "true")
     assert (made.outcome, made.reason) == (Outcome.COMPLETED, "done")
     assert made.delivery is not None
     assert (made.delivery.proved, made.delivery.seen) == (True, ("start event", "first request"))
@@ -86,42 +86,45 @@ def test_what_is_proved_is_kept_with_the_attempt(
 
 
 def test_an_agent_that_declares_nothing_or_has_no_gateway_has_nothing_to_prove(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     made = run_attempt(
         make_runner(ShellAgent(declared=make_declared(), seen=UNDELIVERED)),
-        ground,
-        prepare_workspace(ground, tmp_path / "a"),
+        prepared,
+        prepare_workspace(prepared, tmp_path / "a"),
         folder,
     )
     assert (made.outcome, made.delivery) == (Outcome.COMPLETED, None)
     with shared_host(tmp_path) as (host, _):
         other = AttemptFolder(folder.root.with_name("attempt-2"))
         plain = run_attempt(
-            make_runner(ShellAgent(), gateway=host.gateway), ground, prepare_workspace(ground, tmp_path / "b"), other
+            make_runner(ShellAgent(), gateway=host.gateway),
+            prepared,
+            prepare_workspace(prepared, tmp_path / "b"),
+            other,
         )
     assert plain.delivery is None
 
 
 @pytest.mark.parametrize("said", ["completed", "refused", "agent_error", "provider_error again", "timeout"])
 def test_another_treatment_outdoes_whatever_the_agent_says(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, said: str
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, said: str
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(ground, folder, host, f"echo end {said}", UNDELIVERED)
+        made = work(prepared, folder, host, f"echo end {said}", UNDELIVERED)
     assert (made.outcome, made.retryable) == (Outcome.DELIVERY_ERROR, False)
     assert made.reason == "not declared: MCP server spy"
 
 
 def test_what_only_the_agents_output_lacks_excuses_it_until_the_model_has_answered(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     later = AttemptFolder(tmp_path / "later" / "cell" / "attempt-1")
     with shared_host(tmp_path) as (host, _):
-        before = work(ground, folder, host, "echo end agent_error", CLAIMED)
-        after = work(ground, later, host, f"{ASK} dear Hello?; echo end agent_error", CLAIMED)
+        before = work(prepared, folder, host, "echo end agent_error", CLAIMED)
+        after = work(prepared, later, host, f"{ASK} dear Hello?; echo end agent_error", CLAIMED)
         unseen = AttemptFolder(tmp_path / "unseen" / "cell" / "attempt-1")
-        erased = work(ground, unseen, host, f"{ASK} dear Hello?; echo end completed", (REQUEST,))
+        erased = work(prepared, unseen, host, f"{ASK} dear Hello?; echo end completed", (REQUEST,))
     assert (before.outcome, before.reason) == (Outcome.DELIVERY_ERROR, "as its output says: MCP server spy")
     assert (after.outcome, after.reason) == (Outcome.AGENT_ERROR, "as it said")
     assert after.delivery is not None
@@ -138,10 +141,10 @@ def test_what_only_the_agents_output_lacks_excuses_it_until_the_model_has_answer
     ],
 )
 def test_what_completed_without_a_proof_does_not_count(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], reason: str
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], reason: str
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(ground, folder, host, "true", seen)
+        made = work(prepared, folder, host, "true", seen)
     assert made.outcome is Outcome.DELIVERY_ERROR
     assert made.reason == f"what the agent had is not proved: {reason}"
     assert made.delivery is not None
@@ -151,29 +154,29 @@ def test_what_completed_without_a_proof_does_not_count(
 @pytest.mark.parametrize("seen", [(), (START,), (REQUEST,)])
 @pytest.mark.parametrize("said", ["sandbox_error", "provider_error again", "agent_error"])
 def test_what_ended_early_keeps_its_outcome_and_is_not_proved(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, said: str, seen: tuple[Observed, ...]
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, said: str, seen: tuple[Observed, ...]
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(ground, folder, host, f"echo end {said}", seen)
+        made = work(prepared, folder, host, f"echo end {said}", seen)
     assert (made.outcome, made.reason, made.retryable) == (said.partition(" ")[0], "as it said", "again" in said)
     assert made.delivery is not None
     assert not made.delivery.proved
 
 
 def test_a_timeout_before_any_request_stays_one(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(ground, folder, host, "sleep 600", (START,), limits=TrialLimits(timeout_seconds=1))
+        made = work(prepared, folder, host, "sleep 600", (START,), limits=TrialLimits(timeout_seconds=1))
     assert (made.outcome, made.reason) == (Outcome.TIMEOUT, "ended at the limit of 1 s")
 
 
 def test_an_interruption_outdoes_another_treatment(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     script = f"sleep 600 & echo $! >{tmp_path}/pid; wait"
     with shared_host(tmp_path) as (host, _), cancelled_once_there(tmp_path / "pid") as cancel:
-        made = work(ground, folder, host, script, UNDELIVERED, cancel=cancel)
+        made = work(prepared, folder, host, script, UNDELIVERED, cancel=cancel)
     assert (made.outcome, made.reason) == (Outcome.CANCELLED, "interrupted by the user")
     assert made.delivery is not None
     assert made.delivery.reason == "not declared: MCP server spy", "it is kept all the same"
@@ -181,44 +184,44 @@ def test_an_interruption_outdoes_another_treatment(
 
 @pytest.mark.parametrize(("seen", "outcome"), [(UNDELIVERED, Outcome.DELIVERY_ERROR), (PROVED, Outcome.PROVIDER_ERROR)])
 def test_another_treatment_outdoes_the_gateways_death(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
 ) -> None:
     with hosted(tmp_path) as host:
-        made = work(ground, folder, host, kill(host), seen)
+        made = work(prepared, folder, host, kill(host), seen)
     assert (made.outcome, made.retryable) == (outcome, outcome is Outcome.PROVIDER_ERROR)
 
 
 def test_the_gateways_death_outdoes_what_is_not_in_the_recording(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
-    with hosted(tmp_path, replay=record(folder, tmp_path, ground)) as host:
-        made = work(ground, folder, host, f"{ASK} dear Other?; {kill(host)}")
+    with hosted(tmp_path, replay=record(folder, tmp_path, prepared)) as host:
+        made = work(prepared, folder, host, f"{ASK} dear Other?; {kill(host)}")
     assert (made.reason, made.retryable) == ("the model gateway died during the attempt", True)
 
 
 def test_what_is_not_in_the_recording_outdoes_a_spent_budget(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     script = f"{ASK} dear Other?; {ASK} dear Hello?; {ASK} dear Hello?; echo end completed"
-    with hosted(tmp_path, replay=record(folder, tmp_path, ground)) as host:
-        made = work(ground, folder, host, script, limits=OUT_OF_MONEY)
+    with hosted(tmp_path, replay=record(folder, tmp_path, prepared)) as host:
+        made = work(prepared, folder, host, script, limits=OUT_OF_MONEY)
     assert "spend limit" in folder.file("stderr.txt").read_text()
     assert made.reason == "1 request is not in the recording"
 
 
 def test_another_treatment_outdoes_a_spent_budget(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with shared_host(tmp_path) as (host, _):
         script = f"{ASK} dear 1; {ASK} dear 2; echo end completed"
-        made = work(ground, folder, host, script, UNDELIVERED, limits=OUT_OF_MONEY)
+        made = work(prepared, folder, host, script, UNDELIVERED, limits=OUT_OF_MONEY)
     assert made.outcome is Outcome.DELIVERY_ERROR
     assert made.usage.usd == pytest.approx(EACH), "what was paid for stays counted"
 
 
 def test_the_first_request_is_kept_where_the_proof_looks_for_it(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with shared_host(tmp_path) as (host, provider):
-        work(ground, folder, host, f"{ASK} dear one Bash; {ASK} dear two Read")
+        work(prepared, folder, host, f"{ASK} dear one Bash; {ASK} dear two Read")
     assert folder.file("first-request.json").read_bytes() == provider.raw[0]

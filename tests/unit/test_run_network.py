@@ -36,10 +36,10 @@ def work(
     tmp_path: Path, folder: AttemptFolder, script: str, *hosts: str, package: AgentPackage | None = PACKAGE
 ) -> Attempt:
     """Run an agent on the host whose scenario declares these hosts."""
-    ground = make_repository(tmp_path / "repo", network={"hosts": hosts}).ground()
+    prepared = make_repository(tmp_path / "repo", network={"hosts": hosts}).prepared()
     with shared_host(tmp_path) as (host, _):
         runner = make_runner(ShellAgent(script, package=package), gateway=host.gateway)
-        return run_attempt(runner, ground, prepare_workspace(ground, tmp_path / "w"), folder)
+        return run_attempt(runner, prepared, prepare_workspace(prepared, tmp_path / "w"), folder)
 
 
 def test_an_agents_client_is_refused_what_its_scenario_does_not_declare(tmp_path: Path, folder: AttemptFolder) -> None:

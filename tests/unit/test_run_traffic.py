@@ -26,8 +26,8 @@ PACKAGE = AgentPackage(npm="@example/shell", program="sh", oldest=(1,))
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> PreparedScenario:
-    return make_repository(tmp_path / "repo").ground()
+def prepared(tmp_path: Path) -> PreparedScenario:
+    return make_repository(tmp_path / "repo").prepared()
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def folder(tmp_path: Path) -> AttemptFolder:
     return AttemptFolder(tmp_path / "cell" / "attempt-1")
 
 
-def work(ground: PreparedScenario, folder: AttemptFolder, host: Host, script: str, **runner: Any) -> Attempt:
+def work(prepared: PreparedScenario, folder: AttemptFolder, host: Host, script: str, **runner: Any) -> Attempt:
     """Run an agent that uses a model through the gateway, in a fresh workspace."""
     agent = ShellAgent(script, package=PACKAGE)
     place = folder.root.parent.parent / f"w-{folder.number}"
     return run_attempt(
-        make_runner(agent, gateway=host.gateway, **runner), ground, prepare_workspace(ground, place), folder
+        make_runner(agent, gateway=host.gateway, **runner), prepared, prepare_workspace(prepared, place), folder
     )
 
 
@@ -53,10 +53,10 @@ def kept(folder: AttemptFolder) -> bytes:
 
 
 def test_cost_and_traffic_are_the_gateways_account(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(ground, folder, host, f"{ASK} dear one; {ASK} dear twice")
+        made = work(prepared, folder, host, f"{ASK} dear one; {ASK} dear twice")
     assert (made.outcome, made.requests, made.repeated_requests) == (Outcome.COMPLETED, 2, 0)
     assert made.usage.model_dump() == {"input_tokens": 200, "output_tokens": 50, "cache_read_tokens": 0,
                                        "cache_write_tokens": 0, "usd": near(2 * EACH)}  # fmt: skip
@@ -85,20 +85,20 @@ def host_lines(folder: AttemptFolder) -> list[int]:
     ],
 )
 def test_the_cost_is_tokens_times_price_and_unknown_where_one_is(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, models: list[str], usd: float | None, tokens: int
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, models: list[str], usd: float | None, tokens: int
 ) -> None:
     with shared_host(tmp_path) as (host, _):
-        made = work(ground, folder, host, "\n".join(f"{ASK} {model} x" for model in models))
+        made = work(prepared, folder, host, "\n".join(f"{ASK} {model} x" for model in models))
     assert (made.usage.usd, made.usage.input_tokens) == (None if usd is None else near(usd), tokens)
     assert made.requests == len(models)
 
 
 def test_a_failed_request_costs_nothing_and_the_next_repeats_it(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     answers: list[Fail | Say] = [Fail(500), Say("Hi.")]
     with shared_host(tmp_path, lambda _: answers.pop(0)) as (host, _):
-        made = work(ground, folder, host, f"{ASK} dear x || {ASK} dear x")
+        made = work(prepared, folder, host, f"{ASK} dear x || {ASK} dear x")
     assert (made.outcome, made.requests, made.repeated_requests) == (Outcome.COMPLETED, 2, 1)
     assert made.usage.usd == near(EACH)
 
@@ -107,25 +107,25 @@ SAY_ACCESS = 'echo "${ANTHROPIC_BASE_URL-none} ${ANTHROPIC_API_KEY-none}"'
 
 
 def test_an_agent_without_a_model_has_no_lane_and_costs_nothing(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with shared_host(tmp_path) as (host, _):
         runner = make_runner(ShellAgent(SAY_ACCESS, package=None), gateway=host.gateway)
-        made = run_attempt(runner, ground, prepare_workspace(ground, tmp_path / "w"), folder)
+        made = run_attempt(runner, prepared, prepare_workspace(prepared, tmp_path / "w"), folder)
     assert (made.usage, made.requests, made.first_byte_seconds) == (NO_USAGE, 0, None)
     assert folder.file("transcript.jsonl").read_text() == "none none\n"
     assert not folder.file("traffic.jsonl").exists()
 
 
 def test_the_agent_gets_the_gateways_address_and_a_key_of_its_own(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     with shared_host(tmp_path) as (host, provider):
         again = AttemptFolder(folder.root.with_name("attempt-2"))
         for place in (folder, again):
             key = 'echo "$ANTHROPIC_API_KEY" | cut -c -13; echo "$ANTHROPIC_API_KEY" | cksum'
-            work(ground, place, host, f"{SAY_ACCESS}; {key}; {ASK} dear x")
+            work(prepared, place, host, f"{SAY_ACCESS}; {key}; {ASK} dear x")
     given = [place.file("transcript.jsonl").read_text().split() for place in (folder, again)]
     assert given[0][0].startswith("http://127.0.0.1:")
     assert given[0][0] != provider.url
@@ -135,12 +135,12 @@ def test_the_agent_gets_the_gateways_address_and_a_key_of_its_own(
 
 
 def test_the_real_key_is_in_no_file_of_the_attempt(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     echo = Fail(401, message=f"the key {KEY} is not valid:")  # a provider that repeats what it was sent
     answers: list[Fail | Say] = [echo, Say("Hi.")]
     with shared_host(tmp_path, lambda _: answers.pop(0)) as (host, provider):
-        made = work(ground, folder, host, f"env | tee environment; {ASK} dear x; {ASK} dear x; exit 3")
+        made = work(prepared, folder, host, f"env | tee environment; {ASK} dear x; {ASK} dear x; exit 3")
     assert provider.keys == [KEY, KEY]
     assert "the key [redacted] is not valid" in folder.file("stderr.txt").read_text()
     assert made.diff is not None
@@ -150,11 +150,11 @@ def test_the_real_key_is_in_no_file_of_the_attempt(
 
 
 def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with shared_host(tmp_path) as (host, provider):
         script = f"{ASK} dear 1; {ASK} dear 2; {ASK} dear 3; echo end completed"
-        made = work(ground, folder, host, script, limits=TrialLimits(usd=1.5 * EACH))
+        made = work(prepared, folder, host, script, limits=TrialLimits(usd=1.5 * EACH))
     assert (made.outcome, made.retryable) == (Outcome.BUDGET_EXCEEDED, False)
     assert made.reason == "refused before the request: budget_exceeded:trial (limits.usd)"
     assert (made.usage.usd, len(provider.requests)) == (near(2 * EACH), 2)
@@ -162,25 +162,25 @@ def test_at_the_trials_budget_it_ends_whatever_the_agent_says(
 
 
 def test_at_the_trials_tokens_it_ends_with_a_reason_of_its_own(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with shared_host(tmp_path) as (host, provider):
-        made = work(ground, folder, host, f"{ASK} dear one; {ASK} dear two; {ASK} dear three; true",
+        made = work(prepared, folder, host, f"{ASK} dear one; {ASK} dear two; {ASK} dear three; true",
                     limits=TrialLimits(tokens=250))  # fmt: skip
     assert (made.outcome, made.requests, len(provider.requests)) == (Outcome.BUDGET_EXCEEDED, 3, 2)
     assert made.reason == "refused before the request: budget_exceeded:trial_tokens (limits.tokens)"
 
 
-def test_a_budget_is_of_one_attempt(ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path) -> None:
+def test_a_budget_is_of_one_attempt(prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path) -> None:
     with shared_host(tmp_path) as (host, _):
         places = [folder, AttemptFolder(folder.root.with_name("attempt-2"))]
-        made = [work(ground, place, host, f"{ASK} dear x", limits=TrialLimits(usd=0.5 * EACH)) for place in places]
+        made = [work(prepared, place, host, f"{ASK} dear x", limits=TrialLimits(usd=0.5 * EACH)) for place in places]
     assert [attempt.outcome for attempt in made] == [Outcome.COMPLETED] * 2
     assert [attempt.usage.usd for attempt in made] == [near(EACH)] * 2
 
 
 def test_a_gateway_that_dies_in_the_middle_is_no_fault_of_the_agent(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     def answer(body: Body) -> Say | Hang:
         if body["messages"][0]["content"] == "first":
@@ -190,10 +190,10 @@ def test_a_gateway_that_dies_in_the_middle_is_no_fault_of_the_agent(
         return Hang()
 
     with serve(answer) as provider, hosted(tmp_path, provider.url) as host:
-        made = work(ground, folder, host, f"{ASK} dear first; {ASK} dear second || echo end completed")
+        made = work(prepared, folder, host, f"{ASK} dear first; {ASK} dear second || echo end completed")
         provider.ended.set()
         again = AttemptFolder(folder.root.with_name("attempt-2"))
-        after = work(ground, again, host, f"{ASK} dear first")
+        after = work(prepared, again, host, f"{ASK} dear first")
     assert (made.outcome, made.retryable) == (Outcome.PROVIDER_ERROR, True)
     assert made.reason == "the model gateway died during the attempt"
     assert (made.requests, made.usage.usd) == (2, None), "what was in flight has an unknown cost"
@@ -202,12 +202,12 @@ def test_a_gateway_that_dies_in_the_middle_is_no_fault_of_the_agent(
 
 
 def test_an_interruption_stays_one_though_the_answer_never_came(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     script = f"(sleep 1; echo 1 >{tmp_path}/pid) & {ASK} dear x"
     with serve(lambda _: Hang()) as provider, hosted(tmp_path, provider.url, drain_seconds=0) as host, \
             cancelled_once_there(tmp_path / "pid") as cancel:  # fmt: skip
-        made = work(ground, folder, host, script, cancel=cancel)
+        made = work(prepared, folder, host, script, cancel=cancel)
         assert wait_for(lambda: len(provider.requests) == 1)
         provider.ended.set()
     assert (made.outcome, made.retryable, made.usage.usd) == (Outcome.CANCELLED, False, None)
@@ -217,19 +217,19 @@ ASK_WHERE = f'{ASK} dear "I am in $PWD, at home in $HOME, under $(pwd | tr -c "A
 
 
 def test_a_recording_is_of_no_folder_and_is_replayed_in_any_other(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     def echo(body: Body) -> Say:
         return Say(body["messages"][0]["content"])
 
     with serve(echo) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:
-        first = work(ground, folder, host, ASK_WHERE)
-    (tape,) = (tmp_path / "tapes").iterdir()
-    assert tape.name == "cell--agent.jsonl"
-    assert str(tmp_path) not in tape.read_text()
+        first = work(prepared, folder, host, ASK_WHERE)
+    (file,) = (tmp_path / "tapes").iterdir()
+    assert file.name == "cell--agent.jsonl"
+    assert str(tmp_path) not in file.read_text()
     again = AttemptFolder(tmp_path / "elsewhere" / "cell" / "attempt-1")
     with hosted(tmp_path, replay=tmp_path / "tapes") as host:
-        second = work(ground, again, host, ASK_WHERE)
+        second = work(prepared, again, host, ASK_WHERE)
     said = [place.file("transcript.jsonl").read_text() for place in (folder, again)]
     assert f"I am in {tmp_path}/elsewhere/w-1/workspace, at home in {tmp_path}/elsewhere/w-1/home" in said[1]
     assert said[0] != said[1]
@@ -237,12 +237,12 @@ def test_a_recording_is_of_no_folder_and_is_replayed_in_any_other(
 
 
 def test_what_is_not_in_the_recording_ends_the_trial_for_good(
-    ground: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
 ) -> None:
     with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url, record=tmp_path / "tapes") as host:
-        work(ground, folder, host, f"{ASK} dear Hello?")
+        work(prepared, folder, host, f"{ASK} dear Hello?")
     again = AttemptFolder(tmp_path / "elsewhere" / "cell" / "attempt-1")
     with hosted(tmp_path, replay=tmp_path / "tapes") as host:
-        made = work(ground, again, host, f"{ASK} dear Hello!; {ASK} dear Hello?; echo end completed")
+        made = work(prepared, again, host, f"{ASK} dear Hello!; {ASK} dear Hello?; echo end completed")
     assert (made.outcome, made.retryable) == (Outcome.PROVIDER_ERROR, False)
     assert made.reason == "1 request is not in the recording"

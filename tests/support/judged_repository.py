@@ -50,7 +50,7 @@ def lenient(body: Body) -> Say:
 
 
 @dataclass
-class Courtroom:
+class JudgedRepository:
     """The repository's command line, with a key unless told otherwise."""
 
     root: Path
@@ -108,13 +108,13 @@ def wording(folder: Path, system: str = "Judge fairly.\n") -> Path:
 
 
 @contextmanager
-def courtroom(
+def judged_repository(
     folder: Path, script: Script = fair, judges: tuple[str, ...] = JUDGES, **given: Any
-) -> Iterator[Courtroom]:
+) -> Iterator[JudgedRepository]:
     """The experiment `greet` is run and not yet judged; `given` are its other fields."""
     shutil.copytree(_run_once(folder, judges, tuple(given.items())), folder / "repo", symlinks=True)
     with serve(script) as provider:
-        yield Courtroom(folder / "repo", provider)
+        yield JudgedRepository(folder / "repo", provider)
 
 
 _RUN: dict[object, Path] = {}
@@ -130,9 +130,9 @@ def _run_once(folder: Path, judges: tuple[str, ...], fields: tuple[tuple[str, An
             write_model(root, make_model(id=name))
         with serve(fair) as provider:
             for step in ("plan", "run"):
-                said = Courtroom(root, provider).scylla(step, "greet")
+                said = JudgedRepository(root, provider).scylla(step, "greet")
                 assert said.code == 0, said.err
-        _RUN[key] = Path(tempfile.mkdtemp(prefix="courtroom-")) / "repo"
+        _RUN[key] = Path(tempfile.mkdtemp(prefix="judged_repository-")) / "repo"
         atexit.register(shutil.rmtree, _RUN[key].parent, ignore_errors=True)
         root.rename(_RUN[key])
     return _RUN[key]

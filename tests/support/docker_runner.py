@@ -21,7 +21,7 @@ class Seen:
 
 
 @dataclass
-class Desk:
+class DockerRunner:
     """A workspace and a HOME on the host, and what is run on them in a container."""
 
     folder: Path
