@@ -3,11 +3,14 @@
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.support.gateway import ask, hosted, question, shared
+from tests.support.gateway import Reply, ask, hosted, question, shared
+from tests.support.killing import writing
+from tests.support.processes import wait_for
 from tests.support.provider import Body, Fail, Hangup, Say, serve
 
 
@@ -76,6 +79,27 @@ def test_a_gateway_that_starts_again_writes_nothing_over_it(tmp_path: Path) -> N
         again = host.open(first_request=place)
         assert ask(again, raw("second")).status == 200
     assert place.read_bytes() == raw("first")
+
+
+def test_a_gateway_that_is_killed_while_it_writes_leaves_no_part_of_it(tmp_path: Path) -> None:
+    place = tmp_path / "attempt-1" / "first-request.json"
+    with serve(lambda _: Say("Hi.")) as provider, hosted(tmp_path, provider.url) as host, ThreadPoolExecutor(1) as pool:
+        session, pid = host.open(first_request=place), host.gateway.pid
+        assert pid is not None
+
+        def ask_once_it_can_be_held() -> Reply:
+            assert wait_for(lambda: any(place.parent.glob(".*.tmp")))
+            return ask(session, raw("first" * 100_000))
+
+        asked = pool.submit(ask_once_it_can_be_held)
+        with writing(place, pid):
+            os.kill(pid, signal.SIGKILL)
+            assert isinstance(asked.exception(), OSError), "nobody answered"
+            assert not place.exists()
+        assert provider.requests == []
+        host.gateway.close(session)
+        assert ask(host.open(first_request=place), raw("second")).status == 200
+    assert {path.name: path.read_bytes() for path in place.parent.iterdir()} == {place.name: raw("second")}
 
 
 def test_in_a_replay_it_is_kept_as_well_matched_or_not(tmp_path: Path) -> None:

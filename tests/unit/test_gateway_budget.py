@@ -162,6 +162,27 @@ def test_what_is_kept_for_judges_is_theirs_alone() -> None:
     assert granted(ledger, spender()).tokens == 20_000
 
 
+def test_judges_use_their_reserve_before_anything_that_agents_may_spend() -> None:
+    ledger = BudgetLedger(6.5, {}, {})
+    ledger.reserve_for_judges("cell", 4.0)
+
+    def agents_tokens() -> int:
+        reservation = asyncio.run(ledger.reserve(spender(), LONG, lambda: True))
+        assert isinstance(reservation, Reservation), "it need not wait"
+        reservation.settle(0.0)
+        return reservation.tokens
+
+    assert agents_tokens() == 15_000, "$2.50 are left beside the reserve"
+    first = granted(ledger, spender(role="judge"))
+    assert agents_tokens() == 15_000, "$3 of the reserve are in flight, and $1 is left of it"
+    first.settle(0.5)
+    assert agents_tokens() == 15_000, "what was not needed is reserved for the judges' next request"
+    granted(ledger, spender(role="judge")).settle(None)
+    assert agents_tokens() == 15_000, "an unknown cost is taken from the reserve as it was estimated"
+    granted(ledger, spender(role="judge")).settle(1.0)
+    assert agents_tokens() == 10_000, "of the last request, the reserve had $0.50"
+
+
 def test_an_unknown_price_is_refused_only_under_a_budget() -> None:
     assert granted(BudgetLedger(None, {"judge": 1.0}, {}), spender(), None).usd == 0
     assert refused(BudgetLedger(None, {"agent": 1.0}, {}), spender(), None) == "unknown_price"

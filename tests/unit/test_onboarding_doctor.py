@@ -83,6 +83,7 @@ def test_what_is_hidden_says_with_which_status_and_whom_to_ask() -> None:
     assert said[403].what == "whether a site exists: this token has no access (403)"
     assert "(401)" in said[401].what
     assert "administrator" in said[401].mend
+    assert "(404)" in rights_finding(make_setup(rights=MissingResource())).what
 
 
 def program(folder: Path, name: str, says: str) -> None:

@@ -1,4 +1,5 @@
 import itertools
+import math
 import random
 from collections.abc import Sequence
 
@@ -159,6 +160,17 @@ def test_arms_are_equally_early(seed: int, lanes: int) -> None:
     arms, minutes = ladder(seed)
     packed = pack_shards(minutes, WaveLimits(shards=50, lanes=lanes, minutes=10_000))
     assert drift(packed, arms) < 0.1
+
+
+@given(seed=st.integers(0, 10_000), lanes=st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_no_job_has_much_more_of_an_arm_than_its_part(seed: int, lanes: int) -> None:
+    arms, minutes = ladder(seed)
+    packed = pack_shards(minutes, WaveLimits(shards=50, lanes=lanes, minutes=10_000))
+    for arm in ARMS:
+        cells = [[arms[index] for index in shard].count(arm) for shard in places(packed)]
+        part = math.ceil(sum(cells) / len(cells))
+        assert max(cells) - part < 0.1 * (sum(cells) - part)
 
 
 @given(seed=st.integers(0, 10_000))

@@ -34,15 +34,17 @@ class Planned:
     plan: Plan
     folder: RunFolder
     library: Library
+    head: Path | None = None
 
     def wave(self, options: WaveOptions | None = None, history: History | None = None) -> Wave:
         return make_wave(
-            self.plan, self.folder, ConfigSources(self.library), AGENTS, history or {}, options or WaveOptions()
-        )
+            self.plan, self.folder, ConfigSources.of(self.library, self.head), AGENTS, history or {},
+            options or WaveOptions(),
+        )  # fmt: skip
 
 
-def plan_in(root: Path, **given: Any) -> Planned:
-    """Two scenarios of 10 minutes at most, two arms of a priced model, three repetitions."""
+def plan_in(root: Path, head: Path | None = None, **given: Any) -> Planned:
+    """Two scenarios of 10 minutes at most, two arms of a priced model, three repetitions; `head` is a change's."""
     for name in ("001-one", "002-two"):
         write_scenario(root, make_scenario(id=name), files={"prompt.md": f"Do {name}.\n"})
     write_tier(root, bare=Treatment(tools=()), vanilla=Treatment())
@@ -50,10 +52,11 @@ def plan_in(root: Path, **given: Any) -> Planned:
     fields = {"agents": ("cli",), "variants": ("T0/*",), "models": ("m",), "baseline": ARMS[0], "repetitions": 3,
               "sandbox": "host", **given}  # fmt: skip
     library = Library((root,))
-    made = plan_cells(make_experiment(**fields), library, {"cli": AgentInfo("2.0", uses_model=True)}, CellSelection())
+    agents = {"cli": AgentInfo("2.0", uses_model=True)}
+    made = plan_cells(make_experiment(**fields), library, agents, CellSelection(head=head))
     folder = RunFolder(root / "runs" / "demo")
     write_record(folder.plan, made)
-    return Planned(made, folder, library)
+    return Planned(made, folder, library, head)
 
 
 def rows_of(planned: Planned, file: Path, count: int, **given: Any) -> tuple[Path, list[Result]]:
@@ -120,6 +123,15 @@ def test_where_all_is_taken_over_there_is_no_shard(tmp_path: Path) -> None:
     file, _ = rows_of(planned, tmp_path / "done.jsonl", 12)
     wave = planned.wave(WaveOptions(done=(file,)))
     assert (wave.packing.shards, len(wave.packing.reused), wave.usd, wave.packing.makespan) == ((), 12, 0.0, 0.0)
+
+
+def test_rows_of_both_versions_of_a_change_are_taken_over_by_a_later_plan(tmp_path: Path) -> None:
+    write_tier(tmp_path / "head", bare=Treatment(tools=()), vanilla=Treatment(tools=("Bash",)))
+    first, later = (plan_in(tmp_path / "here", tmp_path / "head") for _ in range(2))
+    file, rows = rows_of(first, tmp_path / "done.jsonl", 12)
+    wave = later.wave(WaveOptions(done=(file,)))
+    assert {row.arm for row in rows} == {ARMS[1], f"{ARMS[1]}.head"}
+    assert (wave.packing.shards, {row.cell for row in wave.reused}) == ((), {row.cell for row in rows})
 
 
 def test_too_many_shards_are_refused_even_where_nothing_is_left_to_do(tmp_path: Path) -> None:

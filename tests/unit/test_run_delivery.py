@@ -209,13 +209,16 @@ def test_what_is_not_in_the_recording_outdoes_a_spent_budget(
     assert made.reason == "1 request is not in the recording"
 
 
+@pytest.mark.parametrize(
+    ("seen", "outcome"), [(UNDELIVERED, Outcome.DELIVERY_ERROR), (PROVED, Outcome.BUDGET_EXCEEDED)]
+)
 def test_another_treatment_outdoes_a_spent_budget(
-    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path, seen: tuple[Observed, ...], outcome: Outcome
 ) -> None:
     with shared_host(tmp_path) as (host, _):
         script = f"{ASK} dear 1; {ASK} dear 2; echo end completed"
-        made = work(prepared, folder, host, script, UNDELIVERED, limits=OUT_OF_MONEY)
-    assert made.outcome is Outcome.DELIVERY_ERROR
+        made = work(prepared, folder, host, script, seen, limits=OUT_OF_MONEY)
+    assert made.outcome is outcome
     assert made.usage.usd == pytest.approx(EACH), "what was paid for stays counted"
 
 
