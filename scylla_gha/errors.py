@@ -30,7 +30,7 @@ _LACKS: Final = frozenset(
 
 
 def is_lack_of_the_host(error: OSError) -> bool:
-    """Whether the machine lacks something (disk, descriptors, memory), whatever is read or written."""
+    """True if the machine lacks something (disk, descriptors, memory), whatever is read or written."""
     return error.errno in _LACKS
 
 

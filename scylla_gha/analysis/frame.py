@@ -27,7 +27,7 @@ _NO_COMPONENTS: Final = (math.nan,) * len(COMPONENTS)
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFacts:
-    """What rows say about their scenario."""
+    """Facts about a scenario that its rows state."""
 
     category: str
     difficulty: str

@@ -89,7 +89,7 @@ class GatewayProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs."""
+        """True if its process runs."""
         service = self._service
         return service is not None and service.alive
 
@@ -172,12 +172,12 @@ class GatewayProcess:
 
     @property
     def overspent(self) -> bool:
-        """Whether a request was refused because the budget of the experiment or of a role is spent."""
+        """True if a request was refused because the budget of the experiment or of a role is spent."""
         return self._overspent
 
     @property
     def is_subscription(self) -> bool:
-        """Whether a subscription pays, so that USD are what the price list would ask."""
+        """True if a subscription pays, so that USD are what the price list would ask."""
         return self._settings.is_subscription
 
     def stop(self) -> None:

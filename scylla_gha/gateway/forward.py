@@ -40,7 +40,7 @@ _STALL_SECONDS: Final = 5.0  # a client that takes so much longer may itself be 
 
 @dataclass(frozen=True, slots=True)
 class GatewayState:
-    """What all requests share."""
+    """Services and state that all requests share."""
 
     settings: GatewaySettings
     client: aiohttp.ClientSession

@@ -26,7 +26,7 @@ _LINE: Final[TypeAdapter[RequestRecord | ResponseRecord]] = TypeAdapter(
 
 
 class ModelSpending(Record):
-    """What the requests of one model cost, without those that the gateway refused."""
+    """Cost of the requests of one model, without those that the gateway refused."""
 
     requests: int = 0
     usd: float | None = 0.0

@@ -60,7 +60,7 @@ class GatewaySettings(Record):
 
     @property
     def base_url(self) -> str:
-        """Where it is asked."""
+        """Address of the provider's API."""
         return (self.upstream or self.api.base_url).rstrip("/")
 
     def credentials(self, token: str | None) -> Credentials:

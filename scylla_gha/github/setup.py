@@ -42,7 +42,7 @@ class RepositoryFacts(GitHubResponse):
 
 
 class Policy(GitHubResponse):
-    """Whether Actions are enabled, and which actions are allowed."""
+    """Policy of a repository: if Actions are enabled, and which actions are allowed."""
 
     enabled: bool
     allowed_actions: str = "all"

@@ -25,7 +25,7 @@ from scylla_gha.store.run_folder import JUDGE_TRAFFIC, CellFolder
 
 @dataclass(frozen=True, slots=True)
 class JudgingContext:
-    """Where checks run, and the panel that judges the other items; `panel_digest` is a part of the judgment's key.
+    """Target in which checks run, and the panel for the other items; `panel_digest` is a part of the judgment's key.
 
     The sandbox has no sockets, so code that an agent wrote reaches no network.
     """

@@ -40,7 +40,7 @@ class PanelResult:
 
     @property
     def was_reached(self) -> bool:
-        """Whether all judges answered. A rejected request may succeed later, e.g. after credit is added."""
+        """True if all judges answered. A rejected request may succeed later, e.g. after credit is added."""
         return bool(self.answers) and not any(answer.lost in {"unreached", "rejected"} for answer in self.answers)
 
 

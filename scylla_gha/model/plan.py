@@ -139,7 +139,7 @@ class Plan(Record):
 
     @property
     def needs_model(self) -> bool:
-        """Whether agents or judges use a model, so that a key is needed."""
+        """True if agents or judges use a model, so that a key is needed."""
         return bool(self.experiment.judges) or any(arm.model is not None for arm in self.arms)
 
     def arm(self, arm: str) -> Arm:

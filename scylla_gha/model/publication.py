@@ -199,7 +199,7 @@ class RunIndexEntry(Record):
 
     @property
     def complete(self) -> bool:
-        """Whether every cell of the experiment was planned and left a trial."""
+        """True if every cell of the experiment was planned and left a trial."""
         return not self.only and self.counts.ran == self.counts.planned > 0
 
     @property

@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
     @property
     def measures_agent(self) -> bool:
-        """Whether a trial with this outcome counts as an attempt of the agent."""
+        """True if a trial with this outcome counts as an attempt of the agent."""
         return self in _OF_THE_AGENT
 
 

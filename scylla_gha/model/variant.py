@@ -126,7 +126,7 @@ class Inventory(Record):
 
 
 class Declared(Record):
-    """What a variant declares, in the CLI's own names. None: the CLI's default."""
+    """Treatment that a variant declares, in the CLI's own names. None: the CLI's default."""
 
     model: str | None
     system_prompt: SystemPrompt | None
@@ -147,7 +147,7 @@ class Declared(Record):
 
 
 class Observed(Record):
-    """What one source reports of the agent. None: this source does not report it."""
+    """Observation of the agent by one source. None: this source does not report it."""
 
     source: Source
     model: str | None = None

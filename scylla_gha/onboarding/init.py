@@ -1,4 +1,4 @@
-"""What `init` does: find tasks, prove them, and write the files of a suite with its workflows."""
+"""Steps of `init`: find tasks, prove them, and write the files of a suite with its workflows."""
 
 import json
 from collections import Counter

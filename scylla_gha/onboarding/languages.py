@@ -25,7 +25,7 @@ _PIN: Final = re.compile(r"([A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?)==([0-9][0-9A-Za
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How the tests of a language are named and run.
+    """Names and commands of a language's tests.
 
     Attributes:
         suffixes: file suffixes of its code.

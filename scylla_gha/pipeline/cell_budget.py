@@ -37,7 +37,7 @@ class CellBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether a cell was refused, or a request."""
+        """True if a cell was refused, or a request."""
         return self._refused or self._gateway.overspent
 
     @contextmanager

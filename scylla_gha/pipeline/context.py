@@ -104,7 +104,7 @@ class RunContext:
 
     @property
     def is_budget_spent(self) -> bool:
-        """Whether a budget kept a cell from starting, or cut one off."""
+        """True if a budget kept a cell from starting, or cut one off."""
         return bool(self.budget and self.budget.is_spent)
 
     @functools.cached_property

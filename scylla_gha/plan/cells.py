@@ -62,7 +62,7 @@ class CellSelection:
 
     @property
     def has_other_arms(self) -> bool:
-        """Whether the arms may be others than the experiment's."""
+        """True if the arms may be others than the experiment's."""
         return bool(self.agents or self.variants or self.models)
 
     def apply(self, experiment: Experiment) -> Experiment:

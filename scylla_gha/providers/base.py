@@ -134,7 +134,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """What the head of a response says about rate limits; `status` is None if there is no response.
+    """Rate limits as the head of a response states them; `status` is None if there is no response.
 
     Attributes:
         is_refusal: the same request should be sent again later.
@@ -181,7 +181,7 @@ class UsageReader(Protocol):
 
     @property
     def use(self) -> ServerToolUse:
-        """What costs money beside the tokens, or multiplies their price."""
+        """Use of server tools and tiers: costs beside the tokens, and factors of their price."""
 
 
 class Provider(Protocol):

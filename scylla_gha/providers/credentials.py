@@ -18,7 +18,7 @@ class CredentialError(Exception):
 
 
 class Federation(Record):
-    """Who exchanges, by which rule, and where the run's identity comes from: a file, or GitHub Actions."""
+    """Exchange of the run's identity for a token: rule, and the identity's source (a file, or GitHub Actions)."""
 
     rule: str
     organization: str

@@ -1,4 +1,4 @@
-"""What is a secret: values that can be searched for, and tokens that are known by their form.
+"""Definition of a secret: values that can be searched for, and tokens that are known by their form.
 
 Forms of tokens are those that their providers document (2026-11). A pattern is matched only at one of its anchors, so a
 file without any is passed over at the speed of a literal search. It matches characters of tokens only, so no match goes

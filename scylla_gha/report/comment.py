@@ -90,7 +90,7 @@ def comment(
 
 
 def _contents(report: Report, facts: CommentFacts) -> dict[str, str]:
-    """What the parts hold, for the case that they are left out."""
+    """Return what each part holds, for the note that names parts left out."""
     arms = counted(len(report.arms), "arm")
     return {
         "arms": counted(len(report.comparisons), "verdict") if report.comparisons else arms,

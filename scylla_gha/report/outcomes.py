@@ -35,7 +35,7 @@ class ScenarioMatrix:
 
     @property
     def is_hardest(self) -> bool:
-        """Whether only the hardest scenarios are shown."""
+        """True if only the hardest scenarios are shown."""
         return self.table.left_out > 0
 
 

@@ -167,12 +167,12 @@ class Attempts:
 
     @property
     def influence(self) -> Floats:
-        """How each unit moves the logarithm of the cost of a success."""
+        """Influence of each unit on the logarithm of the cost of a success."""
         return np.asarray(self.cost / self.cost.mean() - self.rate / self.rate.mean())
 
     @property
     def missing_variance(self) -> float:
-        """What is added to the variance of that logarithm to reach the least variance of a rate."""
+        """Amount added to the variance of that logarithm to reach the least variance of a rate."""
         seen = float(self.rate.var(ddof=1)) / self.rate.size if self.rate.size > 1 else 0.0
         missing = max(0.0, _rate_variance_floor(self.successes, self.attempts) - seen)
         return missing / float(self.rate.mean()) ** 2

@@ -153,7 +153,7 @@ def _ties(values: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class KruskalWallis:
-    """Whether any of several samples lies higher than another: H, and its p by chi-squared."""
+    """Kruskal-Wallis test of several samples for equal location: H, and its p by chi-squared."""
 
     h: float
     p: float

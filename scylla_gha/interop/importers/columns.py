@@ -28,7 +28,7 @@ _MAX_NAMED: Final = 40  # columns in a message
 
 @dataclass(frozen=True, slots=True)
 class PassRule:
-    """When a row has passed, by one of its numbers."""
+    """Condition on one number of a row, by which it has passed."""
 
     field: str
     comparison: str

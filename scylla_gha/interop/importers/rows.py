@@ -29,7 +29,7 @@ _DEFAULTS: Final[dict[str, Value]] = {
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How to read foreign rows. Without a format, the file's name decides."""
+    """Options for reading foreign rows. Without a format, the file's name decides."""
 
     mapping: ColumnMap = field(default_factory=ColumnMap)
     format: Format | None = None

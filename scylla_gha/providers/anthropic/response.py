@@ -71,7 +71,7 @@ class MessageUsage:
 
     @property
     def use(self) -> ServerToolUse:
-        """What costs money beside the tokens, or multiplies their price."""
+        """Use of server tools and tiers: costs beside the tokens, and factors of their price."""
         served = _part(self.usage, "server_tool_use")
         kinds = {str(iteration.get("type")) for iteration in objects(self.usage.get("iterations"))}
         others = any(_count(count) for name, count in served.items() if name not in _PRICED_USES)
