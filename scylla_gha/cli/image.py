@@ -25,7 +25,7 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker import engine
 
 
-@click.group()
+@click.group(cls=options.CommandGroup)
 def image() -> None:
     """Build, list and remove the images of the Docker sandbox.
 

@@ -23,6 +23,17 @@ _RUNS: Final = Path("runs")
 _CONFIG_FOLDERS: Final = ("experiments", "images", "inventories", "mcp", "models", "modes", "prices", "tiers")
 
 
+class CommandGroup(click.Group):
+    """A group whose help shows the whole first sentence of each command; click's own cuts it."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a line, or several, for each command."""
+        longest = formatter.width * 4
+        commands = [(name, self.commands[name].get_short_help_str(longest)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(commands)
+
+
 def project_root(start: Path) -> Path:
     """Return the folder whose `config/` and `scenarios/` apply in `start`.
 

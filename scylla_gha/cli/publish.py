@@ -38,7 +38,7 @@ _linked_branch = click.option("--results-branch", default="", metavar="NAME",
                               help="Results branch that the text links to (default: no link).")  # fmt: skip
 
 
-@click.group()
+@click.group(cls=options.CommandGroup)
 def publish() -> None:
     """Publish the report of a run: on the results branch, as a pull request comment, or as a check run.
 

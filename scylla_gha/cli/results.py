@@ -29,7 +29,7 @@ _COLUMNS = ("date", "run", "commit", "branch", "verdict", "passed", "cells")
 _PIPE_WIDTH = 240  # characters, if standard output is not a terminal
 
 
-@click.group()
+@click.group(cls=options.CommandGroup)
 def results() -> None:
     """List, show and fetch the runs on the results branch.
 

@@ -1,16 +1,14 @@
 """Wrong arguments are refused before anything is read, and help can be read without the code."""
 
-import contextlib
-import gc
 import re
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from scylla_gha.cli.main import cli
 from scylla_gha.cli.options import project_root
-from scylla_gha.pipeline.report import without_garbage_collection
 
 REVERTS = ("reverts", "o/r")
 
@@ -66,24 +64,6 @@ def test_the_help_of_every_option_is_a_sentence() -> None:
     assert wrong == []
 
 
-def test_the_search_for_cycles_is_off_while_many_records_are_made_and_on_again_after_a_fault() -> None:
-    assert gc.isenabled()
-    with contextlib.suppress(KeyError), without_garbage_collection():
-        assert not gc.isenabled()
-        raise KeyError
-    assert gc.isenabled()
-
-
-def test_who_had_it_off_keeps_it_off() -> None:
-    gc.disable()
-    try:
-        with without_garbage_collection():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
-
-
 def every_command() -> dict[str, click.Command]:
     """All commands and those in groups, by the words that call them."""
     found: dict[str, click.Command] = {}
@@ -135,3 +115,9 @@ def test_configuration_above_a_repository_or_outside_of_one_is_not_used(tmp_path
     assert project_root(below) == below
     (tmp_path / "repository" / "config").mkdir()
     assert project_root(below) == below, "a config/ of something else"
+
+
+@pytest.mark.parametrize("group", ["image", "publish", "results"])
+def test_the_help_of_a_group_shows_whole_sentences(group: str) -> None:
+    text = CliRunner().invoke(cli, [group, "--help"]).output
+    assert "..." not in text.partition("Commands:")[2]
