@@ -1,4 +1,4 @@
-"""Counts in sentences."""
+"""Counts and durations in sentences."""
 
 
 def counted(number: float, noun: str, plural: str = "", form: str = ",") -> str:
@@ -12,3 +12,8 @@ def counted(number: float, noun: str, plural: str = "", form: str = ",") -> str:
     """
     shown = format(number, form)
     return f"{shown} {noun if shown.lstrip('+-') == '1' else plural or f'{noun}s'}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds, or minutes from two minutes on, with their unit."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"  # noqa: PLR2004 two minutes

@@ -69,7 +69,7 @@ class RefusedError(ScyllaError):
 
 
 class ScenarioInvalidError(ScyllaError):
-    """A scenario's own proof (no-op fails, solution passes, wrong ones fail) does not hold."""
+    """The proof of a scenario (no-op fails, solution passes, wrong ones fail) or of an MCP server does not hold."""
 
     exit_code = 7
 

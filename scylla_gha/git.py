@@ -4,11 +4,15 @@ Hooks, fsmonitor, external diff and text conversion are off, and nothing asks fo
 """
 
 import os
+import signal
+import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from scylla_gha import process
+from scylla_gha.errors import ToolError
 
 _OFF: Final = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
                "core.excludesFile=/dev/null", "core.autocrlf=false", "core.fileMode=true", "core.symlinks=true",
@@ -25,6 +29,17 @@ _ENV: Final[Mapping[str, str]] = {
     "GIT_OPTIONAL_LOCKS": "0",
 }
 
+# A shell sets the limit of address space in KiB. With one thread, and large files streamed, git needs little of it.
+_LIMITED: Final = ("/bin/sh", "-c", 'ulimit -v "$1"; shift; exec "$@"', "sh")
+_BOUNDED: Final = ("/bin/sh", "-c", 'ulimit -v "$1"; ulimit -f "$2"; exec >"$3"; shift 3; exec "$@"', "sh")
+_BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
+_FRUGAL: Final = ("-c", "pack.threads=1", "-c", "core.bigFileThreshold=1m", "-c", "pack.windowMemory=64m")
+_MEMORY_KIB: Final = 2 * 1024 * 1024
+
+
+class GitOutputError(ToolError):
+    """git's output is beyond the limit."""
+
 
 def run_git(
     git_dir: Path,
@@ -33,14 +48,48 @@ def run_git(
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
     seconds: float | None = None,
+    most_bytes: int | None = None,
 ) -> process.CapturedOutput:
     """Run git on a git directory; `env` is added to an environment that holds nothing of the caller's but PATH.
 
+    With `most_bytes`, its output has a limit, every file that it writes as well, and its memory.
+
     Raises:
+        GitOutputError: its output is larger.
         ToolError: there is no git, or it did not end within `seconds`.
     """
     options = [part for setting in _OFF for part in ("-c", setting)]
     place = [f"--git-dir={git_dir}", *([f"--work-tree={work_tree}"] if work_tree else [])]
     whole = {**_ENV, **(env or {})}
-    return process.capture(["git", *options, *place, *args], cwd=work_tree or git_dir, env=whole, stdin=stdin,
-                        seconds=seconds)  # fmt: skip
+    argv, folder = ["git", *options, *place, *args], work_tree or git_dir
+    if most_bytes is None:
+        return process.capture(argv, cwd=folder, env=whole, stdin=stdin, seconds=seconds)
+    with tempfile.NamedTemporaryFile(prefix="scylla-git-") as file:
+        limits = [str(_MEMORY_KIB), str(most_bytes // _BLOCK_BYTES), file.name]
+        done = process.capture([*_BOUNDED, *limits, *argv], cwd=folder, env=whole, stdin=stdin, seconds=seconds)
+        if done.code == -signal.SIGXFSZ:
+            raise GitOutputError(f"git {args[0]}: its output is too large")
+        return replace(done, stdout=file.read())
+
+
+def run_git_limited(
+    git_dir: Path, *args: str, stdin: bytes, limits: process.ProcessLimits, env: Mapping[str, str] | None = None
+) -> bytes:
+    """Run git on what somebody else sent, within limits that its child processes share, and return its output.
+
+    Raises:
+        ToolError: it failed, or reached a limit.
+    """
+    options = [*_FRUGAL, *(part for setting in _OFF for part in ("-c", setting))]
+    with tempfile.TemporaryDirectory(prefix="scylla-git-") as folder:
+        files = process.ProcessStreams(*(Path(folder) / name for name in ("stdout", "stderr", "stdin")))
+        assert files.stdin is not None  # noqa: S101 the third one
+        files.stdin.write_bytes(stdin)
+        argv = [*_LIMITED, str(_MEMORY_KIB), "git", *options, f"--git-dir={git_dir}", *args]
+        ended = process.run(argv, cwd=git_dir, env={**_ENV, **(env or {})}, streams=files, limits=limits)
+        if ended.timed_out:
+            raise ToolError(f"git {args[0]}: no end after {limits.seconds:g} s")
+        if ended.code or ended.hits:
+            message = files.stderr.read_bytes()[-1000:].decode(errors="replace").strip()
+            raise ToolError(message or f"git {args[0]}: it ended with {ended.code}")
+        return files.stdout.read_bytes()

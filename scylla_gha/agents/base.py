@@ -28,6 +28,9 @@ class AgentTask:
         names: paths of folders in the sandbox, by their paths on the host. The sandbox replaces them in the command;
             in files that are written for the agent, use `sandbox_path`.
         managed: folder of files that only the machine's administrator may change; None: the agent can write anywhere.
+        workspace: its path on the host.
+        programs: paths on the host of installed programs, by those that they have in sandboxes with files of their
+            own; empty in such a sandbox.
     """
 
     prompt: str
@@ -40,6 +43,8 @@ class AgentTask:
     resources: AgentResources = AgentResources()
     names: Mapping[Path, str] = field(default_factory=dict)
     managed: Path | None = None
+    workspace: Path = Path()
+    programs: Mapping[str, str] = field(default_factory=dict)
 
     def sandbox_path(self, path: Path) -> str:
         """Return the path in the sandbox of a path on the host."""

@@ -1,4 +1,7 @@
-"""Built-in agents, which prove a scenario: `oracle` applies the reference solution, `nop` does nothing."""
+"""Built-in agents, which prove a scenario: `oracle` applies the reference solution, `nop` does nothing.
+
+The reference solution is a patch, or with GitHub state a shell script that works with git and gh.
+"""
 
 from pathlib import Path
 from typing import Final
@@ -8,6 +11,7 @@ from scylla_gha.model.trial import Outcome
 
 _ADVICE: Final = ("git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
                   "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch")  # fmt: skip
+_SCRIPT: Final = 'sh -eux "$0" || exit 3'  # which is no exit code of git apply
 _GIT_APPLY_ERRORS: Final = (1, 128)  # exit codes for a patch that does not fit, and for a file that is not a patch
 
 
@@ -51,7 +55,9 @@ class Oracle(NopAgent):
     """Agent that applies the reference solution."""
 
     def command(self, task: AgentTask, program: str) -> AgentCommand:  # noqa: ARG002 the Protocol's signature
-        """Return a git command that applies the patch."""
+        """Return a command that applies the patch, or runs the script in the workspace."""
+        if task.patch.suffix == ".sh":
+            return AgentCommand(("/bin/sh", "-c", _SCRIPT, str(task.patch)))
         return AgentCommand(("git", "apply", "--binary", "--whitespace=nowarn", str(task.patch)))
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:

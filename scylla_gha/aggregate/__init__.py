@@ -1,1 +1,214 @@
-"""Step `aggregate`: compute the report from the rows."""
+"""Report from rows: counts, rates, comparisons and warnings, all computed here from the rows."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import scylla_gha
+from scylla_gha.aggregate.declared_family import analysis_warnings, hypothesis_reading, withheld_answers
+from scylla_gha.aggregate.row_counts import ArmCounts, RowCounts
+from scylla_gha.aggregate.warnings import (
+    excused_attempts,
+    refused_artifact_warnings,
+    report_warnings,
+    withheld_arms,
+    without_verdicts,
+)
+from scylla_gha.counting import counted
+from scylla_gha.judge.controls import control_warnings
+from scylla_gha.model.analysis import Analysis, Verdict
+from scylla_gha.model.judgment import JudgeControl
+from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
+from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Failure, Report, ScenarioRow
+from scylla_gha.model.result import Result
+from scylla_gha.stats import MOST_EXACT, cost_per_success, difference_interval, sign_flip_bound, wilson
+
+_ALPHA: Final = 0.05
+_DRAWN_ALPHA: Final = 0.04  # five standard errors of a p of 0.05 that is drawn 10,000 times
+_MORE: Final = "the extra `report` tells more"
+Passed = Mapping[str, Mapping[str, Sequence[int]]]  # scenario -> arm -> (passed, judged)
+_GRADES: Final = ("S", "A", "B", "C", "D", "F")
+_NO_TRIAL: Final = "planned, and no trial is stored under its key"
+Analyse = Callable[[Iterable[Result]], Analysis]
+
+
+def simple_verdict(arm: str, baseline: str, passed: Passed, family: int) -> tuple[Verdict, str]:
+    """Return the verdict on a difference of pass rates, and its reason.
+
+    Used if the `report` extra is not installed. It claims no more than the full statistics: p is adjusted by
+    Bonferroni, which is above Holm's, and leaves room for the noise of sampled sign-flips.
+
+    Args:
+        arm: arm that is compared.
+        baseline: arm that it is compared with.
+        passed: passed and judged trials by scenario and arm.
+        family: number of comparisons that p is adjusted for.
+    """
+    both = [(counts[arm], counts[baseline]) for counts in passed.values() if arm in counts and baseline in counts]
+    d = [
+        arm_counts[0] / arm_counts[1] - baseline_counts[0] / baseline_counts[1]
+        for arm_counts, baseline_counts in both
+        if arm_counts[1] and baseline_counts[1]
+    ]
+    limits = difference_interval(d)
+    if limits is None:
+        return "not_enough_data", f"they share {counted(len(d), 'scenario')}, which shows no spread; {_MORE}"
+    p = min(1.0, family * sign_flip_bound(d))
+    summary = (f"{100 * sum(d) / len(d):+.1f} points [{100 * limits[0]:+.1f}, {100 * limits[1]:+.1f}] over "
+            f"{counted(len(d), 'scenario')}, p at most {p:.2g} (simple statistics)")  # fmt: skip
+    alpha = _ALPHA if len(passed) <= MOST_EXACT else _DRAWN_ALPHA
+    if p <= alpha and not limits[0] <= 0 <= limits[1]:
+        return ("better" if limits[0] > 0 else "worse"), summary
+    return "not_enough_data", f"{summary}; {_MORE}"
+
+
+def aggregate(
+    plan: Plan,
+    rows: Iterable[Result],
+    probes: Iterable[JudgeControl] = (),
+    unstarted: UnstartedCells | None = None,
+    analyse: Analyse | None = None,
+    intake: CollectReport | None = None,
+) -> Report:
+    """Summarise the rows of a plan; leave out rows of other cells or keys and duplicates, and warn of them.
+
+    Args:
+        plan: the plan that was run.
+        rows: rows of its trials; they are read once, one at a time.
+        probes: results of the judges' controls.
+        unstarted: why a run did not start some cells.
+        analyse: computes the statistics; None: they are not installed.
+        intake: result of reading rows that other machines sent.
+    """
+    controls, counts = list(probes), RowCounts()
+    counted_rows = _counted(plan, rows, counts)
+    analysis = analyse(counted_rows) if analyse else None
+    deque(counted_rows, maxlen=0)  # what no analysis read
+    expected = Counter(cell.arm for cell in plan.cells)
+    arms = tuple(_summary(arm, expected[arm], counts, by_scenario=analysis is not None) for arm in sorted(expected))
+    reasons = withheld_arms(arms, plan.pairs)
+    analysis = withheld_answers(without_verdicts(analysis, reasons), plan, arms) if analysis else None
+    comparisons = tuple(_comparisons(plan, counts, analysis, reasons))
+    warnings = report_warnings(plan, arms, counts, analysed=analysis is not None)
+    return Report(
+        experiment=plan.experiment.id,
+        question=plan.experiment.question,
+        toolkit_version=scylla_gha.__version__,
+        counts=_total(len(plan.cells), counts),
+        arms=arms,
+        scenarios=tuple(_scenarios(counts, sorted(expected))),
+        comparisons=comparisons,
+        hypothesis=hypothesis_reading(plan.experiment, (analysis and analysis.answers) or comparisons),
+        excluded=tuple(_excluded(plan, counts, unstarted.cells if unstarted else {}, intake)),
+        delivery=(int(counts.delivered.total), counts.delivered.known) if counts.delivered.known else None,
+        judge_usd=_judge_cost(counts, controls),
+        excused=tuple(excused_attempts(counts)),
+        failures=tuple(_failures(counts)),
+        warnings=(*refused_artifact_warnings(intake), *warnings, *control_warnings(controls),
+                  *analysis_warnings(plan, analysis)),
+        estimate=plan.estimate,
+        replayed=plan.replayed,
+        analysis=analysis,
+        imported=plan.imported is not None,
+    )  # fmt: skip
+
+
+def _judge_cost(counts: RowCounts, controls: Iterable[JudgeControl]) -> float | None:
+    for control in controls:
+        counts.judge_usd.add(control.usage.usd)
+    return counts.judge_usd.whole
+
+
+def _counted(plan: Plan, rows: Iterable[Result], counts: RowCounts) -> Iterator[Result]:
+    """Yield the rows of the plan and count each."""
+    keys = {cell.id: cell.key for cell in plan.cells}
+    for row in rows:
+        if keys.get(row.cell) == row.key and row.cell not in counts.seen:
+            counts.add(row)
+            yield row
+        else:
+            counts.unplanned += 1
+
+
+def _total(planned: int, counts: RowCounts) -> Counts:
+    arms = counts.arms.values()
+    return Counts(planned=planned, ran=sum(arm.ran for arm in arms), judged=sum(arm.judged for arm in arms),
+                  scored=sum(arm.scored for arm in arms))  # fmt: skip
+
+
+def _summary(arm: str, planned: int, counts: RowCounts, *, by_scenario: bool) -> ArmSummary:
+    rows = counts.arms[arm]
+    interval = wilson(rows.passed, rows.judged)
+    tokens, paid = rows.tokens.whole, rows.judged_usd.whole
+    return ArmSummary(
+        arm=arm,
+        counts=rows.counts(planned),
+        passed=rows.passed,
+        pass_rate=rows.passed / rows.judged if rows.judged else None,
+        pass_low=interval[0] if interval else None,
+        pass_high=interval[1] if interval else None,
+        unjudged=rows.unjudged,
+        pass_bounds=counts.bounds(arm, by_scenario=by_scenario),
+        github_gaps=rows.gaps,
+        pass_rate_without_gaps=_rate_without_gaps(rows),
+        mean_score=rows.score.mean,
+        mean_progress=rows.progress.mean,
+        grades={grade: rows.grades[grade] for grade in _GRADES if rows.grades[grade]},
+        outcomes=dict(sorted(rows.outcomes.items())),
+        usd=rows.usd.whole,
+        side_requests=rows.side_requests,
+        side_usd=rows.side_usd.whole if rows.side_requests else 0.0,
+        cost_of_pass=cost_per_success(paid, rows.passed) if paid is not None else None,
+        mean_seconds=rows.seconds.mean,
+        tokens=None if tokens is None else int(tokens),
+    )
+
+
+def _rate_without_gaps(rows: ArmCounts) -> float | None:
+    others = rows.judged - rows.gaps
+    return (rows.passed - rows.passed_gaps) / others if rows.gaps and others else None
+
+
+def _scenarios(counts: RowCounts, arms: Sequence[str]) -> Iterator[ScenarioRow]:
+    for scenario, by_arm in sorted(counts.passed.items()):
+        cells = {arm: by_arm.get(arm, [0, 0]) for arm in arms}
+        yield ScenarioRow(scenario=scenario, passed={arm: (passed, n) for arm, (passed, n) in cells.items()})
+
+
+def _comparisons(
+    plan: Plan, counts: RowCounts, analysis: Analysis | None, reasons: Mapping[str, str]
+) -> Iterator[Comparison]:
+    """Yield the verdicts of the statistics, or simple ones if these are not installed."""
+    pairs = plan.pairs
+    ruled = {ruling.arm: (ruling.verdict, ruling.why) for ruling in analysis.rulings} if analysis else {}
+    for arm in sorted({cell.arm for cell in plan.cells} & pairs.keys()):
+        baseline = pairs[arm]
+        verdict, why = ruled.get(arm, ("not_enough_data", f"no cell of the baseline {baseline} is planned"))
+        if analysis is None:
+            verdict, why = simple_verdict(arm, baseline, counts.passed, len(pairs))
+        if arm not in ruled and arm in reasons:
+            verdict, why = "not_enough_data", reasons[arm]
+        yield Comparison(arm=arm, baseline=baseline, verdict=verdict, why=why)
+
+
+def _failures(counts: RowCounts) -> Iterator[Failure]:
+    """Yield trials that measure the agent and did not pass, by reason, the most frequent first."""
+    failures = ((arm, kind, cells) for arm, of in counts.arms.items() for kind, cells in of.failures.items())
+    for arm, kind, cells in sorted(failures, key=lambda failure: (-failure[2].count, failure[0], failure[1])):
+        yield Failure(arm=arm, kind=kind, count=cells.count, cells=tuple(sorted(cells.first)))
+
+
+def _excluded(
+    plan: Plan, counts: RowCounts, unstarted: dict[str, str], intake: CollectReport | None
+) -> Iterator[Excluded]:
+    missing = intake.missing if intake else {}
+    for cell in plan.cells:
+        if cell.id in counts.left_out:
+            outcome, reason = counts.left_out[cell.id]
+            yield Excluded(cell=cell.id, outcome=outcome, reason=reason)
+        elif cell.id in counts.seen:
+            continue
+        elif cell.id in unstarted:
+            yield Excluded(cell=cell.id, outcome="not_started", reason=unstarted[cell.id])
+        else:
+            yield Excluded(cell=cell.id, outcome="missing", reason=missing.get(cell.id, _NO_TRIAL))

@@ -73,6 +73,8 @@ class ArmCounts:
     unjudged: int = 0
     scored: int = 0
     passed: int = 0
+    gaps: int = 0  # judged trials that met a gap in the hub
+    passed_gaps: int = 0  # those of them that passed
     score: PartialSum = field(default_factory=PartialSum)
     progress: PartialSum = field(default_factory=PartialSum)
     usd: PartialSum = field(default_factory=PartialSum)
@@ -89,6 +91,7 @@ class ArmCounts:
     refused: list[int] = field(default_factory=list)
     unread: int = 0
     unguarded: list[int] = field(default_factory=list)
+    short_skills: list[int] = field(default_factory=list)
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
     unadjusted: Counter[str] = field(default_factory=Counter)
@@ -120,15 +123,16 @@ class ArmCounts:
         self.judged += 1
         self.scored += row.score is not None
         self.passed += bool(row.passed)
+        if row.github_gaps:
+            self.gaps += 1
+            self.passed_gaps += bool(row.passed)
         self.judged_usd.add(row.usd)
-        if row.score is not None:
-            self.score.add(row.score)
-        if row.progress is not None:
-            self.progress.add(row.progress)
+        self.score.add(row.score)
+        self.progress.add(row.progress)
         if row.grade:
             self.grades[row.grade] += 1
         if not row.passed:
-            self.failures[_why(row)].add(row.cell)
+            self.failures[row.failure].add(row.cell)
 
     def _add_events(self, row: Result) -> None:
         if row.blocked_calls:
@@ -138,6 +142,8 @@ class ArmCounts:
         self.unread += row.unread_calls or 0
         if row.unguarded_calls:
             self.unguarded.append(row.unguarded_calls)
+        if row.short_skills:
+            self.short_skills.append(row.short_skills)
         if row.agent_version:
             self.versions.add(row.agent_version)
         if row.delivery_unverified:
@@ -179,8 +185,7 @@ class RowCounts:
         self.scenarios.add(row.scenario)
         self.arms[row.arm].add(row)
         self.judge_usd.add(row.judge_usd)
-        if row.delivered is not None:
-            self.delivered.add(row.delivered)
+        self.delivered.add(row.delivered)
         if row.judged:
             cell = self.passed.setdefault(row.scenario, {}).setdefault(row.arm, [0, 0])
             cell[0] += bool(row.passed)
@@ -237,18 +242,3 @@ def _excused(row: Result) -> dict[str, int]:
     if row.excused_attempts or row.measures_agent or row.outcome is Outcome.JUDGE_ERROR:
         return row.excused_attempts
     return {row.outcome.value: 1}
-
-
-def _why(row: Result) -> str:
-    """Return why a judged trial did not pass."""
-    if row.outcome is not Outcome.COMPLETED:
-        return row.outcome.value
-    if row.files_changed == 0:
-        return "changed nothing"
-    if row.broken_guards:
-        return "broke what worked before"
-    if row.score is not None and row.threshold is not None and row.score < row.threshold:
-        return "score below the threshold"
-    if row.threshold is None or row.attempts is None:  # not of this toolkit, of which a row has both
-        return "its source does not say why"
-    return "a required check does not hold"

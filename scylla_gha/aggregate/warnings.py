@@ -5,17 +5,18 @@ that caused such evidence would remove its own failures from the rates. So excus
 that lost more than a few of its cells gets no verdict, nor does an arm that is compared with it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from scylla_gha.aggregate.row_counts import RowCounts
 from scylla_gha.counting import counted
-from scylla_gha.model.analysis import Analysis
+from scylla_gha.model.analysis import Analysis, Ruling
 from scylla_gha.model.plan import CollectReport, Plan
-from scylla_gha.model.report import ArmSummary, Excused
+from scylla_gha.model.report import ArmSummary, Counts, Excused
 
 _MOST_CELLS: Final = 2
 _MOST_SHARE: Final = 0.05
+_MOST_GAPS: Final = 0.05  # of an arm's judged trials
 _SMALL_N: Final = 10
 _EXCLUDED_SHARE: Final = 0.05
 _REFUSALS: Final = 5  # that the report names
@@ -28,7 +29,8 @@ def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -
         arms: all arms of the report.
         pairs: the baseline of each arm; None or missing: it is not compared.
     """
-    lacking = {arm.arm: reason for arm in arms if (reason := _excess_exclusions(arm))}
+    lacking = {arm.arm: reason for arm in arms
+               if (reason := excess_exclusions(arm.arm, (arm.counts,)) or excess_gaps(arm.arm, (arm,)))}  # fmt: skip
     withheld = {}
     for arm, baseline in pairs.items():
         reasons = [lacking[name] for name in (arm, baseline) if name in lacking]
@@ -39,12 +41,14 @@ def withheld_arms(arms: Sequence[ArmSummary], pairs: Mapping[str, str | None]) -
 
 def without_verdicts(analysis: Analysis, reasons: Mapping[str, str]) -> Analysis:
     """Return the analysis without verdicts on the arms that have a reason; its numbers stay."""
-    rulings = tuple(
-        ruling.model_copy(update={"verdict": "not_enough_data", "why": reasons[ruling.arm], "is_withheld": True})
-        if ruling.arm in reasons else ruling
-        for ruling in analysis.rulings
-    )  # fmt: skip
+    rulings = tuple(withheld(ruling, reasons.get(ruling.arm)) for ruling in analysis.rulings)
     return analysis.model_copy(update={"rulings": rulings})
+
+
+def withheld(ruling: Ruling, reason: str | None) -> Ruling:
+    """Return the ruling without its verdict if there is a reason."""
+    update = {"verdict": "not_enough_data", "why": reason, "is_withheld": True}
+    return ruling.model_copy(update=update) if reason else ruling
 
 
 def excused_warnings(excused: Sequence[Excused]) -> Iterator[str]:
@@ -56,13 +60,26 @@ def excused_warnings(excused: Sequence[Excused]) -> Iterator[str]:
                    "agent brought that about.")  # fmt: skip
 
 
-def _excess_exclusions(arm: ArmSummary) -> str | None:
-    planned, judged = arm.counts.planned, arm.counts.judged
+def excess_exclusions(name: str, counts: Iterable[Counts]) -> str | None:
+    """Return why an arm, or several arms of one name, get no verdict; None if enough of their cells count."""
+    planned, judged = map(sum, zip(*((arm.planned, arm.judged) for arm in counts), strict=True))
     most = max(_MOST_CELLS, _MOST_SHARE * planned)
     if planned - judged <= most:
         return None
-    return (f"{planned - judged} of {counted(planned, 'cell')} of {arm.arm} ended without a counted trial, and a "
+    return (f"{planned - judged} of {counted(planned, 'cell')} of {name} ended without a counted trial, and a "
             f"verdict allows {int(most)}")  # fmt: skip
+
+
+def excess_gaps(name: str, arms: Sequence[ArmSummary]) -> str | None:
+    """Return why an arm, or several arms of one name, get no verdict; None if few of their trials met a gap in the hub.
+
+    What an agent would have done on GitHub itself is not known of such a trial, whether it passed or not.
+    """
+    gaps, judged = sum(arm.github_gaps for arm in arms), sum(arm.counts.judged for arm in arms)
+    if gaps <= _MOST_GAPS * judged:
+        return None
+    return (f"{gaps} of {counted(judged, 'judged trial')} of {name} asked the hub for what only GitHub has, and a "
+            f"verdict allows {100 * _MOST_GAPS:.0f} %")  # fmt: skip
 
 
 def excused_attempts(counts: RowCounts) -> Iterator[Excused]:
@@ -135,8 +152,11 @@ def _isolation_warnings(counts: RowCounts) -> Iterator[str]:
 
 
 def _server_tool_warnings(plan: Plan, counts: RowCounts) -> Iterator[str]:
-    """Yield warnings about arms whose agents had tools that the provider runs."""
+    """Yield warnings about arms whose agents had tools that the provider runs, or hosts of their own."""
     for arm in plan.arms:
+        hosts = arm.variant.treatment.hosts if arm.variant else ()
+        if hosts and counts.arms[arm.id].ran:
+            yield f"{arm.id}: it could reach hosts that other arms could not: {', '.join(hosts)}."
         tools = arm.variant.treatment.server_tools if arm.variant else ()
         if tools and counts.arms[arm.id].ran:
             yield f"{arm.id}: its network was not closed: it had {', '.join(tools)}, which the provider runs."
@@ -149,6 +169,11 @@ def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterat
         if counts.blocked:
             yield (f"{arm.arm}: the safety net blocked {counted(sum(counts.blocked), 'call')}, in "
                    f"{len(counts.blocked)} of {counted(counts.ran, 'trial')}.")  # fmt: skip
+        if counts.short_skills:
+            yield (f"{arm.arm}: up to {counted(max(counts.short_skills), 'skill')} of its treatment stood in the first "
+                   f"request by name only, or with a cut description, in {len(counts.short_skills)} of "
+                   f"{counted(counts.ran, 'trial')}: the CLI has no room for more, and the agent may not know "
+                   "what these skills are for.")  # fmt: skip
         if counts.unread:
             yield f"{arm.arm}: the safety net let {counted(counts.unread, 'call')} pass that it could not read whole."
         if counts.unguarded:
@@ -171,6 +196,13 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
         yield (f"{arm.arm}: judging came to no verdict on {arm.unjudged} of {counted(counts.ran, 'trial')}. Its pass "
                f"rate would be {low} if all of them had failed, and {high} if all had passed; "
                "tables show both.")  # fmt: skip
+    if arm.github_gaps:
+        rate = arm.pass_rate_without_gaps
+        others = (
+            "no trial is left without them" if rate is None else f"without them the pass rate is {100 * rate:.0f} %"
+        )
+        yield (f"{arm.arm}: {counted(arm.github_gaps, 'trial')} of {counts.judged} asked the hub for what only GitHub "
+               f"has (`github_gaps` of a row); they count, and {others}.")  # fmt: skip
     if 0 < counts.judged < _SMALL_N:
         yield f"{arm.arm}: only {counted(counts.judged, 'judged trial')}; the interval is wide for that reason."
     if arm.usd is None and counts.ran:

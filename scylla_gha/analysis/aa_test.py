@@ -12,14 +12,13 @@ from typing import Final
 import numpy as np
 
 from scylla_gha.analysis.contrasts import PASS, compare_each, paired_contrasts, strictest
-from scylla_gha.analysis.frame import Frame, passes_by_repetition
-from scylla_gha.analysis.pairings import Pairing
+from scylla_gha.analysis.frame import Frame, Pairing, passes_by_repetition
 from scylla_gha.analysis.verdicts import ALPHA, rule
 from scylla_gha.model.analysis import Ruling, Verdict
 from scylla_gha.model.comparison import EqualArm, EqualArms, FalseVerdictShares
+from scylla_gha.stats import wilson
 from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.resampling import Resampling
-from scylla_gha.stats.simple import wilson
 
 _BLOCK: Final = 2_000_000  # numbers that are shuffled at once
 _LEAST: Final = 2

@@ -6,7 +6,7 @@ shared scenario, shrunk rates, and outliers, which a person should look at (they
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -14,24 +14,27 @@ from scipy.special import chdtrc
 
 from scylla_gha.analysis.contrasts import compare, screen
 from scylla_gha.analysis.costs import frontier, pass_cost_contrasts
-from scylla_gha.analysis.frame import Frame, grouped
-from scylla_gha.analysis.judge_agreement import agreement
-from scylla_gha.analysis.metrics import arm_measures
-from scylla_gha.analysis.pairings import (
+from scylla_gha.analysis.frame import (
     BASELINE,
     MODELS,
     MOST_MODELS,
     TIERS,
+    Frame,
     Pairing,
     baseline_pairings,
+    grouped,
     model_pairings,
     tier_pairings,
 )
-from scylla_gha.analysis.slices import best_subtests, slices
+from scylla_gha.analysis.interactions import ArmParts, interactions
+from scylla_gha.analysis.judge_agreement import agreement
+from scylla_gha.analysis.metrics import arm_measures, best_subtests, slices, tier_measures
+from scylla_gha.analysis.spreads import spreads
 from scylla_gha.analysis.verdicts import rule
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import (
     Analysis,
+    Family,
     Omnibus,
     Outlier,
     ShrunkRate,
@@ -66,15 +69,20 @@ class Question:
     margin: float
     seed: int = 0
     pairs: Mapping[str, str] | None = None  # the arm that each one is compared with, if not all with the baseline
+    family: Family = "baseline"  # that answers the question
+    parts: Mapping[str, ArmParts] = field(default_factory=dict)  # of the arms' treatments, where known
 
 
 def analyse(frame: Frame, question: Question) -> Analysis:
     """Compute the whole analysis; with few rows most of it is null, with a reason."""
     how = Resampling(seed=question.seed)
     pairs = baseline_pairings(frame, question.baseline, question.pairs)
+    tiers = compare(frame, tier_pairings(frame), TIERS, how)
+    models = compare(frame, model_pairings(frame, question.models), MODELS, how)
+    answers = {"baseline": (), "tiers": tiers, "models": models}[question.family]
     others = (
-        *compare(frame, tier_pairings(frame), TIERS, how),
-        *compare(frame, model_pairings(frame, question.models), MODELS, how),
+        *tiers,
+        *models,
         *screen(frame, pairs, how),
         *pass_cost_contrasts(frame, pairs),
     )
@@ -82,23 +90,21 @@ def analyse(frame: Frame, question: Question) -> Analysis:
         measures=arm_measures(frame),
         slices=tuple(slices(frame)),
         rulings=tuple(rule(contrast, question.margin) for contrast in compare(frame, pairs, BASELINE, how)),
+        answers=tuple(rule(contrast, question.margin) for contrast in answers),
         contrasts=others,
         best=tuple(best_subtests(frame)),
+        tiers=tier_measures(frame),
+        interactions=interactions(frame, question.parts, how),
         frontier=frontier(frame, how),
         agreement=agreement(frame, how),
         tools=tuple(_tools(frame)),
+        spreads=tuple(spreads(frame)),
         odd=outliers(frame),
         shrunk=_shrunk(frame),
         omnibus=tuple(omnibus(frame)),
         unpaired=tuple(unpaired(frame, pairs, how)),
-        warnings=(*_warnings(frame), *_many_models(question)),
+        warnings=tuple(_warnings(frame, question)),
     )
-
-
-def _many_models(question: Question) -> Iterator[str]:
-    count = len(set(question.models.values()) - {None})
-    if count > MOST_MODELS:
-        yield f"{count} are too many models to compare each with each: they are compared with the baseline alone."
 
 
 def _tools(frame: Frame) -> Iterator[ToolUse]:
@@ -123,7 +129,7 @@ def _shrunk(frame: Frame) -> tuple[ShrunkRate, ...]:
     )
 
 
-def _warnings(frame: Frame) -> Iterator[str]:
+def _warnings(frame: Frame, question: Question) -> Iterator[str]:
     scenarios = np.unique(frame.scenario[frame.judged]).size
     if scenarios == 1:
         yield "All trials are of one scenario: what is said holds for it alone, and no comparison has a p."
@@ -138,6 +144,9 @@ def _warnings(frame: Frame) -> Iterator[str]:
     gaps = int(((groups == 0) & (groups.sum(axis=0, keepdims=True) > 0)).sum())
     if gaps:
         yield f"No judged trial in {gaps} of {counted(groups.size, 'group')}: comparisons leave those scenarios out."
+    models = len(set(question.models.values()) - {None})
+    if models > MOST_MODELS:
+        yield f"{models} are too many models to compare each with each: they are compared with the baseline alone."
 
 
 def omnibus(frame: Frame) -> Iterator[Omnibus]:
@@ -193,16 +202,11 @@ def _unpaired_arm(name: str, x: Floats, how: Resampling) -> UnpairedArm:
 
 def outliers(frame: Frame) -> tuple[Outlier, ...]:
     """Find at most fifty outliers, in the order of cells."""
-    return tuple(Outlier(cell=cell, what=what) for cell, what in sorted(set(_unusual(frame)))[:_MOST_OUTLIERS])
-
-
-def _unusual(frame: Frame) -> Iterator[tuple[str, str]]:
-    """Yield the cell of each outlier, and what is unusual."""
-    columns = frame.columns
-    idle = frame.judged & (columns["passed"] == 1) & (columns["files_changed"] == 0)
-    yield from ((frame.cells[row], "passed, and changed nothing") for row in np.flatnonzero(idle))
+    idle = frame.judged & (frame.columns["passed"] == 1) & (frame.columns["changes"] == 0)
+    unusual = {(frame.cells[row], "passed, and changed nothing") for row in np.flatnonzero(idle)}
     for name, unit in (("seconds", "s"), ("usd", "USD"), ("turns", "turns")):
-        yield from _far_out(frame, name, unit, columns[name])
+        unusual.update(_far_out(frame, name, unit, frame.columns[name]))
+    return tuple(Outlier(cell=cell, what=what) for cell, what in sorted(unusual)[:_MOST_OUTLIERS])
 
 
 def _far_out(frame: Frame, name: str, unit: str, values: Floats) -> Iterator[tuple[str, str]]:

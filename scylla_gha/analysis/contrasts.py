@@ -11,17 +11,16 @@ from typing import Final, Literal
 
 import numpy as np
 
-from scylla_gha.analysis.frame import Frame, Groups, grouped
-from scylla_gha.analysis.pairings import Pairing
+from scylla_gha.analysis.frame import Frame, Groups, Pairing, grouped
 from scylla_gha.analysis.verdicts import ALPHA, can_show
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast
+from scylla_gha.stats import MOST_EXACT
 from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.effects import cliffs_delta, cohens_d, cohens_dz, correlation, hedges_correction, mde_paired
 from scylla_gha.stats.means import FEW_NOT_ZERO, mean_limits, mean_limits_bounded, rare_limits
 from scylla_gha.stats.resampling import Resampling, sign_flip_p
 from scylla_gha.stats.significance import benjamini_hochberg, holm, stratified_exact_p
-from scylla_gha.stats.simple import MOST_EXACT
 
 Scale = Literal["difference", "ratio"]
 PASS: Final = "pass_rate"  # noqa: S105 no password

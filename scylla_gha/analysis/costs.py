@@ -9,9 +9,9 @@ import numpy as np
 
 from scylla_gha.analysis.contrasts import INNER, WIDE
 from scylla_gha.analysis.estimate import HERE, LIKE
-from scylla_gha.analysis.frame import Frame, Groups, grouped
-from scylla_gha.analysis.pairings import Pairing
+from scylla_gha.analysis.frame import Frame, Groups, Pairing, grouped
 from scylla_gha.model.analysis import Contrast, CostFrontier, Measure, State
+from scylla_gha.stats import Interval
 from scylla_gha.stats.arrays import Bools, Floats
 from scylla_gha.stats.frontier import (
     ResampledFrontier,
@@ -22,7 +22,6 @@ from scylla_gha.stats.frontier import (
 )
 from scylla_gha.stats.ratios import Attempts, success_cost_ratio
 from scylla_gha.stats.resampling import Resampling
-from scylla_gha.stats.simple import Interval
 
 _FEWEST: Final = 20  # scenarios for limits by resampling
 _METRIC: Final = "cost_of_pass"

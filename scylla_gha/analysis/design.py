@@ -4,9 +4,12 @@ Variances are those of a pilot's rows, or the usual ones. All of it is computed 
 """
 
 import dataclasses
+import functools
+import itertools
 import math
+import operator
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,11 +51,12 @@ class PowerQuestion:
     scenarios: int
     repetitions: int
     effect: float
+    comparisons: int | None = None  # that answer the question; None: of each other arm with the baseline
 
     @property
     def family(self) -> int:
-        """Number of comparisons with the baseline."""
-        return max(1, self.arms - 1)
+        """Number of comparisons."""
+        return max(1, self.arms - 1) if self.comparisons is None else self.comparisons
 
 
 def pair_variances(frame: Frame, baseline: str) -> tuple[PairVariance, ...]:
@@ -100,9 +104,12 @@ def power(wanted: PowerQuestion, variances: tuple[PairVariance, ...], price: Rep
     scenarios = sorted({*_SCENARIOS, max(1, wanted.scenarios)})
     repetitions = sorted({*_REPETITIONS, max(1, wanted.repetitions)})
     designs = tuple(_design(c, k, wanted, splits, price) for c in scenarios for k in repetitions)
+    # by cost, then by trials, then by scenarios, which somebody has to write
+    cheapest = min((design for design in designs if design.sees),
+                   key=lambda design: (design.usd or 0.0, design.trials, design.scenarios), default=None)  # fmt: skip
     return Power(
         experiment=wanted.experiment, arms=wanted.arms, comparisons=wanted.family, effect=wanted.effect,
-        basis=basis, variances=variances, designs=designs, cheapest=_cheapest(designs),
+        basis=basis, variances=variances, designs=designs, cheapest=cheapest,
         at_hand=own_scenarios(wanted, splits),
     )  # fmt: skip
 
@@ -118,12 +125,6 @@ def _design(
         minutes=None if price.minutes is None else groups * price.minutes,
         sees=effect is not None and effect <= wanted.effect,
     )  # fmt: skip
-
-
-def _cheapest(designs: Sequence[Design]) -> Design | None:
-    """Choose by cost, then by trials, then by scenarios, which somebody has to write."""
-    sufficient = [design for design in designs if design.sees]
-    return min(sufficient, key=lambda design: (design.usd or 0.0, design.trials, design.scenarios), default=None)
 
 
 def own_scenarios(wanted: PowerQuestion, splits: Sequence[Split]) -> str:
@@ -160,7 +161,7 @@ def why_no_p(scenarios: int, family: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlannedComparison:
-    """A planned arm and its baseline: variances, shared scenarios, and repetitions (harmonic means over these)."""
+    """A planned arm, tier or model and its baseline: variances, shared scenarios, repetitions (harmonic means)."""
 
     arm: str
     split: Split
@@ -173,18 +174,40 @@ class PlannedComparison:
 
 
 def planned_comparisons(plan: Plan, variances: Sequence[PairVariance]) -> tuple[PlannedComparison, ...]:
-    """List the comparison of every arm with its baseline; with usual variances if the pilot has none of the arm."""
+    """List the comparisons that answer the question; with usual variances if the pilot has none of the arm."""
     known = {variance.arm: split_of(variance) for variance in variances}
     repetitions: dict[str, Counter[str]] = defaultdict(Counter)  # by arm and scenario
     for cell in plan.cells:
         repetitions[cell.arm][cell.scenario] += 1
     comparisons = []
-    for arm, baseline in plan.pairs.items():
-        own, other = repetitions[arm], repetitions[baseline]
+    for arm, sides in _sides(plan).items():
+        own, other = (_fewest([repetitions[name] for name in side]) for side in sides)
         shared = [name for name in other if own[name]]
         usual = (max(1, round(1 / float(np.mean([1 / n[name] for name in shared] or [1])))) for n in (own, other))
         comparisons.append(PlannedComparison(arm, known.get(arm, USUAL_SPLIT), Layout(len(shared), *usual)))
     return tuple(comparisons)
+
+
+def _sides(plan: Plan) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the arms on both sides of each comparison that answers the question, by a name of it."""
+    planned = dict.fromkeys(cell.arm for cell in plan.cells)
+    arms = [plan.arm(name) for name in planned]
+    names: set[str] = set()
+    pairs: Iterable[tuple[str, str]] = ()
+    if plan.family == "tiers":
+        names = {arm.variant.id.partition("/")[0] for arm in arms if arm.variant}
+        pairs = itertools.pairwise(sorted(names))
+    elif plan.family == "models":
+        names = {arm.model for arm in arms if arm.model}
+        pairs = itertools.combinations(sorted(names), 2)
+    members = {name: [arm.id for arm in plan.members(name) if arm.id in planned] for name in names}
+    sides = {f"{later} against {earlier}": (members[later], members[earlier]) for earlier, later in pairs}
+    return sides or {arm: ([arm], [baseline]) for arm, baseline in plan.pairs.items()}
+
+
+def _fewest(counts: Sequence[Counter[str]]) -> Counter[str]:
+    """Return the fewest repetitions that each scenario has in any of several arms; a cautious size of their mean."""
+    return functools.reduce(operator.and_, counts)
 
 
 def plan_notes(plan: Plan, variances: Sequence[PairVariance], basis: str) -> Iterator[str]:

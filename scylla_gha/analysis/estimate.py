@@ -12,11 +12,11 @@ import numpy as np
 
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Measure, Target
+from scylla_gha.stats import Interval, make_interval, wilson
 from scylla_gha.stats.arrays import Bools, Floats, Ints
 from scylla_gha.stats.clusters import ClusterIndex, cluster_index, clustered, macro_rate
 from scylla_gha.stats.means import share_mean_interval, share_ratio_interval
 from scylla_gha.stats.ratios import macro_success_cost_interval, positive_mean_interval, ratio_interval
-from scylla_gha.stats.simple import Interval, make_interval, wilson
 
 HERE: Final[Target] = "these scenarios"
 LIKE: Final[Target] = "scenarios like these"

@@ -1,15 +1,21 @@
-"""Result rows as columns of numbers (NaN: unknown), and their means by scenario and arm."""
+"""Result rows as columns of numbers (NaN: unknown), their means by scenario and arm, and the arms that are compared.
 
+Arms are compared in families: arms with the baseline, adjacent tiers, models with each other. A family is declared by
+the plan and not by the outcome, and its p values are adjusted for its size.
+"""
+
+import itertools
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
 import numpy as np
 
+from scylla_gha.model.analysis import FAMILIES
 from scylla_gha.model.result import Result
 from scylla_gha.stats.arrays import Bools, Floats, Ints
 
@@ -17,12 +23,19 @@ COLUMNS: Final = (
     "passed", "score", "progress", "threshold", "points", "points_max", "guards", "broken_guards", "attempts",
     "seconds", "first_byte_seconds", "generation_seconds", "tool_seconds", "usd", "judge_usd", "input_tokens",
     "output_tokens", "cache_read_tokens", "cache_write_tokens", "total_tokens", "requests", "repeated_requests",
-    "turns", "tool_calls", "failed_tool_calls", "files_changed", "human_usd",
+    "turns", "tool_calls", "failed_tool_calls", "changes", "human_usd",
 )  # fmt: skip
 TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 COMPONENTS: Final = ("system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation")
+TREATMENT: Final = ("prompt", "skills", "agents", "mcp", "tools")  # parts of a treatment
 _numbers: Final = attrgetter(*COLUMNS)
 _NO_COMPONENTS: Final = (math.nan,) * len(COMPONENTS)
+_NO_VARIANTS: Final[Mapping[str, str]] = {}
+_NO_TREATMENT: Final = (math.nan,) * len(TREATMENT)
+BASELINE: Final = FAMILIES["baseline"]
+TIERS: Final = FAMILIES["tiers"]
+MODELS: Final = FAMILIES["models"]
+MOST_MODELS: Final = 20  # have 190 pairs; with more, no p survives Holm
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +104,21 @@ class Frame:
         return self.judged_rows[arm]
 
 
-def build_frame(rows: Iterable[Result], arms: Iterable[str] = ()) -> Frame:
+def build_frame(
+    rows: Iterable[Result], arms: Iterable[str] = (), planned_variants: Mapping[str, str] = _NO_VARIANTS
+) -> Frame:
     """Convert rows to columns, one at a time, so that they need not all be in memory as records.
 
     Args:
         rows: of one experiment.
         arms: the planned ones, in their order; arms that only rows name follow.
+        planned_variants: by arm; else an arm without any row would be missing in its tier, and nobody would see it.
     """
     arm_index, scenario_index = {name: at for at, name in enumerate(arms)}, dict[str, int]()
     ids, numbers = array("q"), array("d")  # row after row
     cells, outcomes = list[str](), list[str]()
-    about, variants = dict[str, ScenarioFacts](), dict[str, str | None]()
+    about = dict[str, ScenarioFacts]()
+    variants: dict[str, str | None] = {arm: name for arm, name in planned_variants.items() if arm in arm_index}
     tools: dict[str, Counter[str]] = defaultdict(Counter)
     scores: dict[str, array[float]] = {}
     for row in rows:
@@ -110,6 +127,8 @@ def build_frame(rows: Iterable[Result], arms: Iterable[str] = ()) -> Frame:
         ids.extend((arm, scenario, row.repetition, row.judged, row.measures_agent))
         numbers.extend([math.nan if value is None else value for value in _numbers(row)])
         numbers.extend([row.characters.get(name, 0) for name in COMPONENTS] if row.characters else _NO_COMPONENTS)
+        parts = row.treatment_tokens
+        numbers.extend([parts.get(name, 0) for name in TREATMENT] if parts else _NO_TREATMENT)
         about.setdefault(row.scenario, ScenarioFacts(row.category, row.difficulty, row.size))
         variants.setdefault(row.arm, row.variant)
         if row.judged:
@@ -128,19 +147,16 @@ def build_frame(rows: Iterable[Result], arms: Iterable[str] = ()) -> Frame:
         arms=tuple(arm_index), scenarios=tuple(names), arm=table[0], scenario=sorted_index[table[1]],
         repetition=table[2], judged=table[3].astype(np.bool_), measures=table[4].astype(np.bool_), cells=tuple(cells),
         columns=_columns(numbers, len(cells)), about=about, variants=variants, tools=dict(tools),
-        scores={judge: _padded(scores[judge], len(cells)) for judge in sorted(scores)}, outcomes=tuple(outcomes),
+        outcomes=tuple(outcomes),
+        scores={judge: np.pad(np.array(scores[judge]), (0, len(cells) - len(scores[judge])), constant_values=np.nan)
+                for judge in sorted(scores)},
     )  # fmt: skip
 
 
 def _columns(numbers: "array[float]", rows: int) -> dict[str, Floats]:
-    names = (*COLUMNS, *COMPONENTS)
+    names = (*COLUMNS, *COMPONENTS, *(f"treatment_{part}" for part in TREATMENT))
     table = np.array(numbers, dtype=np.float64).reshape(rows, len(names))
     return {name: np.ascontiguousarray(table[:, at]) for at, name in enumerate(names)}
-
-
-def _padded(column: "array[float]", rows: int) -> Floats:
-    padding = np.full(rows - len(column), np.nan)
-    return np.concatenate([np.array(column, dtype=np.float64), padding])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +195,59 @@ def passes_by_repetition(frame: Frame, arm: int) -> Floats:
     passed = np.full((len(frame.scenarios), int(counts.max(initial=0))), np.nan)
     passed[scenario, np.arange(rows.size) - starts[scenario]] = frame.columns["passed"][rows]
     return passed
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Two sides of a comparison: their names, and indices of their arms; a side of several arms is their mean."""
+
+    arm: str
+    baseline: str
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+
+
+def baseline_pairings(frame: Frame, baseline: str, pairs: Mapping[str, str] | None = None) -> list[Pairing]:
+    """Pair every other arm with the baseline, or the given arms with theirs; none without rows of the baseline."""
+    index = {arm: at for at, arm in enumerate(frame.arms)}
+    wanted = pairs or {arm: baseline for arm in index if arm != baseline}
+    return [Pairing(arm, other, (index[arm],), (index[other],))
+            for arm, other in wanted.items() if arm in index and other in index]  # fmt: skip
+
+
+def arms_by_tier(frame: Frame) -> dict[str, tuple[int, ...]]:
+    """Group the arms by the tier in their variant's name (T0 of T0/00-empty), tiers sorted; others have none."""
+    tiers: dict[str, list[int]] = defaultdict(list)
+    for at, arm in enumerate(frame.arms):
+        tier, slash, _ = (frame.variants.get(arm) or "").partition("/")
+        if tier and slash:
+            tiers[tier].append(at)
+    return {tier: tuple(tiers[tier]) for tier in sorted(tiers)}
+
+
+def tier_pairings(frame: Frame) -> list[Pairing]:
+    """Pair each tier, its sub-tests with equal weights, with the one before."""
+    tiers = arms_by_tier(frame)
+    return [Pairing(later, earlier, tiers[later], tiers[earlier]) for earlier, later in itertools.pairwise(tiers)]
+
+
+def model_pairings(frame: Frame, model_of: Mapping[str, str | None]) -> list[Pairing]:
+    """Pair the models with each other, over the variants that both have as one arm; none if there are too many models.
+
+    If several arms have one model and variant, nothing tells which of them stands for the model, so none does.
+    """
+    arms: dict[str, dict[str | None, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for at, arm in enumerate(frame.arms):
+        model = model_of.get(arm)
+        if model:
+            arms[model][frame.variants.get(arm)].append(at)
+    if len(arms) > MOST_MODELS:
+        return []
+    single = {model: {variant: at[0] for variant, at in arms[model].items() if len(at) == 1} for model in arms}
+    pairings = []
+    for one, other in itertools.combinations(sorted(arms), 2):
+        shared = [variant for variant in single[one] if variant in single[other]]
+        if shared:
+            sides = (tuple(single[model][variant] for variant in shared) for model in (one, other))
+            pairings.append(Pairing(one, other, *sides))
+    return pairings

@@ -11,11 +11,11 @@ from typing import Final, Literal
 import numpy as np
 
 from scylla_gha.analysis.contrasts import compare_each
-from scylla_gha.analysis.frame import Frame, Groups, build_frame, grouped
-from scylla_gha.analysis.pairings import Pairing
+from scylla_gha.analysis.estimate import Sample
+from scylla_gha.analysis.frame import Frame, Groups, Pairing, build_frame, grouped
 from scylla_gha.analysis.verdicts import ALPHA, rule
 from scylla_gha.counting import counted
-from scylla_gha.model.analysis import Ruling
+from scylla_gha.model.analysis import Measure, Ruling
 from scylla_gha.model.comparison import History, Point, Series, Shift
 from scylla_gha.model.result import Result
 from scylla_gha.stats.arrays import Bools, Floats
@@ -73,13 +73,24 @@ def _series(arm: str, sets: Sequence[ResultSet], pin: Pin) -> Series:
     tracks = [Track(names, metric, table, shared) for metric, table in tables.items()]
     shifts = [shift for track in tracks for shift in changes(track, pin.seed, ALPHA / len(tracks))]
     drifts = drift(tracks[0], names.index(pin.name))
+    limits = [_rate(frame, at) for at in range(len(sets))]
     return Series(
         arm=arm,
-        points=tuple(_point(at, results, tables, ruled.get(results.name), pin) for at, results in enumerate(sets)),
+        points=tuple(
+            _point(at, results, tables, ruled.get(results.name), pin).model_copy(
+                update={"rate_low": limits[at].low, "rate_high": limits[at].high}
+            )
+            for at, results in enumerate(sets)
+        ),
         shifts=(*shifts, *(drifts or ())),
         notes=(*_notes(rates, int(shared.sum())), *((_INDEPENDENT,) if shifts else ()),
                *(() if drifts is not None else (_NO_SPREAD,))),
     )  # fmt: skip
+
+
+def _rate(frame: Frame, at: int) -> Measure:
+    rows = frame.rows_of(at)
+    return Sample.of(frame.scenario[rows]).rate("pass_rate", frame.columns["passed"][rows])
 
 
 def _notes(rates: Groups, shared: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from scylla_gha.analysis.frame import Frame
 from scylla_gha.model.analysis import Agreement, Pair
 from scylla_gha.stats.agreement import alpha, alpha_limits, bias, icc, quadratic_kappa
-from scylla_gha.stats.arrays import Floats, Ints
+from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.resampling import Resampling
 
 _GRADES: Final = (0.2, 0.4, 0.6, 0.8)  # where F, D, C, B and A part; S takes more than a score
@@ -34,7 +34,8 @@ def agreement(frame: Frame, how: Resampling) -> Agreement | None:
         icc_single=correlations.single if correlations else None,
         icc_panel=correlations.panel if correlations else None,
         kappa=_kappa(table), decisive=_decisive(table, frame.columns["threshold"][rows]),
-        pairs=_pairs(judges, table), by_scenario=_by_scenario(frame, table, scenario),
+        pairs=_pairs(judges, table),
+        by_scenario={frame.scenarios[at]: alpha(table[scenario == at]) for at in np.unique(scenario)},
     )  # fmt: skip
 
 
@@ -65,7 +66,3 @@ def _decisive(table: Floats, threshold: Floats) -> float | None:
         return None
     low, high = np.nanmin(table[known], axis=1), np.nanmax(table[known], axis=1)
     return float(((low < threshold[known]) & (threshold[known] <= high)).mean())
-
-
-def _by_scenario(frame: Frame, table: Floats, scenario: Ints) -> dict[str, float | None]:
-    return {frame.scenarios[at]: alpha(table[scenario == at]) for at in np.unique(scenario)}

@@ -1,14 +1,17 @@
-"""All metrics of one arm: those of the Scylla paper (section 5), with their intervals, and others beside them."""
+"""Metrics of arms, pass rates of parts of their trials, and the best sub-test of each tier.
+
+The metrics are those of the Scylla paper (section 5), with their intervals, and others beside them.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
-from scylla_gha.analysis.estimate import LIKE, Sample, over_scenarios, share
-from scylla_gha.analysis.frame import COMPONENTS, TOKENS, Frame
-from scylla_gha.model.analysis import ArmMeasures, Measure
+from scylla_gha.analysis.estimate import HERE, LIKE, Sample, over_scenarios, share
+from scylla_gha.analysis.frame import COMPONENTS, TOKENS, TREATMENT, Frame, Groups, arms_by_tier, grouped
+from scylla_gha.model.analysis import ArmMeasures, BestSubtest, Measure, Slice, TierMeasures
 from scylla_gha.stats.arrays import Bools, Floats, Ints
 from scylla_gha.stats.clusters import (
     clustered,
@@ -22,15 +25,34 @@ from scylla_gha.stats.clusters import (
     score_consistency,
     solved,
 )
+from scylla_gha.stats.means import wilson_effective, wilson_limits
 
 _TAIL_TRIALS: Final = 20  # below that, the 90th percentile is the largest but one or two
 _MANY: Final = 2
 _HALF: Final = 0.5
+_SEVERAL: Final = -1  # in the place of one arm's index
+By = Literal["scenario", "category", "difficulty", "size", "tier"]
+_PARTS: Final[tuple[By, ...]] = ("category", "difficulty", "size")
 
 
 def arm_measures(frame: Frame) -> tuple[ArmMeasures, ...]:
-    """Compute the metrics of each arm, in the frame's order; every metric is there, with or without a value."""
+    """Compute the metrics of each arm, in the frame's order; every metric is there, with or without a value.
+
+    Those of treatments are left out if no row has any.
+    """
     return tuple(ArmMeasures(arm=name, measures=tuple(_Arm.of(frame, at).all())) for at, name in enumerate(frame.arms))
+
+
+def tier_measures(frame: Frame) -> tuple[TierMeasures, ...]:
+    """Compute costs and tokens of each tier, the trials of its sub-tests together; none of fewer than two tiers."""
+    tiers = arms_by_tier(frame)
+    if len(tiers) < _MANY:
+        return ()
+    return tuple(
+        TierMeasures(tier=tier, arms=tuple(frame.arms[arm] for arm in arms),
+                     measures=tuple(_Arm.together(frame, arms).spending()))
+        for tier, arms in tiers.items()
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +72,17 @@ class _Arm:
     def column(self, name: str) -> Floats:
         return self.frame.columns[name][self.rows]
 
+    @classmethod
+    def together(cls, frame: Frame, arms: tuple[int, ...]) -> "_Arm":
+        """Return the judged rows of several arms as those of one; it has no row that is not judged."""
+        rows = np.concatenate([frame.rows_of(arm) for arm in arms])
+        return cls(frame, _SEVERAL, rows, Sample.of(frame.scenario[rows]))
+
     def all(self) -> Iterator[Measure]:
         yield from self._success()
         yield from self._repeatability()
         yield from self._time()
-        yield from self._cost()
+        yield from self.spending()
         yield from self._tools()
         yield from self._ends()
 
@@ -65,12 +93,11 @@ class _Arm:
         yield sample.ratio("implementation_rate", self.column("points"), self.column("points_max"))
         yield sample.mean("score", self.column("score"), is_share=True)
         yield sample.mean("progress_rate", self.column("progress"), is_share=True)
-        changed = (self.column("files_changed") > 0) & (self.column("guards") > 0)
-        failed = sample.only(changed).rate("change_fail_rate", self._broke()[changed])
+        changed = (self.column("changes") > 0) & (self.column("guards") > 0)
+        failed = sample.only(changed).rate(
+            "change_fail_rate", (self.column("broken_guards") > 0).astype(np.float64)[changed]
+        )
         yield failed.model_copy(update={"note": failed.note or "of trials that changed something and had a guard"})
-
-    def _broke(self) -> Floats:
-        return (self.column("broken_guards") > 0).astype(np.float64)
 
     def _repeatability(self) -> Iterator[Measure]:
         passed, sample = self.column("passed"), self.sample
@@ -120,7 +147,8 @@ class _Arm:
         for name in ("first_byte_seconds", "generation_seconds", "tool_seconds"):
             yield sample.mean(name, self.column(name))
 
-    def _cost(self) -> Iterator[Measure]:
+    def spending(self) -> Iterator[Measure]:
+        """Yield costs and tokens."""
         usd, passed, sample = self.column("usd"), self.column("passed"), self.sample
         tokens = self.frame.tokens[self.rows]
         yield sample.complete_mean("usd", usd)
@@ -138,6 +166,10 @@ class _Arm:
         characters = sum((self.column(name) for name in COMPONENTS), np.zeros(self.rows.size))
         for name in COMPONENTS:
             yield sample.ratio(f"{name}_share", self.column(name), characters)
+        for part in TREATMENT:
+            if not np.isnan(self.frame.columns[f"treatment_{part}"]).all():
+                mean = sample.complete_mean if self.index == _SEVERAL else sample.mean
+                yield mean(f"treatment_{part}_tokens", self.column(f"treatment_{part}"))
 
     def _tools(self) -> Iterator[Measure]:
         calls, sample = self.column("tool_calls"), self.sample
@@ -162,3 +194,89 @@ def _censored_median(values: Floats, censored: Bools) -> float | None:
     if not values.size or censored.mean() >= _HALF:
         return None
     return float(np.median(np.where(censored, np.inf, values)))
+
+
+def slices(frame: Frame) -> Iterator[Slice]:
+    """Yield all slices; an arm without a judged trial in a slice has none.
+
+    A tier's are over the scenarios that all of its sub-tests tried: the mean of some would be another tier.
+    """
+    groups = grouped(frame, frame.columns["passed"])
+    for by in _PARTS:
+        names = [getattr(frame.about[scenario], by) for scenario in frame.scenarios]
+        for name in sorted(set(names)):
+            columns = np.array([part == name for part in names], dtype=np.bool_)
+            yield from _slices(by, name, frame.arms, groups.n[:, columns], groups.mean[:, columns])
+    for tier, arms in arms_by_tier(frame).items():
+        chosen = list(arms)
+        mean = groups.mean[chosen].mean(axis=0, keepdims=True)
+        n = np.where(np.isnan(mean), 0, groups.n[chosen].sum(axis=0, keepdims=True))
+        yield from _slices("tier", tier, (tier,), n, mean)
+    yield from _scenarios(frame, groups)
+
+
+def _scenarios(frame: Frame, groups: Groups) -> Iterator[Slice]:
+    """Yield one slice per arm and scenario, with Wilson's interval of its repetitions."""
+    hits = np.rint(np.nan_to_num(groups.mean) * groups.n)
+    low, high = wilson_limits(hits, groups.n)
+    for column, scenario in enumerate(frame.scenarios):
+        for row, arm in enumerate(frame.arms):
+            n = int(groups.n[row, column])
+            if n:
+                rate = Measure(metric="pass_rate", value=float(groups.mean[row, column]), low=float(low[row, column]),
+                               high=float(high[row, column]),
+                               n=n, scenarios=1, method="Wilson", target=HERE)  # fmt: skip
+                yield Slice(by="scenario", name=scenario, arm=arm, passed=int(hits[row, column]), rate=rate)
+
+
+def _slices(by: By, name: str, arms: tuple[str, ...], n: Ints, mean: Floats) -> Iterator[Slice]:
+    """Yield one slice per row, by Wilson: of its trials if it has one scenario, else of their effective number."""
+    count, trials = (n > 0).sum(axis=1), n.sum(axis=1)
+    hits = np.rint(np.nansum(mean * n, axis=1))
+    known = np.where(n > 0, mean, np.nan)
+    rate = np.nansum(known, axis=1) / np.where(count > 0, count, np.nan)
+    low, high = wilson_effective(rate, _effective(known, rate, count, trials), count - 1)
+    one_low, one_high = wilson_limits(hits, trials)
+    for row, arm in enumerate(arms):
+        if not trials[row] or np.isnan(rate[row]):
+            continue
+        alone = count[row] == 1
+        limits = (one_low[row], one_high[row]) if alone else (low[row], high[row])
+        measure = Measure(metric="pass_rate", value=float(rate[row]), low=float(limits[0]), high=float(limits[1]),
+                       n=int(trials[row]), scenarios=int(count[row]), target=HERE if alone else LIKE,
+                       method="Wilson" if alone else "Wilson, effective n and t")  # fmt: skip
+        yield Slice(by=by, name=name, arm=arm, passed=int(hits[row]), rate=measure)
+
+
+def _effective(known: Floats, rate: Floats, count: Ints, trials: Ints) -> Floats:
+    """Return how many independent trials have a rate as precise: p (1 - p) over the variance of the mean.
+
+    Between the numbers of scenarios and of trials; the former, which is safe, if scenarios show no spread.
+    """
+    offset = np.where(np.isnan(known), 0.0, known - rate[:, None])
+    variance = (offset * offset).sum(axis=1) / np.where(count > 1, count - 1, np.nan) / np.maximum(count, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = np.where(variance > 0, rate * (1 - rate) / variance, count)
+    return np.clip(n, count, trials)
+
+
+def best_subtests(frame: Frame) -> Iterator[BestSubtest]:
+    """Find the best sub-test of each tier with two or more of them.
+
+    The best of several is also the luckiest: odd repetitions choose it, and even ones estimate its rate.
+    """
+    odd = frame.repetition % 2 == 1
+    means = grouped(frame, np.where(odd, frame.columns["passed"], np.nan)).mean
+    for tier, arms in arms_by_tier(frame).items():
+        known = {arm: float(row[~np.isnan(row)].mean()) for arm in arms if not np.isnan(row := means[arm]).all()}
+        if len(arms) > 1 and known:
+            arm = max(known, key=lambda arm: known[arm])
+            chosen, reported = (_half_rate(frame, arm, half) for half in (odd, ~odd))
+            if reported.value is not None:
+                yield BestSubtest(tier=tier, arm=frame.arms[arm], of=len(arms), chosen=chosen, reported=reported)
+
+
+def _half_rate(frame: Frame, arm: int, half: Bools) -> Measure:
+    rows = frame.rows_of(arm)
+    rows = rows[half[rows]]
+    return Sample.of(frame.scenario[rows]).rate("pass_rate", frame.columns["passed"][rows])

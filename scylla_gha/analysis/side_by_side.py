@@ -6,8 +6,7 @@ from typing import Final
 
 from scylla_gha.analysis.contrasts import PASS, compare, screen
 from scylla_gha.analysis.costs import pass_cost_contrasts
-from scylla_gha.analysis.frame import Frame, Groups, build_frame, grouped
-from scylla_gha.analysis.pairings import Pairing
+from scylla_gha.analysis.frame import Frame, Groups, Pairing, build_frame, grouped
 from scylla_gha.analysis.verdicts import rule
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast

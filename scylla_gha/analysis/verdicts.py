@@ -5,8 +5,8 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Contrast, Ruling, Verdict
+from scylla_gha.stats import MOST_EXACT, format_p
 from scylla_gha.stats.resampling import DRAWS, least_p_drawn, least_p_sign_flip
-from scylla_gha.stats.simple import MOST_EXACT, format_p
 
 ALPHA: Final = 0.05
 LESS_IS_BETTER: Final = frozenset({"usd", "tokens", "seconds"})

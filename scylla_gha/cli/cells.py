@@ -12,10 +12,11 @@ import click
 
 from scylla_gha.cli import options
 from scylla_gha.errors import ConfigError
-from scylla_gha.pipeline.stored_cell import stored_cell
+from scylla_gha.model.plan import Plan
+from scylla_gha.pipeline.stored_cell import find_cell, stored_cell
 from scylla_gha.report.trial import TrialViewOptions, trial_text
 from scylla_gha.report.trial_parts import CellRecord
-from scylla_gha.store.find_cell import find_cell
+from scylla_gha.store.records import read_record
 
 _INTERRUPTED, _UNREAD = 130, 141  # exit codes of a shell after SIGINT and SIGPIPE
 _OUTPUT_LIMIT: Final = "ended, since it wrote more to its output than one file may hold (limits.file_mb)"
@@ -42,7 +43,7 @@ def show(
     scylla-gha show '004-*--oracle--r01' --diff
     """  # noqa: D301
     cell_ref = find_cell(runs, cell, experiment)
-    record = stored_cell(cell_ref)
+    record = stored_cell(cell_ref, read_record(cell_ref.run.plan, Plan))
     numbers = [work.number for work in record.works]
     if attempt is not None and attempt not in numbers:
         existing = ", ".join(map(str, numbers)) or "none"

@@ -1,39 +1,28 @@
-"""Commands on stored rows: `scylla-gha compare`, `history`, `power` and `aa-test`."""
+"""Commands on sets of rows: `scylla-gha compare`, `history`, `aa-test`, `import` and `export`."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 import click
 
+from scylla_gha import compare as comparison
 from scylla_gha.cli import options
-from scylla_gha.compare import comparison
-from scylla_gha.compare.result_set import (
-    MARGIN,
-    history_of_files,
-    load_result_set,
-    plan_beside,
-    read_rows,
-    rows_file,
-)
+from scylla_gha.compare.result_set import MARGIN, history_of_files, load_result_set, plan_beside, read_rows, rows_file
 from scylla_gha.config.installed_packages import require_extra
-from scylla_gha.interop.import_options import import_options
-from scylla_gha.interop.importers.rows import ImportOptions
-from scylla_gha.model.comparison import Metric
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.exporters import DEFAULT_NAMES, ExportFormat, RunExport
+from scylla_gha.interop.importers import ImportOptions, import_options, read_foreign
+from scylla_gha.model import slug
+from scylla_gha.model.comparison import History, Metric
 from scylla_gha.model.plan import Plan
-from scylla_gha.plan.build import find_agents, make_plan
-from scylla_gha.plan.cells import CellSelection
 from scylla_gha.plan.notes import require_statistics
-from scylla_gha.store.records import read_record
+from scylla_gha.store.records import read_record, write_lines, write_record, write_text
+from scylla_gha.store.run_folder import RunFolder
 
 _share = click.FloatRange(0, 1, min_open=True, max_open=True)
-
-
-def _arm_pair(text: str) -> tuple[str, str]:
-    a_arm, sign, b_arm = text.partition("=")
-    if not a_arm or not sign or not b_arm:
-        raise click.BadParameter(f"{text!r} is not A_ARM=B_ARM", param_hint="--arms")
-    return a_arm, b_arm
 
 
 @click.command()
@@ -66,7 +55,12 @@ def compare(
     scylla-gha compare base.csv head.csv --map arm=model --fail-on worse
     """  # noqa: D301
     require_extra("numpy", "scipy", what="a comparison")
-    arms = (*((arm, arm) for arm in same), *map(_arm_pair, pairs))
+    arms = [(arm, arm) for arm in same]
+    for text in pairs:
+        a_arm, _, b_arm = text.partition("=")
+        if not a_arm or not b_arm:
+            raise click.BadParameter(f"{text!r} is not A_ARM=B_ARM", param_hint="--arms")
+        arms.append((a_arm, b_arm))
     compared = comparison.compare(load_result_set(a, runs, how), load_result_set(b, runs, how), arms, metric, margin)
     if as_json:
         click.echo(compared.model_dump_json())
@@ -88,10 +82,12 @@ def compare(
               help="Follow only this arm (default: all arms); may be repeated.")  # fmt: skip
 @click.option("--margin", type=_share,
               help="Largest difference that counts as none (default: that of the newest plan, or 0.05).")  # fmt: skip
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Also draw the pass rates over time into this file.")  # fmt: skip
 @options.as_json
 def history(
     results: tuple[str, ...], runs: Path, baseline: str | None, arms: tuple[str, ...], margin: float | None, *,
-    as_json: bool,
+    as_json: bool, svg: Path | None,
 ) -> None:  # fmt: skip
     """Follow arms over result sets RUN... (runs, their folders, or files of rows), oldest first.
 
@@ -109,50 +105,20 @@ def history(
     followed = history_of_files(files, rows_file(baseline, runs) if baseline else None, arms, margin)
     marks = BLOCKS if (sys.stdout.encoding or "").lower().startswith("utf") else DIGITS
     click.echo(followed.model_dump_json() if as_json else history_text(followed, marks))
+    if svg:
+        _draw_history(followed, svg)
 
 
-@click.command()
-@options.experiment
-@options.runs
-@click.option("--effect", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True,
-              help="Difference of pass rates that is to be detected: 0.1 is 10 points.")  # fmt: skip
-@click.option("--pilot", metavar="RUN",
-              help="Result set for variances and costs (default: the experiment's own rows).")  # fmt: skip
-@options.as_json
-def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_json: bool) -> None:
-    """Compute the smallest effect that EXPERIMENT can detect, and its cost, by scenarios and repetitions.
+def _draw_history(followed: History, path: Path) -> None:
+    require_extra("altair", "vl_convert", what="--svg")
+    from scylla_gha.report.charts.history import history as draw
 
-    Variances and costs are those of a pilot's rows; without rows, the usual variances are assumed, and no costs.
-
-    \b
-    scylla-gha power quickstart
-    scylla-gha power hello-claude --effect 0.05 --pilot runs/hello-claude
-    """  # noqa: D301
-    require_statistics()
-    from scylla_gha.analysis import design
-    from scylla_gha.analysis.frame import build_frame
-    from scylla_gha.report.plain_text import design_table
-
-    folder = options.run_folder(runs, experiment)
-    plan = read_record(folder.plan, Plan)
-    if plan is None:
-        library = options.library()
-        agents = find_agents(library.experiment(experiment), install=False)
-        plan = make_plan(experiment, library, agents, CellSelection(), folder, build_images=False)
-    arms = list(dict.fromkeys(cell.arm for cell in plan.cells))
-    question = design.PowerQuestion(
-        experiment=plan.experiment.id, arms=len(arms), scenarios=len({cell.scenario for cell in plan.cells}),
-        repetitions=max(cell.repetition for cell in plan.cells), effect=effect,
-    )  # fmt: skip
-    file = rows_file(pilot, runs) if pilot else folder.results
-    if pilot or file.is_file():
-        frame = build_frame(read_rows(file), ())
-        variances = design.pair_variances(frame, plan.experiment.baseline)
-        basis = f"the pilot's rows, {file}" if variances else f"{design.USUAL_BASIS} in {file}"
-        answer = design.power(question, variances, design.repetition_cost(frame, arms), basis)
+    chart = draw(followed)
+    if chart is None:
+        click.echo(f"{path}: not written, since no arm has two result sets with a pass rate", err=True)
     else:
-        answer = design.power(question, (), design.RepetitionCost(), design.USUAL_BASIS)
-    click.echo(answer.model_dump_json() if as_json else design_table(answer))
+        write_text(path, chart.file)
+        click.echo(f"chart: {path}", err=True)
 
 
 @click.command("aa-test")
@@ -185,3 +151,86 @@ def aa_test(experiment: str, runs: Path, resamples: int, *, as_json: bool) -> No
                          seed=plan.experiment.seed if plan else 0)  # fmt: skip
     answer = split_and_compare(frame, rows[0].experiment, test)
     click.echo(answer.model_dump_json() if as_json else equal_arms_text(answer))
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@import_options
+@click.option("--name", help="Name of the run folder (default: the file's name).")
+@click.option("--baseline", help="Arm that the others are compared with (default: that of the first row).")
+@options.runs
+@options.as_json
+def import_(
+    file: Path, how: ImportOptions, name: str | None, baseline: str | None, runs: Path, *, as_json: bool
+) -> None:
+    """Import the rows of FILE as the run folder runs/NAME, and report on them.
+
+    FILE is a CSV, JSON lines or Parquet file, a Harbor job folder, or an Inspect log in JSON (or a folder of them).
+    Columns that have a field's own name need no --map. The report says that the rows are not verified.
+
+    \b
+    scylla-gha import bench.csv --map scenario=task --map arm=model --passed-if 'score>=0.6'
+    scylla-gha import jobs/2026-01-02__03-04-05 --name harbor-run
+    """  # noqa: D301
+    from scylla_gha.pipeline import aggregate_and_render, print_report
+
+    run = name or slug(file.stem)
+    if not run or run != slug(run):
+        raise ConfigError(f"--name {run!r}: is not a name of a run; use small letters, digits and dashes, as my-run")
+    folder = RunFolder(runs.resolve() / run)
+    _require_imported(folder)
+    mapping = how.mapping.model_copy(update={"baseline": baseline or how.mapping.baseline})
+    imported = read_foreign(file, replace(how, mapping=mapping), run)
+    write_record(folder.plan, imported.plan)
+    write_lines(folder.results, imported.rows)
+    report = aggregate_and_render(imported.plan, folder)
+    _print_source(imported.plan)
+    print_report(report, folder, as_json=as_json)
+
+
+def _require_imported(folder: RunFolder) -> None:
+    """Refuse to overwrite a run that was paid for."""
+    if not folder.root.exists() or not any(folder.root.iterdir()):
+        return
+    plan = read_record(folder.plan, Plan)
+    if plan is None or plan.imported is None:
+        raise ConfigError(f"{folder.root}: holds a run that was not imported, and is not overwritten; "
+                          "give another --name")  # fmt: skip
+
+
+def _print_source(plan: Plan) -> None:
+    source = plan.imported
+    if source is None:
+        return
+    click.echo(f"{source.file}: {counted(len(plan.cells), 'row')}, {counted(len(plan.arms), 'arm')}; "
+               f"baseline: {plan.experiment.baseline}", err=True)  # fmt: skip
+    renamed = [f"{field} = {column}" for field, column in source.columns.items() if field != column]
+    if renamed:
+        click.echo(f"mapped: {', '.join(renamed)}", err=True)
+    if source.ignored:
+        click.echo(f"ignored columns: {', '.join(source.ignored)}", err=True)
+
+
+@click.command()
+@options.experiment
+@click.option("--to", "form", required=True, type=click.Choice(get_args(ExportFormat)), help="Format to write.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), show_default="in the run's folder",
+              help="File to write, or the folder for inspect and atif.")  # fmt: skip
+@options.runs
+def export(experiment: str, form: ExportFormat, output: Path | None, runs: Path) -> None:
+    """Write the rows of EXPERIMENT (a run's folder name) in a format that other tools read.
+
+    inspect writes a log per arm, and atif a trajectory per trial, into a folder; the others write one file.
+
+    \b
+    scylla-gha export quickstart --to csv -o results.csv
+    scylla-gha export quickstart --to junit
+    """  # noqa: D301
+    from scylla_gha.pipeline import stored_plan
+
+    folder = options.run_folder(runs, experiment)
+    target = output or folder.root / DEFAULT_NAMES[form]
+    note = RunExport(folder, stored_plan(folder), target).write(form)
+    if note:
+        click.echo(note, err=True)
+    click.echo(str(target))

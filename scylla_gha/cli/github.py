@@ -2,6 +2,7 @@
 
 import functools
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from scylla_gha.github.client import GitHubRepository
     from scylla_gha.github.responses import CommentEvent
     from scylla_gha.github.reverts import RevertRate
-    from scylla_gha.github.slash_command import ResolvedCommand
 
 _DAYS: Final = 90  # of pull requests whose window is over, if --since is not given
 _MAX_CALLS: Final = 20_000
@@ -107,11 +107,11 @@ def _output_refused(message: str) -> None:
     write_outputs(os.environ, {"accepted": "false"})
 
 
-def _output_started(resolved: "ResolvedCommand", run: str) -> None:
+def _output_started(inputs: Mapping[str, str], run: str) -> None:
     from scylla_gha.github.actions import write_outputs
 
-    write_outputs(os.environ, {"accepted": "true", "run": run, **resolved.inputs})
-    click.echo(f"dispatched {resolved.inputs['experiment']} at {resolved.inputs['head'][:7]}: {run}", err=True)
+    write_outputs(os.environ, {"accepted": "true", "run": run, **inputs})
+    click.echo(f"dispatched {inputs['experiment']} at {inputs['head'][:7]}: {run}", err=True)
 
 
 @click.command()

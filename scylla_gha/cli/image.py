@@ -10,16 +10,16 @@ import click
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.cli import options
+from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.images import engine_images, layers
+from scylla_gha.images import SandboxPool, archive, layers
 from scylla_gha.images.archive import ImageLayer, pack_layers, unpack_layers
-from scylla_gha.images.sandbox_pool import SandboxPool
 from scylla_gha.model.experiment import Experiment, SandboxName, SandboxWish
 from scylla_gha.model.plan import Plan
-from scylla_gha.pipeline.confirm import confirm
-from scylla_gha.pipeline.report import stored_plan
-from scylla_gha.plan.cells import agent_name, select
+from scylla_gha.pipeline import stored_plan
+from scylla_gha.pipeline.model_access import confirm
+from scylla_gha.plan import agent_name, select_scenarios
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker import engine
@@ -57,17 +57,17 @@ def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, f
     """  # noqa: D301
     library = options.library()
     base = library.image(recipe)
-    names = select("scenarios", scenarios or ("*",), list(library.scenarios))
+    names = select_scenarios(scenarios or ("*",), library)
     toolsets = {tuple(sorted(library.scenario(name).scenario.tools.python.items())) for name in names}
     clis = [(None, None), *((agent, _cli(agent)) for agent in agents)]
     with contextlib.closing(engine.connect()) as api:
         for tools, (agent, cli) in itertools.product(sorted(toolsets), clis):
-            spec = engine_images.ImageSpec(base, dict(tools), cli)
-            archive = engine_images.build_image(spec, cache_root(), fresh=fresh)
+            spec = layers.ImageSpec(base, dict(tools), cli)
+            built = layers.build_image(spec, cache_root(), fresh=fresh)
             fresh = False  # today's packages are in the cache now
             description = {
-                "id": engine_images.ensure_image(api, archive, cache_root()),
-                "digest": archive.digest,
+                "id": archive.ensure_image(api, built, cache_root()),
+                "digest": built.digest,
                 "recipe": recipe,
                 "agent": agent,
                 "tools": dict(tools),
@@ -75,7 +75,7 @@ def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, f
             click.echo(json.dumps(description))
 
 
-def _cli(agent: str) -> engine_images.AgentCli:
+def _cli(agent: str) -> layers.AgentCli:
     name, version = agent_name(agent)
     package = AGENTS[name].package if name in AGENTS else None
     if package is None:
@@ -83,7 +83,7 @@ def _cli(agent: str) -> engine_images.AgentCli:
         raise ConfigError(f"--agent {agent}: no agent with a command line; there are: {', '.join(known)}")
     if version is None:
         raise ConfigError(f"--agent {agent}: an image needs a version; name it: {name}@VERSION")
-    return engine_images.AgentCli(package.npm, version, package.program)
+    return layers.AgentCli(package.npm, version, package.program)
 
 
 @image.command("list")
@@ -95,7 +95,7 @@ def list_(*, as_json: bool) -> None:
     scylla-gha image list --json
     """  # noqa: D301
     with contextlib.closing(engine.connect()) as api:
-        images = list(engine_images.list_images(api))
+        images = list(archive.list_images(api))
     if as_json:
         click.echo(json.dumps([{"id": image.id, "title": image.title, "bytes": image.bytes} for image in images]))
         return
@@ -117,7 +117,7 @@ def prune(*, yes: bool) -> None:
         if not (yes or confirm("Remove all images of scylla-gha and the cached layers?")):
             raise RefusedError("not confirmed; nothing was removed; --yes removes without asking")
         reaped = engine.remove_stale(api)
-        images, cached = engine_images.prune_images(api, cache_root())
+        images, cached = archive.prune_images(api, cache_root())
     click.echo(f"removed {counted(images, 'image')}, {counted(cached, 'cached layer')}, "
                f"{counted(len(reaped), 'leftover')} of killed runs", err=True)  # fmt: skip
 
@@ -127,7 +127,9 @@ def prune(*, yes: bool) -> None:
 @options.runs
 @click.option("--to", "into", type=click.Path(path_type=Path, file_okay=False), required=True,
               help="Folder for the layers; its earlier content is removed.")  # fmt: skip
-def pack(experiment: str, runs: Path, into: Path) -> None:
+@click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
+              help="Checkout of the change that the plan compares (default: the plan is of no change).")  # fmt: skip
+def pack(experiment: str, runs: Path, into: Path, head: Path | None) -> None:
     """Copy the layers of the images of EXPERIMENT's plan into a folder, for the machines that run its cells.
 
     Prints a digest of them, and nothing if the plan needs no containers.
@@ -136,14 +138,14 @@ def pack(experiment: str, runs: Path, into: Path) -> None:
     scylla-gha image pack hello-claude --to layers
     """  # noqa: D301
     plan = stored_plan(options.run_folder(runs, experiment))
-    click.echo(pack_layers(_layers(plan), into))
+    click.echo(pack_layers(_layers(plan, head), into))
 
 
-def _layers(plan: Plan) -> Iterator[ImageLayer]:
+def _layers(plan: Plan, head: Path | None) -> Iterator[ImageLayer]:
     if not SANDBOXES[plan.sandbox].needs_image:
         return
     library = options.library()
-    sandboxes = SandboxPool(plan.sandbox, library)
+    sandboxes = SandboxPool(plan.sandbox, library, sources=ConfigSources.of(library, head))
     for name in dict.fromkeys(cell.scenario for cell in plan.cells):
         for arm in (None, *plan.arms):
             yield from sandboxes.image(library.scenario(name).scenario.tools, arm).layers

@@ -16,7 +16,8 @@ _GROUPS: Final[dict[str, dict[str, str]]] = {
     "Everyday": {
         "evaluate": "Run a whole experiment on this machine, from plan to report.",
         "show": "Show why a trial passed or failed.",
-        "report": "Print the report of a run, and write report.md.",
+        "view": "Open the page of a run in a browser, or serve all runs with live progress.",
+        "report": "Print the report of a run, and write report.md and report.html.",
         "compare": "Compare two sets of results, scenario by scenario.",
         "validate": "Check configuration and scenarios.",
         "init": "Set up evaluations in a repository: workflow, experiment, scenario.",
@@ -26,9 +27,12 @@ _GROUPS: Final[dict[str, dict[str, str]]] = {
         "power": "Compute the smallest effect that an experiment can detect, and its cost.",
         "history": "Follow arms over several runs, and find changes and drift.",
         "aa-test": "Compare each arm with itself to estimate the false-positive rate.",
+        "tiers": "List, show, compare and measure the sub-tests of the tiers.",
+        "hub": "Serve the GitHub of a fixture on this machine, for gh, git and MCP servers.",
         "judge": "Judge the trials of a run, or judge them again with other judges.",
         "shell": "Open the sandbox of a cell as its agent had it.",
         "results": "List, show and fetch the runs on the results branch.",
+        "site": "Write the pages of all runs on the results branch.",
         "import": "Import rows of another tool: CSV, JSON lines, Parquet, Harbor, Inspect.",
         "export": "Export rows to other tools: CSV, Parquet, JUnit, Inspect, ATIF, ProfileRow.",
         "reverts": "Compute how often merged pull requests of a repository were reverted.",
@@ -54,18 +58,19 @@ _MODULES: Final[dict[str, str]] = {
     command: module
     for module, commands in {
         "cells": "show shell",
-        "compare": "compare history power aa-test",
-        "evaluate": "evaluate run",
+        "compare": "compare history aa-test import export",
+        "evaluate": "evaluate run judge",
         "github": "slash reverts",
+        "hub": "hub",
         "image": "image agent-baseline",
-        "judge": "judge",
-        "plan": "plan next-wave",
+        "plan": "plan power next-wave",
         "publish": "publish regression-alert",
         "results": "results",
-        "setup": "init doctor",
+        "site": "site",
+        "setup": "init doctor validate schemas",
         "steps": "prepare cell collect aggregate report",
-        "tables": "import export",
-        "validate": "validate schemas",
+        "tiers": "tiers",
+        "view": "view",
     }.items()
     for command in commands.split()
 }
@@ -137,16 +142,12 @@ def main() -> NoReturn:
         _print_error(f"{error}; finished work is stored: correct this, and the same command resumes it")
         sys.exit(IncompleteError.exit_code)
     except Exception as error:  # noqa: BLE001 the one place where a defect becomes a message
-        _report_defect(error)
+        import traceback
+
+        click.echo(_escaped("".join(traceback.format_exception(error))), err=True, nl=False)
+        _print_error(f"this is a defect of scylla-gha {__version__}; please report it with the lines above")
         sys.exit(1)
     sys.exit(0)
-
-
-def _report_defect(error: Exception) -> None:
-    import traceback
-
-    click.echo(_escaped("".join(traceback.format_exception(error))), err=True, nl=False)
-    _print_error(f"this is a defect of scylla-gha {__version__}; please report it with the lines above")
 
 
 def _print_error(message: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from scylla_gha.config.library import Library
-from scylla_gha.plan.cells import CellSelection
+from scylla_gha.plan import CellSelection
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder
 
@@ -42,13 +42,11 @@ def project_root(start: Path) -> Path:
     """
     folders = [start, *start.parents]
     depth = next((number for number, folder in enumerate(folders) if (folder / ".git").exists()), 0)
-    return next((folder for folder in folders[: depth + 1] if _has_configuration(folder)), start)
-
-
-def _has_configuration(folder: Path) -> bool:
-    if any((folder / "config" / name).is_dir() for name in _CONFIG_FOLDERS):
-        return True
-    return any((folder / "scenarios").glob("*/*/scenario.yaml"))
+    for folder in folders[: depth + 1]:
+        has_configuration = any((folder / "config" / name).is_dir() for name in _CONFIG_FOLDERS)
+        if has_configuration or any((folder / "scenarios").glob("*/*/scenario.yaml")):
+            return folder
+    return start
 
 
 def library() -> Library:
@@ -88,6 +86,8 @@ replay = click.option("--replay", is_flag=True,
                       help="Answer model requests from the experiment's recording, without key or costs.")  # fmt: skip
 keep = click.option("--keep-workspaces", "keep", type=click.Choice(["none", "failed", "all"]), default="none",
                     show_default=True, help="Trials whose workspace is copied beside their records.")  # fmt: skip
+results_branch = click.option("--results-branch", default="", metavar="NAME",
+                              help="Results branch that the text links to (default: no link).")  # fmt: skip
 author = click.option("--author", metavar="LOGIN", envvar="SCYLLA_COMMENT_AUTHOR", show_envvar=True,
                       help="GitHub login that the token belongs to (default: GitHub is asked).")  # fmt: skip
 head = click.option("--head", type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -136,7 +136,7 @@ _SELECTION: Final = (
 
 def selection(command: _Command) -> _Command:
     """Add the options that select cells or override the experiment; the command gets them as `choice`."""
-    names = tuple(CellSelection.__dataclass_fields__)
+    names = tuple(name for name in CellSelection.__dataclass_fields__ if name != "best")  # stored rows decide that
 
     @functools.wraps(command)
     def with_choice(**values: object) -> None:

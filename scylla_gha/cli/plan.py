@@ -1,4 +1,4 @@
-"""Planning of cells and waves: `scylla-gha plan` and `scylla-gha next-wave`."""
+"""Planning of cells and waves, and the power of a plan: `scylla-gha plan`, `power` and `next-wave`."""
 
 import json
 import os
@@ -15,16 +15,16 @@ from scylla_gha.github.actions import JobFacts
 from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.plan import MOST_SHARDS, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.pipeline.report import stored_plan, without_garbage_collection
+from scylla_gha.pipeline import stored_plan, without_garbage_collection
+from scylla_gha.plan import CellSelection
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import find_agents, history_of, make_plan, print_plan
-from scylla_gha.plan.cells import CellSelection
-from scylla_gha.plan.notes import reject_impossible_gate
+from scylla_gha.plan.notes import reject_impossible_gate, require_statistics
 from scylla_gha.plan.shards import WaveLimits
 from scylla_gha.plan.wave import Wave, WaveOptions, make_wave
 from scylla_gha.publish import actions_output
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.records import read_lines, write_lines, write_record
+from scylla_gha.store.records import read_lines, read_record, write_lines, write_record
 from scylla_gha.store.run_folder import RunFolder, WavePaths
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def plan(
         agents = find_agents(choice.apply(library.experiment(experiment)), install=not dry_run)
         history = history_of(folder.results, done)
         planned = make_plan(experiment, library, agents, choice, folder, build_images=not dry_run, history=history,
-                            sandbox=sandbox)  # fmt: skip
+                            sandbox=sandbox, done=done)  # fmt: skip
         print_plan(planned, jobs)
         if job is None:
             refuse_above_budget(planned)
@@ -124,6 +124,52 @@ def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> 
         "usd": None if wave.usd is None else f"{wave.usd:.4f}",
         "minutes": f"{packing.makespan:.1f}",
     })  # fmt: skip
+
+
+@click.command()
+@options.experiment
+@options.runs
+@click.option("--effect", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True,
+              help="Difference of pass rates that is to be detected: 0.1 is 10 points.")  # fmt: skip
+@click.option("--pilot", metavar="RUN",
+              help="Result set for variances and costs (default: the experiment's own rows).")  # fmt: skip
+@options.as_json
+def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_json: bool) -> None:
+    """Compute the smallest effect that EXPERIMENT can detect, and its cost, by scenarios and repetitions.
+
+    Variances and costs are those of a pilot's rows; without rows, the usual variances are assumed, and no costs.
+
+    \b
+    scylla-gha power quickstart
+    scylla-gha power hello-claude --effect 0.05 --pilot runs/hello-claude
+    """  # noqa: D301
+    require_statistics()
+    from scylla_gha.analysis import design
+    from scylla_gha.analysis.frame import build_frame
+    from scylla_gha.compare.result_set import read_rows, rows_file
+    from scylla_gha.report.plain_text import design_table
+
+    folder = options.run_folder(runs, experiment)
+    planned = read_record(folder.plan, Plan)
+    if planned is None:
+        library = options.library()
+        agents = find_agents(library.experiment(experiment), install=False)
+        planned = make_plan(experiment, library, agents, CellSelection(), folder, build_images=False)
+    arms = list(dict.fromkeys(cell.arm for cell in planned.cells))
+    question = design.PowerQuestion(
+        experiment=planned.experiment.id, arms=len(arms), scenarios=len({cell.scenario for cell in planned.cells}),
+        repetitions=max(cell.repetition for cell in planned.cells), effect=effect,
+        comparisons=max(1, len(design.planned_comparisons(planned, ()))),
+    )  # fmt: skip
+    file = rows_file(pilot, runs) if pilot else folder.results
+    if pilot or file.is_file():
+        frame = build_frame(read_rows(file), ())
+        variances = design.pair_variances(frame, planned.experiment.baseline)
+        basis = f"the pilot's rows, {file}" if variances else f"{design.USUAL_BASIS} in {file}"
+        answer = design.power(question, variances, design.repetition_cost(frame, arms), basis)
+    else:
+        answer = design.power(question, (), design.RepetitionCost(), design.USUAL_BASIS)
+    click.echo(answer.model_dump_json() if as_json else design_table(answer))
 
 
 @click.command("next-wave")

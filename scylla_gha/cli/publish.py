@@ -15,8 +15,8 @@ from scylla_gha.results_branch.clone import branch_option, remote_option
 if TYPE_CHECKING:
     from scylla_gha.model.publication import ArmVerdict, CommentFacts
     from scylla_gha.model.report import Report
+    from scylla_gha.publish.edited_posts import RegressionPost, RegressionSuite
     from scylla_gha.publish.post import PullRequestInfo
-    from scylla_gha.publish.regression_issue import RegressionPost, RegressionSuite
 
 
 def _check_sha(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -34,8 +34,6 @@ _base_name = click.option("--base-name", default="", metavar="NAME",
                           help="Name that the report gives the base, such as main (default: its SHA).")  # fmt: skip
 _suite = click.option("--suite", metavar="KEY",
                       help="Each key has one comment and one check (default: the experiment's id).")  # fmt: skip
-_linked_branch = click.option("--results-branch", default="", metavar="NAME",
-                              help="Results branch that the text links to (default: no link).")  # fmt: skip
 
 
 @click.group(cls=options.CommandGroup)
@@ -95,21 +93,29 @@ def branch(
 @_base
 @_base_name
 @_suite
-@_linked_branch
+@options.results_branch
+@click.option("--results-folder", default="", metavar="PATH",
+              help="Folder of the run on that branch, as `publish branch` prints it (default: no chart).")  # fmt: skip
 @options.author
 def comment(
     experiment: str, runs: Path, *, pull: int, head: str | None, base: str | None, base_name: str, suite: str | None,
-    results_branch: str, author: str | None,
+    results_branch: str, results_folder: str, author: str | None,
 ) -> None:  # fmt: skip
     """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there.
 
     \b
     scylla-gha publish comment quickstart --pull 7 --head 1f0c...9e
     """  # noqa: D301
+    from scylla_gha.model.plan import WavePacking
     from scylla_gha.publish.post import PullRequestInfo, post_report
+    from scylla_gha.store.records import read_record
+    from scylla_gha.store.run_folder import WavePaths
 
-    info = PullRequestInfo(suite or "", pull, head, base, base_name, branch=results_branch)
-    post_report(*_report_and_facts(experiment, runs, info), pull=pull, author=author)
+    folder = options.run_folder(runs, experiment)
+    has_chart = bool(results_branch and results_folder) and folder.forest.is_file()
+    packing = read_record(WavePaths(folder.root).packing, WavePacking)
+    info = PullRequestInfo(suite or "", pull, head, base, base_name, results_branch, results_folder, has_chart)
+    post_report(*_report_and_facts(experiment, runs, info), pull=pull, author=author, packing=packing)
 
 
 @publish.command()
@@ -119,7 +125,7 @@ def comment(
 @_base
 @_base_name
 @_suite
-@_linked_branch
+@options.results_branch
 def check(
     experiment: str, runs: Path, *, commit: str, base: str | None, base_name: str, suite: str | None,
     results_branch: str,
@@ -222,11 +228,11 @@ def regression_alert(
     scylla-gha regression-alert quickstart
     scylla-gha regression-alert quickstart --confirmed confirming/report.json
     """  # noqa: D301
-    from scylla_gha.compare.arm_verdicts import arm_globs, arm_verdicts, worse_arms
+    from scylla_gha.compare import arm_globs, arm_verdicts, worse_arms
     from scylla_gha.github.actions import write_outputs
-    from scylla_gha.pipeline.report import stored_plan
+    from scylla_gha.pipeline import stored_plan
+    from scylla_gha.publish.edited_posts import RegressionPost, RegressionSuite
     from scylla_gha.publish.post import run_page_from
-    from scylla_gha.publish.regression_issue import RegressionPost, RegressionSuite
 
     folder = options.run_folder(runs, experiment)
     verdicts = arm_verdicts(measured or folder.report("json"))
@@ -247,10 +253,10 @@ def regression_alert(
 
 def _conclude(suite: "RegressionSuite", verdicts: "Sequence[ArmVerdict]", confirmed: Path | None) -> "RegressionPost":
     """Open or update the issue if the confirming run agrees; close it if there is no alarm."""
-    from scylla_gha.compare.arm_verdicts import arm_verdicts, worse_arms
+    from scylla_gha.compare import arm_verdicts, worse_arms
     from scylla_gha.github.client import open_repository
     from scylla_gha.github.issues import own_login
-    from scylla_gha.publish.regression_issue import RegressionPost, close_regression, open_regression
+    from scylla_gha.publish.edited_posts import RegressionPost, close_regression, open_regression
 
     alarms = {alarm.arm for alarm in worse_arms(verdicts)}
     again = worse_arms(arm_verdicts(confirmed)) if confirmed and alarms else []

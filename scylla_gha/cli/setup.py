@@ -1,5 +1,6 @@
-"""Setting up a repository and a machine: `scylla-gha init` and `scylla-gha doctor`."""
+"""Commands that set up or check a repository and a machine: `init`, `doctor`, `validate` and `schemas`."""
 
+import functools
 import json
 import os
 import sys
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from scylla_gha.cli import options
-from scylla_gha.errors import RefusedError, SetupError
-from scylla_gha.model.record import slug
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, RefusedError, SetupError
+from scylla_gha.model import slug
+from scylla_gha.model.experiment import SandboxWish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,9 +69,9 @@ def init(
     scylla-gha init --tasks 6
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
+    from scylla_gha.onboarding import checkout_of, ignored
     from scylla_gha.onboarding.init import default_name, init_files, states_json, states_text, toolkit_for
     from scylla_gha.onboarding.scaffold import file_states, write_files
-    from scylla_gha.onboarding.user_repository import checkout_of, ignored
 
     checkout = checkout_of(directory)
     suite = name or default_name(checkout.root)
@@ -87,7 +90,7 @@ def init(
 
 
 def _confirm_overwriting(paths: list[str], *, yes: bool) -> None:
-    from scylla_gha.pipeline.confirm import confirm
+    from scylla_gha.pipeline.model_access import confirm
 
     if not paths or yes:
         return
@@ -155,3 +158,84 @@ def _print_findings(title: str, findings: "Sequence[Finding]") -> None:
         click.echo(f"  {state} {finding.id}: {finding.what}")
         if finding.mend:
             click.echo(f"            -> {finding.mend}")
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path, exists=True), default=Path())
+@click.option("--execute", is_flag=True,
+              help="Prove each scenario: no-op and wrong solutions fail, right solutions pass.")  # fmt: skip
+@options.sandbox(
+    "host", "With --execute: sandbox of the checks; docker proves that they hold in the sandbox of trials."
+)
+@options.jobs("solutions")
+@click.option("--skip-proved", is_flag=True,
+              help="With --execute: skip each scenario that was proved here before with the same files, code and "
+                   "sandbox.")  # fmt: skip
+def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip_proved: bool) -> None:
+    """Check all configuration and the scenarios under PATH (a repository, a suite, a scenario, or an experiment file).
+
+    If PATH is a folder of MCP servers, such as config/mcp/git, only these are checked.
+
+    \b
+    scylla-gha validate
+    scylla-gha validate scenarios/core/001-hello-world --execute --sandbox auto
+    """  # noqa: D301
+    from scylla_gha.images import SandboxPool, most_isolated
+    from scylla_gha.pipeline import validate_library as checks
+    from scylla_gha.pipeline import validate_servers as proofs
+
+    if (sandbox != "host" or skip_proved) and not execute:
+        option = "--skip-proved" if skip_proved else "--sandbox"
+        raise click.UsageError(f"{option} has an effect only with --execute; give both")
+    library, report = options.library(), functools.partial(click.echo, err=True)
+    folder = path.resolve()
+    if folder.is_file() and folder.name != "scenario.yaml":
+        checks.validate_experiment(library, str(path), report)
+        click.echo(f"{path}: valid")
+        return
+    folder = folder.parent if folder.is_file() else folder
+    servers = proofs.servers_under(library, folder)
+    names, is_all = ([], False) if servers and folder not in library.roots else checks.scenarios_under(library, folder)
+    if is_all:
+        checks.validate_configuration(library, report)
+        click.echo("configuration: valid")
+    proofs.check_servers(library, servers)
+    checks.validate_scenarios(library, names)
+    click.echo(f"{counted(len(names), 'scenario')}: valid" if names or not servers else
+               f"{counted(len(servers), 'MCP server')}: valid")  # fmt: skip
+    if execute:
+        name = most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox
+        sandboxes = SandboxPool(name, library)
+        proofs.prove_servers(library, proofs.used_servers(library) if is_all else servers, sandboxes, click.echo,
+                             skip_proved=skip_proved)  # fmt: skip
+        if names:
+            checks.prove_scenarios(library, names, sandboxes, jobs, click.echo, skip_proved=skip_proved)
+
+
+@click.command()
+@click.option("--into", type=click.Path(path_type=Path, file_okay=False), default=Path("config/schemas"),
+              show_default=True, help="Folder to write the schemas to.")  # fmt: skip
+@click.option("--reference", type=click.Path(path_type=Path, dir_okay=False), default=Path("docs/yaml-reference.md"),
+              show_default=True, help="Markdown file to write the reference of all YAML keys to.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Write nothing; fail if a file differs from what would be written.")
+def schemas(into: Path, reference: Path, *, check: bool) -> None:
+    """Write the JSON Schemas and the generated pages: YAML keys, glossary, contract of the hub, queries.
+
+    \b
+    scylla-gha schemas --check
+    """  # noqa: D301
+    from scylla_gha.config import schemas as generated
+    from scylla_gha.config.github_queries_page import queries_page
+    from scylla_gha.hub.contract import contract_page
+    from scylla_gha.report.markdown import glossary
+    from scylla_gha.store.records import write_text
+
+    texts = {into / name: text for name, text in generated.schemas().items()}
+    texts |= {reference: generated.yaml_reference(), reference.with_name("glossary.md"): glossary(),
+              reference.with_name("hub-contract.md"): contract_page(),
+              reference.with_name("github-queries.md"): queries_page()}  # fmt: skip
+    for path, text in texts.items():
+        if not check:
+            write_text(path, text)
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            raise ConfigError(f"{path}: differs from the code's records; run `scylla-gha schemas`")

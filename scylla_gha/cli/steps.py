@@ -1,6 +1,7 @@
 """Single steps of an evaluation: `scylla-gha prepare`, `cell`, `collect`, `aggregate` and `report`."""
 
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -12,12 +13,13 @@ from scylla_gha.cli import options
 from scylla_gha.config.library import ConfigSources
 from scylla_gha.counting import counted
 from scylla_gha.errors import BudgetError, ConfigError, IncompleteError
-from scylla_gha.pipeline.report import stored_plan
+from scylla_gha.pipeline import stored_plan
 from scylla_gha.publish import actions_output
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import WavePaths, lock_run
 
 if TYPE_CHECKING:
+    from scylla_gha.model.report import Report
     from scylla_gha.pipeline.shard_worker import ShardCells, ShardOutcome
 
 
@@ -131,14 +133,14 @@ def collect(experiment: str, runs: Path, source: Path | None, *, prefix: str, si
     scylla-gha collect quickstart
     scylla-gha collect quickstart --from artifacts
     """  # noqa: D301
-    from scylla_gha.collect import rows
+    from scylla_gha.collect import collect as collect_rows
     from scylla_gha.collect.read_artifacts import collect_from
     from scylla_gha.github.actions import escape_command
 
     folder = options.run_folder(runs, experiment)
     plan = stored_plan(folder)
     if source is None:
-        rows.collect(plan, folder, options.library())
+        collect_rows(plan, folder, options.library())
     else:
         intake = collect_from(plan, folder, source, attempt, prefix=prefix, since=since)
         total = f"{counted(intake.rows, 'row')} of {counted(intake.artifacts, 'artifact')}"
@@ -159,7 +161,7 @@ def aggregate(experiment: str, runs: Path) -> None:
     \b
     scylla-gha aggregate quickstart
     """  # noqa: D301
-    from scylla_gha.pipeline.report import aggregate_run
+    from scylla_gha.pipeline import aggregate_run
 
     folder = options.run_folder(runs, experiment)
     aggregate_run(stored_plan(folder), folder)
@@ -171,16 +173,23 @@ def aggregate(experiment: str, runs: Path) -> None:
 @options.runs
 @options.as_json
 @actions_output.option
-def report(experiment: str, runs: Path, *, as_json: bool, github: bool) -> None:
-    """Print the report of EXPERIMENT, and write report.md from report.json; exit with 10 if its gate does not hold.
+@click.option("--artifact", default="", metavar="NAME",
+              help="With --github: artifact of the report that the summary names (default: none).")  # fmt: skip
+@options.results_branch
+def report(
+    experiment: str, runs: Path, *, as_json: bool, github: bool, artifact: str, results_branch: str,
+) -> None:  # fmt: skip
+    """Print the report of EXPERIMENT; exit with 10 if its gate does not hold.
+
+    It writes report.md and report.html from report.json.
 
     \b
     scylla-gha report quickstart
     """  # noqa: D301
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.report import Report
-    from scylla_gha.pipeline.report import print_report
-    from scylla_gha.report.markdown import write_report
+    from scylla_gha.pipeline import print_report
+    from scylla_gha.pipeline.render import render_report
     from scylla_gha.report.summary import require_gate
 
     job = actions_output.actions_job() if github else None
@@ -189,11 +198,18 @@ def report(experiment: str, runs: Path, *, as_json: bool, github: bool) -> None:
     if stored is None:
         raise ConfigError(f"{folder.report('json')}: there is no report; run `scylla-gha evaluate {experiment}` first, "
                           "or `scylla-gha aggregate` if rows exist already")  # fmt: skip
-    write_report(stored, folder)
+    render_report(stored, folder)
     if job is not None:
-        actions_output.publish_on_run(job, stored, folder.report("md").read_text(encoding="utf-8"))
+        actions_output.publish_on_run(job, stored, _step_summary(stored, artifact, results_branch))
     if job is None or as_json:  # the table has untrusted text, and the runner obeys commands in a step's log
         print_report(stored, folder, as_json=as_json)
     plan = read_record(folder.plan, Plan)
     if plan is not None:
         require_gate(plan.experiment, stored)
+
+
+def _step_summary(stored: "Report", artifact: str, branch: str) -> str:
+    from scylla_gha.publish.post import run_page_from
+    from scylla_gha.report.markdown import SummaryLinks, step_summary
+
+    return step_summary(stored, SummaryLinks(run_page_from(os.environ), artifact, branch))

@@ -77,12 +77,7 @@ class ArtifactReader:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        packing: WavePacking,
-        attempt: int | None = None,
-        prefix: str = "",
-        since: int = 1,
+        self, plan: Plan, packing: WavePacking, attempt: int | None = None, prefix: str = "", since: int = 1
     ) -> None:
         self._plan, self._packing, self._attempt = plan, packing, attempt
         self._start, self._since = f"{prefix}scylla-rows-{packing.experiment}", since
@@ -126,7 +121,10 @@ class ArtifactReader:
         size = 0
         if "results.jsonl" in names:
             with open_file(path / "results.jsonl", shard_bytes(len(cells))) as file:
-                size = _check_digest(manifest, file)
+                if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
+                    raise UntrustedFileError("results.jsonl is not what its manifest says: its SHA-256 is another")
+                size = file.tell()
+                file.seek(0)
                 rows = self._rows(file, cells)
         elif manifest.count or manifest.sha256 != _EMPTY_SHA256:
             raise UntrustedFileError("results.jsonl is missing")
@@ -193,12 +191,3 @@ class ArtifactReader:
                 raise UntrustedFileError(f"{cell.id} has two rows")
             rows[cell.id] = ReceivedRow(row.model_dump_json().encode() + b"\n", row.measures_agent)
         return rows
-
-
-def _check_digest(manifest: ShardManifest, file: BufferedReader) -> int:
-    """Check the digest of the rows; return their size, and leave the file at its start."""
-    if hashlib.file_digest(file, "sha256").hexdigest() != manifest.sha256:
-        raise UntrustedFileError("results.jsonl is not what its manifest says: its SHA-256 is another")
-    size = file.tell()
-    file.seek(0)
-    return size

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from scylla_gha.config.load import did_you_mean
+from scylla_gha.config import did_you_mean
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.import_options import read_foreign
-from scylla_gha.interop.importers.rows import ImportOptions
+from scylla_gha.interop.importers import ImportOptions, read_foreign
+from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.record import slug
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.store.records import read_lines, read_record

@@ -1,1 +1,132 @@
-"""YAML files into records, with messages that a person can act on."""
+"""Configuration: YAML files as records, with messages that name file, line, key, fault and likely correction."""
+
+import difflib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from scylla_gha.errors import ConfigError
+from scylla_gha.model import Record
+
+R = TypeVar("R", bound=Record)
+Location = Sequence[str | int]
+_MOST_NAMES: Final = 20
+_MOST_SHOWN: Final = 60  # characters of a wrong value
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]  # the C loader has no type
+    """Safe YAML loader that rejects duplicate keys, of which YAML would silently use the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a plain word", key.start_mark)
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f'key "{key.value}" is given twice', key.start_mark)
+            seen.add(key.value)
+        return cast("dict[Any, Any]", super().construct_mapping(node, deep))
+
+
+def load_yaml(path: Path, kind: type[R]) -> R:
+    """Read a YAML file as a record.
+
+    Raises:
+        ConfigError: the file cannot be read, is not YAML, or is not such a record; one line per fault.
+    """
+    text = read_text(path)
+    try:
+        data = json.dumps(yaml.load(text, Loader=_Loader), default=str)  # noqa: S506 it is a safe loader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        # A date of month 13, or a loop.
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    try:
+        return kind.model_validate_json(data)
+    except ValidationError as error:
+        faults = (
+            f"{path}:{_line_of(text, fault['loc'])}: {'.'.join(map(str, fault['loc'])) or 'the file'}: "
+            f"{complaint(kind, fault)}"
+            for fault in error.errors()
+        )
+        raise ConfigError("\n".join(faults)) from None
+
+
+def read_text(path: Path) -> str:
+    """Read a text file of configuration.
+
+    Raises:
+        ConfigError: it is missing, or cannot be read as UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+
+
+def complaint(kind: type[Record], error: ErrorDetails) -> str:
+    """Describe what is wrong with one field, and suggest a correction."""
+    match error["type"]:
+        case "extra_forbidden":
+            key, schema = str(error["loc"][-1]), kind.model_json_schema()
+            parts = (schema, *schema.get("$defs", {}).values())
+            return "unknown key" + did_you_mean(
+                key, {name for part in parts for name in part.get("properties", {})} - {key}
+            )
+        case "missing":
+            return "missing; add it"
+        case "literal_error":
+            expected = error["ctx"]["expected"]
+            options = [part.strip(" '") for part in expected.replace(" or ", ", ").split(",")]
+            return f"must be one of {expected}, not {error['input']!r}" + did_you_mean(str(error["input"]), options)
+        case "value_error":
+            return error["msg"].removeprefix("Value error, ")
+        case _:
+            shown = json.dumps(error["input"], default=str)
+            short = shown if len(shown) <= _MOST_SHOWN else shown[: _MOST_SHOWN - 3] + "..."
+            return f"{error['msg'][0].lower()}{error['msg'][1:]}, not {short}"
+
+
+def did_you_mean(name: str, options: Sequence[str] | set[str]) -> str:
+    """Return `; did you mean "x"?` with the closest option, or nothing."""
+    near = difflib.get_close_matches(name, sorted(options), n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""
+
+
+def there_are(names: Sequence[str]) -> str:
+    """Return `; there are: a, b and 9 more`, for a name that is close to none."""
+    if not names:
+        return "; there are none"
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"; there are: {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def _line_of(text: str, location: Location) -> int:
+    """Return the line of a key, or of the innermost mapping that lacks it."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    line = 1
+    for part in location:
+        key, value = _child(node, part)
+        if value is None:
+            break
+        line, node = (key or value).start_mark.line + 1, value
+    return line
+
+
+def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
+    if isinstance(node, yaml.MappingNode):
+        return next(((key, value) for key, value in node.value if key.value == str(part)), (None, None))
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return None, node.value[part]
+    return None, None

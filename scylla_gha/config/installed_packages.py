@@ -57,16 +57,12 @@ def installation_from(extra: str, root: Path, url: dict[str, Any]) -> str:
     """
     commit = dict(url.get("vcs_info") or {}).get("commit_id")
     if commit:
-        return f"uvx --from {shlex.quote(f'{_NAME}[{extra}] @ git+{_plain(url)}@{commit}')} {_NAME}"
+        address = re.sub(r"(?<=://)[^/@]+@", "", str(url["url"])).removeprefix("git+")  # without a password
+        return f"uvx --from {shlex.quote(f'{_NAME}[{extra}] @ git+{address}@{commit}')} {_NAME}"
     python = shlex.quote(sys.executable)
     if (root / "uv.lock").is_file():
         return f"{python} -m uv sync --inexact --project {shlex.quote(str(root))} --extra {extra}"
     return f"{python} -m uv pip install --python {python} {shlex.join(packages_of(extra))}"
-
-
-def _plain(url: dict[str, Any]) -> str:
-    """Return the address without a password."""
-    return re.sub(r"(?<=://)[^/@]+@", "", str(url["url"])).removeprefix("git+")
 
 
 def packages_of(extra: str) -> list[str]:

@@ -12,10 +12,10 @@ from typing import Final
 
 from scylla_gha.config.materials import PromptTexts, read_prompt_texts
 from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.model import digest
 from scylla_gha.model.experiment import Experiment, ModelKnobs, SandboxName
 from scylla_gha.model.judgment import Judge
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.record import digest
 from scylla_gha.model.trial import Trial
 
 KEY_VERSION: Final = 1  # raise it when the meaning of a key's parts changes: nothing stored is reused then
@@ -51,7 +51,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
         arm.agent,
         arm.version,
         arm.model,
-        arm.variant.digest if arm.variant else None,
+        _variant_digest(arm),
         experiment.limits.timeout_seconds or folder.scenario.task.timeout_seconds,
         experiment.limits.keyed(limits_resources=limits_resources),
         sandbox,
@@ -59,6 +59,14 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
         [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
         *([image] if image else []),
     ])  # fmt: skip
+
+
+def _variant_digest(arm: Arm) -> str | None:
+    """Return the digest of an arm's variant; a choice that equals another sub-test is sampled anew, so it differs."""
+    variant = arm.variant
+    if variant is None or variant.alias_of is None:
+        return variant.digest if variant else None
+    return digest([variant.digest, variant.id])
 
 
 def trial_key(group: str, repetition: int, epoch: str) -> str:

@@ -1,7 +1,7 @@
 """Lookup of configuration: in a user's repository first, then in the toolkit.
 
 ```
-<root>/config/experiments/<id>.yaml  config/tiers/<tier>.yaml  config/models/<file>.yaml  config/prices/<name>.yaml
+<root>/config/experiments/<id>.yaml  config/tiers/           config/models/<file>.yaml  config/prices/<name>.yaml
 <root>/config/images/<id>.yaml       scenarios/<suite>/<id>/  fixtures/<name>/
 ```
 """
@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.config.load import did_you_mean, load_yaml
-from scylla_gha.config.materials import materials, resolve_inside
+from scylla_gha.config import did_you_mean, load_yaml
+from scylla_gha.config.materials import resolve_inside
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
+from scylla_gha.config.tiers import Tiers
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.pricing import ModelInfo, PriceList
 from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.variant import Inventory, SubTest, Tier, Variant
+from scylla_gha.model.traffic import ModelInfo, PriceList
+from scylla_gha.model.variant import Inventory, Variant
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -78,26 +79,14 @@ class Library:
         folders = {path.name: path for root in reversed(self.roots) for path in (root / "fixtures").glob("*/")}
         return resolve_inside(_pick(folders, name, "fixture", "fixtures/"), self.roots)
 
-    def variants(self) -> dict[str, Variant]:
-        """Read all variants of all tiers, by id, sorted."""
-        variants: dict[str, Variant] = {}
-        for path in self._by_stem("tiers").values():
-            tier = load_yaml(path, Tier)
-            for sub_test in tier.sub_tests:
-                variant = self._variant(path, tier, sub_test)
-                if variant.id in variants:
-                    raise ConfigError(f"{path}: sub-test {variant.id} is given twice; rename one")
-                variants[variant.id] = variant
-        return dict(sorted(variants.items()))
+    @functools.cached_property
+    def tiers(self) -> Tiers:
+        """Tiers with their sub-tests."""
+        return Tiers(self.roots)
 
-    def _variant(self, path: Path, tier: Tier, sub_test: SubTest) -> Variant:
-        name = f"{tier.id}/{sub_test.id}"
-        try:
-            digests = materials(sub_test.treatment, self.roots)
-        except ConfigError as error:
-            lines = str(error).splitlines()
-            raise ConfigError("\n".join(f"{path}: {name}: {line}" for line in lines)) from None
-        return Variant(id=name, treatment=sub_test.treatment, materials=digests)
+    def variants(self) -> dict[str, Variant]:
+        """Read and resolve all variants of all tiers, by id, sorted."""
+        return {name: self.tiers.variant(name) for name in self.tiers.names}
 
     def models(self) -> dict[str, ModelInfo]:
         """Read all models, by id."""

@@ -1,6 +1,7 @@
-"""Skills, sub-agents and MCP servers that treatments name, and the judges' prompt texts: lookup, checks and digests.
+"""Resources that treatments name, and the judges' prompt texts: lookup, checks and digests.
 
 ```
+<root>/config/blocks/<name>.md           a part of a system prompt
 <root>/config/skills/<name>/SKILL.md     and other files of the skill
 <root>/config/agents/<name>.md           front matter, followed by the sub-agent's prompt
 <root>/config/mcp/<name>/server.yaml     and the server's own files
@@ -11,6 +12,7 @@
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +22,13 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
-from scylla_gha.config.load import complaint, did_you_mean, load_yaml
+from scylla_gha.config import complaint, did_you_mean, read_text
+from scylla_gha.config.mcp_servers import read_server
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.record import digest
-from scylla_gha.model.variant import McpServer, SubAgent, Treatment
+from scylla_gha.model import digest
+from scylla_gha.model.variant import SubAgent, Treatment
 
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
 _PLACEHOLDERS: Final = ("task", "items", "steps", "checks", "told", "evidence", "again", "tag")
 
 
@@ -60,21 +64,62 @@ def materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, str]:
     """
     digests: dict[str, str] = {}
     faults: list[str] = []
-    for kind, names, check in (
-        ("mcp", treatment.mcp_servers, _check_server),
-        ("skills", treatment.skills, _check_skill),
-        ("agents", treatment.agents, read_agent),
-    ):
+    for kind, names in material_names(treatment).items():
         for name in names:
             try:
-                path = material_path(roots, kind, name)
-                check(path)
-                digests[f"{kind}/{name}"] = _digest(path)
+                digests[f"{kind}/{name}"] = material_digest(kind, material_path(roots, kind, name))
             except ConfigError as error:
                 faults.append(str(error))
     if faults:
         raise ConfigError("\n".join(faults))
     return digests
+
+
+def material_names(treatment: Treatment) -> dict[str, tuple[str, ...]]:
+    """Return the names of all resources of a treatment, by the folder of their kind in `config/`."""
+    leads = (treatment.orchestration.lead,) if treatment.orchestration else ()
+    return {
+        "blocks": prompt_blocks(treatment),
+        "mcp": treatment.mcp_servers,
+        "skills": treatment.skills,
+        "agents": tuple(dict.fromkeys((*treatment.agents, *leads))),
+    }
+
+
+def prompt_blocks(treatment: Treatment) -> tuple[str, ...]:
+    """Return the names of the blocks of a treatment's system prompt, with that of its verification."""
+    blocks = treatment.system_prompt.blocks if treatment.system_prompt else ()
+    return (*blocks, f"verification-{treatment.verification}") if treatment.verification else blocks
+
+
+def material_digest(kind: str, path: Path) -> str:
+    """Return the digest of a resource's files, which are read and checked.
+
+    Raises:
+        ConfigError: the resource is invalid.
+    """
+    match kind:
+        case "mcp":
+            read_server(path)
+        case "skills":
+            _check_skill(path)
+        case "agents":
+            read_agent(path)
+        case _:
+            read_block(path)
+    return _digest(path)
+
+
+def read_block(path: Path) -> str:
+    """Read a block of a system prompt, without blank lines around it.
+
+    Raises:
+        ConfigError: it cannot be read, or is empty.
+    """
+    text = read_text(path).strip()
+    if not text:
+        raise ConfigError(f"{path}: is empty; write the text that is added to the system prompt")
+    return text
 
 
 def material_path(roots: Sequence[Path], kind: str, name: str) -> Path:
@@ -83,7 +128,7 @@ def material_path(roots: Sequence[Path], kind: str, name: str) -> Path:
     Raises:
         ConfigError: no root has it, or a symbolic link leads out of it.
     """
-    file = f"{name}.md" if kind == "agents" else name
+    file = f"{name}.md" if kind in {"agents", "blocks"} else name
     for root in roots:
         if (root / "config" / kind / file).exists():
             return resolve_inside(root / "config" / kind / file, roots)
@@ -114,10 +159,6 @@ def read_agent(path: Path) -> SubAgent:
     return agent
 
 
-def _check_server(folder: Path) -> None:
-    load_yaml(folder / "server.yaml", McpServer)
-
-
 def _check_skill(folder: Path) -> None:
     path = folder / "SKILL.md"
     front, _ = _front_matter(path)
@@ -141,7 +182,7 @@ def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
     begin, _, rest = text.partition("---\n")
     head, mark, body = f"\n{rest}\n".partition("\n---\n")
     try:
-        front = yaml.safe_load(head) if mark and not begin.strip() else None
+        front = yaml.load(head, Loader=_LOADER) if mark and not begin.strip() else None  # noqa: S506 it is a safe loader
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""  # `head` begins with the mark's own line
         raise ConfigError(f"{path}{line}: the front matter is not valid YAML: {error.problem or error.context}; "
@@ -155,11 +196,12 @@ def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
 
 def _digest(path: Path) -> str:
     files = _files(path) if path.is_dir() else [path]
-    return digest({str(f.relative_to(path)): [hashlib.sha256(f.read_bytes()).hexdigest(), _mode(f)] for f in files})
-
-
-def _mode(file: Path) -> bool:
-    return bool(file.stat().st_mode & 0o100)
+    return digest({
+        str(file.relative_to(path)): [
+            hashlib.sha256(file.read_bytes()).hexdigest(), bool(file.stat().st_mode & stat.S_IXUSR)
+        ]
+        for file in files
+    })  # fmt: skip
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -206,7 +248,13 @@ def prompt_texts(folder: Path) -> PromptTexts:
     Raises:
         ConfigError: a file is missing, has no version, or lacks a placeholder.
     """
-    system, template = (_prompt_text(folder / name) for name in ("system_prompt.md", "user_template.md"))
+    texts = []
+    for path in (folder / "system_prompt.md", folder / "user_template.md"):
+        try:
+            texts.append(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: cannot be read: {error}; it is part of the judges' prompt") from None
+    system, template = texts
     first, _, rest = template.partition("\n")
     version = re.fullmatch(r"version: (\d{1,6})", first.strip())
     if not version:
@@ -216,10 +264,3 @@ def prompt_texts(folder: Path) -> PromptTexts:
         names = ", ".join(f"${name}" for name in _PLACEHOLDERS)
         raise ConfigError(f"{folder / 'user_template.md'}: must use exactly {names} (a dollar sign is written $$)")
     return PromptTexts(system, rest, int(version[1]))
-
-
-def _prompt_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}; it is part of the judges' prompt") from None

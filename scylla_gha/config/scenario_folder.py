@@ -3,6 +3,7 @@
 Checked here: references exist, names are unique, weights sum to 1.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -14,22 +15,33 @@ from pathlib import Path, PurePosixPath
 
 import pathspec
 
-from scylla_gha.config.load import did_you_mean, load_yaml
+from scylla_gha.config import did_you_mean, load_yaml
+from scylla_gha.config.github_conditions import Names, condition_faults, rendered, rendered_scenario
+from scylla_gha.config.github_fixture import fixture_names, github_digest
 from scylla_gha.config.materials import resolve_inside
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.record import digest
+from scylla_gha.model import digest
 from scylla_gha.model.scenario import WEIGHT_TOLERANCE, Checkpoint, Rubric, Scenario
 from scylla_gha.model.variant import Variant
 
 
 @dataclass(frozen=True)
 class ScenarioFolder:
-    """A scenario and its files. `solution`, `right` and `wrong` are patches against the fixture."""
+    """A scenario and its files.
+
+    `solution`, `right` and `wrong` are patches against the fixture. With GitHub state (`github` is the fixture's
+    folder), they are shell scripts that work with git and gh.
+    """
 
     path: Path
     scenario: Scenario
     rubric: Rubric
     prompt: str
+    github: Path | None = None
+
+    @property
+    def _suffix(self) -> str:
+        return ".patch" if self.github is None else ".sh"
 
     @property
     def checks(self) -> Path:
@@ -39,24 +51,24 @@ class ScenarioFolder:
     @property
     def solution(self) -> Path:
         """Path of the reference solution."""
-        return self.path / "solution" / "solution.patch"
+        return self.path / "solution" / f"solution{self._suffix}"
 
     @property
     def right(self) -> list[Path]:
         """Paths of correct solutions unlike the reference, by name; may be empty."""
-        return sorted((self.path / "right").glob("*.patch"))
+        return sorted((self.path / "right").glob(f"*{self._suffix}"))
 
     @property
     def wrong(self) -> list[Path]:
         """Paths of plausible wrong solutions, by name."""
-        return sorted((self.path / "wrong").glob("*.patch"))
+        return sorted((self.path / "wrong").glob(f"*{self._suffix}"))
 
     @functools.cached_property
     def task_digest(self) -> str:
         """Digest of what an agent is given: prompt, start state, tools, container, overrides, and hosts."""
         scenario = self.scenario
         overrides = {target: (self.path / source).read_bytes().hex() for target, source in scenario.overrides.items()}
-        parts = [
+        parts: list[object] = [
             self.prompt,
             scenario.source.hash,
             scenario.tools.model_dump(mode="json"),
@@ -64,7 +76,10 @@ class ScenarioFolder:
             overrides,
         ]
         hosts = sorted(set(scenario.network.hosts))
-        return digest([*parts, hosts] if hosts else parts)  # so keys of tasks without hosts are as they were
+        parts += [hosts] if hosts else []  # so keys of tasks without hosts are as they were
+        if scenario.github is not None and self.github is not None:
+            parts.append({"identity": scenario.github.identity, "github": github_digest(self.github)})
+        return digest(parts)
 
     @functools.cached_property
     def solution_digest(self) -> str:
@@ -76,6 +91,12 @@ class ScenarioFolder:
         """Digest of what judges: checkpoints, progress steps, rubric, and the files of the checks."""
         files = {str(path.relative_to(self.checks)): path.read_bytes().hex() for path in _files(self.checks)}
         judged = self.scenario.model_dump(mode="json", include={"validation", "checkpoints", "progress", "tools"})
+        if github := self.scenario.github:
+            judged["may_change"] = [change.model_dump(mode="json") for change in github.may_change]
+        else:  # so keys of scenarios without GitHub state are as they were
+            for checkpoint in judged["checkpoints"]:
+                for field in ("github", "git", "checkout", "unchanged"):
+                    del checkpoint[field]
         return digest([judged, self.rubric.model_dump(mode="json"), files])
 
     def with_rubric(self, file: Path) -> "ScenarioFolder":
@@ -96,7 +117,42 @@ def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
     scenario = load_yaml(path / "scenario.yaml", Scenario)
     rubric = load_yaml(path / scenario.validation.rubric_file, Rubric)
     check_scenario(path, scenario, rubric)
-    return ScenarioFolder(path, scenario, rubric, (path / scenario.task.prompt_file).read_text(encoding="utf-8"))
+    prompt = (path / scenario.task.prompt_file).read_text(encoding="utf-8")
+    if scenario.github is None:
+        return ScenarioFolder(path, scenario, rubric, prompt)
+    fixture = _fixture(path, scenario, roots)
+    scenario, prompt = _with_facts(path, scenario, prompt, fixture_names(fixture))
+    return ScenarioFolder(path, scenario, rubric, prompt, fixture)
+
+
+def _fixture(path: Path, scenario: Scenario, roots: tuple[Path, ...]) -> Path:
+    """Return the folder of a scenario's fixture."""
+    folders = [root / "fixtures" / (scenario.source.fixture or "") for root in roots]
+    fixture = next((folder for folder in folders if folder.is_dir()), None)
+    if fixture is None or scenario.source.fixture is None:
+        raise ConfigError(
+            f"{path / 'scenario.yaml'}: source.fixture: a scenario with `github` needs a fixture's folder"
+        )
+    return resolve_inside(fixture, roots)
+
+
+def _with_facts(path: Path, scenario: Scenario, prompt: str, names: Names) -> tuple[Scenario, str]:
+    """Return a scenario and its prompt with facts of its GitHub, after a check of all conditions on it.
+
+    Raises:
+        ConfigError: one line per fault.
+    """
+    try:
+        scenario = rendered_scenario(scenario, names)
+    except ValueError as error:
+        raise ConfigError(f"{path / 'scenario.yaml'}: {error}") from None
+    try:
+        prompt = rendered(prompt, names)
+    except ValueError as error:
+        raise ConfigError(f"{path / scenario.task.prompt_file}: {error}") from None
+    if faults := [f"{path / 'scenario.yaml'}: {fault}" for fault in condition_faults(scenario, names)]:
+        raise ConfigError("\n".join(faults))
+    return scenario, prompt
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -112,6 +168,8 @@ def check_scenario(path: Path, scenario: Scenario, rubric: Rubric) -> None:
     """
     file = path / "scenario.yaml"
     faults = [f"{file}: {fault}" for fault in (*_folder_faults(path, scenario), *_references(scenario, rubric))]
+    if scenario.github is None:
+        faults += [f"{file}: {fault}" for fault in condition_faults(scenario, {})]
     faults += [f"{path / scenario.validation.rubric_file}: {fault}" for fault in _rubric(scenario, rubric)]
     if faults:
         raise ConfigError("\n".join(faults))
@@ -136,6 +194,8 @@ def check_variants(variants: Iterable[Variant]) -> None:
     """
     seen: dict[str, str] = {}
     for variant in variants:
+        if variant.alias_of:
+            continue  # a choice between sub-tests led to an existing one, which the plan says
         twin = seen.setdefault(variant.digest, variant.id)
         if twin != variant.id:
             raise ConfigError(
@@ -147,8 +207,10 @@ def check_variants(variants: Iterable[Variant]) -> None:
 def _folder_faults(path: Path, scenario: Scenario) -> Iterator[str]:
     if scenario.id != path.name:
         yield f"id: is {scenario.id!r}, but the folder is named {path.name!r}; make them equal"
-    prompt = path / scenario.task.prompt_file
-    if not _has_text(prompt):
+    prompt, text = path / scenario.task.prompt_file, ""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        text = prompt.read_text(encoding="utf-8")
+    if not text.strip():
         yield f"task.prompt_file: {prompt} is missing, empty, or not UTF-8; write the task there"
     yield from _overrides(path, scenario)
     for name, version in scenario.tools.python.items():
@@ -161,13 +223,6 @@ def _folder_faults(path: Path, scenario: Scenario) -> Iterator[str]:
         yield from _patterns(checkpoint)
     if all(checkpoint.guard or not checkpoint.required for checkpoint in scenario.checkpoints):
         yield "checkpoints: none is required and no guard, so a trial that changes nothing could pass; mark one"
-
-
-def _has_text(file: Path) -> bool:
-    try:
-        return bool(file.read_text(encoding="utf-8").strip())
-    except (OSError, UnicodeDecodeError):
-        return False
 
 
 def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
@@ -209,6 +264,8 @@ def _rubric(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
     yield from (f"items: the id {name!r} is given twice" for name in _duplicates(item.id for item in rubric.items))
     known = {checkpoint.id for checkpoint in scenario.checkpoints}
     for item in rubric.items:
+        if scenario.github is not None and not item.checks:
+            yield f"item {item.id}: judges are not shown GitHub's state; score it by `checks`"
         for name in (*item.checks, *((item.applies_if,) if item.applies_if else ())):
             if name not in known:
                 yield f"item {item.id}: the checkpoint {name!r} does not exist{did_you_mean(name, known)}"
@@ -216,3 +273,8 @@ def _rubric(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
 
 def _duplicates(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
+
+
+def changed_lines(patch: bytes) -> int:
+    """Count the added and deleted lines of a patch, which decide the size of its scenario."""
+    return sum(line[:1] in {b"+", b"-"} and line[:4] not in {b"+++ ", b"--- "} for line in patch.splitlines())

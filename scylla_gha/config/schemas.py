@@ -4,16 +4,19 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from scylla_gha.model import Record
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.pricing import ModelInfo, PriceList
-from scylla_gha.model.record import Record
+from scylla_gha.model.github_fixture import GitHubFixture
+from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.scenario import Rubric, Scenario
-from scylla_gha.model.variant import Inventory, McpServer, Tier
+from scylla_gha.model.traffic import ModelInfo, PriceList
+from scylla_gha.model.variant import Inventory, SubTest, Tier
 
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,
+    "github": GitHubFixture,
     "image": ImageRecipe,
     "inventory": Inventory,
     "mcp-server": McpServer,
@@ -22,6 +25,7 @@ _KINDS: Final[dict[str, type[Record]]] = {
     "result": Result,
     "rubric": Rubric,
     "scenario": Scenario,
+    "sub-test": SubTest,
     "tier": Tier,
 }
 _INTRODUCTION: Final = """\
@@ -34,7 +38,9 @@ _FILES: Final = {
     "experiment": "config/experiments/ID.yaml",
     "scenario": "scenarios/SUITE/ID/scenario.yaml",
     "rubric": "scenarios/SUITE/ID/rubric.yaml",
+    "github": "fixtures/NAME/github.yaml",
     "tier": "config/tiers/ID.yaml",
+    "sub-test": "config/tiers/TIER/ID.yaml",
     "mcp-server": "config/mcp/NAME/server.yaml",
     "model": "config/models/ID.yaml",
     "prices": "config/prices/NAME.yaml",
@@ -48,12 +54,9 @@ _BOUNDS: Final = {"minimum": "â‰¥ {}", "exclusiveMinimum": "> {}", "maximum": "â
 
 def schemas() -> dict[str, str]:
     """Return the JSON text of every schema, by file name."""
-    return {f"{name}.json": _text(kind) for name, kind in _KINDS.items()}
-
-
-def _text(kind: type[Record]) -> str:
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **kind.model_json_schema()}
-    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
+    standard = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    texts = {name: standard | kind.model_json_schema() for name, kind in _KINDS.items()}
+    return {f"{name}.json": json.dumps(schema, indent=2, sort_keys=True) + "\n" for name, schema in texts.items()}
 
 
 def yaml_reference() -> str:
@@ -76,13 +79,10 @@ def _table(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield "| key | type | default | meaning |"
     yield "|---|---|---|---|"
     for key, part in schema["properties"].items():
-        default = "" if key in required else _default(part)
-        yield f"| `{key}` | {_type(name, part)} | {default} | {_cell(part.get('description', ''))} |"
-
-
-def _default(part: Mapping[str, Any]) -> str:
-    text = json.dumps(part.get("default"), ensure_ascii=False)
-    return f"`{_cell(text)}`" if len(text) <= _LONGEST_DEFAULT else "see its table"
+        text = json.dumps(part.get("default"), ensure_ascii=False)
+        default = f"`{_cell(text)}`" if len(text) <= _LONGEST_DEFAULT else "see its table"
+        row = (f"`{key}`", _type(name, part), "" if key in required else default, _cell(part.get("description", "")))
+        yield f"| {' | '.join(row)} |"
 
 
 def _type(name: str, part: Mapping[str, Any]) -> str:

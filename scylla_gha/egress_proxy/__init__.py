@@ -1,1 +1,206 @@
-"""Allow-list HTTP proxy for the hosts that a scenario declares."""
+"""Egress policy of a session: the hosts and limits, how a request's target is parsed, and the addresses behind it.
+
+A target is parsed strictly: a name with two readings would be a way around the list of hosts. The connection is opened
+to the public addresses that were checked here: a name is never resolved twice.
+"""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from scylla_gha.model import Record
+from scylla_gha.model.sandbox import USUAL_PORTS, HostPattern, OneHost, address, name, pattern_of
+
+_NO_PROXY: Final = "127.0.0.1,localhost,::1"
+_AUTHORITY: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::([0-9]{1,5}))?")
+_ABSOLUTE: Final = re.compile(r"http://([^/?#]*)((?:[/?][!-\"$-~]*)?)", re.IGNORECASE)
+_HTTP: Final = 80
+_HIGHEST_PORT: Final = 65535
+_THREADS: Final = 8
+_MAX_ADDRESSES: Final = 6  # of one host that are tried
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/32")  # IPv4 addresses behind a translator
+Address = tuple[str, int]
+
+
+class EgressLimits(Record):
+    """Limits of one session."""
+
+    connections: Annotated[int, Field(ge=1, description="open at a time")] = 128
+    attempts: Annotated[int, Field(ge=1, description="that are logged; later ones are refused")] = 10_000
+    total_bytes: Annotated[int, Field(ge=0, description="in both directions together")] = 4_000_000_000
+    idle_seconds: Annotated[float, Field(gt=0, description="after which a connection without traffic is closed")] = 120
+    connect_seconds: Annotated[float, Field(gt=0)] = 15
+
+
+def _socket_address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    ipaddress.ip_address(host.strip("[]"))
+    if not port.isdecimal():
+        raise ValueError(f"{text!r} is not an address with a port")
+    return text
+
+
+class EgressPolicy(Record):
+    """The hosts that a session may reach; none by default.
+
+    `local` maps a host to the address of a server of the harness: the only way to an address that is not public.
+    """
+
+    hosts: tuple[HostPattern, ...] = ()
+    local: dict[OneHost, Annotated[str, AfterValidator(_socket_address)]] = Field(default_factory=dict)
+    limits: EgressLimits = EgressLimits()
+
+    def allows(self, host: str, port: int) -> bool:
+        """Tell if the host may be reached."""
+        return any(pattern_of(pattern).covers(host, port) for pattern in (*self.hosts, *self.local))
+
+    def local_address(self, host: str, port: int) -> tuple[str, int] | None:
+        """Return the address of the harness's server for this host, or None."""
+        for pattern, local in self.local.items():
+            if pattern_of(pattern).covers(host, port):
+                local_host, _, local_port = local.rpartition(":")
+                return local_host.strip("[]"), int(local_port)
+        return None
+
+    @property
+    def description(self) -> str:
+        """The hosts, for a message."""
+        return ", ".join(dict.fromkeys((*self.hosts, *self.local))) or "none"
+
+
+def proxy_environment(url: str, token: str) -> dict[str, str]:
+    """Return the variables by which programs find the proxy.
+
+    Args:
+        url: the gateway's address as the program sees it, `http://127.0.0.1:PORT`.
+        token: the session's dummy key.
+    """
+    proxy = url.replace("http://", f"http://session:{token}@", 1)
+    names = {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": _NO_PROXY}
+    return names | {key.lower(): value for key, value in names.items()}  # curl reads http_proxy in lower case only
+
+
+@dataclass(frozen=True, slots=True)
+class EgressTarget:
+    """A host in its canonical spelling and a port; `path` (with the query) is None for a tunnel."""
+
+    host: str
+    port: int
+    path: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name under which it is counted."""
+        return self.host if self.port in USUAL_PORTS else self.authority
+
+    @property
+    def authority(self) -> str:
+        """Host and port."""
+        return f"{_bracketed(self.host)}:{self.port}"
+
+    @property
+    def header(self) -> str:
+        """The Host header of a request to it."""
+        return _bracketed(self.host) if self.port in USUAL_PORTS else self.authority
+
+
+def tunnel_target(text: str) -> EgressTarget | None:
+    """Parse the target of a CONNECT request: host and port; None if it is anything else."""
+    host, port = _split(text)
+    return EgressTarget(host, port) if host is not None and port else None
+
+
+def url_target(text: str) -> EgressTarget | None:
+    """Parse an absolute http URL; None if it is not one, or has user information or a fragment."""
+    parts = _ABSOLUTE.fullmatch(text)
+    if parts is None:
+        return None
+    host, port = _split(parts[1])
+    path = parts[2] if parts[2].startswith("/") else f"/{parts[2]}"
+    return EgressTarget(host, _HTTP if port is None else port, path) if host is not None and port != 0 else None
+
+
+def _split(text: str) -> tuple[str | None, int | None]:
+    """Return host (None if invalid) and port (None if absent, 0 if invalid)."""
+    parts = _AUTHORITY.fullmatch(text)
+    if parts is None:
+        return None, None
+    plain = (parts[2] or "").lower().removesuffix(".")  # the same name in the DNS
+    host = address(parts[1]) if parts[1] else name(plain)
+    port = int(parts[3]) if parts[3] else None
+    return host, 0 if port is not None and port > _HIGHEST_PORT else port
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class PrivateAddressError(Exception):
+    """An allowed host has only addresses that are not public."""
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return the addresses that the machine's resolver knows."""
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return [str(entry[4][0]) for entry in entries]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Resolves names in its own threads, so that a name server that never answers delays no other request."""
+
+    resolve: Callable[[str, int], Sequence[str]] = resolve
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "names"))
+
+    async def addresses(self, target: EgressTarget, policy: EgressPolicy) -> list[Address]:
+        """Return the addresses to connect to.
+
+        Raises:
+            PrivateAddressError: the name has no public address.
+            OSError: the name has no address, or was not resolved in time.
+        """
+        import asyncio  # commands that only parse a policy start without it
+
+        local = policy.local_address(target.host, target.port)
+        if local is not None:
+            return [local]
+        lookup = asyncio.get_running_loop().run_in_executor(self.threads, self.resolve, target.host, target.port)
+        async with asyncio.timeout(policy.limits.connect_seconds):
+            addresses = list(dict.fromkeys(await lookup))
+        public = [(address, target.port) for address in addresses if is_public(address)]
+        if addresses and not public:
+            raise PrivateAddressError
+        return public[:_MAX_ADDRESSES]
+
+    def close(self) -> None:
+        """Stop without waiting for a thread."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+def is_public(text: str) -> bool:
+    """Tell if an address is public; an IPv6 address that embeds an IPv4 address is judged by that."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.scope_id or address.is_site_local or address in _NAT64:
+            return False
+        embedded = address.ipv4_mapped or address.sixtofour or (address.teredo and address.teredo[1])
+        if embedded:
+            return is_public(str(embedded)) and address.ipv4_mapped is not None
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell if a host is this machine; no name except `localhost` is resolved."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

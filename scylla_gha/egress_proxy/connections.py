@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from scylla_gha.egress_proxy.policy import EgressPolicy, EgressTarget
+from scylla_gha.egress_proxy import EgressPolicy, EgressTarget
 from scylla_gha.model.sandbox import UNREAD, EgressClosed, EgressOpened, HostContact
 from scylla_gha.store.records import open_journal, read_journal
 

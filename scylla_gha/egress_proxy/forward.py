@@ -10,7 +10,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from scylla_gha.egress_proxy.addresses import Address
+from scylla_gha.egress_proxy import Address
 from scylla_gha.egress_proxy.connections import Connection, ConnectionLimitError, Error
 
 # Headers of one connection only (RFC 9110, 7.6.1), or made anew for the other side.

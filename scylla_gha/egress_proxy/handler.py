@@ -9,10 +9,16 @@ from typing import Final
 import aiohttp
 from aiohttp import web
 
-from scylla_gha.egress_proxy.addresses import PrivateAddressError, Resolver
+from scylla_gha.egress_proxy import (
+    EgressPolicy,
+    EgressTarget,
+    PrivateAddressError,
+    Resolver,
+    tunnel_target,
+    url_target,
+)
 from scylla_gha.egress_proxy.connections import Connection, ConnectionLimitError, Connections, Refusal
 from scylla_gha.egress_proxy.forward import forward_http, tunnel
-from scylla_gha.egress_proxy.policy import EgressPolicy, EgressTarget, tunnel_target, url_target
 
 _CONNECT: Final = "CONNECT"
 
@@ -63,7 +69,9 @@ class EgressProxy:
             return _response(HTTPStatus.FORBIDDEN, "these credentials have transferred as many bytes as they may")
         except (OSError, aiohttp.ClientError) as error:
             connection.error = connection.error or "unreachable"
-            message = f"{connection.target.authority} cannot be reached ({_error_name(error)})"
+            # without the error's message, which might quote the request
+            name = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+            message = f"{connection.target.authority} cannot be reached ({name})"
             return _response(HTTPStatus.BAD_GATEWAY, message)
         except asyncio.CancelledError:
             connection.error = "ended_with_trial"
@@ -108,8 +116,3 @@ def _response(status: HTTPStatus, message: str, reason: str | None = None) -> we
     response = web.Response(status=status, reason=reason, text=f"{message}\n", headers=headers)
     response.force_close()
     return response
-
-
-def _error_name(error: Exception) -> str:
-    """Name an error without its message, which might quote the request."""
-    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__

@@ -220,7 +220,7 @@ class GatewayProcess:
         start = GatewayStart(settings=self._settings.model_copy(update=changes), control=self._control)
         env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         # -P: no modules of the current folder, which may be a stranger's checkout, in the process that has the key
-        self._service = process.Service([sys.executable, "-P", "-m", "scylla_gha.gateway"], env=env)
+        self._service = process.Service([sys.executable, "-P", "-m", "scylla_gha.gateway.server"], env=env)
         answer = self._service.converse(start.model_dump_json().encode(), _START_SECONDS)
         if not answer.replace(" ", "").isdigit():
             self._service.stop(0.0)

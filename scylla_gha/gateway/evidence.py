@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from scylla_gha.model.record import Record
+from scylla_gha.model import Record
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 
 UNREACHABLE: Final = "unreachable"
@@ -72,7 +72,10 @@ def provider_evidence(asked: Sequence[RequestRecord], answers: Sequence[Response
     # a request that was sent before the last whole answer did not stop the agent
     after = [answer for answer in since if answer.number in main and answer.number > last_whole]
     final = next((answer for answer in reversed(ended) if answer.number in main), None)
-    provoked = any(answer.crowded or (answer.number not in main and _is_limiting(answer)) for answer in ended)
+    provoked = any(
+        answer.crowded or (answer.number not in main and (answer.exhausting or _TOO_MANY in answer.met))
+        for answer in ended
+    )
     faults = [answer.fault for answer in after if answer.fault]
     faults = [fault for fault in faults if not (provoked and fault.startswith(_TOO_MANY))]
     # Once the model has answered, the account may use it: a refusal is then about what the request asks for.
@@ -85,11 +88,6 @@ def provider_evidence(asked: Sequence[RequestRecord], answers: Sequence[Response
         limited_seconds=final.waited_seconds if final and not provoked else 0.0,
         wants_tool=bool(turns) and turns[-1].stop_reason == _USES_TOOL,
     )
-
-
-def _is_limiting(answer: ResponseRecord) -> bool:
-    """Tell if it met a rate limit, or used one up."""
-    return answer.exhausting or _TOO_MANY in answer.met
 
 
 def _main_numbers(asked: Sequence[RequestRecord]) -> frozenset[int]:

@@ -27,10 +27,10 @@ from scylla_gha.gateway.permissions import RequestRefusal, forbidden_reason
 from scylla_gha.gateway.recording import RecordedResponse, Recording, is_stream, neutral_text
 from scylla_gha.gateway.sessions import SessionState
 from scylla_gha.gateway.settings import GatewaySettings
-from scylla_gha.model.pricing import ModelInfo
+from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.base import NO_RESPONSE, ModelRequest, split_events
 from scylla_gha.providers.credentials import CredentialError, TokenSource
-from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction import Redactor
 
 _LONGEST_ERROR: Final = 1024 * 1024
 _LONGEST_PAUSE: Final = 8.0  # seconds, between two tries

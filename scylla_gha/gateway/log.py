@@ -13,7 +13,7 @@ from typing import Annotated, Final
 from pydantic import Field, TypeAdapter
 
 from scylla_gha.gateway.evidence import ProviderEvidence, is_whole, provider_evidence
-from scylla_gha.model.record import Record
+from scylla_gha.model import Record
 from scylla_gha.model.traffic import Component, RequestRecord, ResponseRecord
 from scylla_gha.model.trial import NO_USAGE, Usage
 from scylla_gha.store.records import open_journal, read_journal

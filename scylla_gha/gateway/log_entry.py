@@ -9,8 +9,7 @@ from typing import Final, Literal
 from scylla_gha.gateway.budget import Reservation
 from scylla_gha.gateway.permissions import LOG_IS_FULL, RequestRefusal
 from scylla_gha.gateway.sessions import SessionState
-from scylla_gha.model.pricing import ModelPrice
-from scylla_gha.model.traffic import RequestRecord, ResponseRecord, ServerToolUse, Tokens
+from scylla_gha.model.traffic import ModelPrice, RequestRecord, ResponseRecord, ServerToolUse, Tokens
 from scylla_gha.providers.base import ModelRequest, UsageReader, WorstCase
 
 _BYTES_PER_TOKEN: Final = 2  # of an answer that the provider did not end, its events included

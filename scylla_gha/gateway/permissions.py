@@ -11,8 +11,7 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.gateway.settings import Session
-from scylla_gha.model.pricing import ModelInfo
-from scylla_gha.model.traffic import ServerToolUse, Tokens
+from scylla_gha.model.traffic import ModelInfo, ServerToolUse, Tokens
 from scylla_gha.providers.base import ConversationDigests, ModelRequest
 
 _CHARACTERS_PER_TOKEN: Final = 3  # few enough to estimate code and JSON from above

@@ -16,9 +16,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.record import Record
+from scylla_gha.model import Record
 from scylla_gha.providers.base import Provider
-from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction import Redactor
 
 
 class RecordedResponse(Record):

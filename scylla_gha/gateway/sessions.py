@@ -17,13 +17,13 @@ from aiohttp import web
 
 from scylla_gha.egress_proxy.connections import Connections
 from scylla_gha.gateway.budget import Budget, SessionBudget
-from scylla_gha.gateway.client_connections import Listener
 from scylla_gha.gateway.log import TrafficLog, summarise_traffic
 from scylla_gha.gateway.permissions import Conversation, TokenCounter
 from scylla_gha.gateway.recording import PathAliases, Recorder, Recording
 from scylla_gha.gateway.settings import GatewaySettings, Session
+from scylla_gha.listener import Listener
 from scylla_gha.providers.base import ModelRequest, Provider
-from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction import Redactor
 from scylla_gha.store.records import write_bytes
 
 _MEGA: Final = 1024 * 1024

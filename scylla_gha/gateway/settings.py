@@ -5,12 +5,11 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from scylla_gha.egress_proxy import EgressPolicy
 from scylla_gha.egress_proxy.connections import NETWORK_LOG
-from scylla_gha.egress_proxy.policy import EgressPolicy
+from scylla_gha.model import Record, Text
 from scylla_gha.model.experiment import ModelKnobs
-from scylla_gha.model.pricing import ModelInfo
-from scylla_gha.model.record import Record, Text
-from scylla_gha.model.traffic import Role
+from scylla_gha.model.traffic import ModelInfo, Role
 from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
 from scylla_gha.providers.base import Provider
 from scylla_gha.providers.credentials import Credentials, Federation

@@ -12,7 +12,7 @@ from github.GithubException import GithubException, RateLimitExceededExceedsMaxW
 from requests.exceptions import RequestException, SSLError
 from urllib3.exceptions import HTTPError
 
-from scylla_gha.egress_proxy.addresses import is_loopback
+from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import GitHubError
 from scylla_gha.model.printable_text import one_line
 

@@ -23,7 +23,7 @@ _MAX_OUTPUT: Final = 500_000  # characters; GitHub drops a job's outputs above 1
 MAX_SUMMARY: Final = 1024 * 1024  # bytes
 _NOTICE_BYTES: Final = 2_000  # reserved for the notice of what was left out
 _MAX_NAMED: Final = 12
-_HEADING: Final = re.compile(r"#{1,3} (.+)")
+_HEADING: Final = re.compile(r"(?:#{1,3} |<details><summary>)(.+?)(?:</summary>)?$", re.MULTILINE)
 _FENCE: Final = re.compile(r"\s*(```+|~~~+)")
 
 

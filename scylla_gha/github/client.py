@@ -22,7 +22,7 @@ from requests.exceptions import RequestException, SSLError
 from urllib3.exceptions import HTTPError
 
 from scylla_gha.counting import counted
-from scylla_gha.egress_proxy.addresses import is_loopback
+from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github.access import ApiRequestError, GitHubAccess, access_from, explain_error
 

@@ -91,7 +91,11 @@ def find_issue(repository: GitHubRepository, author: str, marker: str, label: st
 
 def open_issue(repository: GitHubRepository, author: str, title: str, body: str, label: str) -> Issue:
     """Open an issue once; the label is created if it is missing."""
-    _ensure_label(repository, label)
+    read = ApiRequest("GET", f"/labels/{label}", f"read the label {label}", "issues: read")
+    if repository.find(read, AnyResponse, _NOT_FOUND) is None:
+        content = {"name": label, "color": _LABEL_COLOUR, "description": "An agent is worse than before"}
+        create = ApiRequest("POST", "/labels", f"create the label {label}", _WRITE_ISSUES, content)
+        repository.find(create, AnyResponse, _EXISTS)
     marker = body.partition("\n")[0]
     request = ApiRequest(
         "POST", "/issues", "open an issue", _WRITE_ISSUES,
@@ -111,11 +115,3 @@ def update_issue(repository: GitHubRepository, number: int, body: str, state: Li
     request = ApiRequest("PATCH", f"/issues/{number}", f"update the issue #{number}", _WRITE_ISSUES,
                          {"body": body, "state": state, **reason})  # fmt: skip
     return repository.read(request, Issue)
-
-
-def _ensure_label(repository: GitHubRepository, label: str) -> None:
-    read = ApiRequest("GET", f"/labels/{label}", f"read the label {label}", "issues: read")
-    body = {"name": label, "color": _LABEL_COLOUR, "description": "An agent is worse than before"}
-    create = ApiRequest("POST", "/labels", f"create the label {label}", _WRITE_ISSUES, body)
-    if repository.find(read, AnyResponse, _NOT_FOUND) is None:
-        repository.find(create, AnyResponse, _EXISTS)

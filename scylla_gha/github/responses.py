@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.record import Sha
+from scylla_gha.model import Sha
 
 GHOST: Final = "ghost"  # GitHub's own name for the author of a deleted account
 _MAX_EVENT_BYTES: Final = 8 << 20
@@ -198,6 +198,14 @@ class PullEvent(GitHubResponse):
 
     pull_request: PullRequest
     repository: EventRepository
+
+
+class Artifact(GitHubResponse):
+    """An artifact of a workflow run."""
+
+    id: int
+    name: str
+    expired: bool
 
 
 class WorkflowRunEvent(GitHubResponse):

@@ -16,8 +16,8 @@ from pydantic import AliasPath, Field
 from scylla_gha.github.access import ApiRequestError
 from scylla_gha.github.client import ApiRequest, GitHubRepository
 from scylla_gha.github.responses import GHOST, GitHubResponse, User
-from scylla_gha.model.record import Record
-from scylla_gha.stats.simple import wilson
+from scylla_gha.model import Record
+from scylla_gha.stats import wilson
 
 _TITLE: Final = re.compile(r'(Revert|Reapply) "')
 _NUMBER: Final = re.compile(r"^\s*Reverts\s+(?:([\w.-]+/[\w.-]+))?#([0-9]{1,18})\b", re.MULTILINE | re.ASCII)

@@ -9,7 +9,7 @@ script or a workflow.
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,15 +76,11 @@ def _split_options(words: Sequence[str]) -> tuple[list[tuple[str, str]], list[st
         name, sign, value = word.partition("=")
         if name not in {"--only", "--repetitions"}:
             raise RefusedError("the only options are `--only` and `--repetitions`")
-        options.append((name, value if sign else _option_value(rest, name)))
+        text = value if sign else next(rest, None)
+        if text is None:
+            raise RefusedError(f"`{name}` has no value")
+        options.append((name, text))
     return options, arguments
-
-
-def _option_value(words: Iterator[str], name: str) -> str:
-    value = next(words, None)
-    if value is None:
-        raise RefusedError(f"`{name}` has no value")
-    return value
 
 
 def _command(verb: str, options: Sequence[tuple[str, str]], arguments: Sequence[str]) -> SlashCommand:
@@ -107,21 +103,14 @@ def _require(pattern: re.Pattern[str], values: Sequence[str], rule: str) -> None
             raise RefusedError(rule)
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedCommand:
-    """An authorised command: the inputs of its dispatch."""
-
-    inputs: dict[str, str]
-
-
 def is_unknown_bot(event: CommentEvent, bots: Collection[str]) -> bool:
     """Return whether a bot that is not allowed wrote the comment; it gets no reply, which could start a loop."""
     user = event.comment.user
     return (user.type == "Bot" or user.login.endswith("[bot]")) and user.login not in bots
 
 
-def authorise(repository: GitHubRepository, event: CommentEvent) -> ResolvedCommand:
-    """Resolve the command of a comment to one commit.
+def authorise(repository: GitHubRepository, event: CommentEvent) -> Mapping[str, str]:
+    """Resolve the command of a comment to one commit, and return the inputs of its dispatch.
 
     Raises:
         RefusedError: the author cannot write to the repository, it is not a command, or its commit is not certain.
@@ -136,11 +125,11 @@ def authorise(repository: GitHubRepository, event: CommentEvent) -> ResolvedComm
     inputs = {"experiment": command.experiment, "only": " ".join(command.only), "repetitions": command.repetitions,
               "pull": str(pull.number), "head": pull.head.sha,
               "base": merge_base(repository, pull) if command.verb == COMPARE else ""}  # fmt: skip
-    return ResolvedCommand({name: value for name, value in inputs.items() if value})
+    return {name: value for name, value in inputs.items() if value}
 
 
-def resolve_pull_event(repository: GitHubRepository, event: PullEvent, experiment: str) -> ResolvedCommand:
-    """Return the comparison of what a pull request of the repository itself changed, for its head.
+def resolve_pull_event(repository: GitHubRepository, event: PullEvent, experiment: str) -> Mapping[str, str]:
+    """Return the inputs of the comparison of what a pull request of the repository itself changed, for its head.
 
     Raises:
         RefusedError: the head is in another repository, or is no longer the head of the event.
@@ -152,8 +141,8 @@ def resolve_pull_event(repository: GitHubRepository, event: PullEvent, experimen
     if pull.state != "open" or pull.head.sha != event.pull_request.head.sha:
         raise RefusedError(f"the pull request is closed, or its head is now `{pull.head.sha[:10]}`, which has its own "
                            "run")  # fmt: skip
-    return ResolvedCommand({"experiment": experiment, "pull": str(pull.number), "head": pull.head.sha,
-                            "base": merge_base(repository, pull)})  # fmt: skip
+    return {"experiment": experiment, "pull": str(pull.number), "head": pull.head.sha,
+            "base": merge_base(repository, pull)}  # fmt: skip
 
 
 def _require_seen_head(
@@ -177,14 +166,14 @@ def _require_seen_head(
         raise RefusedError(f"the head `{head[:10]}` was pushed after your comment; {hint}")
 
 
-def start_command(repository: GitHubRepository, command: ResolvedCommand, workflow: str, branch: str) -> str:
+def start_command(repository: GitHubRepository, inputs: Mapping[str, str], workflow: str, branch: str) -> str:
     """Dispatch a command on the default branch; return the run's URL.
 
     Raises:
         RefusedError: the head has moved.
     """
-    head = read_pull_request(repository, int(command.inputs["pull"])).head.sha
-    if head != command.inputs["head"]:
+    head = read_pull_request(repository, int(inputs["pull"])).head.sha
+    if head != inputs["head"]:
         raise RefusedError(f"the head has just moved to `{head[:10]}`; review it, and repeat the command with that "
                            "commit at its end")  # fmt: skip
-    return dispatch_workflow(repository, workflow, branch, command.inputs).html_url
+    return dispatch_workflow(repository, workflow, branch, inputs).html_url

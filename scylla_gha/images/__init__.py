@@ -1,1 +1,183 @@
-"""Images of sandboxes, of a recipe, an agent's package and a scenario's tools, without a registry or a builder."""
+"""Selection of a run's sandbox, and the pool of images that it runs in.
+
+Agents with a model work in containers if an engine answers. An experiment has one sandbox for all arms and checks, so
+that arms are compared in the same place. Built-in agents are trusted, so an experiment of theirs alone runs on the
+host unless it asks for another sandbox.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import click
+
+from scylla_gha.agents import AGENTS
+from scylla_gha.agents.base import Agent
+from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.images import archive, layers
+from scylla_gha.images.archive import ImageArchive
+from scylla_gha.model.experiment import Experiment, SandboxName, TrialLimits
+from scylla_gha.model.plan import Arm, Plan
+from scylla_gha.model.sandbox import ImageRecipe
+from scylla_gha.model.scenario import Tools
+from scylla_gha.model.variant import AgentResources
+from scylla_gha.prepare.mcp_packages import installed_programs, packaged_servers
+from scylla_gha.prepare.tools import cache_root
+from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.sandboxes.base import GATEWAY_URL, Sandbox, SandboxTarget
+from scylla_gha.sandboxes.docker import engine
+from scylla_gha.variants import agent_resources
+
+
+def _no_digest(tools: Tools, arm: Arm | None) -> str | None:  # noqa: ARG001 the signature of `SandboxImages.image`
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxImages:
+    """Sandbox of a plan, with the digests of its images by a scenario's tools and an arm (None: the checks' image).
+
+    A digest is None if the image was not built, since nothing is stored under the keys of this plan.
+    """
+
+    sandbox: SandboxName = "host"
+    image: Callable[[Tools, Arm | None], str | None] = _no_digest
+
+
+def select_sandbox(experiment: Experiment, agents: Iterable[Agent], library: Library) -> SandboxName:
+    """Return the experiment's sandbox; print why if agents with a model get less isolation than containers."""
+    if experiment.sandbox != "auto":
+        return experiment.sandbox
+    if not any(agent.uses_model for agent in agents):
+        return "host"
+    return most_isolated(library, "`sandbox: {}` in the experiment")
+
+
+def most_isolated(library: Library, option: str) -> SandboxName:
+    """Return the most isolated sandbox that works here; print why if it is not the first choice.
+
+    Args:
+        library: holds the recipe of the images.
+        option: how another sandbox is asked for, with {} for its name.
+    """
+    best, reasons = next(iter(SANDBOXES)), list[str]()
+    for sandbox in SANDBOXES.values():
+        reason = sandbox.missing_reason() or (_image_missing_reason(library) if sandbox.needs_image else None)
+        if reason is None:
+            if reasons:
+                label = "the host itself, which isolates nothing" if sandbox.has_network else sandbox.name
+                click.echo(f"sandbox: {label}, since {', and '.join(reasons)}; {option.format(best)} fails instead, "
+                           f"{option.format(sandbox.name)} hides this message", err=True)  # fmt: skip
+            return sandbox.name
+        reasons.append(reason)
+    raise AssertionError("the host is always there")
+
+
+def _image_missing_reason(library: Library) -> str | None:
+    return None if layers.is_base_made(library.image(), cache_root()) else layers.missing_build_tool()
+
+
+@dataclass
+class SandboxPool:
+    """Sandbox of one run, with its images, which are built and loaded once."""
+
+    sandbox: SandboxName
+    library: Library
+    limits: TrialLimits = field(default_factory=TrialLimits)
+    sources: ConfigSources | None = None  # of the variants of a change; None: they are in the library
+    _archives: dict[str, ImageArchive] = field(default_factory=dict)
+    _ids: dict[str, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def _kind(self) -> Sandbox:
+        return SANDBOXES[self.sandbox]
+
+    @property
+    def image_digests(self) -> SandboxImages:
+        """The sandbox and its images' digests, as planning needs them."""
+        if not self._kind.needs_image:
+            return SandboxImages(self.sandbox)
+        return SandboxImages(self.sandbox, lambda tools, arm: self.image(tools, arm).digest)
+
+    def target(self, tools: Tools, arm: Arm | None = None) -> SandboxTarget:
+        """Return where an arm's agent or the checks (None) run; load the image into the engine if it is needed.
+
+        Raises:
+            ToolError: a layer cannot be built, or the engine does not accept the image.
+            SandboxError: no engine answers.
+        """
+        address = None if arm is None or self._kind.has_network else GATEWAY_URL
+        if not self._kind.needs_image:
+            return SandboxTarget(self._kind.sized(self.limits), address=address)
+        image = self.image(tools, arm)
+        with self._lock:
+            if image.name not in self._ids:
+                with contextlib.closing(engine.connect()) as api:
+                    self._ids[image.name] = archive.ensure_image(api, image, cache_root())
+        return SandboxTarget(self._kind.sized(self.limits), self._ids[image.name], image.digest, address)
+
+    def make_ready(self, plan: Plan) -> None:
+        """Check the sandbox, and load all images of a plan or install MCP servers, before the first cell starts.
+
+        Raises:
+            ToolError: as `target`.
+            SandboxError: the sandbox cannot be used here.
+        """
+        self.check()
+        if not self._kind.needs_image:
+            for planned in plan.arms:
+                installed_programs(self._resources(planned), cache_root())
+            return
+        for name in dict.fromkeys(cell.scenario for cell in plan.cells):
+            tools = self.library.scenario(name).scenario.tools
+            for arm in (None, *plan.arms):
+                self.target(tools, arm)
+
+    def _resources(self, arm: Arm | None) -> AgentResources:
+        if arm is None or arm.variant is None:
+            return AgentResources()
+        sources = self.sources or ConfigSources(self.library)
+        return agent_resources(arm.variant, sources.variant(arm).roots)
+
+    def check(self) -> None:
+        """Check that the sandbox can be used, and remove what killed runs left in it.
+
+        Raises:
+            SandboxError: no engine answers, or bubblewrap cannot be used.
+        """
+        self._kind.check()
+
+    def image(self, tools: Tools, arm: Arm | None) -> ImageArchive:
+        """Return the image of an arm or of checks (None); build its layers if missing.
+
+        Raises:
+            ToolError: a layer cannot be built.
+        """
+        resources = self._resources(arm)
+        recipe = _with_programs(self.library.image(), resources)
+        spec = layers.ImageSpec(recipe, tools.python, _agent_cli(arm), packaged_servers(resources))
+        with self._lock:
+            if spec.title not in self._archives:
+                if not layers.is_base_made(spec.recipe, cache_root()):
+                    click.echo("building the images' base system; this takes a minute or two, once ...", err=True)
+                self._archives[spec.title] = layers.build_image(spec, cache_root())
+            return self._archives[spec.title]
+
+
+def _with_programs(recipe: ImageRecipe, resources: AgentResources) -> ImageRecipe:
+    """Return the recipe with the Debian packages of MCP servers."""
+    programs = {program for server in resources.mcp_servers.values() for program in server.programs}
+    added = sorted(programs - set(recipe.packages))
+    if not added:
+        return recipe
+    return recipe.model_copy(update={"id": "-".join((recipe.id, *added)), "packages": (*recipe.packages, *added)})
+
+
+def _agent_cli(arm: Arm | None) -> layers.AgentCli | None:
+    """Return the CLI of an arm's agent; None for checks and built-in agents."""
+    if arm is None or arm.model is None or arm.version is None:
+        return None
+    package = AGENTS[arm.agent].package
+    return None if package is None else layers.AgentCli(package.npm, arm.version, package.program)

@@ -1,4 +1,4 @@
-"""Files of layers and images, which do not depend on when, where or by whom they were made.
+"""Files of layers and images, which do not depend on when, where or by whom they were made; and images in an engine.
 
 An image has the format of `docker save`: a manifest, the image's configuration, and its layers. The digest of the
 configuration covers those of the layers, and is the image's.
@@ -15,19 +15,25 @@ import platform
 import re
 import shutil
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
-from scylla_gha.errors import ConfigError
-from scylla_gha.model.record import digest
+from scylla_gha.errors import ConfigError, ToolError
+from scylla_gha.model import digest
 from scylla_gha.prepare.tools import locked
+from scylla_gha.sandboxes.docker.engine import OURS
+
+if TYPE_CHECKING:
+    from docker import APIClient
 
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}  # as engines call them
 _LEFT_OUT: Final = {".package-lock.json"}  # of npm: it states where a package came from
 _NAME: Final = re.compile(r"[0-9a-f]{24}\.tar")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+TITLE: Final = "io.scylla-gha.title"  # label with what the image contains, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,8 @@ class ImageLayer:
 def write_layer(into: Path, contents: Mapping[str, Path], links: Mapping[str, str] | None = None) -> None:
     """Write a layer of files or folders and of symbolic links, by their absolute paths in the image."""
     with tarfile.open(into, "w", format=tarfile.PAX_FORMAT) as archive:
-        for parent in _parents([*contents, *(links or {})]):
+        parents = {str(parent) for path in (*contents, *(links or {})) for parent in PurePosixPath(path).parents}
+        for parent in sorted(parents - {"/"}):
             archive.addfile(_plain(_entry(parent, tarfile.DIRTYPE)))
         for target, source in contents.items():
             for path in [source, *sorted(source.rglob("*"))] if source.is_dir() else [source]:
@@ -52,11 +59,6 @@ def write_layer(into: Path, contents: Mapping[str, Path], links: Mapping[str, st
             link = _entry(name, tarfile.SYMTYPE)
             link.linkname = linkname
             archive.addfile(_plain(link))
-
-
-def _parents(paths: Iterable[str]) -> list[str]:
-    parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
-    return sorted(parents - {"/"})
 
 
 def _entry(path: str, kind: bytes) -> tarfile.TarInfo:
@@ -169,3 +171,71 @@ def assemble_image(layers: Sequence[ImageLayer], name: str, path: str, labels: M
         "history": [{"created": "1970-01-01T00:00:01Z"} for _ in layers],
     }
     return ImageArchive(tuple(layers), json.dumps(config, sort_keys=True).encode(), name)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    """Image in an engine."""
+
+    id: str
+    title: str
+    bytes: int
+
+
+def ensure_image(api: "APIClient", image: ImageArchive, cache: Path) -> str:
+    """Load the image into the engine if it is absent; return its id there.
+
+    Raises:
+        ToolError: the engine does not accept it.
+    """
+    from docker.errors import APIError
+
+    with locked(cache / "images" / image.name.rpartition(":")[2]):
+        image_id = _find(api, image)
+        if image_id is None:
+            with tempfile.TemporaryFile(dir=cache) as file:
+                image.write(file)
+                file.seek(0)
+                try:
+                    api.load_image(iter(lambda: file.read(1 << 20), b""))  # type: ignore[no-untyped-call]
+                except APIError as error:
+                    raise ToolError(f"the engine does not accept the image: {error.explanation or error}") from None
+            image_id = _find(api, image)
+    if image_id is None:
+        raise ToolError(f"the engine accepted the image {image.name} and does not have it; look at its log")
+    return image_id
+
+
+def _find(api: "APIClient", image: ImageArchive) -> str | None:
+    """Return the id of an image with the toolkit's label and the same layers."""
+    for entry in api.images(image.name, filters={"label": OURS}):
+        image_id: str = entry["Id"]
+        layers = api.inspect_image(image_id)["RootFS"]["Layers"]  # type: ignore[no-untyped-call]
+        if layers == [f"sha256:{layer.sha256}" for layer in image.layers]:
+            return image_id
+    return None
+
+
+def list_images(api: "APIClient") -> Iterator[StoredImage]:
+    """Return the toolkit's images."""
+    for entry in api.images(filters={"label": OURS}):
+        yield StoredImage(entry["Id"], entry["Labels"].get(TITLE, ""), entry["Size"])
+
+
+def prune_images(api: "APIClient", cache: Path) -> tuple[int, int]:
+    """Remove the toolkit's images that no container uses, and the cached layers; return the number of each."""
+    from docker.errors import APIError
+
+    removed = 0
+    for image in list(list_images(api)):
+        try:
+            api.remove_image(image.id, force=False)
+            removed += 1
+        except APIError as error:
+            if error.status_code != 409:  # noqa: PLR2004 Conflict: a container uses it
+                raise
+    layers = list((cache / "layers").glob("*.tar"))
+    for layer in layers:
+        layer.with_suffix(".sha256").unlink(missing_ok=True)
+        layer.unlink()
+    return removed, len(layers)

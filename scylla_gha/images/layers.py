@@ -1,4 +1,4 @@
-"""Layers of images, as tar files in the cache that are equal if their contents are.
+"""Images and their layers, as tar files in the cache that are equal if their contents are.
 
 Every layer is made on the host: of Debian's packages, of an npm package's folder, of Python packages. So no build needs
 a network inside a container, and a layer in the cache needs no build.
@@ -8,24 +8,28 @@ import hashlib
 import os
 import platform
 import shutil
-import sys
-import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from scylla_gha import process
 from scylla_gha.errors import ToolError
-from scylla_gha.images.archive import ImageLayer, mark_complete, write_layer
-from scylla_gha.model.record import digest
+from scylla_gha.images.archive import TITLE, ImageArchive, ImageLayer, assemble_image, mark_complete, write_layer
+from scylla_gha.images.python_environment import PYTHON, is_compiled, write_environment
+from scylla_gha.model import digest
+from scylla_gha.model.mcp_server import NODE, packages_folder
 from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.prepare.tools import locked
+from scylla_gha.prepare.mcp_packages import PackagedServer, install_server, locked_requirements, node_program
+from scylla_gha.prepare.tools import locked, npm_program
 from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
+from scylla_gha.sandboxes.docker.engine import OURS
 
-PYTHON: Final = "3.11"  # of all releases that a recipe can name; packages are selected for it
 TOOLS: Final = "/opt/tools"
+_PATH: Final = f"{TOOLS}/bin:/usr/local/bin:/usr/bin:/bin"
+_DIGEST: Final = "io.scylla-gha.image"  # label with a digest of the image's layers
 _FORMAT: Final = 1  # to be raised if the same recipe makes another layer
 _SECONDS: Final = 1200.0
 _DAY_ONE: Final = "1"  # no file is younger than this second of 1970, so equal contents make equal layers
@@ -38,6 +42,54 @@ find "$1" -xdev -name __pycache__ -prune -exec rm -rf {} +
 PYTHONHASHSEED=0 chroot "$1" python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3*
 find "$1" -xdev -type f -perm /6000 -exec chmod a-s {} +
 """
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCli:
+    """Agent's command line: an npm package at a version, and the program in it."""
+
+    package: str
+    version: str
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSpec:
+    """Contents of an image. The one for checks has no agent, and no MCP servers."""
+
+    recipe: ImageRecipe
+    python: dict[str, str]
+    cli: AgentCli | None = None
+    servers: tuple[PackagedServer, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Contents in words."""
+        tools = [f"{name} {version}" for name, version in sorted(self.python.items())]
+        agent = [f"{self.cli.package}@{self.cli.version}"] if self.cli else []
+        servers = [f"mcp/{server.name} {server.lock_digest()[:8]}" for server in self.servers]
+        return ", ".join([self.recipe.id, *agent, *servers, *tools])
+
+
+def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageArchive:
+    """Return the image, of layers that are in the cache or are made now; no engine is needed.
+
+    Raises:
+        ToolError: a layer cannot be made.
+    """
+    layers = [base_layer(spec.recipe, cache, fresh=fresh)]
+    if spec.python:
+        layers.append(tools_layer(spec.python, cache))
+    if cli := spec.cli:
+        package = npm_program(cli.package, cli.version, cli.program, cache).parent.parent.parent
+        layers.append(agent_layer(package, cli.program, f"{cli.package}@{cli.version}", cache))
+    layers += [
+        node_layer(version, cache) for version in sorted({server.node for server in spec.servers if server.node})
+    ]
+    layers += [server_layer(server, cache) for server in spec.servers]
+    layers.append(supervisor_layer(cache))  # the smallest one last: an engine unpacks all layers above a change again
+    key = digest([[layer.sha256 for layer in layers], _PATH])
+    return assemble_image(layers, f"scylla-gha:{key[:16]}", _PATH, {OURS: "1", _DIGEST: key, TITLE: spec.title})
 
 
 def missing_build_tool() -> str | None:
@@ -122,58 +174,37 @@ def tools_layer(packages: dict[str, str], cache: Path) -> ImageLayer:
     Raises:
         ToolError: a package cannot be installed; it needs a wheel.
     """
-    compiled = sys.version.startswith(f"{PYTHON}.")  # the image's Python cannot use another version's compiled files
-    key = digest([_FORMAT, "tools", packages, PYTHON, platform.machine(), compiled])
-
-    def make(into: Path) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            home = Path(folder, TOOLS.lstrip("/"))
-            site = home / "lib" / f"python{PYTHON}" / "site-packages"
-            site.mkdir(parents=True)
-            _install(packages, site)
-            _finish_environment(home, site)
-            if compiled:
-                _compile(site, Path(folder))
-            write_layer(into, {TOOLS: home})
-
-    return _layer(key, cache, make)
-
-
-def _install(packages: dict[str, str], site: Path) -> None:
-    from uv import find_uv_bin
-
+    key = digest([_FORMAT, "tools", packages, PYTHON, platform.machine(), is_compiled()])
     pins = [f"{name}=={version}" for name, version in sorted(packages.items())]
-    if not pins:
-        return
-    # A user's own link mode would put links to uv's cache into the layer, which lead nowhere in a container.
-    system = ["--python-version", PYTHON, "--python-platform", f"{platform.machine()}-manylinux_2_36"]
-    argv = [find_uv_bin(), "pip", "install", "--quiet", "--link-mode", "copy", "--target", str(site), *system,
-            "--only-binary", ":all:", *pins]  # fmt: skip
-    output = process.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
-    if output.code:
-        raise ToolError(f"uv could not install {', '.join(pins)} for an image: {output.message}; is a package registry "
-                        "in reach?")  # fmt: skip
+    return _layer(key, cache, lambda into: write_environment(into, TOOLS, pins))
 
 
-def _finish_environment(home: Path, site: Path) -> None:
-    """Make it a virtual environment of the image's Python."""
-    binaries = home / "bin"
-    (site / "bin").rename(binaries) if (site / "bin").is_dir() else binaries.mkdir()
-    for script in binaries.iterdir():
-        content = script.read_bytes()
-        if content.startswith(b"#!"):
-            script.write_bytes(f"#!{TOOLS}/bin/python3\n".encode() + content.partition(b"\n")[2])
-    for name in ("python", "python3", f"python{PYTHON}"):
-        (binaries / name).symlink_to("/usr/bin/python3")
-    (home / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n", encoding="ascii")
-    for name in (".lock", ".gitignore"):
-        (site / name).unlink(missing_ok=True)
+def server_layer(server: PackagedServer, cache: Path) -> ImageLayer:
+    """Return the layer of the packages of an MCP server.
+
+    Raises:
+        ToolError: a package cannot be installed.
+    """
+    folder = packages_folder(server.name)
+    if server.is_npm:
+
+        def make(into: Path) -> None:
+            modules = install_server(server, cache).folder / "node_modules"
+            write_layer(into, {f"{folder}/node_modules": modules})
+
+        return _layer(digest([_FORMAT, "mcp of npm", server.name, server.lock_digest()]), cache, make)
+    key = digest([_FORMAT, "mcp of pypi", server.name, server.lock_digest(), PYTHON, is_compiled()])
+    return _layer(key, cache, lambda into: write_environment(into, folder, locked_requirements(server)))
 
 
-def _compile(site: Path, root: Path) -> None:
-    argv = [sys.executable, "-P", "-m", "compileall", "-q", "-s", str(root), "-p", "/", "--invalidation-mode",
-            "unchecked-hash", str(site)]  # fmt: skip
-    process.capture(argv, env={"PYTHONHASHSEED": "0"}, seconds=_SECONDS)  # a file that does not compile stays as it is
+def node_layer(version: str, cache: Path) -> ImageLayer:
+    """Return the layer of Node.js, which is not on PATH.
+
+    Raises:
+        ToolError: it cannot be installed.
+    """
+    key = digest([_FORMAT, "node", version, platform.machine()])
+    return _layer(key, cache, lambda into: write_layer(into, {NODE: node_program(version, cache)}))
 
 
 def _path(key: str, cache: Path) -> Path:

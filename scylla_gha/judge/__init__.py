@@ -1,1 +1,247 @@
-"""Step `judge`: checks, rubric score, judge panel, consensus and controls of judges."""
+"""Step `judge`. This module computes the score of a trial: consensus on each item, grade and pass.
+
+The consensus is the median, if a majority of the configured judges answered. With fewer answers the item is `unjudged`:
+it has no value, and the trial has no score. A binary item on which two of three judges split is unjudged too: the mean
+of yes and no is not a value that it can have.
+
+`S = sum_i w_i * P_i / P_i_max` over the categories that apply, their weights scaled to sum to 1 (the Scylla paper,
+section 4.1). If all are N/A, the score is null. No judge's own total is used. A trial passes if the agent completed,
+the score reaches the threshold, and every required checkpoint holds.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scylla_gha.counting import counted
+from scylla_gha.model.judgment import CategoryScore, CheckResult, Flag, Grade, ItemScore, JudgeAnswer, JudgeScore, Score
+from scylla_gha.model.scenario import Item, ProgressStep, Rubric, Scenario
+
+_THRESHOLDS: Final[tuple[tuple[float, Grade], ...]] = ((0.8, "A"), (0.6, "B"), (0.4, "C"), (0.2, "D"))
+_DIGITS: Final = 9  # of rounding before a comparison: a sum of floats may be slightly below .6
+NO_PANEL: Final = "for the judge panel, and none is configured"
+NOT_ASKED: Final = "the judge panel was not asked"
+_SPREAD: Final = 0.5  # judges whose values differ by more disagree
+
+Checks = Mapping[str, CheckResult]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedItem:
+    """Consensus on one item. `value` None is N/A, or unjudged if `judged` is false."""
+
+    value: float | None
+    reason: str
+    judged: bool = True
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Consensus:
+    """Consensus on a trial; `error` names the unjudged items, and then the trial has no score."""
+
+    items: dict[str, AgreedItem]
+    excess: str | None = None
+    steps: frozenset[str] = frozenset()
+    error: str | None = None
+
+
+def consensus(items: Iterable[Item], answers: Sequence[JudgeAnswer]) -> Consensus:
+    """Combine the answers of all configured judges; a judge that could not be asked counts as missing.
+
+    Args:
+        items: the items that the judges were asked for.
+        answers: an answer of every configured judge.
+    """
+    need = len(answers) // 2 + 1
+    agreed = {item.id: _agree(item, answers, need) for item in items}
+    unjudged = [name for name, item in agreed.items() if not item.judged]
+    cited = [answer.excess for answer in answers if answer.excess]
+    names = {step for answer in answers for step in answer.steps}
+    return Consensus(
+        items=agreed,
+        excess=cited[0] if len(cited) >= need else None,
+        steps=frozenset(name for name in names if sum(name in answer.steps for answer in answers) >= need),
+        error=f"unjudged: {'; '.join(f'{name}: {agreed[name].reason}' for name in unjudged)}" if unjudged else None,
+    )
+
+
+def _agree(item: Item, answers: Sequence[JudgeAnswer], need: int) -> AgreedItem:
+    scores = [(answer.judge, score) for answer in answers if (score := answer.score(item.id))]
+    values = [score.value for _, score in scores if score.value is not None]
+    flags = _flags(item, scores, values)
+    if len(values) >= need:
+        middle = round(statistics.median(values), _DIGITS)
+        if item.type == "binary" and middle not in {0.0, 1.0}:
+            return AgreedItem(None, f"the judges are split: {_shown(scores)}", judged=False, flags=flags)
+        return AgreedItem(middle, f"median of {_shown(scores)}", flags=flags)
+    if len(scores) - len(values) >= need:
+        reasons = [score.reason for _, score in scores if score.state == "na"]
+        return AgreedItem(None, f"does not apply: {reasons[0]}", flags=flags)
+    missing = (answer for answer in answers if answer.score(item.id) is None)
+    counts = f"{len(scores)} of {counted(len(answers), 'judge')} answered, {len(values)} with a value"
+    reasons = [f"{answer.judge}: {_missing_reason(answer, item.id)}" for answer in missing]
+    return AgreedItem(None, "; ".join([counts, f"{need} must agree", *reasons]), judged=False, flags=flags)
+
+
+def _flags(item: Item, scores: Sequence[tuple[str, JudgeScore]], values: Sequence[float]) -> tuple[Flag, ...]:
+    flags: set[Flag] = {flag for _, score in scores for flag in score.flags}
+    split = item.type == "binary" and len(set(values)) > 1
+    wide = bool(values) and round(max(values) - min(values), _DIGITS) > _SPREAD
+    if split or wide or 0 < len(values) < len(scores):
+        flags.add("disagreement")
+    return tuple(sorted(flags))
+
+
+def _shown(scores: Sequence[tuple[str, JudgeScore]]) -> str:
+    return ", ".join(f"{judge} {'N/A' if score.value is None else f'{score.value:.2f}'}" for judge, score in scores)
+
+
+def _missing_reason(answer: JudgeAnswer, item: str) -> str:
+    reason = next((score.reason for score in answer.items if score.id == item), None)
+    return reason or answer.error or "not answered"
+
+
+def score_items(
+    rubric: Rubric, checks: Checks, *, changed: bool = True, panel: Consensus | None = None
+) -> tuple[ItemScore, ...]:
+    """Score every item of the rubric by code or by the panel, or mark it N/A with its reason.
+
+    If nothing was `changed`, each item that applies is 0: what already holds on the base is not the agent's work. The
+    panel need not be asked then; an empty consensus says that there is one. An item that the panel left unjudged is
+    None here, and `panel.error` names it: such a trial must not be scored.
+    """
+    pairs = [(category.id, item) for category in rubric.categories for item in category.items]
+    return tuple(_item(category, item, checks, panel, changed=changed) for category, item in pairs)
+
+
+def _item(category: str, item: Item, checks: Checks, panel: Consensus | None, *, changed: bool) -> ItemScore:
+    agreed = _agreed(item, checks, panel)
+    if not changed and (agreed.value is not None or agreed.reason == NOT_ASKED):
+        agreed = AgreedItem(0.0, "nothing was changed", flags=agreed.flags)
+    return ItemScore(
+        id=item.id,
+        category=category,
+        points=item.points,
+        value=agreed.value,
+        by="check" if item.checks else "judge",
+        reason=agreed.reason,
+        flags=agreed.flags,
+    )
+
+
+def _agreed(item: Item, checks: Checks, panel: Consensus | None) -> AgreedItem:
+    if item.applies_if and not checks[item.applies_if].holds:
+        return AgreedItem(None, f"does not apply: {item.applies_if} does not hold")
+    if not item.checks:
+        return panel.items.get(item.id, AgreedItem(None, NOT_ASKED)) if panel else AgreedItem(None, NO_PANEL)
+    results = [checks[name] for name in item.checks]
+    failed = [check.id for check in results if not check.holds]
+    reason = f"fails: {', '.join(failed)}" if failed else f"holds: {', '.join(item.checks)}"
+    if item.type == "binary":
+        return AgreedItem(float(not failed), reason)
+    return AgreedItem(min(1.0, sum(check.value for check in results) / len(results)), reason)
+
+
+def score_categories(rubric: Rubric, items: Iterable[ItemScore]) -> tuple[CategoryScore, ...]:
+    """Return the categories that have an applicable item, with weights scaled to sum to 1."""
+    scored = [item for item in items if item.value is not None]
+    rows = []
+    for category in rubric.categories:
+        category_items = [item for item in scored if item.category == category.id]
+        if category_items:
+            achieved = sum(item.points * (item.value or 0.0) for item in category_items)
+            rows.append((category, achieved, sum(item.points for item in category_items)))
+    total = sum(category.weight for category, _, _ in rows)
+    return tuple(
+        CategoryScore(id=category.id, weight=category.weight / total, achieved=achieved, maximum=maximum)
+        for category, achieved, maximum in rows
+    )
+
+
+def total_score(categories: Iterable[CategoryScore]) -> float | None:
+    """Return the weighted score in 0..1; None if every item is N/A."""
+    parts = [category.weight * category.achieved / category.maximum for category in categories]
+    return min(1.0, round(sum(parts), _DIGITS)) if parts else None
+
+
+def score_by_judge(rubric: Rubric, items: Sequence[ItemScore], answer: JudgeAnswer) -> float | None:
+    """Return the score by one judge instead of the consensus; None if it left out a valued item."""
+    judged = {item.id: answer.score(item.id) for item in items if item.by == "judge" and item.value is not None}
+    if None in judged.values():
+        return None
+    own_items = (
+        item.model_copy(update={"value": score.value}) if (score := judged.get(item.id)) else item for item in items
+    )
+    return total_score(score_categories(rubric, own_items))
+
+
+def grade(score: float, *, excess_cited: bool = False) -> Grade:
+    """Return the paper's grade; S needs a perfect score and cited work beyond the requirements."""
+    rounded = round(score, _DIGITS)
+    if rounded >= 1 and excess_cited:
+        return "S"
+    return next((letter for threshold, letter in _THRESHOLDS if rounded >= threshold), "F")
+
+
+def progress(
+    steps: Iterable[ProgressStep], checks: Checks, items: Iterable[ItemScore], panel: Consensus | None = None
+) -> float | None:
+    """Return the achieved share of the weight of all decidable steps; None if none is.
+
+    Code decides what it can verify. A step bound to a panel item is achieved if the panel says so.
+    """
+    by_id = {item.id: item for item in items}
+    expected = achieved = 0.0
+    for step in steps:
+        item = by_id.get(step.item or "")
+        value = checks[step.checkpoint].value if step.checkpoint else item.value if item else None
+        if panel is not None and item is not None and item.by == "judge" and value is not None:
+            value = float(step.step in panel.steps)
+        if value is not None:
+            expected += step.weight
+            achieved += step.weight * value
+    return min(1.0, achieved / expected) if expected else None
+
+
+def score_trial(
+    scenario: Scenario,
+    rubric: Rubric,
+    checks: Checks,
+    items: tuple[ItemScore, ...],
+    *,
+    changed: bool = True,
+    panel: Consensus | None = None,
+) -> Score:
+    """Compute the verdict on a completed trial; do not call it if the panel left an item unjudged."""
+    number = total_score(score_categories(rubric, items))
+    failed = failed_checks(scenario, checks)
+    enough = number is not None and round(number, _DIGITS) >= rubric.pass_threshold
+    shown = "not scored" if number is None else f"score {round(number, 4):g}"
+    why = f"{failed[0]} does not hold" if failed else f"{shown}, threshold {rubric.pass_threshold:g}"
+    return Score(
+        score=number,
+        grade=None if number is None else grade(number, excess_cited=panel is not None and panel.excess is not None),
+        passed=enough and not failed,
+        why=why,
+        progress=progress(scenario.progress, checks, items, panel) if changed else 0.0,
+        broken=_broken(scenario, checks),
+    )
+
+
+def failed_checks(scenario: Scenario, checks: Checks) -> list[str]:
+    """Return the required checks that do not hold: such a trial failed, whatever the judges say."""
+    return [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
+
+
+def fail_unscored(scenario: Scenario, checks: Checks, items: tuple[ItemScore, ...], panel: Consensus) -> Score:
+    """Compute the verdict on a trial that failed in any case, with items that the panel left unjudged."""
+    why = "".join(f"{name} does not hold; " for name in failed_checks(scenario, checks)[:1])
+    steps = progress(scenario.progress, checks, items, panel)
+    return Score(score=None, grade=None, passed=False, why=f"{why}judges gave no score", progress=steps,
+                 broken=_broken(scenario, checks))  # fmt: skip
+
+
+def _broken(scenario: Scenario, checks: Checks) -> tuple[str, ...]:
+    return tuple(point.id for point in scenario.checkpoints if point.guard and not checks[point.id].holds)

@@ -15,7 +15,12 @@ from typing import BinaryIO, Final
 import pathspec
 
 from scylla_gha.counting import counted
-from scylla_gha.errors import SandboxError
+from scylla_gha.errors import FixtureError, SandboxError
+from scylla_gha.judge.github_checks import state_evidence, state_fault
+from scylla_gha.judge.github_git_checks import git_fault
+from scylla_gha.judge.github_trial import GoneError, TrialGitHub
+from scylla_gha.judge.github_unchanged import unchanged_fault
+from scylla_gha.model.github_condition import AllowedChange, Checkout
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.scenario import Checkpoint, DiffCondition
 from scylla_gha.model.trial import DiffStat
@@ -41,11 +46,19 @@ class CommandRun:
     cut: bool = False
 
 
-RunCheck = Callable[[str, int], CommandRun]  # command, seconds
+Fill = Callable[[Path], object]  # makes the folder that a command works in
+RunCheck = Callable[[str, int, Checkout | None], CommandRun]  # command, seconds, revision to work in
 
 
-def verify_checkpoints(
-    checkpoints: Iterable[Checkpoint], *, tree: Path, diff: DiffStat, run: RunCheck, seconds: int
+def verify_checkpoints(  # noqa: PLR0913 what the kinds of checkpoints look at
+    checkpoints: Iterable[Checkpoint],
+    *,
+    tree: Path,
+    diff: DiffStat,
+    run: RunCheck,
+    seconds: int,
+    github: TrialGitHub | None = None,
+    may_change: tuple[AllowedChange, ...] = (),
 ) -> tuple[CheckResult, ...]:
     """Verify all checkpoints; run each distinct command once.
 
@@ -53,11 +66,39 @@ def verify_checkpoints(
         checkpoints: the checkpoints of the scenario.
         tree: folder of base plus diff; nothing in it is executed here.
         diff: counts of the agent's change.
-        run: runs a command in a fresh copy of the tree.
+        run: runs a command in a fresh copy of the tree, or of a revision of the trial's GitHub.
         seconds: time limit of a check without one of its own.
+        github: GitHub as the trial left it; None: the scenario has none.
+        may_change: what may differ from GitHub's start.
+
+    Raises:
+        FixtureError: a checkpoint is on GitHub, and the trial has none.
     """
     once = functools.cache(run)
-    return tuple(_verify(checkpoint, tree, diff, once, seconds) for checkpoint in checkpoints)
+    return tuple(
+        _verify_github(checkpoint, github, may_change) if _is_on_github(checkpoint)
+        else _verify(checkpoint, tree, diff, once, seconds)
+        for checkpoint in checkpoints
+    )  # fmt: skip
+
+
+def _is_on_github(checkpoint: Checkpoint) -> bool:
+    return checkpoint.unchanged or checkpoint.github is not None or checkpoint.git is not None
+
+
+def _verify_github(
+    checkpoint: Checkpoint, github: TrialGitHub | None, may_change: tuple[AllowedChange, ...]
+) -> CheckResult:
+    if github is None:
+        raise FixtureError(f"{checkpoint.id}: needs the GitHub state that a trial left, and there is none")
+    if checkpoint.github is not None:
+        fault = state_fault(checkpoint.github, github)
+        return _result(checkpoint, fault is None, fault or f"as expected: {state_evidence(checkpoint.github, github)}")
+    if checkpoint.git is not None:
+        fault = git_fault(checkpoint.git, github)
+        return _result(checkpoint, fault is None, fault or "as expected")
+    fault = unchanged_fault(may_change, github)
+    return _result(checkpoint, fault is None, fault or "all else is equal to the start")
 
 
 def _verify(checkpoint: Checkpoint, tree: Path, diff: DiffStat, run: RunCheck, seconds: int) -> CheckResult:
@@ -67,7 +108,11 @@ def _verify(checkpoint: Checkpoint, tree: Path, diff: DiffStat, run: RunCheck, s
         fault = _changes_fault(checkpoint.changes, diff)
         changed = f"{counted(len(diff.files), 'file')}, {counted(diff.added + diff.deleted, 'line')}"
         return _result(checkpoint, fault is None, fault or changed)
-    return _command(checkpoint, run(checkpoint.run or "", checkpoint.timeout_seconds or seconds))
+    try:
+        ran = run(checkpoint.run or "", checkpoint.timeout_seconds or seconds, checkpoint.checkout)
+    except GoneError as error:
+        return _result(checkpoint, False, str(error))
+    return _command(checkpoint, ran)
 
 
 def _result(checkpoint: Checkpoint, holds: bool, evidence: str) -> CheckResult:
@@ -145,16 +190,16 @@ def _fraction(stdout: str) -> float | None:
 
 
 def run_check(
-    command: str, limits: ProcessLimits, tree: Path, prepared: PreparedScenario, target: SandboxTarget, cancel: Cancel
+    command: str, limits: ProcessLimits, fill: Fill, prepared: PreparedScenario, target: SandboxTarget, cancel: Cancel
 ) -> CommandRun:
-    """Run a check's command in a new sandbox, on a copy of the tree.
+    """Run a check's command in a new sandbox, in a folder that `fill` makes.
 
     Raises:
         SandboxError: the sandbox was lost.
         KeyboardInterrupt: the user interrupted.
     """
     with scratch() as root:
-        mounts = _check_mounts(command, tree, prepared, root, target.image)
+        mounts = _check_mounts(command, fill, prepared, root, target.image)
         streams = ProcessStreams(root / "stdout", root / "stderr")
         # Opened before: the command may remove its output files, or put a pipe in their place.
         with streams.stdout.open("x+b") as out, streams.stderr.open("x+b") as err:
@@ -168,11 +213,11 @@ def run_check(
             return CommandRun(finished.code, finished.seconds, finished.timed_out, stdout, stderr, cut)
 
 
-def _check_mounts(command: str, tree: Path, prepared: PreparedScenario, root: Path, image: str | None) -> SandboxMounts:
+def _check_mounts(command: str, fill: Fill, prepared: PreparedScenario, root: Path, image: str | None) -> SandboxMounts:
     """Create the folders of a check in `root`; the pristine base only if the check may need it."""
     work, home, base, checks = (root / name for name in ("workspace", "home", "base", "checks"))
     home.mkdir()
-    shutil.copytree(tree, work, symlinks=True)
+    fill(work)
     if prepared.folder.checks.is_dir():
         shutil.copytree(prepared.folder.checks, checks, ignore=shutil.ignore_patterns("__pycache__"))
     if checks.exists() or "BASE" in command:

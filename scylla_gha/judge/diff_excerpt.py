@@ -46,10 +46,8 @@ class NamedFiles:
             return 0
         if not is_new:
             return 1
-        return 2 if path.rpartition("/")[2] in self.words or self._allows(path) else 3
-
-    def _allows(self, path: str) -> bool:
-        return bool(self.patterns) and _spec(self.patterns).match_file(path)
+        is_allowed = bool(self.patterns) and _spec(self.patterns).match_file(path)
+        return 2 if is_allowed or path.rpartition("/")[2] in self.words else 3
 
 
 NO_NAMED_FILES: Final = NamedFiles()

@@ -118,10 +118,5 @@ def _read(events: "Iterable[RawMessageStreamEvent]") -> JudgeReply:
                 return JudgeReply("".join(parts)[:REPLY_CHARS], f"the answer is longer than {REPLY_CHARS} characters")
         elif event.type == "message_delta":
             stop = event.delta.stop_reason
-    return JudgeReply("".join(parts), _fault(stop), refused=stop == _REFUSED, cut=stop is None)
-
-
-def _fault(stop: str | None) -> str | None:
-    if stop is None:
-        return _CUT
-    return None if stop in _ENDS else f"the answer ended by {stop}"
+    fault = _CUT if stop is None else None if stop in _ENDS else f"the answer ended by {stop}"
+    return JudgeReply("".join(parts), fault, refused=stop == _REFUSED, cut=stop is None)

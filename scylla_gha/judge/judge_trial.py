@@ -1,5 +1,8 @@
 """Judging of one trial: checks run on base plus diff, the panel answers, code computes the score."""
 
+import contextlib
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,13 +10,17 @@ from typing import Any
 from scylla_gha.config.keys import judgment_key
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.log import TrafficSummary
-from scylla_gha.judge.checks import run_check, verify_checkpoints
+from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
+from scylla_gha.judge import Consensus, fail_unscored, failed_checks, score_categories, score_items, score_trial
+from scylla_gha.judge.checks import CommandRun, Fill, run_check, verify_checkpoints
+from scylla_gha.judge.github_git_checks import revision_of
+from scylla_gha.judge.github_trial import TrialGitHub, trial_github
 from scylla_gha.judge.panel import GatewayPanel, PanelResult
 from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, blind_input, list_tree
-from scylla_gha.judge.score import Consensus, fail_unscored, failed_checks, score_categories, score_items, score_trial
+from scylla_gha.model import FileDigest
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.github_condition import Checkout
 from scylla_gha.model.judgment import CheckResult, Judgment, Score
-from scylla_gha.model.record import FileDigest
 from scylla_gha.model.trial import Attempt, DiffStat, Outcome, Trajectory, Trial
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import materialise_diff, scratch
@@ -45,23 +52,45 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
         score = Score(score=None, grade=None, passed=False, why=_outcome_reason(last), progress=None)
         return judgment.model_copy(update={"result": score})
     try:
-        with scratch() as root:
+        with scratch() as root, _github(last, prepared, folder) as github:
             tree = _base_plus_diff(prepared, _patch(last, folder), root)
-            results = _run_checks(last.diff, tree, prepared, context)
+            results = _run_checks(last.diff, tree, prepared, context, github)
             panel = _ask_panel(trial, prepared, folder, context, tree, results)
             update = {"checks": results, **_panel_fields(panel, last, folder)}
-            return judgment.model_copy(update=update | _score_fields(last, prepared, results, panel))
+            changed = bool(last.diff.files or (github and github.journal))
+            return judgment.model_copy(update=update | _score_fields(last, prepared, results, panel, changed=changed))
     except (FixtureError, ToolError, OSError) as error:
         return judgment.model_copy(update={"error": str(error)[:1000]})
 
 
+@contextlib.contextmanager
+def _github(last: Attempt, prepared: PreparedScenario, folder: CellFolder) -> Iterator[TrialGitHub | None]:
+    """Read the GitHub state that an attempt left; None if the scenario has none.
+
+    Raises:
+        FixtureError: its files are missing, or were changed.
+    """
+    if prepared.folder.scenario.github is None:
+        yield None
+        return
+    root = folder.attempt(last.number).root
+    for name in (STATE_FILE, BUNDLE_FILE):
+        _require_digest(root / name, last.files.get(name))
+    with trial_github(root) as github:
+        yield github
+
+
 def _score_fields(
-    last: Attempt, prepared: PreparedScenario, results: tuple[CheckResult, ...], panel: PanelResult | None
+    last: Attempt,
+    prepared: PreparedScenario,
+    results: tuple[CheckResult, ...],
+    panel: PanelResult | None,
+    *,
+    changed: bool,
 ) -> dict[str, Any]:
     """Return the items and the result, or why there is none. A trial that failed in any case needs no judges."""
     scenario, rubric = prepared.folder.scenario, prepared.folder.rubric
     checks, agreed = {result.id: result for result in results}, panel.agreed if panel else None
-    changed = bool(last.diff and last.diff.files)
     items = score_items(rubric, checks, changed=changed, panel=agreed)
     if panel and panel.agreed.error:
         failure = _fail_incomplete(fail_unscored(scenario, checks, items, panel.agreed), last)
@@ -192,13 +221,28 @@ def _base_plus_diff(prepared: PreparedScenario, patch: bytes, root: Path) -> Pat
 
 
 def _run_checks(
-    diff: DiffStat, tree: Path, prepared: PreparedScenario, context: JudgingContext
+    diff: DiffStat,
+    tree: Path,
+    prepared: PreparedScenario,
+    context: JudgingContext,
+    github: TrialGitHub | None = None,
 ) -> tuple[CheckResult, ...]:
-    limit, target, cancel = context.limits.file_bytes, context.target, context.cancel
+    scenario = prepared.folder.scenario
+
+    def run(command: str, seconds: int, checkout: Checkout | None) -> CommandRun:
+        fill: Fill = lambda work: shutil.copytree(tree, work, symlinks=True)  # noqa: E731
+        if checkout is not None and github is not None:
+            repository, commit = revision_of(checkout, github)
+            fill = lambda work: github.check_out(repository, commit, work)  # noqa: E731
+        limits = ProcessLimits(seconds, context.limits.file_bytes)
+        return run_check(command, limits, fill, prepared, context.target, context.cancel)
+
     return verify_checkpoints(
-        prepared.folder.scenario.checkpoints,
+        scenario.checkpoints,
         tree=tree,
         diff=diff,
-        run=lambda command, seconds: run_check(command, ProcessLimits(seconds, limit), tree, prepared, target, cancel),
-        seconds=prepared.folder.scenario.validation.timeout_seconds,
+        run=run,
+        seconds=scenario.validation.timeout_seconds,
+        github=github,
+        may_change=scenario.github.may_change if scenario.github else (),
     )

@@ -104,7 +104,8 @@ def parse_reply(text: str, requested: Sequence[Item], known: frozenset[str], ste
         return unreadable_items(f"not the object that was asked for: {_first_error(error)}", requested)
     except (ValueError, RecursionError) as error:
         return unreadable_items(str(error)[:200], requested)
-    ids = [_item_id(raw) for raw in answer.items]
+    names_given = (raw.get("id") if isinstance(raw, dict) else None for raw in answer.items)
+    ids = [name if isinstance(name, str) else "" for name in names_given]
     counts = Counter(ids)
     by_id = dict(zip(ids, answer.items, strict=True))
     unknown = tuple(name[:40] for name in counts if name and name not in known)
@@ -126,7 +127,7 @@ def _json_value(text: str) -> object:
     bare = text.strip()
     match = _FENCED.fullmatch(bare)
     try:
-        return json.loads(match[1] if match else bare, object_pairs_hook=_unique_keys, parse_constant=_no_number)
+        return json.loads(match[1] if match else bare, object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
     except json.JSONDecodeError:
         raise ValueError("not one JSON object and nothing else") from None
 
@@ -137,13 +138,8 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
-def _no_number(name: str) -> object:
+def _reject_constant(name: str) -> object:
     raise ValueError(f"{name} is not a number")
-
-
-def _item_id(raw: JsonValue) -> str:
-    name = raw.get("id") if isinstance(raw, dict) else None
-    return name if isinstance(name, str) else ""
 
 
 def _first_error(error: ValidationError) -> str:

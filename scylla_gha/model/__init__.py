@@ -1,1 +1,49 @@
-"""Records that cross a file. Import them from their own modules; nothing is re-exported here."""
+"""Records that are stored in files, each in a module of its topic; here their base class, and digests of plain data."""
+
+import hashlib
+import json
+import re
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$", max_length=120)]
+Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Text = Annotated[str, StringConstraints(min_length=1)]
+
+
+class Record(BaseModel):
+    """Base of all records: frozen, strict, no unknown keys, no NaN or Infinity. None is unknown, 0 is zero."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Amounts(Record):
+    """Base of records of numbers that are added field by field."""
+
+    def plus(self, other: Self) -> Self:
+        """Return the sum; unknown in one is unknown in the sum."""
+        sums = {}
+        for name in type(self).model_fields:
+            own, theirs = getattr(self, name), getattr(other, name)
+            sums[name] = None if own is None or theirs is None else own + theirs
+        return self.model_validate(sums)
+
+
+class FileDigest(Record):
+    """SHA-256 in hex, and size in bytes, of a stored file when its record was written."""
+
+    sha256: str
+    size: int
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256, in hex, of the canonical JSON of plain data."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def slug(text: str) -> str:
+    """Return the text in lower case, with a dash for each run of characters other than letters, digits and dots."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")

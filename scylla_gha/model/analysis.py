@@ -4,11 +4,16 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from scylla_gha.model.record import Record
+from scylla_gha.model import Record
 
 Target = Literal["these scenarios", "scenarios like these"]
 State = Literal["known", "unknown", "undefined", "infinite"]
 Verdict = Literal["better", "worse", "equivalent", "not_enough_data"]
+Family = Literal["baseline", "tiers", "models"]
+FAMILIES: Final[dict[Family, str]] = {
+    "baseline": "arms against the baseline", "tiers": "each tier against the one before",
+    "models": "models against each other",
+}  # fmt: skip
 # The verdict on several arms is the first of these that any of them has.
 OVERALL: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "better", "equivalent")
 
@@ -32,6 +37,14 @@ class ArmMeasures(Record):
     """All measures of an arm."""
 
     arm: str
+    measures: tuple[Measure, ...]
+
+
+class TierMeasures(Record):
+    """Costs and tokens of a tier: of the judged trials of all its sub-tests together."""
+
+    tier: str
+    arms: tuple[str, ...]
     measures: tuple[Measure, ...]
 
 
@@ -99,6 +112,21 @@ class Ruling(Record):
     is_withheld: Annotated[bool, Field(description="too many cells have no counted trial; no gate holds then")] = False
 
 
+class Interaction(Record):
+    """Configuration compared with what its parts, each alone, add up to.
+
+    Effects are differences of pass rates from the arm without any of the parts, over the scenarios that all have.
+    """
+
+    whole: str
+    parts: tuple[str, ...]
+    without: Annotated[str, Field(description="the arm that has none of the parts")]
+    kinds: Annotated[tuple[str, ...], Field(description="of what the whole sets: blocks, skills, agents, tools, ...")]
+    effect: Annotated[float | None, Field(description="of the whole; null: no scenario that all of them tried")]
+    sum_of_parts: Annotated[float | None, Field(description="the effects of the parts, added up")]
+    contrast: Annotated[Contrast, Field(description="effect of the whole minus that sum")]
+
+
 class BestSubtest(Record):
     """Best sub-test of a tier: selected on one half of the repetitions, reported on the other."""
 
@@ -155,6 +183,23 @@ class ToolUse(Record):
     tool: str
     calls: int
     per_trial: float
+
+
+SpreadMetric = Literal["seconds", "usd"]
+
+
+class Spread(Record):
+    """Values of the judged trials of an arm, for a picture of how they spread."""
+
+    arm: str
+    metric: SpreadMetric
+    n: Annotated[int, Field(description="trials with a known value")]
+    timeouts: Annotated[int, Field(description="those of them that ran into their time limit")]
+    quartiles: Annotated[
+        tuple[float, float, float, float, float], Field(description="least, first, median, third, largest; of all")
+    ]
+    values: Annotated[tuple[float, ...], Field(description="of other trials, sorted; of many, some at equal distances")]
+    late: Annotated[tuple[float, ...], Field(description="likewise, of trials that timed out")] = ()
 
 
 class Outlier(Record):
@@ -221,11 +266,27 @@ class Analysis(Record):
     measures: tuple[ArmMeasures, ...]
     slices: tuple[Slice, ...]
     rulings: tuple[Ruling, ...]
+    answers: Annotated[
+        tuple[Ruling, ...],
+        Field(description="of the declared family, if it is another one than arms against the baseline",
+              exclude_if=lambda rulings: not rulings),
+    ] = ()  # fmt: skip
     contrasts: tuple[Contrast, ...]
     best: tuple[BestSubtest, ...] = ()
+    tiers: Annotated[
+        tuple[TierMeasures, ...],
+        Field(description="of two tiers or more", exclude_if=lambda tiers: not tiers),
+    ] = ()
+    interactions: Annotated[
+        tuple[Interaction, ...],
+        Field(
+            description="of configurations whose parts are arms too", exclude_if=lambda interactions: not interactions
+        ),
+    ] = ()
     frontier: CostFrontier | None = None
     agreement: Agreement | None = None
     tools: tuple[ToolUse, ...] = ()
+    spreads: Annotated[tuple[Spread, ...], Field(description="for pictures; older reports have none")] = ()
     odd: tuple[Outlier, ...] = ()
     shrunk: tuple[ShrunkRate, ...] = ()
     omnibus: tuple[Omnibus, ...] = ()

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from scylla_gha.model import Record
 from scylla_gha.model.analysis import Contrast, Ruling, Verdict
-from scylla_gha.model.record import Record
 
 Metric = Literal["pass_rate", "score", "usd", "tokens", "seconds"]
 
@@ -87,6 +87,8 @@ class Point(Record):
     trials: Annotated[int, Field(description="judged")]
     scenarios: int
     rate: Annotated[float | None, Field(description="pass rate; null: no judged trial")]
+    rate_low: Annotated[float | None, Field(description="of the rate's 95 % interval; null: none")] = None
+    rate_high: float | None = None
     usd: Annotated[float | None, Field(description="of a trial; null: one is unknown")]
     seconds: float | None
     difference: Annotated[float | None, Field(description="of the rate from the pinned baseline, paired")] = None

@@ -2,14 +2,18 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
-from scylla_gha.model.record import Record, Slug, Text
+from scylla_gha.model import Record, Slug, Text
+from scylla_gha.model.analysis import Family
 from scylla_gha.model.scenario import Seconds
 from scylla_gha.model.traffic import Role
 
 SandboxName = Literal["docker", "bubblewrap", "host"]
 SandboxWish = Literal["auto"] | SandboxName
+Expectation = Literal[
+    "some_better", "all_better", "none_better", "some_worse", "all_worse", "none_worse", "some_differ", "none_differ"
+]
 
 
 _DOCKER_ONLY: Final = {"memory_mb", "disk_mb", "processes", "cpus"}
@@ -25,8 +29,7 @@ class TrialLimits(Record):
         Seconds | None, Field(description="Overrides the scenario's own time limit, in seconds")
     ] = None
     turns: Annotated[
-        int | None,
-        Field(gt=0, description="Model answers in the main conversation; a further request is refused"),
+        int | None, Field(gt=0, description="Model answers in the main conversation; a further request is refused")
     ] = None
     requests: Annotated[
         int | None,
@@ -141,11 +144,33 @@ class Experiment(Record):
 
     id: Slug
     question: Text
-    scenarios: Annotated[tuple[Text, ...], Field(min_length=1, description="Globs over scenario ids")]
+    hypothesis: Annotated[Text | None, Field(description="What is expected, written down before any data")] = None
+    expected: Annotated[
+        Expectation | None,
+        Field(
+            description="Verdicts of the family that support the hypothesis; null: it is for the reader to judge",
+            exclude_if=lambda expected: expected is None,
+        ),
+    ] = None
+    family: Annotated[
+        Family,
+        Field(
+            description="Comparisons that answer the question: arms with the baseline, each tier with the one "
+            "before, or models with each other",
+            exclude_if=lambda family: family == "baseline",
+        ),
+    ] = "baseline"
+    scenarios: Annotated[
+        tuple[Text, ...], Field(min_length=1, description="Globs over ids, or over suite/id such as core/*")
+    ]
     agents: Annotated[
         tuple[Text, ...], Field(min_length=1, description="Agent names, or name@version: oracle, nop, claude-code")
     ]
     variants: Annotated[tuple[Text, ...], Field(description="Globs over tier/sub-test, e.g. T0/*")] = ()
+    leave_one_out: Annotated[
+        Text | None,
+        Field(description="Sub-test of several prompt blocks; adds a variant without each of them, e.g. T0/05-full"),
+    ] = None
     models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()
     judges: Annotated[
         tuple[Text, ...],
@@ -192,3 +217,11 @@ class Experiment(Record):
         if len(judges) == 1:
             raise ValueError("a panel needs at least two judges (better three), or none")
         return judges
+
+    @model_validator(mode="after")
+    def _family_fits(self) -> "Experiment":
+        if self.gate != "none" and self.family != "baseline":
+            raise ValueError("a gate is of arms against the baseline; set gate: none, or family: baseline")
+        if self.expected and not self.hypothesis:
+            raise ValueError("expected is of a hypothesis; write the hypothesis too")
+        return self

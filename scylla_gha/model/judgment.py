@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
-from scylla_gha.model.record import FileDigest, Record, Text
+from scylla_gha.model import FileDigest, Record, Text
 from scylla_gha.model.trial import NO_USAGE, Usage
 
 Severity = Literal["negligible", "trivial", "minor", "moderate", "major", "severe", "critical"]

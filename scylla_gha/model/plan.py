@@ -5,8 +5,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from scylla_gha.model import Amounts, Record, Sha256, Text
+from scylla_gha.model.analysis import Family
 from scylla_gha.model.experiment import Experiment, RoleBudgets, SandboxName
-from scylla_gha.model.record import Record, Sha256, Text
 from scylla_gha.model.variant import Variant
 
 MOST_SHARDS: Final = 250  # GitHub runs no job at all of a matrix with more than 256
@@ -58,20 +59,12 @@ class Cell(Record):
     key: str
 
 
-class CostRange(Record):
+class CostRange(Amounts):
     """An estimate with its limits; all None if it cannot be made."""
 
     low: float | None
     likely: float | None
     high: float | None
-
-    def plus(self, other: "CostRange") -> "CostRange":
-        """Return the sum; unknown in one is unknown in the sum."""
-        sums = {}
-        for end in CostRange.model_fields:
-            own, theirs = getattr(self, end), getattr(other, end)
-            sums[end] = None if own is None or theirs is None else own + theirs
-        return CostRange.model_validate(sums)
 
 
 class EstimateShare(Record):
@@ -153,6 +146,17 @@ class Plan(Record):
         baseline = self.experiment.baseline
         return sided or {arm: baseline for arm in dict.fromkeys(cell.arm for cell in self.cells) if arm != baseline}
 
+    @property
+    def family(self) -> Family:
+        """The comparisons that answer the question; of a change, each arm and its version before."""
+        return "baseline" if any(arm.against for arm in self.arms) else self.experiment.family
+
+    def members(self, side: str) -> list[Arm]:
+        """Return the arms of a tier or a model, which the family of the plan compares."""
+        if self.family == "models":
+            return [arm for arm in self.arms if arm.model == side]
+        return [arm for arm in self.arms if arm.variant and arm.variant.id.startswith(f"{side}/")]
+
 
 class Shard(Record):
     """Cells of one job, in the order in which they are started."""
@@ -191,8 +195,7 @@ class WavePacking(Record):
     ] = 0.0
     crowding: Annotated[float | None, Field(description="of older packings; no longer computed")] = None
     footing: Annotated[
-        dict[str, str],
-        Field(description="values that the keys depend on, by name; a job with others refuses"),
+        dict[str, str], Field(description="values that the keys depend on, by name; a job with others refuses")
     ] = {}
 
     @property

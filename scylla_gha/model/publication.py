@@ -5,8 +5,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
+from scylla_gha.model import Record, Sha, Sha256, Slug
 from scylla_gha.model.analysis import OVERALL, Verdict
-from scylla_gha.model.record import Record, Sha, Sha256, Slug
 from scylla_gha.model.report import Counts, Report
 
 MOST_PAST: Final = 5
@@ -36,9 +36,17 @@ class RunPage(Record):
         """URL of the run's artifacts."""
         return f"{self.url}#artifacts"
 
-    def results(self, branch: str) -> str:
-        """Return the URL of a results branch."""
-        return f"{self.server}/{self.repository}/tree/{branch}"
+    def artifact(self, number: int) -> str:
+        """Return the URL of one of the run's artifacts."""
+        return f"{self.url}/artifacts/{number}"
+
+    def results(self, branch: str, folder: str = "") -> str:
+        """Return the URL of a results branch, or of a folder on it."""
+        return f"{self.server}/{self.repository}/tree/{branch}{'/' if folder else ''}{folder}"
+
+    def picture(self, branch: str, path: str) -> str:
+        """Return the URL of a picture on a branch; readers of a private repository see it too."""
+        return f"{self.server}/{self.repository}/raw/{branch}/{path}"
 
 
 class ArmEntry(Record):
@@ -65,6 +73,14 @@ class CommentFacts(Record):
     branch: Annotated[
         str, Field(pattern=r"^[A-Za-z0-9._/-]*$", max_length=200, description="of results; empty: none was written")
     ] = ""
+    folder: Annotated[
+        str,
+        Field(pattern=r"^(v1/runs/[A-Za-z0-9._/-]+)?$", max_length=400, description="of the run on that branch"),
+    ] = ""
+    evidence: Annotated[
+        dict[Short, Annotated[int, Field(ge=1)]], Field(max_length=500, description="ids of artifacts, by trial")
+    ] = {}
+    has_chart: Annotated[bool, Field(description="the folder on that branch has the chart `forest.svg`")] = False
     entrants: Annotated[tuple[ArmEntry, ...], Field(max_length=2000)] = ()
     digest: Annotated[Short, Field(description="of the plan")] = ""
     margin: float | None = None

@@ -1,12 +1,13 @@
 """Report: the result of an experiment as data."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scylla_gha.model.analysis import Analysis, Verdict
+from scylla_gha.model import Record
+from scylla_gha.model.analysis import FAMILIES, Analysis, Verdict
+from scylla_gha.model.experiment import Expectation
 from scylla_gha.model.plan import Estimate
-from scylla_gha.model.record import Record
 
 
 class Counts(Record):
@@ -31,6 +32,14 @@ class ArmSummary(Record):
     pass_bounds: Annotated[
         tuple[float, float] | None,
         Field(description="the rate that is shown, had all of those failed and had all passed; null: none or no rate"),
+    ] = None
+    github_gaps: Annotated[
+        int,
+        Field(description="judged trials that met a gap in the hub", exclude_if=lambda gaps: gaps == 0),
+    ] = 0
+    pass_rate_without_gaps: Annotated[
+        float | None,
+        Field(description="of the other judged trials; null: no trial met a gap", exclude_if=lambda rate: rate is None),
     ] = None
     mean_score: float | None
     mean_progress: float | None
@@ -57,6 +66,15 @@ class Comparison(Record):
     arm: str
     baseline: str
     verdict: Verdict
+    why: str
+
+
+class HypothesisReading(Record):
+    """Reading of the experiment's hypothesis by the verdicts of the declared family."""
+
+    text: str
+    expected: Annotated[Expectation | None, Field(description="null: the experiment declares none")]
+    status: Literal["supported", "contradicted", "not_enough_data", "not_declared"]
     why: str
 
 
@@ -98,6 +116,7 @@ class Report(Record):
     arms: tuple[ArmSummary, ...]
     scenarios: tuple[ScenarioRow, ...]
     comparisons: tuple[Comparison, ...]
+    hypothesis: Annotated[HypothesisReading | None, Field(exclude_if=lambda reading: reading is None)] = None
     excluded: tuple[Excluded, ...]
     excused: tuple[Excused, ...] = ()
     failures: tuple[Failure, ...] = ()
@@ -110,3 +129,17 @@ class Report(Record):
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing was measured")] = False
     analysis: Annotated[Analysis | None, Field(description="null: the statistics were not installed")] = None
     imported: Annotated[bool, Field(description="no trial of it lies beside the report")] = False
+
+    @property
+    def answer(self) -> tuple[Comparison, ...]:
+        """Verdicts of the declared family; those against the baseline if it is that one, or compares nothing."""
+        rulings = self.analysis.answers if self.analysis else ()
+        answers = (Comparison(arm=ruling.arm, baseline=ruling.baseline, verdict=ruling.verdict, why=ruling.why)
+                   for ruling in rulings)  # fmt: skip
+        return tuple(answers) or self.comparisons
+
+    @property
+    def family(self) -> str:
+        """The comparisons of `answer` in words."""
+        rulings = self.analysis.answers if self.analysis else ()
+        return rulings[0].contrast.family if rulings else FAMILIES["baseline"]

@@ -1,12 +1,12 @@
 """Result: one flat row per trial, the only input of the statistics."""
 
 import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from scylla_gha.model import Record
 from scylla_gha.model.judgment import Fraction, Grade
-from scylla_gha.model.record import Record
 from scylla_gha.model.sandbox import Files, Keys, Network
 from scylla_gha.model.trial import Outcome
 
@@ -95,11 +95,19 @@ class Result(Record):
         int | None, Field(description="that ran without an event of the safety net's hook; null: there was none")
     ] = None
     network_refused: Annotated[
-        int | None,
-        Field(description="attempts at hosts that it may not reach, seen by the proxy; null: none"),
+        int | None, Field(description="attempts at hosts that it may not reach, seen by the proxy; null: none")
     ] = None
     delivered: Annotated[bool | None, Field(description="its treatment was proved; null: there was none to prove")]
     delivery_unverified: Annotated[str | None, Field(description="what of it no source tells")]
+    treatment_tokens: Annotated[
+        dict[str, int],
+        Field(
+            description="of its first request by part, estimated from characters: prompt, skills, agents, mcp, tools"
+        ),
+    ] = {}
+    short_skills: Annotated[
+        int | None, Field(description="declared skills listed by name only or cut; null: no proof of delivery")
+    ] = None
     files_changed: int | None
     lines_changed: int | None
     base_commit: str | None
@@ -109,9 +117,35 @@ class Result(Record):
     keys: Annotated[Keys | None, Field(description="whether the agent could get hold of the provider's key")] = None
     files: Annotated[Files | None, Field(description="of this machine, beside its programs")] = None
     redactions: Annotated[int, Field(description="secrets that were taken out of what all attempts left")] = 0
+    github: Annotated[Literal["hub"] | None, Field(description="whose GitHub it was; null: the task has none")] = None
+    github_requests: Annotated[int | None, Field(description="of the attempt that stands, to that GitHub")] = None
+    github_writes: Annotated[int | None, Field(description="changes there: of records and refs")] = None
+    github_gaps: Annotated[
+        int | None, Field(description="requests for what GitHub has and the hub has not; such a trial is marked")
+    ] = None
+
+    @property
+    def changes(self) -> int | None:
+        """Changed files, and changes on GitHub; None if the files are unknown."""
+        return None if self.files_changed is None else self.files_changed + (self.github_writes or 0)
 
     @property
     def isolation(self) -> str:
         """The sandbox, with what it isolates as far as the row says so."""
         parts = [f"{name}: {value}" for name in ("network", "keys", "files") if (value := getattr(self, name))]
         return f"{self.sandbox} ({', '.join(parts)})" if parts else self.sandbox
+
+    @property
+    def failure(self) -> str:
+        """Why a judged trial that did not pass failed, in words that several trials share."""
+        if self.outcome is not Outcome.COMPLETED:
+            return self.outcome.value
+        if self.changes == 0:
+            return "changed nothing"
+        if self.broken_guards:
+            return "broke what worked before"
+        if self.score is not None and self.threshold is not None and self.score < self.threshold:
+            return "score below the threshold"
+        if self.threshold is None or self.attempts is None:  # not of this toolkit, of which a row has both
+            return "its source does not say why"
+        return "a required check does not hold"

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from scylla_gha.model.record import Record, Slug
+from scylla_gha.model import Record, Slug
 
 Network = Literal["open", "gateway", "provider", "none"]
 Keys = Literal["exposed", "hidden"]

@@ -4,7 +4,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
-from scylla_gha.model.record import Record, Sha, Slug, Text
+from scylla_gha.model import Record, Sha, Slug, Text
+from scylla_gha.model.github_condition import UNCHANGED_ID, Checkout, GitCondition, GitHubStart, StateCondition
 from scylla_gha.model.sandbox import NetworkAccess
 
 PASS_THRESHOLD: Final = 0.60  # the paper's default: grade B
@@ -115,7 +116,11 @@ class DiffCondition(Record):
 
 
 class Checkpoint(Record):
-    """Condition that code verifies afterwards: a command (`run`), a file (`file`), or the diff (`changes`)."""
+    """Condition that code verifies afterwards.
+
+    It is on a command (`run`), a file (`file`), the diff (`changes`), GitHub's state (`github`), a repository there
+    (`git`), or on all that is not in the scenario's `may_change` (`unchanged`).
+    """
 
     id: Slug
     what: Annotated[Text, Field(description="The condition in a sentence, shown as evidence")]
@@ -135,6 +140,14 @@ class Checkpoint(Record):
     absent: Annotated[bool, Field(description="The file must not exist")] = False
     matches: Annotated[str | None, Field(description="Regular expression found in the file (multiline)")] = None
     changes: DiffCondition | None = None
+    github: Annotated[StateCondition | None, Field(description="Condition on the records that the trial left")] = None
+    git: Annotated[GitCondition | None, Field(description="Condition on a repository that the trial left")] = None
+    checkout: Annotated[
+        Checkout | None, Field(description="`run` works in this revision of a repository of the trial's GitHub")
+    ] = None
+    unchanged: Annotated[
+        bool, Field(description="GitHub differs from the start only in `may_change`; added to each such scenario")
+    ] = False
     required: Annotated[bool, Field(description="A trial passes only if the checkpoint holds")] = True
     guard: Annotated[
         bool, Field(description="The checkpoint holds on the base already; a change that breaks it fails the trial")
@@ -142,8 +155,11 @@ class Checkpoint(Record):
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Checkpoint":
-        if [self.run, self.file, self.changes].count(None) != 2:  # noqa: PLR2004
-            raise ValueError("give exactly one of run, file and changes")
+        kinds = (self.run, self.file, self.changes, self.github, self.git, self.unchanged or None)
+        if sum(kind is not None for kind in kinds) != 1:
+            raise ValueError("give exactly one of run, file, changes, github, git and unchanged")
+        if self.run is None and self.checkout is not None:
+            raise ValueError("checkout belongs to run")
         if self.run is None and (self.stdout is not None or self.stdout_matches or self.graduated or self.exit):
             raise ValueError("exit, stdout, stdout_matches and graduated belong to run")
         if self.file is None and (self.absent or self.matches):
@@ -184,6 +200,9 @@ class Scenario(Record):
     size: Annotated[Size, Field(description="Lines of the reference solution: small < 100, medium < 500, large")]
     difficulty: Literal["trivial", "easy", "medium", "hard"]
     source: FixtureSource
+    github: Annotated[
+        GitHubStart | None, Field(description="The agent works with the GitHub state of the fixture's github.yaml")
+    ] = None
     task: ScenarioTask
     validation: Validation
     checkpoints: Annotated[tuple[Checkpoint, ...], Field(min_length=1)]
@@ -197,3 +216,11 @@ class Scenario(Record):
         dict[str, str], Field(description="Files copied into the agent's HOME: path there -> file of this folder")
     ] = {}
     human_baseline_usd: Annotated[float | None, Field(gt=0, description="Cost of a person's solution in USD")] = None
+
+    @model_validator(mode="after")
+    def _unchanged_by_default(self) -> "Scenario":
+        if self.github is None or any(checkpoint.unchanged for checkpoint in self.checkpoints):
+            return self
+        what = "Nothing on GitHub changed beside what the task is about"
+        default = Checkpoint(id=UNCHANGED_ID, what=what, unchanged=True, guard=True)
+        return self.model_copy(update={"checkpoints": (*self.checkpoints, default)})

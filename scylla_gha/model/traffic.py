@@ -1,17 +1,28 @@
-"""Request log of the gateway: requests, responses and tokens."""
+"""Models and their traffic: tokens, prices, and the request log of the gateway."""
 
 import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from scylla_gha.model.record import Record
+from scylla_gha.model import Amounts, Record, Slug, Text
+
+_MILLION = 1_000_000
+_USD_OF_A_SEARCH: Final = 0.01  # $10 for 1,000 (platform.claude.com/docs, pricing, web search tool, 2026-11-22)
+# What inference in one region costs, in prices of inference anywhere (the same page, data residency, 2026-11-22).
+_REGIONS: Final = {"global": 1.0, "not_available": 1.0, "us": 1.1}
+# What a budget is charged where the price of a speed, a tier or a region is not known: no provider asks as much.
+_UNKNOWN_AT_MOST: Final = 6.0
+# What a budget is charged for a token of the cache whose price is not known, in prices of uncached ones: no less than
+# any provider asks.
+_CACHE_AT_MOST = 2.0
 
 Role = Literal["agent", "judge"]
 Component = Literal["system_prompt", "tool_schemas", "tool_input", "tool_output", "conversation"]
+Rate = Annotated[float, Field(ge=0)]
 
 
-class Tokens(Record):
+class Tokens(Amounts):
     """Tokens by kind; `input` counts those neither read from the cache nor written to it."""
 
     input: int = 0
@@ -30,10 +41,6 @@ class Tokens(Record):
         """Tokens of all kinds, as a token budget counts them."""
         return self.prompt + self.output
 
-    def plus(self, other: "Tokens") -> "Tokens":
-        """Return the sum by kind."""
-        return Tokens.model_validate({kind: getattr(self, kind) + getattr(other, kind) for kind in Tokens.model_fields})
-
 
 class ServerToolUse(Record):
     """Parts of an answer that cost extra or multiply the token price, in the terms of the Messages API."""
@@ -45,6 +52,116 @@ class ServerToolUse(Record):
     unpriced: Annotated[bool, Field(description="another model, or a tool without a known price, had a part in it")] = (
         False
     )
+
+
+_USUAL: Final = ServerToolUse()
+
+
+class Rates(Record):
+    """USD per million tokens, by kind; null if the source does not say."""
+
+    input: Rate
+    output: Rate
+    cache_read: Rate | None
+    cache_write_5m: Annotated[Rate | None, Field(description="USD per million tokens, for a lifetime of five minutes")]
+    cache_write_1h: Annotated[Rate | None, Field(description="USD per million tokens, for a lifetime of an hour")]
+
+    def cost(self, tokens: Tokens) -> float | None:
+        """Return the cost of the tokens in USD; None if one of their kinds has no known price."""
+        used = [(count, getattr(self, kind)) for kind in Tokens.model_fields if (count := getattr(tokens, kind))]
+        if any(rate is None for _, rate in used):
+            return None
+        return float(sum(count * rate for count, rate in used)) / _MILLION
+
+    def at_most(self) -> "Rates":
+        """Return the same with a high guess for each unknown price: for budgets, never for a reported cost."""
+        guess = self.input * _CACHE_AT_MOST
+        return Rates.model_validate(
+            {kind: guess if getattr(self, kind) is None else getattr(self, kind) for kind in Tokens.model_fields}
+        )
+
+
+class LongRates(Rates):
+    """Rates of a request whose prompt is longer than `prompt_tokens`."""
+
+    prompt_tokens: Annotated[int, Field(gt=0, description="uncached, read from the cache and written to it together")]
+
+
+class ModelPrice(Rates):
+    """USD per million tokens, with date and source."""
+
+    above: Annotated[LongRates | None, Field(description="instead of these, for a request with a longer prompt")] = None
+    fast: Annotated[
+        float | None, Field(gt=0, description="what fast mode costs, in these prices; null: not offered, or not known")
+    ] = None
+    date: datetime.date
+    source: Text
+
+    def usd(self, tokens: Tokens, use: ServerToolUse = _USUAL) -> float | None:
+        """Return the cost of one request; None if a price that it needs is unknown."""
+        cost, factor = self._rates(tokens).cost(tokens), self.factor(use)
+        return None if cost is None or factor is None or use.unpriced else cost * factor + _extra(use)
+
+    def usd_at_most(self, tokens: Tokens, use: ServerToolUse = _USUAL) -> float:
+        """Return what one request is charged to budgets: its cost, or a high guess if that is unknown."""
+        cost, factor = self._rates(tokens).at_most().cost(tokens) or 0.0, self.factor(use)
+        return cost * (_UNKNOWN_AT_MOST if factor is None or use.unpriced else factor) + _extra(use)
+
+    def worst(self, prompt: int, output: int, use: ServerToolUse = _USUAL, *, caches: bool = True) -> float:
+        """Return the highest possible cost of a request with at most so many prompt and answer tokens.
+
+        With `caches` the prompt is charged at the highest price of all kinds of prompt tokens.
+        """
+        rates = self._rates(Tokens(input=prompt)).at_most()
+        kinds = [rates.input, rates.cache_read or 0.0, rates.cache_write_5m or 0.0, rates.cache_write_1h or 0.0]
+        dearest = max(kinds) if caches else rates.input
+        factor = self.factor(use)
+        tokens_usd = (prompt * dearest + output * rates.output) / _MILLION
+        return tokens_usd * (_UNKNOWN_AT_MOST if factor is None else factor) + _extra(use)
+
+    def factor(self, use: ServerToolUse) -> float | None:
+        """Return the factor of speed, tier and region on the prices; None if it is unknown."""
+        speed = 1.0 if use.speed == "standard" else self.fast if use.speed == "fast" else None
+        region = _REGIONS.get(use.region)
+        return None if speed is None or region is None or use.tier != "standard" else speed * region
+
+    def _rates(self, tokens: Tokens) -> Rates:
+        if self.above is not None and tokens.prompt > self.above.prompt_tokens:
+            return self.above
+        return self
+
+
+def _extra(use: ServerToolUse) -> float:
+    """Return the cost beside tokens: searches. Fetched pages and code execution beside them are free."""
+    return use.searches * _USD_OF_A_SEARCH
+
+
+class ModelInfo(Record):
+    """A model (`config/models/<file>.yaml`). An unknown price makes a cost unknown, never 0."""
+
+    id: Text
+    provider: Text
+    context_tokens: Annotated[int, Field(gt=0)]
+    max_output_tokens: Annotated[int | None, Field(gt=0, description="Highest max_tokens of a request")] = None
+    retires: Annotated[datetime.date | None, Field(description="Last day of service, if known")] = None
+    price: ModelPrice | None = None
+    accepts: Annotated[
+        tuple[Literal["temperature", "max_tokens"], ...], Field(description="Settings that its requests may carry")
+    ] = ("temperature", "max_tokens")
+
+
+class PriceList(Record):
+    """Named list of prices on a date (`config/prices/<name>.yaml`), used instead of the models' own."""
+
+    name: Slug
+    date: datetime.date
+    source: Text
+    prices: Annotated[dict[str, Rates], Field(min_length=1, description="Rates by model id")]
+
+    def of(self, model: str) -> ModelPrice | None:
+        """Return the price of a model; None if the list does not name it."""
+        rates = self.prices.get(model)
+        return None if rates is None else ModelPrice(**rates.model_dump(), date=self.date, source=self.source)
 
 
 class RequestRecord(Record):

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from scylla_gha.model.record import FileDigest, Record
+from scylla_gha.model import Amounts, FileDigest, Record
+from scylla_gha.model.github_requests import GitHubTraffic
 from scylla_gha.model.sandbox import HostContact, Isolation
 from scylla_gha.model.variant import Delivery
 
@@ -38,7 +39,7 @@ _OF_THE_AGENT = frozenset(
 )
 
 
-class Usage(Record):
+class Usage(Amounts):
     """Tokens by kind and model cost in USD; None is unknown."""
 
     input_tokens: int | None = None
@@ -46,14 +47,6 @@ class Usage(Record):
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     usd: float | None = None
-
-    def plus(self, other: "Usage") -> "Usage":
-        """Return the sum by kind; unknown in one is unknown in the sum."""
-        sums = {}
-        for kind in Usage.model_fields:
-            own, theirs = getattr(self, kind), getattr(other, kind)
-            sums[kind] = None if own is None or theirs is None else own + theirs
-        return Usage.model_validate(sums)
 
 
 NO_USAGE = Usage(input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0, usd=0.0)
@@ -112,6 +105,12 @@ class SafetyNetSummary(Record):
     unguarded: Annotated[int, Field(description="calls that ran without an event of its hook, as far as is told")] = 0
 
 
+class GitHubUse(GitHubTraffic):
+    """Use of a cell's GitHub in an attempt."""
+
+    writes: Annotated[int, Field(description="changes of records and refs")] = 0
+
+
 class Attempt(Record):
     """One start of the agent on a cell. All attempts are stored, and their cost counts."""
 
@@ -140,6 +139,7 @@ class Attempt(Record):
     failed_tool_calls: int = 0
     safety_net: Annotated[SafetyNetSummary | None, Field(description="None: there was none")] = None
     network: Annotated[HostContact | None, Field(description="hosts sought by the proxy; None: it had none")] = None
+    github: Annotated[GitHubUse | None, Field(description="its use of GitHub; None: the task has none")] = None
     agent_version: str | None = None
     exit_code: int | None = None
     delivery: Annotated[Delivery | None, Field(description="None: nothing was to be delivered, or none started")] = None

@@ -1,31 +1,55 @@
 """Variant: one agent configuration under test, the resources that it names, and the proof of its delivery."""
 
+import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
-from scylla_gha.model.record import Record, Slug, Text, digest
+from scylla_gha.model import Record, Slug, Text, digest
+from scylla_gha.model.mcp_server import McpServer
+from scylla_gha.model.sandbox import NamedHost
 from scylla_gha.model.scenario import TierName
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", max_length=60)]
+BlockName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$", max_length=60)]
 SettingSource = Literal["user", "project", "local"]
 ServerTool = Literal["web_search", "web_fetch", "code_execution"]
 Source = Literal["start event", "first request", "hook events"]
-FOLDER = "{folder}"
+BEST_OF = "best of "
+Inherited = Annotated[str, StringConstraints(pattern=r"^(T[0-6]/[0-9]{2}-[a-z0-9._-]+|best of T[0-6])$")]
+_LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
+_UNKEYED_IF_UNSET: Final = ("models", "server_tools", "orchestration", "verification", "hosts")
 
 
 class SystemPrompt(Record):
-    """Replacement of, or addition to, the agent CLI's system prompt."""
+    """Replacement of, or addition to, the agent CLI's system prompt: a text, or blocks."""
 
     replace: Annotated[str | None, Field(description="The whole system prompt; may be empty")] = None
     append: Annotated[Text | None, Field(description="Text added to the CLI's own system prompt")] = None
+    blocks: Annotated[tuple[BlockName, ...], Field(description="Files in config/blocks/, joined in this order")] = ()
+    mode: Annotated[
+        Literal["append", "replace"] | None, Field(description="What blocks do to the CLI's own prompt; null: append")
+    ] = None
 
     @model_validator(mode="after")
     def _one_way(self) -> "SystemPrompt":
-        if (self.replace is None) == (self.append is None):
-            raise ValueError("give exactly one of replace and append")
+        if [self.replace is not None, self.append is not None, bool(self.blocks)].count(True) != 1:
+            raise ValueError("give exactly one of replace, append and blocks")
+        if self.mode and not self.blocks:
+            raise ValueError("mode is for blocks; for a text use replace or append")
         return self
+
+    @property
+    def replaces(self) -> bool:
+        """True if the CLI's own system prompt is left out."""
+        return self.replace is not None or self.mode == "replace"
+
+
+class Orchestration(Record):
+    """Hierarchy of agents: the lead's prompt is added to the main conversation, which then directs the sub-agents."""
+
+    lead: Annotated[Name, Field(description="A file in config/agents/")]
 
 
 class Treatment(Record):
@@ -40,6 +64,14 @@ class Treatment(Record):
     mcp_servers: Annotated[tuple[Name, ...], Field(description="Folders in config/mcp/")] = ()
     skills: Annotated[tuple[Name, ...], Field(description="Folders in config/skills/")] = ()
     agents: Annotated[tuple[Name, ...], Field(description="Sub-agents: files in config/agents/")] = ()
+    orchestration: Orchestration | None = None
+    verification: Annotated[
+        Literal["selective", "always"] | None,
+        Field(description="When results are checked before the end; adds config/blocks/verification-<value>.md"),
+    ] = None
+    hosts: Annotated[
+        tuple[NamedHost, ...], Field(description="Hosts that the agent may reach, beside those of the scenario")
+    ] = ()
     models: Annotated[
         tuple[Text, ...],
         Field(description="Model ids that the agent may request beside the arm's model and the CLI's side models"),
@@ -49,26 +81,56 @@ class Treatment(Record):
     ] = ()
 
     def keyed(self) -> dict[str, JsonValue]:
-        """Return what is compared and keyed, without permissions that are not given."""
-        without = {name for name in ("models", "server_tools") if not getattr(self, name)}
-        return self.model_dump(mode="json", exclude=without)
+        """Return what is compared and keyed, without newer fields that are not set."""
+        unset = {name for name in _UNKEYED_IF_UNSET if not getattr(self, name)}
+        fields = self.model_dump(mode="json", exclude=unset)
+        if self.system_prompt and not self.system_prompt.blocks:
+            fields["system_prompt"] = self.system_prompt.model_dump(mode="json", exclude={"blocks", "mode"})
+        return fields
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """Parts of the treatment: each block, each item of a list, and each other setting with its value."""
+        settings = self.model_dump(mode="json", exclude={"system_prompt", *_LISTS}, exclude_none=True)
+        parts = [f"{name}={json.dumps(value, sort_keys=True)}" for name, value in settings.items()]
+        parts += [f"{name}/{item}" for name in _LISTS for item in getattr(self, name)]
+        prompt = self.system_prompt
+        if prompt and prompt.blocks:
+            parts += [f"blocks/{block}" for block in prompt.blocks] + (["blocks=replace"] if prompt.replaces else [])
+        elif prompt:
+            parts.append(f"system_prompt={prompt.model_dump_json()}")
+        return frozenset(parts)
 
 
 class SubTest(Record):
-    """Numbered configuration inside a tier."""
+    """Numbered configuration inside a tier (`config/tiers/<tier>/<id>.yaml`, or in the file of the tier)."""
 
     id: Annotated[Slug, Field(pattern=r"^[0-9]{2}-[a-z0-9]+([._-][a-z0-9]+)*$")]
     description: Text
-    treatment: Treatment
+    inherits: Annotated[
+        tuple[Inherited, ...],
+        Field(description="Sub-tests whose treatments are united with this one, such as T0/05-full, or `best of T1`"),
+    ] = ()
+    treatment: Treatment = Treatment()
+
+    @model_validator(mode="after")
+    def _one_best_of_each(self) -> "SubTest":
+        if len(set(self.inherits)) != len(self.inherits):
+            raise ValueError("inherits: names a sub-test twice; remove one")
+        return self
 
 
 class Tier(Record):
-    """Step of the ablation ladder, with its sub-tests (`config/tiers/<tier>.yaml`)."""
+    """Step of the ablation ladder (`config/tiers/<tier>.yaml`); its sub-tests stand here or in a folder beside it."""
 
     id: TierName
     name: Text
     focus: Text
-    sub_tests: Annotated[tuple[SubTest, ...], Field(min_length=1)]
+    hypothesis: Annotated[Text | None, Field(description="What the tier is expected to show, before any data")] = None
+    representative: Annotated[
+        Slug | None, Field(description="Sub-test that stands for `best of` this tier until results decide")
+    ] = None
+    sub_tests: tuple[SubTest, ...] = ()
 
 
 class Variant(Record):
@@ -77,20 +139,15 @@ class Variant(Record):
     id: str
     treatment: Treatment
     materials: Annotated[dict[str, str], Field(description="digests of what it names, as skills/<name>")] = {}
+    chosen: Annotated[dict[str, str], Field(description="sub-test that each `best of` stands for, by tier")] = {}
+    alias_of: Annotated[
+        str | None, Field(description="sub-test that is the same configuration, since a choice led to it")
+    ] = None
 
     @property
     def digest(self) -> str:
         """Digest of the configuration, independent of its name."""
         return digest([self.treatment.keyed(), self.materials])
-
-
-class McpServer(Record):
-    """MCP server over standard input and output (`config/mcp/<name>/server.yaml`)."""
-
-    description: Text
-    command: Text
-    args: Annotated[tuple[str, ...], Field(description="Arguments; {folder} stands for the folder of this file")] = ()
-    env: dict[str, str] = {}
 
 
 class SubAgent(Record):
@@ -109,6 +166,7 @@ class AgentResources(Record):
     mcp_servers: dict[str, McpServer] = {}
     agents: dict[str, SubAgent] = {}
     folders: dict[str, Path] = {}
+    system_prompt: Annotated[SystemPrompt | None, Field(description="as one text; None: the CLI's own")] = None
 
 
 class Inventory(Record):
@@ -166,6 +224,10 @@ class Observed(Record):
     guarded: Annotated[int | None, Field(description="calls that the safety net was asked about")] = None
     unguarded: Annotated[tuple[str, ...], Field(description="calls that ran without it")] = ()
     remarks: Annotated[tuple[str, ...], Field(description="what it says of a thing that is not there")] = ()
+    characters: Annotated[
+        dict[str, int], Field(description="of what the request has: system_prompt, tools/NAME, mcp/SERVER, ...")
+    ] = {}
+    short_skills: Annotated[tuple[str, ...], Field(description="listed by name only, or with a cut description")] = ()
 
 
 class Delivery(Record):
@@ -182,6 +244,13 @@ class Delivery(Record):
     unverified: Annotated[tuple[str, ...], Field(description="what no source tells, and why")] = ()
     system_prompt_bytes: Annotated[int | None, Field(description="as the model was sent it; None: not seen")] = None
     tools: Annotated[int | None, Field(description="that the model was offered, of MCP servers included")] = None
+    characters: Annotated[
+        dict[str, int],
+        Field(description="of the first request, by part: declared prompt, skills, sub-agents and servers; all tools"),
+    ] = {}
+    short_skills: Annotated[
+        tuple[str, ...], Field(description="declared skills listed by name only, or with a cut description")
+    ] = ()
 
     @property
     def reason(self) -> str:

@@ -11,8 +11,8 @@ from typing import Final, Literal
 from scylla_gha import process
 from scylla_gha.errors import FixtureError, SandboxError, ToolError
 from scylla_gha.github.access import REPOSITORY
+from scylla_gha.onboarding import checkout_of, origin_of
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
-from scylla_gha.onboarding.user_repository import checkout_of, origin_of
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 
@@ -117,15 +117,11 @@ def _runners() -> Iterator[Finding]:
 
 def _listeners() -> set[Path]:
     """Return the programs of the runners that wait for jobs on this machine."""
-    lines = (_command_line(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
-    return {Path(word) for words in lines for word in words[:2] if word.endswith("/bin/Runner.Listener")}
-
-
-def _command_line(path: Path) -> list[str]:
-    try:
-        return path.read_bytes().decode(errors="replace").split("\0")
-    except OSError:  # the process has ended
-        return []
+    words: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # the process has ended
+            words += path.read_bytes().decode(errors="replace").split("\0")[:2]
+    return {Path(word) for word in words if word.endswith("/bin/Runner.Listener")}
 
 
 def caller_findings(root: Path, *, pins_required: bool) -> Iterator[Finding]:
@@ -155,10 +151,7 @@ def _pin(toolkit: Toolkit, *, required: bool) -> Finding:
 
 def _called(root: Path) -> Iterator[Toolkit]:
     for file in sorted((root / ".github/workflows").glob("*.y*ml")):
-        toolkits = toolkits_called(file.read_text(encoding="utf-8", errors="replace"))
-        yield from (toolkit for toolkit in toolkits if _is_ours(toolkit, file))
-
-
-def _is_ours(toolkit: Toolkit, file: Path) -> bool:
-    """Return whether a called workflow is the toolkit's, by the name of its repository or of the calling file."""
-    return toolkit.repository.endswith("/scylla-gha") or file.stem.startswith("scylla")
+        for toolkit in toolkits_called(file.read_text(encoding="utf-8", errors="replace")):
+            # Another repository's workflow may be called too.
+            if toolkit.repository.endswith("/scylla-gha") or file.stem.startswith("scylla"):
+                yield toolkit

@@ -226,8 +226,10 @@ def _pages(setup: RepositorySetup) -> Finding:
     if isinstance(pages, HiddenResource):
         return _hidden("pages", "whether a site exists", pages)
     if isinstance(pages, MissingResource):
-        return Finding("pages", "optional", "no site exists; only published reports need one", page)
+        return Finding(
+            "pages", "optional", "no site exists; only `site.yml` with `deploy` needs one (docs/site.md)", page
+        )
     if pages.build_type == "workflow":
         return Finding("pages", "ok", "workflows may publish the site")
-    what = "the site is built from a branch; published reports need GitHub Actions as its source"
+    what = "the site is built from a branch; `site.yml` with `deploy` needs GitHub Actions as its source"
     return Finding("pages", "optional", what, page)

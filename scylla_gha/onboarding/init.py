@@ -1,14 +1,19 @@
 """Steps of `init`: find tasks, prove them, and write the files of a suite with its workflows."""
 
 import json
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from scylla_gha.config.library import Library, toolkit_root
-from scylla_gha.counting import counted
+from scylla_gha.counting import counted, duration
 from scylla_gha.errors import ConfigError, RefusedError
-from scylla_gha.model.record import slug
+from scylla_gha.model import slug
+from scylla_gha.onboarding import RepositoryCheckout
 from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, find_tasks
 from scylla_gha.onboarding.scaffold import (
     FileState,
@@ -22,10 +27,10 @@ from scylla_gha.onboarding.scaffold import (
     write_files,
 )
 from scylla_gha.onboarding.toolkit import CALLER, Toolkit, running_toolkit, toolkit_here
-from scylla_gha.onboarding.user_repository import RepositoryCheckout
-from scylla_gha.pipeline.progress import ProgressPulse
 from scylla_gha.pipeline.validate_scenario import validate_scenario
 from scylla_gha.prepare.workspace import scratch
+
+_LONGEST_PAUSE: Final = 16.0  # seconds between two lines of progress
 
 
 def default_name(root: Path) -> str:
@@ -102,13 +107,39 @@ def _find(
             library = Library((root, toolkit_root()))
             return validate_scenario(library.scenario(task.id), library).tried
 
-    with ProgressPulse(report) as pulse:
-        pulse.say("looking for commits that changed code and its tests" if missing else "taking the example")
-        tasks = find_tasks(checkout, name, TaskTrial(prove, pulse.say), missing, scenarios)
+    with progress_pulse(report) as print_step:
+        print_step("looking for commits that changed code and its tests" if missing else "taking the example")
+        tasks = find_tasks(checkout, name, TaskTrial(prove, print_step), missing, scenarios)
         if any(task.is_example for task in tasks):
             reason = "since no commit made a task" if missing else "as --example asks"
-            pulse.say(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")
+            print_step(f"the small example is taken, {reason}: it shows the parts of a scenario, and measures little")
     return tasks
+
+
+@contextmanager
+def progress_pulse(print_line: Callable[[str], None], every_seconds: float = 2.0) -> Iterator[Callable[[str], None]]:
+    """Provide a printer of steps, and repeat the elapsed time while a step is running."""
+    step_started = time.monotonic()
+    ended = threading.Event()
+
+    def print_step(text: str) -> None:
+        nonlocal step_started
+        step_started = time.monotonic()
+        print_line(text)
+
+    def repeat_time() -> None:
+        pause = every_seconds
+        while not ended.wait(pause):
+            print_line(f"  ... {duration(time.monotonic() - step_started)}")
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    thread = threading.Thread(target=repeat_time, daemon=True)
+    thread.start()
+    try:
+        yield print_step
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _refuse_other_files(root: Path, fixtures: list[str], files: list[ScaffoldFile]) -> None:

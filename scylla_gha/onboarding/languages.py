@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from scylla_gha import process
 from scylla_gha.errors import ToolError
@@ -98,17 +98,16 @@ def requirements(pyproject: bytes | None, plain: bytes | None) -> tuple[str, ...
         project_file = tomllib.loads((pyproject or b"").decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         project_file = {}
-    lines = (plain or b"").decode(errors="replace").splitlines()
-    declared = [*_declared(project_file), *(line.partition(" #")[0].strip() for line in lines)]
-    return tuple(sorted({requirement for requirement in declared if _REQUIREMENT.match(requirement)}))
-
-
-def _declared(project_file: dict[str, Any]) -> Iterator[str]:
     project = project_file.get("project", {})
-    yield from _texts(project.get("dependencies", []))
-    groups = {**project.get("optional-dependencies", {}), **project_file.get("dependency-groups", {})}
-    for name, group in groups.items():
-        yield from (text for text in _texts(group) if name in _TEST_GROUPS or _TEST_TOOL.match(text))
+    declared = list(_texts(project.get("dependencies", [])))
+    for name, group in {
+        **project.get("optional-dependencies", {}),
+        **project_file.get("dependency-groups", {}),
+    }.items():
+        declared += (text for text in _texts(group) if name in _TEST_GROUPS or _TEST_TOOL.match(text))
+    lines = (plain or b"").decode(errors="replace").splitlines()
+    declared += (line.partition(" #")[0].strip() for line in lines)
+    return tuple(sorted({requirement for requirement in declared if _REQUIREMENT.match(requirement)}))
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:

@@ -12,9 +12,10 @@ from typing import Final, Literal
 import yaml
 
 from scylla_gha.config.library import toolkit_root
+from scylla_gha.config.scenario_folder import changed_lines
 from scylla_gha.model.scenario import WorkflowCategory, size_of
+from scylla_gha.onboarding import LINK
 from scylla_gha.onboarding.languages import LANGUAGES
-from scylla_gha.onboarding.user_repository import LINK
 from scylla_gha.prepare.start_state import commit_of
 
 PLAIN: Final = "100644"
@@ -177,9 +178,6 @@ def scenario_files(task: ScaffoldTask, name: str, schemas: str) -> list[Scaffold
 
 
 def _scenario(task: ScaffoldTask, name: str, folder: str, schemas: str) -> str:
-    lines = [
-        line for line in task.solution.splitlines() if line[:1] in {b"+", b"-"} and line[:4] not in {b"+++ ", b"--- "}
-    ]
     return filled(
         "scenario.yaml",
         folder=folder,
@@ -188,7 +186,7 @@ def _scenario(task: ScaffoldTask, name: str, folder: str, schemas: str) -> str:
         id=task.id,
         title=_quoted(task.title),
         category=task.category,
-        size=size_of(len(lines)),
+        size=size_of(changed_lines(task.solution)),
         source=_source(task.start, fixture_of(task.id, name)),
         python=json.dumps(dict(sorted(task.python.items()))),
         system=json.dumps(list(task.system)),
@@ -228,10 +226,7 @@ def suite_files(name: str, scenarios: Sequence[str], schemas: str) -> list[Scaff
     """Return the experiment, which needs no key, and the `.gitignore` that keeps run folders out of commits."""
     text = filled("experiment.yaml", name=name, scenario=", ".join(scenarios), schema=f"{schemas}experiment.json")
     ignore = b"# Run folders are not committed; the results branch keeps their rows.\n*\n!.gitignore\n"
-    return [
-        ScaffoldFile(f"config/experiments/{name}.yaml", text.encode()),
-        ScaffoldFile("runs/.gitignore", ignore),
-    ]
+    return [ScaffoldFile(f"config/experiments/{name}.yaml", text.encode()), ScaffoldFile("runs/.gitignore", ignore)]
 
 
 def beside_files(tasks: Sequence[ScaffoldTask], root: Path) -> Iterator[ScaffoldFile]:

@@ -10,8 +10,19 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from scylla_gha.model.record import slug
+from scylla_gha.model import slug
 from scylla_gha.model.scenario import WorkflowCategory
+from scylla_gha.onboarding import (
+    CommitTree,
+    RepositoryCheckout,
+    UserCommit,
+    changed,
+    commits,
+    contents,
+    origin_of,
+    patch_of,
+    tree_of,
+)
 from scylla_gha.onboarding.languages import LANGUAGES, SAFE_NAME, Language, is_code, is_test
 from scylla_gha.onboarding.scaffold import (
     FIRST,
@@ -22,17 +33,6 @@ from scylla_gha.onboarding.scaffold import (
     TaskStart,
     filled,
     folders_of,
-)
-from scylla_gha.onboarding.user_repository import (
-    CommitTree,
-    RepositoryCheckout,
-    UserCommit,
-    changed,
-    commits,
-    contents,
-    origin_of,
-    patch_of,
-    tree_of,
 )
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions
 

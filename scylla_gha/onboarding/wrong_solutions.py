@@ -47,15 +47,11 @@ class _FilePatch:
 
 def wrong_solutions(patch: bytes, most: int, is_code: Callable[[str], bool]) -> dict[str, bytes]:
     """Return at most `most` other patches of the same start, by a name that says what is wrong."""
-    files = _files(patch)
+    parts = re.split(rb"^(?=diff --git )", patch, flags=re.MULTILINE)
+    files = [_file(part) for part in parts if part.startswith(_HEADER)]
     mixed = chain.from_iterable(zip_longest(_parts(files), _mutated(files, is_code)))
     different = ((name, wrong) for name, wrong in filter(None, mixed) if wrong not in {patch, b""})
     return dict(islice(different, most))
-
-
-def _files(patch: bytes) -> list[_FilePatch]:
-    parts = re.split(rb"^(?=diff --git )", patch, flags=re.MULTILINE)
-    return [_file(part) for part in parts if part.startswith(_HEADER)]
 
 
 def _file(part: bytes) -> _FilePatch:

@@ -11,26 +11,26 @@ from typing import Final, Self
 
 from scylla_gha.config.keys import judgment_key, panel_digest
 from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.config.materials import PromptTexts
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.gateway.log import summarise_traffic
-from scylla_gha.images.sandbox_pool import SandboxPool
+from scylla_gha.hub.client import HubProcess
+from scylla_gha.images import SandboxPool
 from scylla_gha.judge.judge_trial import JudgingContext
-from scylla_gha.judge.overrides import JudgeOverrides
 from scylla_gha.judge.panel import GatewayPanel, open_panel
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.cell_budget import CellBudget
+from scylla_gha.plan.budget import CellBudget
 from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.estimate import is_for_judges, panel_worst
-from scylla_gha.prepare.keep import Keep
-from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario
+from scylla_gha.prepare.scenario import Keep, PreparedScenario, prepare_scenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.process import Cancel
 from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS
-from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction import Redactor
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import CellFolder, RunFolder, find_judgment
 
@@ -65,6 +65,20 @@ class ProviderRoute:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeOverrides:
+    """Overrides for judging again; an empty field leaves the experiment's own setting."""
+
+    judges: tuple[str, ...] = ()
+    wording: PromptTexts | None = None
+    scenarios: Mapping[str, ScenarioFolder] = field(default_factory=dict)  # with another rubric, by id
+    name: str = ""
+
+    def __bool__(self) -> bool:
+        """Return whether anything is overridden."""
+        return bool(self.judges or self.wording or self.scenarios)
+
+
 @dataclass
 class RunContext:
     """Shared state of the workers of one run: plan, folder, agents, gateway and budgets."""
@@ -75,6 +89,7 @@ class RunContext:
     agents: dict[str, InstalledAgent]
     cancel: Cancel
     gateway: GatewayProcess | None = None
+    hub: HubProcess | None = None  # None: no planned scenario has GitHub state
     budget: CellBudget | None = None
     workers: int = 1  # maximum number of cells at once
     deadline: float | None = None  # of the monotonic clock: no cell is started after it
@@ -122,7 +137,7 @@ class RunContext:
     @functools.cached_property
     def sandboxes(self) -> SandboxPool:
         """The sandboxes of agents and checks."""
-        return SandboxPool(self.plan.sandbox, self.library, self.plan.experiment.limits)
+        return SandboxPool(self.plan.sandbox, self.library, self.plan.experiment.limits, self.sources)
 
     def check_traffic(self, log_file: Path) -> None:
         """Halt the run if a request log proves that no request can reach the provider, and none was answered before."""

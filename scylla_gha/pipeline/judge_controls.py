@@ -28,9 +28,9 @@ from scylla_gha.judge.controls import (
 from scylla_gha.judge.judge_trial import JudgedChange, judge_evidence, judged_change
 from scylla_gha.judge.panel import ask
 from scylla_gha.judge.prompt import BlindInput, render_prompt
+from scylla_gha.model import slug
 from scylla_gha.model.judgment import ControlResult, Judge, JudgeAnswer, JudgeControl, Judgment
 from scylla_gha.model.plan import Cell
-from scylla_gha.model.record import slug
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext, finish
 from scylla_gha.prepare.scenario import PreparedScenario
@@ -77,12 +77,14 @@ def control_targets(
 
 def pending_controls(context: RunContext, targets: Iterable[ControlTarget], replay: Path | None) -> list[ControlTarget]:
     """Return the targets with the controls that are not stored or undecided; in a replay, only recorded ones."""
-    pending = []
-    for target in targets:
-        open_controls = (control for control in target.controls if not _is_decided(context, control))
-        controls = tuple(control for control in open_controls if _is_recorded(control, replay))
-        pending += [ControlTarget(controls, target.questions)] if controls else []
-    return pending
+
+    def is_pending(control: JudgeControl) -> bool:
+        stored = read_record(_control_file(context, control), JudgeControl)
+        is_decided = stored is not None and stored.key == control.key and stored.error is None
+        return not is_decided and (replay is None or (replay / f"{_recording_name(control)}.jsonl").is_file())
+
+    pending = (ControlTarget(tuple(filter(is_pending, target.controls)), target.questions) for target in targets)
+    return [target for target in pending if target.controls]
 
 
 def run_controls(context: RunContext, targets: Sequence[ControlTarget], jobs: int) -> None:
@@ -228,14 +230,5 @@ def _control_file(context: RunContext, control: JudgeControl) -> Path:
     return context.folder.probe(control.subject, control.judge, control.key)
 
 
-def _is_decided(context: RunContext, control: JudgeControl) -> bool:
-    stored = read_record(_control_file(context, control), JudgeControl)
-    return stored is not None and stored.key == control.key and stored.error is None
-
-
 def _recording_name(control: JudgeControl) -> str:
     return f"{control.subject}--{slug(control.judge)}--controls"
-
-
-def _is_recorded(control: JudgeControl, replay: Path | None) -> bool:
-    return replay is None or (replay / f"{_recording_name(control)}.jsonl").is_file()

@@ -1,18 +1,19 @@
-"""Judging of the stored trials of a run, with controls of the judges, and a comparison of panels."""
+"""Judging of the stored trials of a run, by its own or other judges, with their controls and a comparison."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import click
 
+from scylla_gha.config.library import Library
+from scylla_gha.config.materials import prompt_texts
 from scylla_gha.counting import counted
-from scylla_gha.errors import IncompleteError
-from scylla_gha.judge.overrides import summarise_panels
-from scylla_gha.model.judgment import JudgingSummary
+from scylla_gha.errors import ConfigError, IncompleteError
+from scylla_gha.model.judgment import JudgingSummary, Judgment, PanelSummary, Score
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.confirm import confirm_spending
-from scylla_gha.pipeline.context import RunContext, stored_trial
+from scylla_gha.pipeline.context import JudgeOverrides, RunContext, stored_trial
 from scylla_gha.pipeline.judge_controls import (
     ControlTarget,
     JudgedTrial,
@@ -21,12 +22,19 @@ from scylla_gha.pipeline.judge_controls import (
     run_controls,
     stored_controls,
 )
-from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run, guard_checks, require_credentials
+from scylla_gha.pipeline.model_access import (
+    RecordingOptions,
+    confirm_spending,
+    gateway_for_run,
+    guard_checks,
+    require_credentials,
+)
 from scylla_gha.pipeline.run_experiment import run_all_cells
-from scylla_gha.plan.cells import select_cells
+from scylla_gha.plan import select_cells
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder, find_judgment, lock_run
 
+JudgmentsByCell = Mapping[str, Judgment | None]  # None: not judged
 StoredTrials = Sequence[tuple[Cell, Trial]]
 
 
@@ -38,6 +46,48 @@ class JudgingOptions(NamedTuple):
     controls: bool
     yes: bool
     exposed: bool
+
+
+def judge_overrides(
+    library: Library, scenarios: Iterable[str], judges: tuple[str, ...], prompt: Path | None, rubric: Path | None
+) -> JudgeOverrides:
+    """Read overrides for judging.
+
+    Args:
+        library: library of the scenarios.
+        scenarios: ids of the scenarios of the trials to judge.
+        judges: model ids.
+        prompt: a folder with `system_prompt.md` and `user_template.md`.
+        rubric: the rubric of the only scenario, or a folder with `<scenario>.yaml` for each.
+
+    Raises:
+        ConfigError: a file is missing or invalid.
+    """
+    labels = [f"judges {', '.join(judges)}"] if judges else []
+    labels += [f"prompt {prompt.name}"] if prompt else []
+    labels += [f"rubric {rubric.stem}"] if rubric else []
+    scenario_ids = list(dict.fromkeys(scenarios))
+    files = _rubrics(rubric, scenario_ids) if rubric else {}
+    return JudgeOverrides(
+        judges=tuple(dict.fromkeys(judges)),
+        wording=prompt_texts(prompt) if prompt else None,
+        scenarios={name: library.scenario(name).with_rubric(file) for name, file in files.items()},
+        name="; ".join(labels),
+    )
+
+
+def _rubrics(rubric: Path, scenarios: list[str]) -> dict[str, Path]:
+    if rubric.is_dir():
+        missing = [name for name in scenarios if not (rubric / f"{name}.yaml").is_file()]
+        if missing:
+            raise ConfigError(f"{rubric}: has no {missing[0]}.yaml; give a rubric for each scenario of the trials, or "
+                              "choose trials with --only")  # fmt: skip
+        return {name: rubric / f"{name}.yaml" for name in scenarios}
+    if len(scenarios) > 1:
+        raise ConfigError(f"{rubric}: is the rubric of one scenario, but the trials are of {len(scenarios)}: "
+                          f"{', '.join(scenarios[:5])}; choose one with --only, or give a folder with a "
+                          "<scenario>.yaml for each")  # fmt: skip
+    return dict.fromkeys(scenarios, rubric)
 
 
 def stored_trials(plan: Plan, folder: RunFolder, only: tuple[str, ...]) -> StoredTrials:
@@ -78,7 +128,10 @@ def judge_trials(
         all_targets = targets()
         run_controls(context, pending_controls(context, all_targets, recording.replay), options.jobs)
     if recording.replay:
-        _print_skipped(pending_controls(context, all_targets, None))
+        skipped = [control for target in pending_controls(context, all_targets, None) for control in target.controls]
+        if skipped:
+            example = f"{skipped[0].judge} on {skipped[0].subject}, ..."
+            click.echo(f"left out: {counted(len(skipped), 'control')} not in the recording: {example}", err=True)
     return _summary(context, trials, all_targets)
 
 
@@ -87,12 +140,6 @@ def judged_trials(context: RunContext, trials: StoredTrials) -> list[JudgedTrial
     return [
         (cell, trial, find_judgment(context.folder.cell(cell.id), context.key(cell, trial))) for cell, trial in trials
     ]
-
-
-def _print_skipped(targets: Sequence[ControlTarget]) -> None:
-    names = [f"{control.judge} on {control.subject}" for target in targets for control in target.controls]
-    if names:
-        click.echo(f"left out: {counted(len(names), 'control')} not in the recording: {names[0]}, ...", err=True)
 
 
 def _summary(context: RunContext, trials: StoredTrials, targets: Sequence[ControlTarget]) -> JudgingSummary:
@@ -119,3 +166,40 @@ def require_all_judged(judged: Sequence[JudgedTrial]) -> None:
     if unjudged:
         raise IncompleteError(f"{len(unjudged)} of {counted(len(judged), 'trial')} could not be judged: {unjudged[0]}; "
                               "run the same command again to fill them")  # fmt: skip
+
+
+def summarise_panels(
+    panel: str, judges: Sequence[str], judgments: JudgmentsByCell, own: JudgmentsByCell | None = None
+) -> PanelSummary:
+    """Summarise a panel's judgments; compare them with the experiment's `own` panel if that is another."""
+    results, own_results = _results(judgments), _results(own or {})
+    scores, own_scores = _scores(results), _scores(own_results)
+    gaps = [abs(score - own_scores[cell]) for cell, score in scores.items() if cell in own_scores]
+    costs = [judgment.usage.usd for judgment in judgments.values() if judgment]
+    known = [cost for cost in costs if cost is not None]
+    return PanelSummary(
+        panel=panel,
+        judges=tuple(judges),
+        trials=len(judgments),
+        judged=len(results),
+        passed=sum(result.passed for result in results.values()),
+        mean_score=_mean(list(scores.values())),
+        compared=len(gaps),
+        difference=_mean(gaps),
+        flips=tuple(
+            cell for cell in results if cell in own_results and results[cell].passed != own_results[cell].passed
+        ),
+        usd=sum(known) if len(known) == len(costs) else None,
+    )
+
+
+def _results(judgments: JudgmentsByCell) -> dict[str, Score]:
+    return {cell: judgment.result for cell, judgment in judgments.items() if judgment and judgment.result}
+
+
+def _scores(results: Mapping[str, Score]) -> dict[str, float]:
+    return {cell: result.score for cell, result in results.items() if result.score is not None}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

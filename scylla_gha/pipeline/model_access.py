@@ -1,4 +1,4 @@
-"""Access of a run to models: its gateway, which alone holds the provider's key, and the sandboxes that protect the key.
+"""Access of a run to paid models: its gateway, which alone holds the provider's key, and what has to hold before.
 
 A sandbox in which untrusted code could read a real key is refused unless the user allows it. A key is real if requests
 go to a provider. A key for a loopback address is not (a scripted provider of a test, or the user's own proxy), and a
@@ -6,8 +6,9 @@ recording needs none.
 """
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,22 +16,26 @@ from urllib.parse import urlsplit
 import click
 
 from scylla_gha.counting import counted
-from scylla_gha.egress_proxy.addresses import is_loopback
+from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import RefusedError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings
-from scylla_gha.model.plan import Plan
+from scylla_gha.hub.client import HubProcess
+from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role
-from scylla_gha.pipeline.cell_budget import CellBudget
 from scylla_gha.pipeline.context import ProviderRoute, RunContext
-from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.plan.budget import CellBudget
+from scylla_gha.plan.build import InstalledAgent, history_of
+from scylla_gha.plan.estimate import DueCells, estimate_cells, is_for_judges
 from scylla_gha.providers import DEFAULT_PROVIDER, PROVIDERS, has_access, provider_environment
+from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import secrets_in
-from scylla_gha.redaction.redactor import Redactor
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import Sandbox
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, RunFolder, require_log_digests, traffic_of
+
+_NO_LIMIT = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +76,20 @@ def _guard(who: str, recording: RecordingOptions, sandbox: Sandbox, *, allowed: 
     if sandbox.isolates_keys:
         return
     if not allowed:
+        missing = SANDBOXES["bubblewrap"].missing_reason()
         raise RefusedError(f"{who}: in the sandbox {sandbox.name}, an agent could read the provider's key from this "
-                           f"user's processes and files (keys: exposed). {_alternatives()}; or, if the agent may have "
+                           "user's processes and files (keys: exposed). Start a container engine (on Debian and "
+                           "Ubuntu: apt-get install docker.io), or take the sandbox bubblewrap"
+                           f"{f' ({missing})' if missing else ', which works here'}; or, if the agent may have "
                            "the key, give --allow-exposed-keys")  # fmt: skip
     click.echo(f"{who}: keys are exposed in the sandbox {sandbox.name}, and --allow-exposed-keys allows it", err=True)
-
-
-def _alternatives() -> str:
-    """Return safer choices, depending on what this machine has."""
-    missing = SANDBOXES["bubblewrap"].missing_reason()
-    return ("Start a container engine (on Debian and Ubuntu: apt-get install docker.io), or take the sandbox bubblewrap"
-            f"{f' ({missing})' if missing else ', which works here'}")  # fmt: skip
 
 
 def has_real_key(recording: RecordingOptions, environ: Mapping[str, str]) -> bool:
     """Return whether requests go to a provider with a key of this environment."""
     if recording.replay is not None or not has_access(environ):
         return False
-    provider = PROVIDERS[DEFAULT_PROVIDER]
-    address = environ.get(provider.base_url_variable) or provider.base_url
-    return not is_loopback(urlsplit(address).hostname or "")
+    return not is_loopback(urlsplit(ProviderRoute.of(environ).address).hostname or "")
 
 
 def require_credentials(agents: dict[str, InstalledAgent], judges: Sequence[str], recording: RecordingOptions) -> None:
@@ -109,17 +108,38 @@ def require_credentials(agents: dict[str, InstalledAgent], judges: Sequence[str]
 
 @contextmanager
 def gateway_for_run(context: RunContext, recording: RecordingOptions) -> Iterator[None]:
-    """Start the gateway if the run has agents or judges that need a model, and set the run's redactor.
+    """Start the gateway and the hub, if the run needs them, and set the run's redactor.
 
-    The gateway enforces the budgets; the cost of all traffic in the run's folder counts as spent.
+    Agents and judges with a model need the gateway; scenarios with GitHub state need the hub. The gateway enforces the
+    budgets; the cost of all traffic in the run's folder counts as spent.
     """
-    experiment = context.plan.experiment
-    secrets = _secrets()
+    found_secrets, unfit = secrets_in(provider_environment())
+    for name, reason in unfit.items():
+        click.echo(f"{name} is not redacted in stored files, because it is {reason}", err=True)
+    secrets = tuple(found_secrets.values())
     context.redactor = Redactor(secrets)
     agents = any(installed.agent.uses_model for installed in context.agents.values())
-    if not agents and not context.judges:
+    with _hub_for_run(context):
+        if agents or context.judges:
+            with _gateway(context, recording, secrets):
+                yield
+        else:
+            yield
+
+
+@contextmanager
+def _hub_for_run(context: RunContext) -> Iterator[None]:
+    if all(context.scenario(name).github is None for name in {cell.scenario for cell in context.plan.cells}):
         yield
         return
+    with HubProcess.start() as hub:
+        context.hub = hub
+        yield
+
+
+@contextmanager
+def _gateway(context: RunContext, recording: RecordingOptions, secrets: tuple[str, ...]) -> Iterator[None]:
+    experiment = context.plan.experiment
     with GatewayProcess.start(_settings(context, recording, secrets)) as gateway:
         context.gateway = gateway
         context.route = None if recording.replay else ProviderRoute.of(provider_environment())
@@ -129,10 +149,9 @@ def gateway_for_run(context: RunContext, recording: RecordingOptions) -> Iterato
 
 def _settings(context: RunContext, recording: RecordingOptions, secrets: tuple[str, ...]) -> GatewaySettings:
     experiment, environ = context.plan.experiment, provider_environment()
-    provider = PROVIDERS[DEFAULT_PROVIDER]
-    credentials = provider.credentials(environ)
+    credentials = PROVIDERS[DEFAULT_PROVIDER].credentials(environ)
     return GatewaySettings(
-        upstream=environ.get(provider.base_url_variable) or provider.base_url,
+        upstream=ProviderRoute.of(environ).address,
         api_key=credentials.api_key,
         bearer=credentials.bearer,
         federation=credentials.federation,
@@ -149,14 +168,6 @@ def _settings(context: RunContext, recording: RecordingOptions, secrets: tuple[s
     )
 
 
-def _secrets() -> tuple[str, ...]:
-    """Return the secret values of the environment; warn about those that cannot be redacted."""
-    secrets, unfit = secrets_in(provider_environment())
-    for name, reason in unfit.items():
-        click.echo(f"{name} is not redacted in stored files, because it is {reason}", err=True)
-    return tuple(secrets.values())
-
-
 def spent_usd(folder: RunFolder) -> dict[Role, float]:
     """Return the USD that a run's folder has cost by role, including trials that were archived since.
 
@@ -164,11 +175,96 @@ def spent_usd(folder: RunFolder) -> dict[Role, float]:
         ConfigError: a request log was changed, so the cost is not known.
     """
     if unsealed := require_log_digests(folder):
-        click.echo(
-            f"{counted(unsealed, 'stored attempt')} of an older version: the files are taken as they are", err=True
-        )
+        attempts = counted(unsealed, "stored attempt")
+        click.echo(f"{attempts} of an older version: the files are taken as they are", err=True)
     controls = [traffic_of(path) for path in folder.probes()]
     return {
         "agent": sum(summarise_traffic(path).charged_usd for path in folder.journals("traffic.jsonl")),
         "judge": sum(summarise_traffic(path).charged_usd for path in [*folder.journals(JUDGE_TRAFFIC), *controls]),
     }
+
+
+def confirm_spending(context: RunContext, recording: RecordingOptions, *, yes: bool, controls: int = 0) -> None:
+    """Ask the user to confirm the paid work of a run that is not stored yet; ask nothing if there is none.
+
+    Args:
+        context: of the run; `judging` and `fresh` change which work is due.
+        recording: a replay costs nothing.
+        yes: the user gave --yes.
+        controls: number of control questions to judges, in addition to the trials.
+
+    Raises:
+        RefusedError: the user declines, standard input is not a terminal, or a budget is spent.
+    """
+    due = due_work(context)
+    if recording.replay is not None or not (due.trials or due.judgments or controls):
+        return
+    plan = context.plan
+    experiment = plan.experiment.model_copy(update={"judges": context.judges})
+    estimate = estimate_cells(experiment, context.library, plan.arms, due, history_of(context.folder.results))
+    limit_usd = _limit(context, due)
+    controls_text = f", and {counted(controls, 'control')} of judges" if controls else ""
+    work_text = f"{counted(len(due.trials), 'trial')} to run and {len(due.judgments)} to judge with paid models"
+    question = f"{work_text}{controls_text}: spend {_amount(estimate, limit_usd)}?"
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise RefusedError(f"{question} Standard input is not a terminal; give --yes to confirm")
+    if not confirm(question):
+        raise RefusedError("not confirmed; nothing was run")
+
+
+def confirm(question: str) -> bool:
+    """Ask on the terminal; False also if nobody is there to answer."""
+    with suppress(click.Abort):
+        return click.confirm(question, err=True)
+    return False
+
+
+def due_work(context: RunContext) -> DueCells:
+    """Return the cells whose trial or judgment needs a paid model and is not stored under its key."""
+    plan = context.plan
+    trials = [cell for cell in plan.cells if plan.arm(cell.arm).model and not context.stored_trial(cell)]
+
+    def is_unjudged(cell: Cell) -> bool:
+        trial = context.stored_trial(cell)
+        is_due = trial is None or context.needs_judgment(cell, trial)
+        return is_due and is_for_judges(context.scenario(cell.scenario).rubric)
+
+    return DueCells(trials, list(filter(is_unjudged, plan.cells)) if context.judging and context.judges else [])
+
+
+def _limit(context: RunContext, due: DueCells) -> float:
+    """Return the USD at which the gateway stops the run; infinite without a budget.
+
+    Raises:
+        RefusedError: a budget is spent.
+    """
+    experiment, spent = context.plan.experiment, spent_usd(context.folder)
+    roles = experiment.role_budget_usd
+    left_usd = _remaining("budget_usd", experiment.budget_usd, sum(spent.values()))
+    agents = judges = 0.0
+    if due.trials:
+        per_trial_usd = (experiment.limits.usd or _NO_LIMIT) * experiment.retry.attempts
+        agents = min(_remaining("role_budget_usd.agent", roles.agent, spent["agent"]), per_trial_usd * len(due.trials))
+    if due.judgments or not due.trials:
+        judges = _remaining("role_budget_usd.judge", roles.judge, spent["judge"])
+    return min(left_usd, agents + judges)
+
+
+def _remaining(field: str, budget: float | None, spent: float) -> float:
+    if budget is None:
+        return _NO_LIMIT
+    if spent >= budget:
+        raise RefusedError(f"{field} of ${budget:.2f} is spent: all traffic in the run's folder, old/ included, "
+                           f"cost ${spent:.2f}; raise it, or begin another folder with --runs")  # fmt: skip
+    return budget - spent
+
+
+def _amount(estimate: Estimate, limit_usd: float) -> str:
+    usd = estimate.usd
+    likely = "an unknown sum" if usd.likely is None else f"likely ${usd.likely:.2f}"
+    if limit_usd < _NO_LIMIT:
+        return f"up to ${limit_usd:.2f} ({likely})"
+    high = "" if usd.high is None else f", perhaps ${usd.high:.2f},"
+    return f"{likely}{high} with no budget to stop at"

@@ -1,33 +1,91 @@
-"""Worker threads that take cells from trial to judgment.
+"""Worker threads that take cells from trial to judgment, and their progress on standard error.
 
 Keys alone decide what is done: a stored trial under the planned key that measures the agent is used as it is, and so is
 a judgment under the key of that trial and of what judges it. Everything else is done again.
 """
 
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
 
+import click
+
+from scylla_gha.counting import counted, duration
 from scylla_gha.errors import IncompleteError
 from scylla_gha.judge.judge_trial import judge_trial
 from scylla_gha.model.experiment import MB
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import TIME_OVER, Cell
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.cell_budget import CellNeed
 from scylla_gha.pipeline.context import RunContext, finish
-from scylla_gha.pipeline.progress import Progress
 from scylla_gha.pipeline.run_trial import run_trial
-from scylla_gha.prepare.keep import drop_workspaces
+from scylla_gha.plan.budget import CellNeed
+from scylla_gha.prepare.scenario import drop_workspaces
 from scylla_gha.prepare.workspace import work_root
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.store.run_folder import JUDGE_TRAFFIC, find_judgment, keep_judgment
 
+_EVERY_SECONDS: Final = 2.0  # between two lines of progress
 OnCellDone = Callable[[Cell, Trial, Judgment | None], None]
+
+
+class Progress:
+    """A counter of finished cells that several threads may advance."""
+
+    def __init__(self, total: int, budget_usd: float | None) -> None:
+        self._total = total
+        self._budget = budget_usd
+        self._done = self._passed = 0
+        self._usd: float | None = 0.0
+        self._started = self._printed_at = time.monotonic()
+        self._lock = threading.Lock()
+        self._bar: Any = None
+
+    def __enter__(self) -> "Progress":
+        """Show the bar if standard error is a terminal."""
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(TextColumn("{task.description}"), BarColumn(), console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._bar.add_task(self._line(), total=self._total)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        """Remove the bar and print the last state."""
+        if self._bar is not None:
+            self._bar.stop()
+        click.echo(self._line(), err=True)
+
+    def advance(self, usd: float | None, *, passed: bool) -> None:
+        """Count one cell."""
+        with self._lock:
+            self._done += 1
+            self._passed += passed
+            self._usd = None if self._usd is None or usd is None else self._usd + usd
+            if self._bar is not None:
+                self._bar.update(self._bar.tasks[0].id, advance=1, description=self._line())
+            elif time.monotonic() - self._printed_at >= _EVERY_SECONDS:
+                self._printed_at = time.monotonic()
+                click.echo(self._line(), err=True)
+
+    def _line(self) -> str:
+        usd = "unknown USD" if self._usd is None else f"${self._usd:.2f}"
+        budget = f" of ${self._budget:.2f}" if self._budget else ""
+        elapsed = time.monotonic() - self._started
+        left = elapsed / self._done * (self._total - self._done) if self._done else None
+        when = "" if left is None or self._done == self._total else f", about {duration(left)} left"
+        cells = counted(self._total, "cell")
+        return f"{self._done}/{cells}, {self._passed} passed, {usd}{budget}, {duration(elapsed)}{when}"
 
 
 def run_cells_with_progress(

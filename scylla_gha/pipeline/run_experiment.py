@@ -11,19 +11,20 @@ from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
 from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.confirm import confirm, confirm_spending
+from scylla_gha.pipeline import finish_run
 from scylla_gha.pipeline.context import RunContext, stored_trial
 from scylla_gha.pipeline.model_access import (
     RecordingOptions,
+    confirm,
+    confirm_spending,
     gateway_for_run,
     require_credentials,
     require_safe_sandbox,
 )
-from scylla_gha.pipeline.report import finish_run
 from scylla_gha.pipeline.run_cells import run_cells_with_progress
+from scylla_gha.plan import CellSelection
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
-from scylla_gha.plan.cells import CellSelection
 from scylla_gha.plan.notes import reject_impossible_gate
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel

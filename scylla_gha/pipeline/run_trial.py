@@ -10,16 +10,16 @@ from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.prepare.keep import keep_workspace
-from scylla_gha.prepare.scenario import prepare_workspace
+from scylla_gha.prepare.scenario import keep_workspace, prepare_workspace
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.session import RedactionSession
-from scylla_gha.run.attempt import AgentRunner, run_attempt
+from scylla_gha.run import run_attempt
+from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import AttemptFolder, CellFolder, file_digests
-from scylla_gha.variants.resources import agent_resources
+from scylla_gha.variants import agent_resources
 
 _LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)  # the next cell of the arm would fail alike
 
@@ -120,6 +120,7 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
         resources=agent_resources(arm.variant, context.sources.variant(arm).roots),
         inventory=context.library.inventory(arm.agent, arm.version),
         redactor=context.redactor,
+        hub=context.hub,
         share_usd=_share_usd(context, cell),
     )
 

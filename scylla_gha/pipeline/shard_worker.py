@@ -9,27 +9,27 @@ from dataclasses import dataclass
 from typing import Final
 
 from scylla_gha import __version__
-from scylla_gha.collect.rows import rows
+from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError, ScyllaError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Trial
-from scylla_gha.pipeline.confirm import confirm_spending
+from scylla_gha.pipeline import stored_plan, without_garbage_collection
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.model_access import (
     RecordingOptions,
+    confirm_spending,
     gateway_for_run,
     require_credentials,
     require_safe_sandbox,
 )
-from scylla_gha.pipeline.report import stored_plan, without_garbage_collection
 from scylla_gha.pipeline.run_cells import run_cells_with_progress
+from scylla_gha.plan import agent_name
 from scylla_gha.plan.budget import budgets_left
 from scylla_gha.plan.build import find_agent
-from scylla_gha.plan.cells import agent_name
-from scylla_gha.plan.fingerprint import environment_fingerprint, require_same_environment
+from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
 from scylla_gha.plan.shards import account_for
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel
@@ -212,7 +212,8 @@ def _open_run(
     require_safe_sandbox(context, _NO_RECORDING, SANDBOXES[plan.sandbox], allowed=options.exposed)
     context.sandboxes.check()
     images = context.sandboxes.image_digests
-    here = environment_fingerprint(plan, sources, images, agents)
+    versions = {agent_id: installed.version for agent_id, installed in agents.items()}
+    here = environment_fingerprint(plan, sources, images, versions)
     require_same_environment(plan, packing.footing, here, sources.here, images)
     context.sandboxes.make_ready(plan)
     confirm_spending(context, _NO_RECORDING, yes=options.yes)

@@ -12,19 +12,19 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
+from scylla_gha.pipeline import stored_plan
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.pipeline.report import stored_plan
 from scylla_gha.pipeline.run_trial import agent_runner
+from scylla_gha.pipeline.stored_cell import CellRef
+from scylla_gha.plan import agent_name, key_of
 from scylla_gha.plan.build import find_agents
-from scylla_gha.plan.cells import agent_name, key_of
 from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.prepare.workspace import apply_patch
 from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits
-from scylla_gha.run.attempt import AgentRunner, equip_agent, sandbox_mounts
+from scylla_gha.run.equip import AgentRunner, equip_agent, sandbox_mounts
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import Run, attach_pipes, attach_tty
 from scylla_gha.sandboxes.base import GATEWAY_URL, SandboxMounts
-from scylla_gha.store.find_cell import CellRef
 from scylla_gha.store.records import read_record
 
 _WEEK: Final = 7 * 24 * 3600.0  # seconds; a shell has no other time limit
@@ -135,7 +135,7 @@ def _later_changes(context: RunContext, cell: Cell) -> list[str]:
     changes = []
     if key_of(context.plan, cell, context.scenario(cell.scenario), context.sandboxes.image_digests) != cell.key:
         changes.append("its scenario, image or toolkit was changed since it was planned")
-    current = context.library.variants().get(arm.variant.id) if arm.variant else None
+    current = context.library.tiers.current(arm.variant) if arm.variant else None
     if arm.variant and (current is None or current.digest != arm.variant.digest):
         changes.append(f"the variant {arm.variant.id} was changed since it was planned")
     version = next(agent.version for name, agent in context.agents.items() if agent_name(name)[0] == arm.agent)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.config.library import Library
-from scylla_gha.config.scenario_folder import ScenarioFolder, check_variants
+from scylla_gha.config.scenario_folder import ScenarioFolder, changed_lines, check_variants
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
-from scylla_gha.images.sandbox_pool import SandboxPool
+from scylla_gha.images import SandboxPool
 from scylla_gha.model.scenario import size_of
 from scylla_gha.pipeline.validate_scenario import (
     ScenarioProof,
@@ -21,8 +21,8 @@ from scylla_gha.pipeline.validate_scenario import (
     stop,
     validate_scenario,
 )
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.build import find_agents
-from scylla_gha.plan.cells import plan_cells
 from scylla_gha.plan.notes import model_notes
 from scylla_gha.prepare.start_state import changed_fixture
 
@@ -89,10 +89,11 @@ def _check_scenario(library: Library, name: str) -> None:
 
 def _solution_faults(folder: ScenarioFolder) -> Iterator[str]:
     if not folder.solution.is_file():
-        yield f"{folder.solution} is missing; keep the reference solution there as a patch"
+        kind = "a patch" if folder.github is None else "a shell script"
+        yield f"{folder.solution} is missing; keep the reference solution there as {kind}"
         return
-    lines = folder.solution.read_bytes().splitlines()
-    changed = sum(1 for line in lines if line[:1] in {b"+", b"-"} and line[:4] not in {b"+++ ", b"--- "})
+    content = folder.solution.read_bytes()
+    changed = changed_lines(content) if folder.github is None else len(content.splitlines())
     if size_of(changed) != folder.scenario.size:
         yield f"size: the reference solution changes {counted(changed, 'line')}, which is {size_of(changed)}"
 

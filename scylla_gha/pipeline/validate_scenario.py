@@ -16,6 +16,7 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,19 +26,22 @@ import scylla_gha
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
-from scylla_gha.images.sandbox_pool import SandboxPool
+from scylla_gha.hub.client import HubProcess
+from scylla_gha.images import SandboxPool
 from scylla_gha.judge.judge_trial import JudgingContext, judge_trial
+from scylla_gha.model import digest
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.record import digest
 from scylla_gha.model.trial import Attempt, Outcome, Trial
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import Cancel
-from scylla_gha.run.attempt import AgentRunner, run_attempt
+from scylla_gha.run import run_attempt
+from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes import SANDBOXES
+from scylla_gha.store.records import write_text
 from scylla_gha.store.run_folder import CellFolder
 
 _LEAST_WRONG: Final = 2
@@ -80,7 +84,13 @@ def validate_scenario(
     """
     target = (sandboxes or SandboxPool("host", library)).target(folder.scenario.tools)
     context = JudgingContext(target, TrialLimits(), _cancel())
-    tests = _SolutionTests(prepare_scenario(folder, library, cache_root()), context)
+    prepared = prepare_scenario(folder, library, cache_root())
+    with HubProcess.start() if folder.github else nullcontext() as hub:
+        return ScenarioProof(folder.scenario.id, _try_all(_SolutionTests(prepared, context, hub), executor))
+
+
+def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[tuple[str, bool, str | None], ...]:
+    folder = tests.prepared.folder
     trials: list[tuple[str, Callable[[], Verdict]]] = [
         ("nop", tests.no_op),
         ("solution", tests.reference),
@@ -91,7 +101,7 @@ def validate_scenario(
     tried = [(name, *verdict) for (name, _), verdict in zip(trials, verdicts, strict=True)]
     if len(folder.wrong) < _LEAST_WRONG:
         tried.append(("wrong", False, f"{len(folder.wrong)} of at least {_LEAST_WRONG} wrong solutions kept; add some"))
-    return ScenarioProof(folder.scenario.id, tuple(tried))
+    return tuple(tried)
 
 
 @functools.cache
@@ -111,6 +121,7 @@ class _SolutionTests:
 
     prepared: PreparedScenario
     context: JudgingContext
+    hub: HubProcess | None
 
     def no_op(self) -> Verdict:
         folder = self.prepared.folder
@@ -174,7 +185,8 @@ class _SolutionTests:
     def _run_and_judge(self, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
         prepared, context = self.prepared, self.context
         arm = Arm(id=agent, agent=agent, version="1")
-        runner = AgentRunner(arm, AGENTS[agent], "", None, context.target, context.limits, context.cancel, patch)
+        runner = AgentRunner(arm, AGENTS[agent], "", None, context.target, context.limits, context.cancel, patch,
+                             hub=self.hub)  # fmt: skip
         with scratch() as root:
             cell = CellFolder(root / "cell")
             workspace = prepare_workspace(prepared, root / "ground")
@@ -200,10 +212,11 @@ def proof_digest(folder: ScenarioFolder, sandboxes: SandboxPool) -> str:
         ToolError: the sandbox's image cannot be built.
     """
     image = sandboxes.image(folder.scenario.tools, None).digest if SANDBOXES[sandboxes.sandbox].needs_image else ""
+    code = ((name, value) for name, value in _file_digests(Path(scylla_gha.__path__[0])) if name.endswith(".py"))
     system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
     return digest({
         "scenario": dict(_file_digests(folder.path)),
-        "code": dict(_code_digests()),
+        "code": {name: value for name, value in code if name.split("/", 1)[0] not in _WITHOUT_EFFECT},
         "sandbox": [sandboxes.sandbox, image],
         "system": [platform.python_version(), platform.machine(), system],
     })  # fmt: skip
@@ -217,22 +230,11 @@ def recorded_proof(key: str) -> str | None:
 
 def record_proof(key: str, trials: str) -> None:
     """Record that a scenario's proof holds; `trials` names the solutions tried."""
-    file = _proof_file(key)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".tmp")
-    unfinished.write_text(trials, encoding="utf-8")
-    unfinished.replace(file)
+    write_text(_proof_file(key), trials)
 
 
 def _proof_file(key: str) -> Path:
     return cache_root() / "proofs" / re.sub(r"[^0-9a-f]", "", key)
-
-
-def _code_digests() -> Iterator[tuple[str, str]]:
-    package = Path(scylla_gha.__path__[0])
-    for name, value in _file_digests(package):
-        if name.endswith(".py") and name.split("/", 1)[0] not in _WITHOUT_EFFECT:
-            yield name, value
 
 
 def _file_digests(folder: Path) -> Iterator[tuple[str, str]]:

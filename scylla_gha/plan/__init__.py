@@ -1,1 +1,261 @@
-"""Step `plan`: turn an experiment into cells, keys, shards and an estimate."""
+"""Step `plan`: expansion of an experiment into arms and cells, in the order in which they run, with their keys."""
+
+import fnmatch
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.config import did_you_mean, there_are
+from scylla_gha.config.keys import group_key, trial_key
+from scylla_gha.config.library import Library
+from scylla_gha.config.scenario_folder import ScenarioFolder, check_variants
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.images import SandboxImages
+from scylla_gha.model import slug
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Arm, Cell, Plan
+from scylla_gha.model.variant import Variant
+from scylla_gha.plan.estimate import DueCells, History, estimate_cells
+from scylla_gha.prepare.tools import toolbox_digest
+from scylla_gha.sandboxes import SANDBOXES
+
+_HEAD: Final = "head"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInfo:
+    """Version of an agent on this machine (None: unknown), and whether it uses a model."""
+
+    version: str | None
+    uses_model: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CellSelection:
+    """A part or a variation of an experiment; what is empty or None is taken from the experiment.
+
+    Args:
+        only: globs over cell ids.
+        repetitions: of each scenario by each arm.
+        epoch: a name under which all trials are new.
+        head: a checkout with another version of `config/`. The arms are then the variants that it changes, as they are
+            there and as they are here.
+        scenarios: globs over scenario ids.
+        agents: `name` or `name@version`.
+        variants: globs over `tier/sub-test`.
+        models: model ids.
+        budget_usd: budget of the whole experiment.
+        best: sub-test that `best of` a tier stands for, by tier; a tier without one has its representative.
+    """
+
+    only: tuple[str, ...] = ()
+    repetitions: int | None = None
+    epoch: str = ""
+    head: Path | None = None
+    scenarios: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    budget_usd: float | None = None
+    best: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_other_arms(self) -> bool:
+        """True if the arms may be others than the experiment's."""
+        return bool(self.agents or self.variants or self.models)
+
+    def apply(self, experiment: Experiment) -> Experiment:
+        """Return the experiment with the overridden fields."""
+        names = ("scenarios", "agents", "variants", "models", "repetitions", "budget_usd")
+        overrides = {name: getattr(self, name) for name in names}
+        without = {"leave_one_out": None} if self.variants else {}
+        return experiment.model_copy(update={name: value for name, value in overrides.items() if value} | without)
+
+
+def agent_name(text: str) -> tuple[str, str | None]:
+    """Split `name@version` of an experiment."""
+    name, _, version = text.partition("@")
+    return name, version or None
+
+
+def plan_cells(
+    experiment: Experiment,
+    library: Library,
+    agents: Mapping[str, AgentInfo],
+    choice: CellSelection = CellSelection(),
+    history: History | None = None,
+    images: SandboxImages = SandboxImages(),
+) -> Plan:
+    """Expand an experiment into a plan.
+
+    Args:
+        experiment: the experiment.
+        library: holds scenarios and variants.
+        agents: facts of each agent that the experiment names.
+        choice: a part or a variation of the experiment.
+        history: costs of earlier trials, by scenario and arm.
+        images: sandbox and images of agents and checks.
+
+    Raises:
+        ConfigError: a name matches nothing, the baseline is not an arm, two arms are equal, or no cell is left.
+        RefusedError: `choice.head` changes no variant.
+    """
+    experiment = choice.apply(experiment)
+    arms = _arms(experiment, library, agents, choice.best)
+    if choice.has_other_arms and experiment.baseline not in {arm.id for arm in arms}:
+        experiment = experiment.model_copy(update={"baseline": arms[0].id})
+    names = [arm.id for arm in arms]
+    if experiment.baseline not in names:
+        hint = did_you_mean(experiment.baseline, names)
+        raise ConfigError(f"experiment {experiment.id}: baseline: {experiment.baseline!r} is not an arm{hint}; "
+                          f"the arms are: {', '.join(names[:20])}")  # fmt: skip
+    if choice.head:
+        arms = _changed_arms(experiment, arms, _arms(experiment, Library.here(choice.head), agents, choice.best))
+        experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.against)})
+    scenarios = select_scenarios(experiment.scenarios, library)
+    folders = [library.scenario(name) for name in scenarios]
+    cells = select_cells(list(_cells(experiment, folders, arms, choice.epoch, images)), choice.only)
+    estimate = estimate_cells(experiment, library, arms, DueCells(cells, cells), history or {})
+    check_images = {folder.scenario.id: images.image(folder.scenario.tools, None) for folder in folders}
+    return Plan(
+        experiment=experiment,
+        epoch=choice.epoch,
+        only=choice.only,
+        arms=arms,
+        cells=tuple(cells),
+        estimate=estimate,
+        sandbox=images.sandbox,
+        check_images={name: image for name, image in check_images.items() if image is not None},
+    )
+
+
+def select(kind: str, patterns: Iterable[str], known: Sequence[str]) -> list[str]:
+    """Return the known names that match any of the globs, in the order of the globs, without duplicates.
+
+    Raises:
+        ConfigError: a glob matches none.
+    """
+    chosen: dict[str, None] = {}
+    for pattern in patterns:
+        matches = fnmatch.filter(known, pattern)
+        if not matches:
+            hint = did_you_mean(pattern, known) or there_are(known)
+            raise ConfigError(f"{kind}: {pattern!r} matches nothing{hint}")
+        chosen.update(dict.fromkeys(matches))
+    return list(chosen)
+
+
+def select_scenarios(patterns: Iterable[str], library: Library) -> list[str]:
+    """Return the ids of scenarios that match any of the globs; one with a slash is compared with `<suite>/<id>`.
+
+    Raises:
+        ConfigError: a glob matches none.
+    """
+    paths = {f"{folder.parent.name}/{id_}": id_ for id_, folder in library.scenarios.items()}
+    chosen: dict[str, None] = {}
+    for pattern in patterns:
+        names = select("scenarios", [pattern], list(paths) if "/" in pattern else list(library.scenarios))
+        chosen.update(dict.fromkeys(paths.get(name, name) for name in names))
+    return list(chosen)
+
+
+def _arms(
+    experiment: Experiment, library: Library, agents: Mapping[str, AgentInfo], best: Mapping[str, str]
+) -> tuple[Arm, ...]:
+    names = select("variants", experiment.variants, library.tiers.names) if experiment.variants else []
+    variants = [library.tiers.variant(name, best) for name in names]
+    if experiment.leave_one_out:
+        variants += library.tiers.without_each_block(experiment.leave_one_out)
+    check_variants(variants)
+    arms: dict[str, Arm] = {}
+    for agent in experiment.agents:
+        for arm in _arms_of(agent, agents[agent], variants, experiment):
+            if arm.id in arms:
+                raise ConfigError(f"experiment {experiment.id}: two arms are called {arm.id}; name each agent once")
+            arms[arm.id] = arm
+    return tuple(arms.values())
+
+
+def _arms_of(agent: str, info: AgentInfo, variants: Sequence[Variant], experiment: Experiment) -> list[Arm]:
+    name, pinned = agent_name(agent)
+    version = info.version or pinned
+    if not info.uses_model:
+        return [Arm(id=slug(name), agent=name, version=version)]
+    if not variants or not experiment.models:
+        raise ConfigError(f"experiment {experiment.id}: {name} needs variants and models; add both lists")
+    return [
+        Arm(id=".".join(slug(part) for part in (variant.id, name, model)), agent=name, version=version, model=model,
+            variant=variant)
+        for model in experiment.models
+        for variant in variants
+    ]  # fmt: skip
+
+
+def _changed_arms(experiment: Experiment, here: Sequence[Arm], head: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Return the arms whose variant differs in the checkout of a change: each as it is here, and as it is there.
+
+    Raises:
+        RefusedError: no variant differs.
+    """
+    by_id, arms = {arm.id: arm for arm in here}, dict[str, Arm]()
+    for arm in head:
+        before = by_id.get(arm.id)
+        if before and (before.variant and before.variant.digest) == (arm.variant and arm.variant.digest):
+            continue
+        before = before or by_id[experiment.baseline]
+        arms[before.id] = before
+        name = f"{arm.id}.{_HEAD}"
+        arms[name] = arm.model_copy(update={"id": name, "side": _HEAD, "against": before.id})
+    if not arms:
+        raise RefusedError(f"experiment {experiment.id}: none of its {counted(len(head), 'arm')} is another one with "
+                           "the changed configuration, so there is nothing to compare; name an experiment whose "
+                           "variants the change touches")  # fmt: skip
+    return tuple(arms.values())
+
+
+def _cells(
+    experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], epoch: str, images: SandboxImages
+) -> Iterable[Cell]:
+    """Return all cells by repetition; the arms of each scenario and repetition are in a seeded random order."""
+    keys = {(f.scenario.id, arm.id): _group_key(experiment, f, arm, images) for f in folders for arm in arms}
+    times = {f.scenario.id: experiment.repetitions or f.scenario.runs_per_tier for f in folders}
+    for repetition in range(1, max(times.values()) + 1):
+        for scenario in (name for name, last in times.items() if repetition <= last):
+            order = list(arms)
+            random.Random(f"{experiment.seed}:{scenario}:{repetition}").shuffle(order)  # noqa: S311 no secret
+            for arm in order:
+                key = trial_key(keys[scenario, arm.id], repetition, epoch)
+                name = f"{scenario}--{arm.id}--r{repetition:02d}"
+                yield Cell(id=name, scenario=scenario, arm=arm.id, repetition=repetition, key=key)
+
+
+def key_of(plan: Plan, cell: Cell, folder: ScenarioFolder, images: SandboxImages) -> str:
+    """Return the key of a planned cell with the scenario and the image as they are now."""
+    group = _group_key(plan.experiment, folder, plan.arm(cell.arm), images)
+    return trial_key(group, cell.repetition, plan.epoch)
+
+
+def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, images: SandboxImages) -> str:
+    tools = folder.scenario.tools
+    image = images.image(tools, arm)
+    limits_resources = SANDBOXES[images.sandbox].limits_resources
+    toolbox = toolbox_digest(tools)
+    return group_key(experiment, folder, arm, toolbox=toolbox, sandbox=images.sandbox,
+                     limits_resources=limits_resources, image=image)  # fmt: skip
+
+
+def select_cells(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
+    """Return the cells whose id matches any of the globs; all cells without a glob.
+
+    Raises:
+        ConfigError: no cell matches.
+    """
+    chosen = [cell for cell in cells if not only or any(fnmatch.fnmatchcase(cell.id, glob) for glob in only)]
+    if not chosen:
+        raise ConfigError(
+            f"--only {' '.join(only)!r} matches none of {counted(len(cells), 'cell')}; one is {cells[0].id}"
+        )
+    return chosen

@@ -1,18 +1,31 @@
-"""Budgets of a plan: compared with the estimate, split over shards, and reduced by what stored rows cost."""
+"""Budgets of an experiment: compared with the estimate, split over shards, and reserved by running cells.
+
+The gateway refuses each request above a budget; `CellBudget` keeps a cell from starting that would only be cut off. A
+cell starts only if its limit fits beside the money that is spent or reserved. A cell that does not fit waits while
+other cells are running, since most cost less than their limit. It is refused when no running cell is left that could
+release money.
+"""
 
 import math
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.experiment import Experiment, RoleBudgets
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
+from scylla_gha.process import Cancel
+
+if TYPE_CHECKING:
+    from scylla_gha.gateway.client import GatewayProcess
 
 _NOTHING_USD: Final = 1e-9  # a sum of likely costs below it is rounding, not a cost
 _LEAST_SHARE: Final = 1e-6  # of the whole: a shard that is likely to cost nothing has a budget as well
+_POLL_SECONDS: Final = 0.5  # an interruption does not wake a waiting thread
 
 
 def refuse_above_budget(plan: Plan) -> None:
@@ -66,18 +79,14 @@ def split_budget(field: str, budget: float | None, claims: Sequence[BudgetClaim]
         raise RefusedError(f"{field}: ${max(budget, 0):.2f} are for {counted(len(claims), 'job')}, each of which may "
                            f"need limits.usd for a single cell, ${needs:.2f} together, so some could start none; raise "
                            "--budget-usd, lower limits.usd, or plan fewer jobs (--most-shards)")  # fmt: skip
-    weights = _weights(claims)
-    whole = math.fsum(weights)
-    return [claim.need + rest * weight / whole for claim, weight in zip(claims, weights, strict=True)]
-
-
-def _weights(claims: Sequence[BudgetClaim]) -> list[float]:
-    """Return the likely costs, or numbers of cells if a cost is unknown or nothing is likely to cost anything."""
     costs = [claim.usd for claim in claims if claim.usd is not None]
     total = math.fsum(costs)
-    if len(costs) < len(claims) or total < _NOTHING_USD:
-        return [float(claim.cells) for claim in claims]
-    return [max(usd, _LEAST_SHARE * total) for usd in costs]
+    if len(costs) < len(claims) or total < _NOTHING_USD:  # a cost is unknown, or nothing is likely to cost anything
+        weights = [float(claim.cells) for claim in claims]
+    else:
+        weights = [max(usd, _LEAST_SHARE * total) for usd in costs]
+    whole = math.fsum(weights)
+    return [claim.need + rest * weight / whole for claim, weight in zip(claims, weights, strict=True)]
 
 
 def budgets_left(experiment: Experiment, paid: Iterable[Result]) -> Experiment:
@@ -103,3 +112,90 @@ def _left(field: str, budget: float | None, spent: float) -> float | None:
         raise RefusedError(f"{field} of ${budget:.2f} is spent: the rows that are there cost ${spent:.2f}; raise it "
                            "to go on")  # fmt: skip
     return None if budget is None else budget - spent
+
+
+@dataclass(frozen=True, slots=True)
+class CellNeed:
+    """Maximum cost of a cell in USD: its agent's by the limit of a trial, its judges' by the longest evidence."""
+
+    agent: float
+    judges: float
+
+
+class CellBudget:
+    """The budgets of one run, shared by its worker threads."""
+
+    def __init__(self, experiment: Experiment, gateway: "GatewayProcess") -> None:
+        self._experiment = experiment
+        self._gateway = gateway
+        self._reserved: list[CellNeed] = []
+        self._changed = threading.Condition()
+        self._refused = False
+
+    @property
+    def is_spent(self) -> bool:
+        """True if a cell was refused, or a request."""
+        return self._refused or self._gateway.overspent
+
+    @contextmanager
+    def cell(self, name: str, need: CellNeed, cancel: Cancel) -> Iterator[str | None]:
+        """Reserve the maximum cost of a cell until it is judged; yield the reason if it does not fit.
+
+        No agent, that of the cell included, can spend what is reserved for the judges.
+        """
+        refusal = self._reserve(need, cancel)
+        if refusal is not None:
+            yield refusal
+            return
+        with self._reserved_for_judges(name, need):
+            yield None
+
+    @contextmanager
+    def judging(self, name: str, usd: float) -> Iterator[None]:
+        """Reserve the maximum cost of the judges of a stored trial until it is judged."""
+        need = CellNeed(0.0, usd)
+        with self._changed:
+            self._reserved.append(need)
+        with self._reserved_for_judges(name, need):
+            yield
+
+    @contextmanager
+    def _reserved_for_judges(self, name: str, need: CellNeed) -> Iterator[None]:
+        """Reserve the judges' part at the gateway too; release all of `need` at the end."""
+        try:
+            with self._gateway.reserve_for_judges(name, need.judges):
+                yield
+        finally:
+            with self._changed:
+                self._reserved.remove(need)
+                self._changed.notify_all()
+
+    def _reserve(self, need: CellNeed, cancel: Cancel) -> str | None:
+        with self._changed:
+            while (reason := self._excess(need)) and self._reserved and not cancel.is_set:
+                self._changed.wait(_POLL_SECONDS)
+            if reason is None:
+                self._reserved.append(need)
+            elif not cancel.is_set:
+                self._refused = True
+            return reason
+
+    def _excess(self, need: CellNeed) -> str | None:
+        experiment, gateway = self._experiment, self._gateway
+        roles = experiment.role_budget_usd
+        agents = need.agent + sum(other.agent for other in self._reserved)
+        judges = need.judges + sum(other.judges for other in self._reserved)
+        return (
+            _shortage("this experiment", experiment.budget_usd, gateway.spent_usd(), agents, judges)
+            or _shortage("the role 'agent'", roles.agent, gateway.spent_usd("agent"), agents, 0.0)
+            or _shortage("the role 'judge'", roles.judge, gateway.spent_usd("judge"), 0.0, judges)
+            or ("a budget is spent: requests of earlier cells were refused" if gateway.overspent else None)
+        )
+
+
+def _shortage(whose: str, budget: float | None, spent: float, agents: float, judges: float) -> str | None:
+    if budget is None or (spent < budget and spent + agents + judges <= budget):
+        return None
+    parts = [f"${agents:g} (limits.usd)"] * bool(agents) + [f"${judges:.2f} for its judges"] * bool(judges)
+    need = f", and the cell may need {' and '.join(parts)}" if parts and spent < budget else ""
+    return f"${spent:.4f} of the budget of ${budget:g} for {whose} is spent{need}"

@@ -1,10 +1,11 @@
 """Plan of an experiment: agents of this machine, costs of earlier trials, and the printed summary."""
 
+import contextlib
 import datetime
 import itertools
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,17 +13,18 @@ import click
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import Agent
-from scylla_gha.config.library import Library
-from scylla_gha.config.load import did_you_mean
+from scylla_gha.config import did_you_mean
+from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ToolError
-from scylla_gha.images.sandbox_pool import SandboxImages, SandboxPool, select_sandbox
+from scylla_gha.images import SandboxImages, SandboxPool, select_sandbox
 from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.plan.cells import AgentInfo, CellSelection, agent_name, plan_cells
+from scylla_gha.plan import AgentInfo, CellSelection, agent_name, plan_cells, select
+from scylla_gha.plan.best_sub_tests import best_sub_tests
 from scylla_gha.plan.estimate import History, PastCost
-from scylla_gha.plan.notes import model_notes, power_notes
+from scylla_gha.plan.notes import choice_notes, model_notes, power_notes
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
 from scylla_gha.prepare.start_state import changed_fixture
 from scylla_gha.prepare.tools import cache_root, find_program, npm_program
@@ -117,6 +119,7 @@ def make_plan(
     build_images: bool = True,
     history: History | None = None,
     sandbox: SandboxName | None = None,
+    done: Sequence[Path] = (),
 ) -> Plan:
     """Plan an experiment.
 
@@ -129,6 +132,7 @@ def make_plan(
         build_images: build missing images, since keys need their digests.
         history: costs of earlier trials; None: those of the rows in the folder.
         sandbox: for all agents and checks; None: the experiment's.
+        done: files and folders with stored rows, beside the runs in the same folder.
 
     Raises:
         ConfigError: the experiment is not valid.
@@ -139,16 +143,36 @@ def make_plan(
         experiment = experiment.model_copy(update={"sandbox": sandbox})
     infos = {name: installed.info for name, installed in agents.items()}
     chosen = select_sandbox(experiment, (installed.agent for installed in agents.values()), library)
-    images = SandboxPool(chosen, library).image_digests if build_images else SandboxImages(chosen)
+    pool = SandboxPool(chosen, library, sources=ConfigSources.of(library, choice.head))
+    images = pool.image_digests if build_images else SandboxImages(chosen)
     if SANDBOXES[chosen].needs_image and not build_images:
         click.echo("images are not built now, so the keys differ from those of a run", err=True)
     past = history_of(folder.results) if history is None else history
+    choice = replace(choice, best=_best(experiment, library, choice.epoch, (*_runs(folder), *done)))
     plan = plan_cells(experiment, library, infos, choice, past, images)
     refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
     now = datetime.datetime.now(datetime.UTC)
-    oldest = None if experiment.max_age_days is None else _before(now, experiment.max_age_days)
+    oldest = None
+    if experiment.max_age_days is not None:
+        with contextlib.suppress(OverflowError):  # before the first year
+            oldest = now - datetime.timedelta(days=experiment.max_age_days)
     plan = plan.model_copy(update={"not_before": oldest, "judging": judging_of(plan, library)})
-    return plan.model_copy(update={"notes": (*model_notes(plan, library, now.date()), *power_notes(plan, folder))})
+    notes = (*model_notes(plan, library, now.date()), *choice_notes(plan, choice.best), *power_notes(plan, folder))
+    return plan.model_copy(update={"notes": notes})
+
+
+def _runs(folder: RunFolder) -> list[Path]:
+    """Return the folders with rows beside a run's folder, and itself."""
+    return sorted(path.parent for path in folder.root.parent.glob("*/results.jsonl"))
+
+
+def _best(experiment: Experiment, library: Library, epoch: str, rows: Sequence[Path]) -> Mapping[str, str]:
+    """Return the best sub-test of each tier by stored rows, if a sub-test of the experiment needs one."""
+    tiers = library.tiers
+    names = select("variants", experiment.variants, tiers.names) if experiment.variants else []
+    if not any(tiers.variant(name).chosen for name in names):
+        return {}
+    return best_sub_tests(stored_rows(rows), experiment, epoch, tiers.names)
 
 
 def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:
@@ -165,14 +189,6 @@ def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:
             faults |= {f"{folder.path / 'scenario.yaml'}: {fault}": None} if fault else {}
     if faults:
         raise ConfigError("\n".join(faults))
-
-
-def _before(now: datetime.datetime, days: float) -> datetime.datetime | None:
-    """Return the time so many days ago; None if it is before the first year."""
-    try:
-        return now - datetime.timedelta(days=days)
-    except OverflowError:
-        return None
 
 
 def history_of(results: Path, done: Sequence[Path] = ()) -> History:

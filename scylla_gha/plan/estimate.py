@@ -16,16 +16,11 @@ from scylla_gha.counting import counted
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.judgment import PROMPT_BYTES
 from scylla_gha.model.plan import Arm, Cell, CostRange, Estimate, EstimateShare
-from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.scenario import Rubric, Size
-from scylla_gha.model.traffic import Tokens
+from scylla_gha.model.traffic import ModelInfo, Tokens
 
 Guess = tuple[float, float, float]
-_TURNS: Final[dict[Size, Guess]] = {
-    "small": (3, 10, 30),
-    "medium": (8, 25, 80),
-    "large": (20, 60, 200),
-}
+_TURNS: Final[dict[Size, Guess]] = {"small": (3, 10, 30), "medium": (8, 25, 80), "large": (20, 60, 200)}
 _PROMPT_TOKENS: Final[dict[Size, tuple[int, int, int]]] = {
     "small": (3_000, 6_000, 20_000),
     "medium": (5_000, 12_000, 50_000),
@@ -193,8 +188,12 @@ class _Estimator:
         if measured is not None:
             return measured
         ends = zip(_PROMPT_TOKENS[group.folder.scenario.size], _ANSWER_TOKENS, strict=True)
-        low, likely, high = [self._panel_usd(Tokens(input=prompt, output=answer)) for prompt, answer in ends]
-        return None if low is None or likely is None or high is None else (low, likely, high)
+        sizes = [Tokens(input=prompt, output=answer) for prompt, answer in ends]
+        costs = [[self._price(judge, tokens) for judge in self.experiment.judges] for tokens in sizes]
+        if any(None in panel for panel in costs):
+            return None
+        low, likely, high = (sum(usd for usd in panel if usd is not None) for panel in costs)
+        return low, likely, high
 
     def judge_minutes(self, group: CellGroup) -> Guess:
         return _MINUTES_PER_JUDGMENT if self._is_asked(group) else _NOTHING
@@ -202,10 +201,6 @@ class _Estimator:
     def _is_asked(self, group: CellGroup) -> bool:
         """Return whether there is a panel and the rubric has items for it."""
         return bool(self.experiment.judges) and is_for_judges(group.folder.rubric)
-
-    def _panel_usd(self, tokens: Tokens) -> float | None:
-        costs = [self._price(judge, tokens) for judge in self.experiment.judges]
-        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def _price(self, name: str, tokens: Tokens) -> float | None:
         model = self.models.get(name)

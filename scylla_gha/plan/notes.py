@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from scylla_gha.config import did_you_mean
 from scylla_gha.config.installed_packages import installation, require_extra, sdk_models
 from scylla_gha.config.library import Library
-from scylla_gha.config.load import did_you_mean
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.result import Result
-from scylla_gha.plan.cells import CellSelection
+from scylla_gha.model.traffic import ModelInfo
+from scylla_gha.plan import CellSelection
 from scylla_gha.plan.estimate import is_for_judges, panel_worst, request_worst
 from scylla_gha.store.records import read_lines
 from scylla_gha.store.run_folder import RunFolder
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PILOT: Final = "the variances of the rows that are stored"
 _REQUESTS: Final = 3  # that a trial's budget should buy at their worst case
+_SMALL_SHARE: Final = 0.01  # of a budget
 _SOON: Final = datetime.timedelta(days=30)
 _PROVIDER: Final = "anthropic"
 
@@ -46,6 +47,22 @@ def model_notes(plan: Plan, library: Library, today: datetime.date) -> tuple[str
     return (*notes, *_budget_notes(plan, models), *_reserve_notes(plan, library, models))
 
 
+def choice_notes(plan: Plan, best: Mapping[str, str]) -> Iterator[str]:
+    """Note what each `best of` a tier stands for, and arms that are the same configuration as another sub-test.
+
+    Args:
+        plan: its arms' variants say what was chosen.
+        best: the choices that stored rows decided; the others are representatives.
+    """
+    variants = {arm.variant.id: arm.variant for arm in plan.arms if arm.variant and arm.variant.chosen}
+    for name, variant in variants.items():
+        for tier, sub_test in variant.chosen.items():
+            why = "by stored rows" if tier in best else "the tier's representative, since stored rows do not decide"
+            yield f"{name}: best of {tier} is {sub_test} ({why})"
+        if variant.alias_of:
+            yield f"{name}: is the same configuration as {variant.alias_of}, and is sampled anew"
+
+
 def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
     """Note models for which the budget of a trial buys fewer requests than an agent needs."""
     usd = plan.experiment.limits.usd
@@ -57,10 +74,10 @@ def _budget_notes(plan: Plan, models: Mapping[str, ModelInfo]) -> Iterator[str]:
 
 
 def _reserve_notes(plan: Plan, library: Library, models: Mapping[str, ModelInfo]) -> Iterator[str]:
-    """Note the part of the budget that is reserved for the judges of running cells."""
+    """Note the part of the budget that is reserved for the judges of a running cell, unless it is small."""
     experiment = plan.experiment
     usd = panel_worst(experiment.judges, models)
-    if experiment.budget_usd is None or not usd:
+    if experiment.budget_usd is None or not usd or usd < _SMALL_SHARE * experiment.budget_usd:
         return
     if any(is_for_judges(library.scenario(name).rubric) for name in {cell.scenario for cell in plan.cells}):
         yield (f"of budget_usd of ${experiment.budget_usd:g}, ${usd:.2f} are kept for the judges of each cell "

@@ -1,28 +1,36 @@
-"""Reuse of stored rows for cells whose trial and judgment have the same keys.
+"""Reuse of stored rows under the same keys, and the fingerprint of the environment that the keys depend on.
 
 A row is reused if the key of its trial and the digest of its judging are those of the planned cell. Its origin does not
-matter: an earlier attempt or wave, the merge base of a pull request, or another day.
+matter: an earlier attempt or wave, the merge base of a pull request, or another day. The fingerprint lets another
+machine name what differs if the planned keys are not valid there.
 """
 
 import datetime
 import functools
-from collections.abc import Iterator, Sequence
+import platform
+from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
-from scylla_gha.config.keys import judging_digest, panel_digest
-from scylla_gha.config.library import Library
-from scylla_gha.model.plan import Cell, Plan
+from scylla_gha.config.keys import KEY_VERSION, judging_digest, panel_digest
+from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.errors import RefusedError
+from scylla_gha.images import SandboxImages
+from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
+from scylla_gha.plan import agent_name, key_of
+from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.store.untrusted_files import LINE_BYTES, UntrustedFileError, open_file, row_fault
 
 _FILE_BYTES: Final = 2 * 1024**3
 # Rows of a run, of its shards, and of artifacts. Deeper folders are workspaces, in which an agent could plant rows.
 _ROW_FILES: Final = ("*.jsonl", "*/results.jsonl", "shards/*/results.jsonl")
 _UNKNOWN_TIME: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+_NAMED: Final = 5  # differences that a message names
+_DIGEST_LENGTH: Final = 64
 
 
 class JudgingDigests:
@@ -66,7 +74,10 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
     reused: dict[str, Result] = {}
     for row in stored_rows(paths):
         cell = planned.get(row.key)
-        if cell is None or not _is_reusable(row, cell, plan.not_before) or row.judging != judging.of(cell.scenario):
+        if cell is None or (row.scenario, row.repetition) != (cell.scenario, cell.repetition):
+            continue
+        is_old = plan.not_before is not None and _start_time(row) < plan.not_before
+        if is_old or not (row.measures_agent and row.judged) or row.judging != judging.of(cell.scenario):
             continue
         if cell.id not in reused or _start_time(row) > _start_time(reused[cell.id]):
             # Named as in this plan: before its merge, a change was an arm of its own.
@@ -78,12 +89,6 @@ def reusable(paths: Sequence[Path], plan: Plan, library: Library) -> dict[str, R
 
 def _start_time(row: Result) -> datetime.datetime:
     return row.started_at or _UNKNOWN_TIME
-
-
-def _is_reusable(row: Result, cell: Cell, not_before: datetime.datetime | None) -> bool:
-    if (row.scenario, row.repetition) != (cell.scenario, cell.repetition):
-        return False
-    return row.measures_agent and row.judged and (not_before is None or _start_time(row) >= not_before)
 
 
 def stored_rows(paths: Sequence[Path]) -> Iterator[Result]:
@@ -121,3 +126,77 @@ def _row(line: bytes) -> Result | None:
     except ValidationError:
         return None
     return None if row_fault(row) else row
+
+
+def environment_fingerprint(
+    plan: Plan, sources: ConfigSources, images: SandboxImages, versions: Mapping[str, str | None]
+) -> dict[str, str]:
+    """Return versions and digests that the keys of a plan's cells and judgments depend on, by name.
+
+    Args:
+        plan: has the cells.
+        sources: configuration of this machine.
+        images: sandbox and images of this machine.
+        versions: of the agents of this machine, by their ids in the experiment; None: unknown.
+    """
+    library, variants = sources.here, functools.cache(Library.variants)
+    by_name = {agent_name(agent_id)[0]: version for agent_id, version in versions.items()}
+    experiment, arms = plan.experiment, {name: plan.arm(name) for name in dict.fromkeys(c.arm for c in plan.cells)}
+    values = {
+        "python": f"{platform.python_version()} {platform.machine()}",
+        "key version": str(KEY_VERSION),
+        "sandbox": images.sandbox,
+        "judges": panel_digest(experiment.judges, library.roots, experiment.model_settings.judge),
+    }
+    values |= {f"agent {arm.agent}": by_name.get(arm.agent) or "unknown" for arm in arms.values()}
+    for arm in arms.values():
+        if arm.variant:
+            own = variants(sources.variant(arm)).get(arm.variant.id)
+            suffix = " of the change" if arm.side else ""
+            values[f"variant {arm.variant.id}{suffix}"] = own.digest if own else "not there"
+    groups = dict.fromkeys((cell.scenario, cell.arm) for cell in plan.cells)
+    for name in dict.fromkeys(scenario for scenario, _ in groups):
+        values |= _of_scenario(name, library, images)
+    for name, arm in {(name, arms[arm_id].agent): (name, arms[arm_id]) for name, arm_id in groups}.values():
+        if (image := images.image(library.scenario(name).scenario.tools, arm)) is not None:
+            values[f"image of {arm.agent} for {name}"] = image
+    return values
+
+
+def _of_scenario(name: str, library: Library, images: SandboxImages) -> dict[str, str]:
+    folder = library.scenario(name)
+    image = images.image(folder.scenario.tools, None)
+    return {
+        f"task of {name}": folder.task_digest,
+        f"solution of {name}": folder.solution_digest,
+        f"checks and rubric of {name}": folder.judging_digest,
+        f"tools of {name}": toolbox_digest(folder.scenario.tools),
+        **({f"image of the checks of {name}": image} if image else {}),
+    }
+
+
+def require_same_environment(
+    plan: Plan, planned: Mapping[str, str], here: Mapping[str, str], library: Library, images: SandboxImages
+) -> None:
+    """Check that the planned keys are valid on this machine.
+
+    Raises:
+        RefusedError: the environment differs from the planned one; the message names the differences.
+    """
+    differ = [f"{name}: {_shown(planned.get(name))} when it was planned, {_shown(value)} here"
+              for name, value in here.items() if planned.get(name) != value]  # fmt: skip
+    if differ:
+        more = f"; and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
+        raise RefusedError(f"{'; '.join(differ[:_NAMED])}{more}: the planned keys are not valid here. Check out the "
+                           "planned commit, use the same Python and image, and pin the agents in the experiment "
+                           "(NAME@VERSION); or plan again")  # fmt: skip
+    keys = ((cell, key_of(plan, cell, library.scenario(cell.scenario), images)) for cell in plan.cells)
+    wrong = next((cell.id for cell, key in keys if key != cell.key), None)
+    if wrong is not None:
+        raise RefusedError(f"{wrong}: has another key here, though nothing that is known to be under it differs; plan "
+                           "again with this version of the toolkit")  # fmt: skip
+
+
+def _shown(value: str | None) -> str:
+    """Shorten a digest to its first characters."""
+    return "not known" if value is None else value if len(value) < _DIGEST_LENGTH else value[:12]

@@ -73,7 +73,10 @@ def pack_shards(minutes: Sequence[float], limits: WaveLimits) -> PackedWave:
         raise ConfigError("0 jobs: there is no cell to run; choose other cells (--only), or give other rows to --done")
     if any(not math.isfinite(duration) or duration < 0 for duration in minutes):
         raise ConfigError("a cell is expected to take no finite number of minutes; give its scenario a time limit")
-    count = _first_guess(minutes, limits)
+    # As many of the first cells as would fit if they could be divided between workers, and at least one.
+    time = min(limits.shards, len(minutes)) * limits.lanes * limits.minutes
+    totals = itertools.accumulate(min(duration, limits.minutes) for duration in minutes)
+    count = max(1, sum(1 for _ in itertools.takewhile(lambda total: total <= time, totals)))
     while True:
         workers = _longest_first(minutes[:count], limits)
         loads = [math.fsum(minutes[index] for index in cells) for cells in workers]
@@ -96,13 +99,6 @@ def check_limits(limits: WaveLimits) -> None:
                           "job at all of a matrix of more than 256; more cells go several to a job")  # fmt: skip
     if limits.lanes < 1 or not 0 < limits.minutes < math.inf:
         raise ConfigError(f"--lanes {limits.lanes} --minutes {limits.minutes:g}: a job needs a lane and some time")
-
-
-def _first_guess(minutes: Sequence[float], limits: WaveLimits) -> int:
-    """Return how many of the first cells fit if they could be divided between workers; at least one."""
-    time = min(limits.shards, len(minutes)) * limits.lanes * limits.minutes
-    totals = itertools.accumulate(min(duration, limits.minutes) for duration in minutes)
-    return max(1, sum(1 for _ in itertools.takewhile(lambda total: total <= time, totals)))
 
 
 def _longest_first(minutes: Sequence[float], limits: WaveLimits) -> list[list[int]]:

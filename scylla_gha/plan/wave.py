@@ -13,15 +13,14 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.github.responses import DispatchEvent, read_event
-from scylla_gha.images.sandbox_pool import SandboxPool
+from scylla_gha.images import SandboxImages, SandboxPool
 from scylla_gha.model.experiment import RoleBudgets
 from scylla_gha.model.plan import TIME_OVER, Cell, Plan, Shard, UnstartedCells, WavePacking
 from scylla_gha.model.result import Result
 from scylla_gha.plan.budget import BudgetClaim, refuse_above_budget, split_budget
 from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.plan.estimate import CellGroup, DueCells, ExpectedCost, History, estimate_cells, expected_costs
-from scylla_gha.plan.fingerprint import environment_fingerprint
-from scylla_gha.plan.reuse_results import reusable
+from scylla_gha.plan.reuse_results import environment_fingerprint, reusable
 from scylla_gha.plan.shards import NOTHING, PackedWave, WaveLimits, account_for, check_limits, drift, pack_shards
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import RunFolder, stored_packing
@@ -83,14 +82,14 @@ def make_wave(
         raise RefusedError(f"wave {options.wave} of {options.campaign}: rows of earlier waves are missing, and their "
                            "cells would be paid again; give them to --done (or keep a results branch)")  # fmt: skip
     cells = [cell for cell in plan.cells if cell.id not in reused]
-    if cells and reused:
-        estimate = estimate_cells(plan.experiment, library, plan.arms, DueCells(cells, cells), history)
+    if cells:
+        due = DueCells(cells, cells)
+        estimate = estimate_cells(plan.experiment, library, plan.arms, due, history) if reused else plan.estimate
         refuse_above_budget(plan.model_copy(update={"estimate": estimate}))
-    elif cells:
-        refuse_above_budget(plan)
     costs = _expected_costs(plan, cells, library, history)
     minutes = [costs[cell.scenario, cell.arm].minutes for cell in cells]
     packed = pack_shards(minutes, options.limits) if cells or not reused else NOTHING
+    versions = {agent_id: installed.version for agent_id, installed in agents.items()}
     packing = WavePacking(
         experiment=folder.root.name,
         plan=hashlib.sha256(folder.plan.read_bytes()).hexdigest(),
@@ -104,10 +103,14 @@ def make_wave(
         makespan=packed.makespan,
         bound=packed.bound,
         drift=drift(packed, [cell.arm for cell in cells]),
-        footing=environment_fingerprint(plan, sources, SandboxPool(plan.sandbox, library).image_digests, agents),
+        footing=environment_fingerprint(plan, sources, _images(plan, sources), versions),
     )
     account_for(packing, plan)
     return Wave(packing, tuple(reused.values()), _sum(shard.usd for shard in packing.shards))
+
+
+def _images(plan: Plan, sources: ConfigSources) -> SandboxImages:
+    return SandboxPool(plan.sandbox, sources.here, sources=sources).image_digests
 
 
 def _expected_costs(plan: Plan, cells: Sequence[Cell], library: Library, history: History) -> _Costs:
@@ -220,12 +223,7 @@ def inputs_of(plan: Plan, wave: WavePacking, event: Path | None, usd: float | No
     inputs = (read_event(event, DispatchEvent).inputs if event else None) or {}
     own = {"experiment": plan.experiment.id, "epoch": plan.epoch, "campaign": wave.campaign,
            "wave": str(wave.wave + 1), "budget-usd": "" if usd is None else f"{usd:.4f}"}  # fmt: skip
-    both = [*((name, _input_text(value)) for name, value in inputs.items() if name in _INPUTS), *own.items()]
-    return {name: value for name, value in both if value}
-
-
-def _input_text(value: object) -> str:
-    """Format an input of a workflow dispatch, which is always text."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, str | int | float) else ""
+    # An input of a workflow dispatch is always text.
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value)
+             for name, value in inputs.items() if name in _INPUTS and isinstance(value, str | int | float)}  # fmt: skip
+    return {name: value for name, value in (*texts.items(), *own.items()) if value}

@@ -2,9 +2,6 @@
 
 A fixture becomes one commit with fixed author, dates and modes, so its hash depends on its content alone and can be
 pinned. A remote repository has one bare mirror, into which pinned commits are fetched without history.
-
-The harness's own git directories are apart from the agent's. Their `info/attributes`, which outranks every
-`.gitattributes`, removes all attributes, so that no filter, line-end conversion or "binary" mark can hide a change.
 """
 
 import functools
@@ -12,26 +9,22 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pathspec
 
-from scylla_gha import process
+from scylla_gha.config.github_fixture import has_github
 from scylla_gha.errors import FixtureError, ToolError
-from scylla_gha.git import run_git
+from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER
 from scylla_gha.model.scenario import FixtureSource
+from scylla_gha.prepare.git_directory import fetch, git, init, tidy
+from scylla_gha.prepare.github_clone import clone_github, default_tip, seed_name
 from scylla_gha.prepare.tools import locked
 from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
 
-NO_ATTRIBUTES: Final = (
-    "* !text !eol !crlf !ident !filter !diff !merge !whitespace !working-tree-encoding !export-subst !export-ignore\n"
-)
-_FETCH_SECONDS: Final = 1800.0
-_REPOSITORY_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
-                                     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_PREFIX"})  # fmt: skip
 _COMMIT_DATE: Final = "2026-01-01T00:00:00+00:00"
 _COMMIT_IDENTITY: Final = {
     f"GIT_{role}_{key}": value
@@ -40,46 +33,12 @@ _COMMIT_IDENTITY: Final = {
 }
 
 
-def git(
-    git_dir: Path, *args: str, work_tree: Path | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b""
-) -> bytes:
-    """Run git on the harness's own git directory and return its standard output.
-
-    Raises:
-        FixtureError: git reports an error.
-    """
-    result = run_git(git_dir, *args, work_tree=work_tree, env=env, stdin=stdin)
-    if result.code:
-        raise FixtureError(f"git {args[0]} in {work_tree or git_dir} failed: {result.message}")
-    return result.stdout
-
-
-def init(git_dir: Path) -> None:
-    """Make an empty git directory without attributes, from which any commit can be fetched."""
-    git_dir.mkdir(parents=True)
-    git(git_dir, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format=sha1")
-    git(git_dir, "config", "uploadpack.allowAnySHA1InWant", "true")
-    (git_dir / "info").mkdir(exist_ok=True)
-    (git_dir / "info" / "attributes").write_text(NO_ATTRIBUTES)
-
-
-def fetch(git_dir: Path, url: str, commit: str) -> None:
-    """Fetch one commit without its history, with the user's own git configuration (proxies, credentials).
-
-    Raises:
-        FixtureError: the repository cannot be reached, or has no such commit.
-    """
-    argv = ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--no-tags", "--depth=1", url, commit]
-    # This process may run inside a git hook, whose variables point git at another repository.
-    env = {name: value for name, value in os.environ.items() if name not in _REPOSITORY_VARIABLES}
-    result = process.capture(argv, env={**env, "GIT_TERMINAL_PROMPT": "0"}, seconds=_FETCH_SECONDS)
-    if result.code:
-        raise FixtureError(f"{url}: cannot fetch commit {commit}: {result.message}; check source.repo and source.hash")
-
-
 @dataclass(frozen=True, slots=True)
 class StartState:
-    """Commit ready to be copied: the harness's git directory, and a clone with its own `.git` for the agent."""
+    """Commit ready to be copied: the harness's git directory, and a clone with its own `.git` for the agent.
+
+    With GitHub state, it is the tip of the default branch there, and the clone has that repository as its remote.
+    """
 
     commit: str
     git_dir: Path
@@ -127,17 +86,24 @@ def start_state(source: FixtureSource, fixture: Path | None, cache: Path) -> Sta
 
 @functools.cache
 def _start(commit: str, repo: str, fixture: Path | None, cache: Path) -> StartState:
-    folder = cache / "starts" / commit
+    github = fixture if fixture is not None and has_github(fixture) else None
+    folder = cache / "starts" / (commit if github is None else f"{commit}-{seed_name(github)}")
     if fixture is not None and fixture.is_dir() and (actual := commit_of(fixture)) != commit:
         raise FixtureError(_changed(fixture, actual, commit))
     with locked(folder):
-        if folder.exists() and not _is_whole(folder, commit):
+        if folder.exists() and not _is_whole(folder, _tip(folder, commit, github)):
             shutil.rmtree(folder)  # the cache was changed, so it is not trusted
         if not folder.exists():
             _make(folder, commit, repo, fixture, cache)
     clone = folder / "clone"
     manifest = scan_tree(clone)
-    return StartState(commit, folder / "git", clone, manifest, _ignore_rules(clone, manifest))
+    tip = _tip(folder, commit, github)
+    return StartState(tip, folder / "git", clone, manifest, _ignore_rules(clone, manifest))
+
+
+def _tip(folder: Path, commit: str, github: Path | None) -> str:
+    """Return the commit of a start state: the pinned one, or that of its GitHub's default branch."""
+    return commit if github is None else default_tip(folder / "git") or commit
 
 
 def _make(target: Path, commit: str, repo: str, fixture: Path | None, cache: Path) -> None:
@@ -147,22 +113,21 @@ def _make(target: Path, commit: str, repo: str, fixture: Path | None, cache: Pat
     try:
         init(new / "git")
         if fixture is not None:
-            _commit_pinned(new / "git", fixture, commit)
+            actual = _commit(new / "git", fixture)
+            if actual != commit:
+                raise FixtureError(_changed(fixture, actual, commit))
         else:
             fetch(_mirror(repo, cache), repo, commit)
             fetch(new / "git", str(_mirror(repo, cache)), commit)
-        _clone(new / "git", commit, new / "clone")
+        if fixture is not None and has_github(fixture):
+            commit = clone_github(fixture, new, commit, cache)
+        else:
+            _clone(new / "git", commit, new / "clone")
         if not _is_whole(new, commit):
             raise FixtureError(f"{repo or fixture}: the checked-out files are not those of commit {commit}")
         new.replace(target)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-
-
-def _commit_pinned(git_dir: Path, fixture: Path, commit: str) -> None:
-    actual = _commit(git_dir, fixture)
-    if actual != commit:
-        raise FixtureError(_changed(fixture, actual, commit))
 
 
 def _changed(fixture: Path, actual: str, commit: str) -> str:
@@ -171,7 +136,9 @@ def _changed(fixture: Path, actual: str, commit: str) -> str:
 
 
 def _commit(git_dir: Path, folder: Path) -> str:
-    git(git_dir, "add", "--all", ".", work_tree=folder)
+    of_github = (FIXTURE_FILE, FIXTURE_FOLDER) if (folder / FIXTURE_FILE).exists() else ()
+    others = (f":(exclude){name}" for name in of_github)
+    git(git_dir, "add", "--all", "--", ".", *others, work_tree=folder)
     tree = git(git_dir, "write-tree").decode().strip()
     commit = git(git_dir, "commit-tree", "-m", "Initial commit", tree, env=_COMMIT_IDENTITY).decode().strip()
     git(git_dir, "update-ref", "refs/heads/main", commit)
@@ -188,12 +155,8 @@ def _clone(git_dir: Path, commit: str, clone: Path) -> None:
     git(own, "update-ref", "refs/heads/main", commit)
     git(own, "read-tree", commit, work_tree=clone)
     git(own, "checkout-index", "--all", "--force", "--index", work_tree=clone)
-    git(own, "repack", "-adq")
-    git(own, "prune-packed", "--quiet")
-    (own / "FETCH_HEAD").unlink(missing_ok=True)
-    # Every trial copies and removes these folders, which costs time.
-    for unused in ("info", "logs", "objects/info", "refs/tags", "branches"):
-        shutil.rmtree(own / unused, ignore_errors=True)
+    tidy(own)
+    shutil.rmtree(own / "refs" / "tags", ignore_errors=True)
 
 
 def _mirror(repo: str, cache: Path) -> Path:

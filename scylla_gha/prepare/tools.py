@@ -18,13 +18,13 @@ from typing import Final
 
 from scylla_gha import process
 from scylla_gha.errors import ToolError
-from scylla_gha.model.record import digest
+from scylla_gha.model import digest
 from scylla_gha.model.scenario import Tools
 
 _INSTALL_SECONDS: Final = 900.0
 _RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox
 _INSTALLED: Final = "installed"  # marks a folder that npm finished without scripts
-_SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
+SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
 def cache_root() -> Path:
@@ -54,10 +54,10 @@ def search_path(tools: Tools, cache: Path) -> str:
         ToolError: a package cannot be installed, or a system tool is missing.
     """
     for name in tools.system:
-        if shutil.which(name, path=_SYSTEM_PATH) is None:
-            raise ToolError(f"the scenario needs {name!r}, which is not on {_SYSTEM_PATH}; "
+        if shutil.which(name, path=SYSTEM_PATH) is None:
+            raise ToolError(f"the scenario needs {name!r}, which is not on {SYSTEM_PATH}; "
                             f"install it, on Debian and Ubuntu by: apt-get install {name}")  # fmt: skip
-    return f"{_toolbox(toolbox_digest(tools), tuple(sorted(tools.python.items())), cache)}:{_SYSTEM_PATH}"
+    return f"{_toolbox(toolbox_digest(tools), tuple(sorted(tools.python.items())), cache)}:{SYSTEM_PATH}"
 
 
 @functools.cache
@@ -70,7 +70,8 @@ def _toolbox(key: str, packages: tuple[tuple[str, str], ...], cache: Path) -> Pa
             pins = [f"{name}=={version}" for name, version in packages]
             if pins:
                 python = str(folder / "bin" / "python")
-                _uv("pip", "install", "--quiet", "--link-mode", "copy", "--python", python, *pins)
+                # Sandboxes cannot write there, so each start would compile the packages again.
+                _uv("pip", "install", "--quiet", "--compile-bytecode", "--link-mode", "copy", "--python", python, *pins)
             (folder / _RELOCATABLE).touch()
     return folder / "bin"
 
@@ -142,15 +143,13 @@ def _link_native(modules: Path, program: str) -> None:
     if not scripts:
         return
     candidates = [modules / name / program for name in package.get("optionalDependencies", {})]
-    native = next((path for path in sorted(candidates, key=_is_musl) if os.access(path, os.X_OK)), None)
+    # Older npm versions install the packages for both C libraries; that of this system comes first.
+    other = platform.libc_ver()[0] == "glibc"
+    candidates.sort(key=lambda path: path.parent.name.endswith("-musl") == other)
+    native = next((path for path in candidates if os.access(path, os.X_OK)), None)
     if native is None:
         raise ToolError(f"{package.get('name')}: its {scripts[0]} script would make {program!r}, and scripts of "
                         "packages are not run; install the program yourself, put it on PATH, and name the agent "
                         "without a version")  # fmt: skip
     link.unlink()
     link.symlink_to(os.path.relpath(native, link.parent))
-
-
-def _is_musl(path: Path) -> bool:
-    """Return True if a program is for the other C library; older npm versions install the packages for both."""
-    return path.parent.name.endswith("-musl") == (platform.libc_ver()[0] == "glibc")

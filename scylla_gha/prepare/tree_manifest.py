@@ -152,12 +152,8 @@ def _entry(item: os.DirEntry[str], size: int) -> TreeEntry | None:
 def _link(item: os.DirEntry[str], size: int) -> TreeEntry | None:
     if item.name.lower() == ".gitmodules":
         return None  # git refuses it
-    target = os.readlink(item.path)  # noqa: PTH115 a Path would write `./a` as `a`
-    return TreeEntry(_LINK, _blob_of(os.fsencode(target)), size)
-
-
-def _blob_of(content: bytes) -> str:
-    return _sha1(b"blob %d\0" % len(content) + content)
+    target = os.fsencode(os.readlink(item.path))  # noqa: PTH115 a Path would write `./a` as `a`
+    return TreeEntry(_LINK, _sha1(b"blob %d\0" % len(target) + target), size)
 
 
 def _file_blob(path: str, size: int) -> str:

@@ -14,7 +14,8 @@ from typing import Final
 from scylla_gha import process
 from scylla_gha.errors import FixtureError
 from scylla_gha.model.trial import DiffStat
-from scylla_gha.prepare.start_state import StartState, git
+from scylla_gha.prepare.git_directory import git
+from scylla_gha.prepare.start_state import StartState
 from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
 from scylla_gha.redaction.session import Clean, redacted_names
 
@@ -182,7 +183,8 @@ def _patch(
             "--no-textconv", "--numstat", "--patch", start.commit)  # fmt: skip
     output = git(start.git_dir, *show, env=env)
     numbers, _, patch = output.partition(b"\ndiff --git ")
-    added, deleted = _lines(numbers)
+    rows = [line.split(b"\t")[:2] for line in numbers.splitlines() if line[:1].isdigit()]  # not of binary files
+    added, deleted = (sum(int(row[column]) for row in rows) for column in (0, 1))
     return _HEADER.sub(_quoted, b"diff --git " + patch), added, deleted
 
 
@@ -193,7 +195,8 @@ def _replace_unclean(
     lines = b""
     for path in paths:
         mode = now.entries[path].mode
-        content = _content(workspace.repo / path, mode)
+        file = workspace.repo / path
+        content = os.fsencode(os.readlink(file)) if mode == _LINK else file.read_bytes()  # noqa: PTH115 as in `tree_manifest`
         if (cleaned := clean(content)) != content:
             blob = git(start.git_dir, "hash-object", "-w", "--stdin", env=env, stdin=cleaned).strip()
             lines += b"%s %s\t%s\0" % (mode.encode(), blob, os.fsencode(path))
@@ -213,19 +216,9 @@ def _rename(start: StartState, names: dict[bytes, bytes], env: dict[str, str]) -
     git(start.git_dir, "update-index", "-z", "--index-info", env=env, stdin=lines)
 
 
-def _content(path: Path, mode: str) -> bytes:
-    return os.fsencode(os.readlink(path)) if mode == _LINK else path.read_bytes()  # noqa: PTH115 as in `tree_manifest`
-
-
 def _quoted(header: re.Match[bytes]) -> bytes:
     """Quote a name with a space, as git does not: `git apply` cannot read `diff --git a/x /y b/x /y`."""
     return b'diff --git "a/%s" "b/%s"' % (header[1], header[1]) if b" " in header[1] else header[0]
-
-
-def _lines(numstat: bytes) -> tuple[int, int]:
-    """Sum the added and deleted lines; binary files count none."""
-    rows = [line.split(b"\t")[:2] for line in numstat.splitlines() if line[:1].isdigit()]
-    return sum(int(row[0]) for row in rows), sum(int(row[1]) for row in rows)
 
 
 def materialise_diff(start: StartState, patch: bytes, into: Path) -> None:

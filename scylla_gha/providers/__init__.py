@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from scylla_gha.providers.anthropic.provider import Anthropic
+from scylla_gha.providers.anthropic import Anthropic
 from scylla_gha.providers.base import Provider
 
 PROVIDERS: Final[Mapping[str, Provider]] = {"anthropic": Anthropic()}

@@ -8,8 +8,7 @@ import orjson
 from multidict import CIMultiDict
 from pydantic import JsonValue
 
-from scylla_gha.model.pricing import ModelInfo, ModelPrice
-from scylla_gha.model.traffic import Component, ServerToolUse, Tokens
+from scylla_gha.model.traffic import Component, ModelInfo, ModelPrice, ServerToolUse, Tokens
 from scylla_gha.providers.credentials import Credentials, Federation, TokenSource
 
 Body = dict[str, Any]
@@ -248,7 +247,7 @@ class Provider(Protocol):
         """Return a stream in which no span of its texts (from, to) is split over events."""
 
 
-def parse_object(text: bytes | bytearray) -> Body | None:
+def parse_object(text: bytes | bytearray | str) -> Body | None:
     """Parse a JSON object; None if it is not one."""
     try:
         content = orjson.loads(text)

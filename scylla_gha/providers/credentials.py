@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field
 
-from scylla_gha.model.record import Record
+from scylla_gha.model import Record
 
 _SECONDS: Final = 20
 

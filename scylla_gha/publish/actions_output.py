@@ -87,13 +87,14 @@ def outputs(report: Report) -> dict[str, str]:
     Of several arms, the decisive one is the worst of those with the overall verdict.
     """
     verdict = overall(report)
-    contrasts = {ruling.arm: ruling.contrast for ruling in report.analysis.rulings} if report.analysis else {}
+    rulings = report.analysis.answers or report.analysis.rulings if report.analysis else ()
+    contrasts = {ruling.arm: ruling.contrast for ruling in rulings}
 
     def difference(arm: str) -> float:
         contrast = contrasts.get(arm)
         return float("inf") if contrast is None or contrast.value is None else contrast.value
 
-    candidates = [comparison.arm for comparison in report.comparisons if comparison.verdict == verdict]
+    candidates = [comparison.arm for comparison in report.answer if comparison.verdict == verdict]
     arm = min(candidates, key=difference) if candidates else report.arms[0].arm if len(report.arms) == 1 else None
     contrast = contrasts.get(arm) if candidates and arm else None
     costs = [summary.usd for summary in report.arms if summary.usd is not None]

@@ -88,7 +88,7 @@ def _require_renderable(path: Path, pending: PendingPost) -> None:
         ConfigError: it cannot be shown, or only after a very long time.
     """
     report = pending.report
-    size = (len(report.comparisons) + len(report.arms)) * len(report.scenarios)
+    size = (len(report.comparisons) + len(report.answer) + len(report.arms)) * len(report.scenarios)
     if size > _MOST_ROWS:
         raise ConfigError(f"{path}: is refused: {counted(len(report.arms), 'arm')} and "
                           f"{counted(len(report.scenarios), 'scenario')} are more than any experiment has")  # fmt: skip
@@ -128,8 +128,8 @@ def verified(repository: GitHubRepository, pending: PendingPost, run_id: int, se
     prefix = _FORK if from_fork else _SAME_REPOSITORY
     suite = facts.suite if facts.suite.startswith(prefix) else f"{prefix}{facts.suite}"[:_MOST_SUITE].rstrip("._-")
     origin = RunPage(server=server, repository=repository.repository, run=run_id, attempt=run.run_attempt)
-    changes = {"suite": suite, "origin": origin, "from_fork": from_fork, "branch": "", "base": None,
-               "base_name": pull.base.ref}  # fmt: skip
+    changes = {"suite": suite, "origin": origin, "from_fork": from_fork, "branch": "", "folder": "", "evidence": {},
+               "has_chart": False, "base": None, "base_name": pull.base.ref}  # fmt: skip
     return CommentFacts.model_validate({**dict(facts), **changes})
 
 

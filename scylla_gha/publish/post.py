@@ -17,12 +17,13 @@ from scylla_gha.github.client import GitHubRepository, open_repository
 from scylla_gha.github.issues import own_login, reply_once
 from scylla_gha.github.pulls import CheckReport, Conclusion, post_conclusion
 from scylla_gha.github.responses import WorkflowRunEvent, read_event
-from scylla_gha.model.plan import Plan
+from scylla_gha.model import digest
+from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.publication import ArmEntry, CommentFacts, RunPage
-from scylla_gha.model.record import digest
 from scylla_gha.model.report import Report
-from scylla_gha.publish.comment import post_comment
+from scylla_gha.publish.edited_posts import post_comment
+from scylla_gha.publish.evidence import with_evidence
 from scylla_gha.publish.fork_handoff import FILE, pending_files, read_pending, verified
 from scylla_gha.report.comment import comment
 from scylla_gha.report.numbers import clipped
@@ -54,7 +55,7 @@ def run_page_from(environ: Mapping[str, str]) -> RunPage:
 
 @dataclass(frozen=True, slots=True)
 class PullRequestInfo:
-    """The pull request and its commits, as the caller names them."""
+    """The pull request, its commits, and where the run is published, as the caller names them."""
 
     suite: str
     pull: int | None = None
@@ -62,6 +63,8 @@ class PullRequestInfo:
     base: str | None = None
     base_name: str = ""
     branch: str = ""
+    folder: str = ""
+    has_chart: bool = False
 
 
 def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPage) -> CommentFacts:
@@ -80,6 +83,7 @@ def comment_facts(plan: Plan, report: Report, info: PullRequestInfo, page: RunPa
     values = {
         "suite": info.suite or plan.experiment.id, "experiment": plan.experiment.id, "origin": page, "head": info.head,
         "base": info.base, "base_name": clipped(info.base_name, _MOST_TEXT), "pull": info.pull, "branch": info.branch,
+        "folder": info.folder, "has_chart": info.has_chart,
         "at": datetime.datetime.now(datetime.UTC), "entrants": tuple(entrants),
         "digest": digest(sorted(cell.key for cell in plan.cells)), "margin": plan.experiment.margin,
         "has_gate": plan.experiment.gate != "none", "gate_fault": clipped(gate_fault, _MOST_TEXT),
@@ -99,6 +103,7 @@ def post_report(
     pull: int | None = None,
     commit: str | None = None,
     author: str | None = None,
+    packing: WavePacking | None = None,
 ) -> None:
     """Post a comment on a pull request, a check on a commit, or both.
 
@@ -108,11 +113,14 @@ def post_report(
         pull: number of the pull request; None: no comment.
         commit: full SHA; None: no check.
         author: our own login; None: asked of GitHub.
+        packing: the jobs of the trials, to which a comment links; None: it links to the run's artifacts.
 
     Raises:
         GitHubError: GitHub refused.
     """
     with open_repository() as repository:
+        if pull is not None:
+            facts = with_evidence(repository, facts, report, packing)
         _post(repository, report, facts, (pull, commit), author)
 
 

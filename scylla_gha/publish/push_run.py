@@ -12,6 +12,7 @@ from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan, WavePacking
 from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.report import Report
+from scylla_gha.publish.branch_pages import branch_pages, run_pages
 from scylla_gha.results_branch.clone import BranchClone, GitRemote
 from scylla_gha.results_branch.publish_run import PublishedRun, PushBackoff, RunToPublish, pack_run, publish_run
 from scylla_gha.store.records import read_record
@@ -59,11 +60,11 @@ def push_run(
     if report.replayed:
         raise RefusedError(f"{folder.root}: a replay measures nothing, so it is not published on {branch}, where "
                            "later runs would be compared with it; publish a run without --replay")  # fmt: skip
-    packed = pack_run(folder.results, folder.report("json"))
+    packed = pack_run(folder.results, folder.report("json"), run_pages(folder, report, branch, os.environ))
     unique_name = name or RunName(experiment=folder.root.name, run=f"local-{packed.content[:12]}")
     run = RunToPublish(unique_name, origin_of(folder, origin, os.environ), plan, report, packed)
     with tempfile.TemporaryDirectory(prefix="scylla-gha-") as root:
-        published = publish_run(BranchClone(Path(root), remote, branch), run, backoff)
+        published = publish_run(BranchClone(Path(root), remote, branch), run, backoff, branch_pages)
     state = "published" if published.new else "already published"
     click.echo(f"{published.entry.name}: {state} on {branch}: {published.entry.folder}", err=True)
     return published

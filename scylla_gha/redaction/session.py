@@ -7,14 +7,14 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from scylla_gha.model.record import Record
+from scylla_gha.model import Record
+from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import MARK
-from scylla_gha.redaction.redactor import Redactor
 
 R = TypeVar("R", bound=Record)
 Clean = Callable[[bytes], bytes]
@@ -53,11 +53,11 @@ class RedactionSession:
             while removed := self.redactor.redact_file(path):
                 self.count += removed
 
-    def folder(self, root: Path, but: Path | None = None) -> None:
-        """Clean all files below a folder, except one."""
+    def folder(self, root: Path, but: Container[Path] = ()) -> None:
+        """Clean all files below a folder, except some."""
         for folder, _, names in os.walk(root):
             for name in names:
-                if (path := Path(folder, name)) != but:
+                if (path := Path(folder, name)) not in but:
                     self.file(path)
 
     @contextlib.contextmanager
@@ -65,12 +65,12 @@ class RedactionSession:
         """Clean an attempt's folder at the end of the block, also after an error.
 
         Its diff was made of clean files. Its text may have the form of a secret, for instance across two files, and
-        would not apply without it.
+        would not apply without it. A git bundle is compressed, and would not be read after a change.
         """
         try:
             yield
         finally:
-            self.folder(root, but=root / "diff.patch")
+            self.folder(root, but={root / "diff.patch", root / "github.bundle"})
 
 
 def redacted_names(added: Sequence[bytes], base: Iterable[bytes], clean: Clean) -> dict[bytes, bytes]:

@@ -10,36 +10,41 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.analysis import Agreement, Contrast, Verdict
+from scylla_gha.model import Sha
+from scylla_gha.model.analysis import Agreement
 from scylla_gha.model.publication import CommentFacts, PastVerdict
-from scylla_gha.model.record import Sha
-from scylla_gha.model.report import Comparison, Excluded, Report
-from scylla_gha.report.metrics import change, change_limits
+from scylla_gha.model.report import Excluded, Report
+from scylla_gha.report.comment_arms import (
+    MOST_NAME,
+    MOST_ROWS,
+    arm_values,
+    example_cell,
+    narrowing_options,
+    short_name,
+    slash_command,
+)
 from scylla_gha.report.numbers import REPLAYED, UNDEFINED, clipped, usd
 from scylla_gha.report.outcomes import ALPHA_FAIR, NO_TRIAL, scenario_matrix
-from scylla_gha.report.summary import MARKS, Overall, marked, overall, pass_rate, title, verdict_lines
-from scylla_gha.report.templates import Markdown, Table, code, escape, link, render_parts, tidy
+from scylla_gha.report.summary import Overall, hypothesis_line, marked, overall, title, verdict_lines
+from scylla_gha.report.templates import Markdown, Table, code, escape, render_parts, tidy
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
 _MOST_VERDICTS: Final = 3
-_MOST_ROWS: Final = 10
 _MOST_CELLS: Final = 5
 _MOST_ENTRANTS: Final = 20
-_MOST_NAME: Final = 80
 _MOST_REASON: Final = 200
 _ALERTS: Final[dict[Overall, str]] = {
     "worse": "CAUTION", "not_enough_data": "WARNING", "no_baseline": "NOTE", "equivalent": "NOTE", "better": "TIP",
 }  # fmt: skip
-_WORST_FIRST: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "equivalent", "better")
 # Parts of the template in the order of the comment, and in the order in which they are left out if there is no room
 _PARTS: Final = (
-    "arms", "worse", "missing", "infrastructure", "judges", "better", "warnings", "matrix", "entrants", "costs",
-    "method",
+    "arms", "chart", "worse", "missing", "infrastructure", "judges", "better", "warnings", "matrix", "entrants",
+    "costs", "method",
 )  # fmt: skip
 _LEAVE_OUT: Final = (
     "matrix", "entrants", "warnings", "costs", "method", "better", "judges", "infrastructure", "missing", "worse",
-    "arms",
+    "chart", "arms",
 )  # fmt: skip
 
 
@@ -77,12 +82,14 @@ def comment(
     cells = {"missing": _cells("Missing", missing), "infrastructure": _cells("Not in the rates", excluded)}
     parts = render_parts("comment.md.j2", {
         "report": report, "view": view, "facts": facts, "newest": newest, "title": title(report),
-        "alert": _ALERTS[overall(report)], "replayed": REPLAYED, "command": _command(facts),
-        "verdicts": list(verdict_lines(view, _MOST_VERDICTS)) if len(report.comparisons) > 1 else (),
-        "facts_line": Markdown(" · ".join(_facts(report, facts))), **_arms(view, facts), **changed, **cells,
+        "alert": _alert(report, facts), "replayed": REPLAYED, "command": slash_command(facts),
+        "verdicts": list(verdict_lines(view, _MOST_VERDICTS)) if len(report.answer) > 1 else (),
+        "hypothesis": hypothesis_line(report), "has_family": report.answer != report.comparisons,
+        "facts_line": Markdown(" · ".join(_facts(report, facts))), **arm_values(view, facts), **changed, **cells,
         "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text,
-        "most_rows": _MOST_ROWS, "matrix": scenario_matrix(view), "entrants": _entrants(view, facts),
-        **_costs(view), "past": _past(past, facts),
+        "most_rows": MOST_ROWS, "matrix": scenario_matrix(view), "entrants": _entrants(view, facts),
+        **_costs(view), "past": _past(past, facts), "narrowed": narrowing_options(report),
+        "failed_cell": example_cell(report),
     })  # fmt: skip
     contents = {**{name: rows.heading for name, rows in (changed | cells).items()}, **_contents(report, facts)}
     top = "\n".join(filter(None, (marker(facts.suite), state, parts["top"])))
@@ -94,6 +101,7 @@ def _contents(report: Report, facts: CommentFacts) -> dict[str, str]:
     arms = counted(len(report.arms), "arm")
     return {
         "arms": counted(len(report.comparisons), "verdict") if report.comparisons else arms,
+        "chart": "chart",
         "judges": "judges that disagree",
         "warnings": counted(len(notes(report_view(report))), "warning"),
         "matrix": f"matrix of {counted(len(report.scenarios), 'scenario')} and {arms}",
@@ -132,75 +140,13 @@ def _facts(report: Report, facts: CommentFacts) -> Iterator[str]:
         yield f"{facts.minutes:.0f} min"
     yield f"[run]({facts.origin.url})"
     if facts.branch:
-        yield f"[results]({facts.origin.results(facts.branch)})"
+        yield f"[results]({facts.origin.results(facts.branch, facts.folder)})"
 
 
-def _command(facts: CommentFacts) -> str:
-    """Return the slash command that starts this evaluation."""
-    return f"/scylla {'compare' if facts.base else 'evaluate'} {facts.experiment}"
-
-
-def _arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
-    """A table of at most ten arms, worst first; against the baseline if there is one."""
-    report = view.report
-    if report.comparisons:
-        return _compared_arms(view, facts)
-    ranked = sorted(report.arms, key=lambda arm: 2.0 if arm.pass_rate is None else arm.pass_rate)
-    rows = [
-        (_name(view, arm.arm), *pass_rate(view, arm), f"{arm.passed}/{arm.counts.judged}", usd(arm.usd),
-         _evidence(report, arm.arm, facts))
-        for arm in ranked[:_MOST_ROWS]
-    ]  # fmt: skip
-    table = Table(("arm", "pass", "95 %", "passed", "USD", "evidence"), rows)
-    return {"arms": table, "arms_left_out": len(ranked) - _MOST_ROWS, "baseline": None}
-
-
-def _compared_arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
-    def rank(comparison: Comparison) -> tuple[int, float]:
-        pass_change = view.changes.get(comparison.arm)
-        size = 2.0 if pass_change is None or pass_change.value is None else pass_change.value
-        return _WORST_FIRST.index(comparison.verdict), size
-
-    ranked = sorted(view.report.comparisons, key=rank)
-    summaries = {arm.arm: arm for arm in view.report.arms}
-    baselines = {comparison.arm: comparison.baseline for comparison in ranked}
-    contrasts = view.analysis.contrasts if view.analysis else ()
-    costs = {contrast.arm: contrast for contrast in contrasts
-             if contrast.metric == "usd" and contrast.baseline == baselines.get(contrast.arm)}  # fmt: skip
-    rows = []
-    for comparison in ranked[:_MOST_ROWS]:
-        arm = comparison.arm
-        rate = pass_rate(view, summaries[arm])[0] if arm in summaries else UNDEFINED
-        verdict = f"{MARKS[comparison.verdict]} {comparison.verdict.replace('_', ' ')}"
-        rows.append((_name(view, arm), verdict, rate,
-                     *_change(view.changes.get(arm)), _cost(costs.get(arm)),
-                     _evidence(view.report, arm, facts)))  # fmt: skip
-    baseline = None
-    if base := summaries.get(view.baseline):
-        rate, interval = pass_rate(view, base)
-        baseline = {"name": _name(view, base.arm), "rate": rate, "interval": interval, "usd": base.usd}
-    table = Table(("arm", "verdict", "pass", "change", "95 %", "w/t/l", "cost", "evidence"), rows)
-    return {"arms": table, "arms_left_out": len(ranked) - _MOST_ROWS, "baseline": baseline}
-
-
-def _change(contrast: Contrast | None) -> tuple[str, str, str]:
-    if contrast is None:
-        return UNDEFINED, UNDEFINED, UNDEFINED
-    return change(contrast), change_limits(contrast), "/".join(map(str, contrast.wins))
-
-
-def _cost(contrast: Contrast | None) -> str:
-    return UNDEFINED if contrast is None or contrast.value is None else f"{change(contrast)} {change_limits(contrast)}"
-
-
-def _name(view: ReportView, arm: str) -> str:
-    return clipped(view.name(arm), _MOST_NAME)
-
-
-def _evidence(report: Report, arm: str, facts: CommentFacts) -> str:
-    """Return a failed trial of an arm, with a link to its record."""
-    cell = next((cell for failure in report.failures if failure.arm == arm for cell in failure.cells), None)
-    return UNDEFINED if cell is None else link(cell, facts.origin.artifacts, clipped(cell, 2 * _MOST_NAME))
+def _alert(report: Report, facts: CommentFacts) -> str:
+    """Return the kind of alert: by the verdict, and never a good one if the gate does not hold."""
+    kind = _ALERTS[overall(report)]
+    return "WARNING" if facts.gate_fault and kind in {"TIP", "NOTE"} else kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,19 +171,19 @@ def _flips(view: ReportView, *, worse: bool) -> CommentRows:
                 flips.append(
                     (-abs(difference), row.scenario, comparison.arm, f"{before}/{judged}", f"{after}/{of_after}")
                 )
-    rows = [(clipped(scenario, _MOST_NAME), _name(view, arm), before_text, after_text)
-            for _, scenario, arm, before_text, after_text in sorted(flips)[:_MOST_ROWS]]  # fmt: skip
+    rows = [(clipped(scenario, MOST_NAME), short_name(view, arm), before_text, after_text)
+            for _, scenario, arm, before_text, after_text in sorted(flips)[:MOST_ROWS]]  # fmt: skip
     heading = f"Scenarios that went {'worse' if worse else 'better'}: {len(flips):,}"
     return CommentRows(heading, len(flips), Table(("scenario", "arm", "baseline", "arm passes"), rows))
 
 
 def _cells(heading: str, cells: Sequence[Excluded]) -> CommentRows:
-    rows = [(clipped(cell.cell, 2 * _MOST_NAME), clipped(cell.outcome, _MOST_NAME), clipped(cell.reason, _MOST_REASON))
+    rows = [(clipped(cell.cell, 2 * MOST_NAME), clipped(cell.outcome, MOST_NAME), clipped(cell.reason, _MOST_REASON))
             for cell in cells[:_MOST_CELLS]]  # fmt: skip
     table = Table(("cell", "outcome", "reason"), rows, len(cells) - _MOST_CELLS, "cell", "the report")
     outcomes = Counter(cell.outcome for cell in cells).most_common(10)
     return CommentRows(f"{heading}: {len(cells):,}", len(cells), table,
-                       [(clipped(outcome, _MOST_NAME), count) for outcome, count in outcomes])  # fmt: skip
+                       [(clipped(outcome, MOST_NAME), count) for outcome, count in outcomes])  # fmt: skip
 
 
 def _poor_agreement(report: Report) -> Agreement | None:
@@ -247,17 +193,17 @@ def _poor_agreement(report: Report) -> Agreement | None:
 
 
 def _entrants(view: ReportView, facts: CommentFacts) -> Table:
-    rows = [(_name(view, entrant.arm), entrant.agent, entrant.version or "?", entrant.model or UNDEFINED)
+    rows = [(short_name(view, entrant.arm), entrant.agent, entrant.version or "?", entrant.model or UNDEFINED)
             for entrant in facts.entrants[:_MOST_ENTRANTS]]  # fmt: skip
     return Table(("arm", "agent", "version", "model"), rows)
 
 
 def _costs(view: ReportView) -> dict[str, Any]:
     ranked = sorted(view.report.arms, key=lambda arm: -(arm.usd or 0.0))
-    rows = [(_name(view, arm.arm), usd(arm.usd)) for arm in ranked[:_MOST_ROWS]]
+    rows = [(short_name(view, arm.arm), usd(arm.usd)) for arm in ranked[:MOST_ROWS]]
     rows.append(("judges and their controls", usd(view.report.judge_usd)))
     is_paid = bool(view.report.judge_usd) or any(arm.usd is None or arm.usd > 0 for arm in ranked)
-    return {"costs": Table(("", "USD"), rows, len(ranked) - _MOST_ROWS, "arm", "the report"), "is_paid": is_paid}
+    return {"costs": Table(("", "USD"), rows, len(ranked) - MOST_ROWS, "arm", "the report"), "is_paid": is_paid}
 
 
 def _past(past: Sequence[PastVerdict], facts: CommentFacts) -> Table:

@@ -1,22 +1,32 @@
-"""Tables of comparisons: changes by metric, tiers, families of comparisons, and the folded statistics."""
+"""Tables of comparisons: changes by metric, families of comparisons, and the folded statistics."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-from scylla_gha.model.analysis import Analysis, Contrast, Measure, Slice, Unpaired, Verdict
-from scylla_gha.report.metrics import change, change_limits, estimate, limits, ratio, title, unit, value
+from scylla_gha.model.analysis import FAMILIES, Analysis, Contrast, Measure, Unpaired, Verdict
+from scylla_gha.report.metrics import (
+    better_side,
+    change,
+    change_limits,
+    heading,
+    limits,
+    ratio,
+    title,
+    unit,
+    value,
+)
 from scylla_gha.report.numbers import UNDEFINED, number, percent
-from scylla_gha.report.summary import MARKS
 from scylla_gha.report.templates import Table
 from scylla_gha.report.view import MOST_COLUMNS, PASS, ReportView
-from scylla_gha.stats.simple import format_p
+from scylla_gha.stats import format_p
 
 FEW_ARMS: Final = 4  # with fewer arms all changes are shown; with more, only those that differ from no change
 _MOST_CHANGES: Final = 40
 _MOST_STEPS: Final = 20
 _MOST_ROWS: Final = 60
 _LEVEL: Final = 0.05  # of all verdicts
+_CLAIMS: Final = frozenset({"better", "worse", "more", "less"})  # readings that say on which side of no change
 _FOR_MANY_ARMS: Final = ("pass_rate", "pass_rate_pooled", "cost_of_pass", "icc", "design_effect", "effective_trials")
 
 
@@ -25,27 +35,53 @@ def changes(view: ReportView) -> Table:
     known = [contrast for contrast in _changes_by_arm(view) if _has_value(contrast)]
     shown = known
     if len(view.changes) >= FEW_ARMS:
-        unclear = MARKS["not_enough_data"]
-        shown = [contrast for contrast in known if contrast.metric == PASS or reading(contrast)[0] != unclear]
+        shown = [contrast for contrast in known if contrast.metric == PASS or reading(contrast) in _CLAIMS]
     verdicts = {comparison.arm: comparison.verdict for comparison in view.report.comparisons}
     rows = [
-        (view.name(contrast.arm), title(contrast.metric), change(contrast), change_limits(contrast),
-         reading(contrast, verdicts.get(contrast.arm) if contrast.metric == PASS else None), str(contrast.scenarios))
+        (view.name(contrast.arm), heading(title(contrast.metric), contrast.metric),
+         *_read_change(contrast, verdicts.get(contrast.arm) if contrast.metric == PASS else None),
+         str(contrast.scenarios))
         for contrast in shown[:_MOST_CHANGES]
     ]  # fmt: skip
     return Table(("arm", "metric", "change", "95 %", "reading", "scenarios"), rows, len(known) - len(rows), "row")
 
 
 def reading(contrast: Contrast, verdict: Verdict | None = None) -> str:
-    """Return the reading of an interval, or the verdict if there is one."""
-    no_change = 1.0 if contrast.scale == "ratio" else 0.0
+    """Return what an interval says in words, or the verdict if there is one."""
     if verdict in {"equivalent", "not_enough_data"}:
-        return f"{MARKS[verdict]} {verdict.replace('_', ' ')}"
+        return verdict.replace("_", " ")
     if contrast.low is None or contrast.high is None:
-        return f"{MARKS['not_enough_data']} no interval"
-    if contrast.low <= no_change <= contrast.high:
-        return f"{MARKS['not_enough_data']} cannot be told"
-    return f"{MARKS['better']} more" if contrast.low > no_change else f"{MARKS['worse']} less"
+        return "no interval"
+    side = _side(contrast)
+    if not side:
+        return "cannot be told"
+    good_side = better_side(contrast.metric)
+    if not good_side:
+        return "more" if side > 0 else "less"
+    return "better" if side == good_side else "worse"
+
+
+def _side(contrast: Contrast) -> int:
+    """Return 1 if the interval lies above no change, -1 if below, 0 if it includes it or is unknown."""
+    no_change = 1.0 if contrast.scale == "ratio" else 0.0
+    if contrast.low is None or contrast.high is None or contrast.low <= no_change <= contrast.high:
+        return 0
+    return 1 if contrast.low > no_change else -1
+
+
+def arrow(contrast: Contrast | None, words: str) -> str:
+    """Return the sign of a difference as an arrow and a space, if its reading claims one; else an empty text."""
+    side = _side(contrast) if contrast is not None and words in _CLAIMS else 0
+    return "▲ " if side > 0 else "▼ " if side < 0 else ""
+
+
+def _read_change(contrast: Contrast, verdict: Verdict | None) -> tuple[str, str, str]:
+    """Return the change with its sign, its interval, and the reading."""
+    return _described(contrast, reading(contrast, verdict))
+
+
+def _described(contrast: Contrast, words: str) -> tuple[str, str, str]:
+    return f"{arrow(contrast, words)}{change(contrast)}", change_limits(contrast), words
 
 
 def _changes_by_arm(view: ReportView) -> Iterator[Contrast]:
@@ -65,55 +101,35 @@ def _has_value(contrast: Contrast) -> bool:
     return contrast.metric == PASS or (contrast.value is not None and (contrast.value != 0 or contrast.low is not None))
 
 
-def tiers(view: ReportView) -> Table:
-    """Return the pass rate of each tier."""
-    rows = [(tier.name, value(tier.rate), limits(tier.rate), str(tier.rate.n), str(tier.rate.scenarios))
-            for tier in _tiers(view)]  # fmt: skip
-    return Table(("tier", "pass", "95 %", "trials", "scenarios"), rows)
-
-
-def tier_steps(view: ReportView) -> Table:
-    """Return the comparisons of each tier with the one before."""
-    tier_names = {tier.name for tier in _tiers(view)}
-    return _pass_rate_steps(view, [contrast for contrast in _pass_contrasts(view) if contrast.arm in tier_names])
-
-
-def best_subtests(view: ReportView) -> Table:
-    """Return the best sub-test of each tier."""
-    headings = ("tier", "sub-tests", "best", "passes, in the half that chose it", "passes, in the other half")
-    rows = [(best.tier, str(best.of), view.name(best.arm), value(best.chosen), estimate(best.reported))
-            for best in (view.analysis.best if view.analysis else ())]  # fmt: skip
-    return Table(headings, rows)
-
-
 def families(view: ReportView) -> list[tuple[str, Table]]:
-    """Return other comparisons of pass rates, such as those of models, with the heading of their family."""
-    tier_names = {tier.name for tier in _tiers(view)}
+    """Return comparisons of pass rates beside those of arms and tiers, with the heading of their family."""
     members: dict[str, list[Contrast]] = {}
-    for contrast in _pass_contrasts(view):
-        if contrast.arm not in tier_names:
+    for contrast in pass_contrasts(view):
+        if contrast.family != FAMILIES["tiers"]:
             members.setdefault(contrast.family, []).append(contrast)
     return [
-        (family[:1].upper() + family[1:], _pass_rate_steps(view, contrasts)) for family, contrasts in members.items()
+        (family[:1].upper() + family[1:], pass_rate_steps(view, contrasts)) for family, contrasts in members.items()
     ]
 
 
-def _tiers(view: ReportView) -> list[Slice]:
-    return [part for part in view.analysis.slices if part.by == "tier"] if view.analysis else []
-
-
-def _pass_contrasts(view: ReportView) -> list[Contrast]:
+def pass_contrasts(view: ReportView) -> list[Contrast]:
+    """Return the comparisons of pass rates in families beside that of arms against the baseline."""
     return [contrast for contrast in view.analysis.contrasts if contrast.metric == PASS] if view.analysis else []
 
 
-def _pass_rate_steps(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
-    """A claim within a family needs the adjusted p as well as the interval."""
-    rows = []
-    for contrast in contrasts[:_MOST_STEPS]:
-        is_sure = contrast.p_adjusted is not None and contrast.p_adjusted <= _LEVEL
-        read = reading(contrast, None if is_sure else "not_enough_data")
-        rows.append((_against(view, contrast.arm, contrast.baseline), change(contrast), change_limits(contrast), read,
-                     format_p(contrast.p_adjusted), str(contrast.scenarios)))  # fmt: skip
+def family_reading(contrast: Contrast) -> str:
+    """Return the reading of a comparison in a family: a claim needs the adjusted p as well as the interval."""
+    is_sure = contrast.p_adjusted is not None and contrast.p_adjusted <= _LEVEL
+    return reading(contrast, None if is_sure else "not_enough_data")
+
+
+def pass_rate_steps(view: ReportView, contrasts: Sequence[Contrast]) -> Table:
+    """Return a table of such comparisons."""
+    rows = [
+        (_against(view, contrast.arm, contrast.baseline), *_described(contrast, family_reading(contrast)),
+         format_p(contrast.p_adjusted), str(contrast.scenarios))
+        for contrast in contrasts[:_MOST_STEPS]
+    ]  # fmt: skip
     return Table(("comparison", "change of the pass rate", "95 %", "reading", "p adjusted", "scenarios"), rows,
                  len(contrasts) - _MOST_STEPS, "comparison")  # fmt: skip
 

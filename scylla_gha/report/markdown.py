@@ -1,29 +1,72 @@
-"""The report as Markdown: the answer first, then its evidence; sections without content are left out."""
+"""The report as Markdown, for a file and for a step summary: the answer first, then its evidence."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
+from scylla_gha.model.publication import RunPage
 from scylla_gha.model.report import Report
-from scylla_gha.report import comparisons, metrics, outcomes
-from scylla_gha.report.numbers import totals
-from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, verdict_counts, verdict_lines
+from scylla_gha.report import comparisons, metrics, outcomes, tiers
+from scylla_gha.report.numbers import REPLAYED, totals
+from scylla_gha.report.questions import five_answers
+from scylla_gha.report.summary import (
+    COUNTS_NOTE,
+    HEADINGS,
+    LOWER_IS_BETTER,
+    arm_row,
+    hypothesis_line,
+    verdict_counts,
+    verdict_lines,
+)
 from scylla_gha.report.templates import Markdown, Table, escape, render
 from scylla_gha.report.view import ReportNote, ReportView, marks, note_text, notes, report_view
-from scylla_gha.store.records import write_text
-from scylla_gha.store.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from scylla_gha.report.charts.theme import Chart
 
 _MOST_VERDICTS: Final = 10
+_MOST_SUMMARY_VERDICTS: Final = 5
+_MOST_SUMMARY_ARMS: Final = 10
 
 
-def markdown(report: Report) -> str:
-    """Render the whole report."""
-    view = report_view(report)
-    numbered_notes = notes(view)
+def markdown(report: Report, chart: "Chart | None" = None) -> str:
+    """Render the whole report as a page; `chart` is shown from its file beside the page."""
+    picture = Picture(f"charts/{chart.name}.svg", chart.alternative) if chart else None
+    return _page(report_view(report), {"picture": picture, "links": None}, _MOST_VERDICTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture's address, and what it says in words."""
+
+    address: str
+    alternative: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryLinks:
+    """Targets of links in a step summary: the run, the report's artifact and the results branch (empty: none)."""
+
+    run: RunPage
+    artifact: str
+    branch: str = ""
+
+
+def step_summary(report: Report, links: SummaryLinks, picture: Picture | None = None) -> str:
+    """Render the report for a run's page on GitHub: at most 60 lines, and all sections folded."""
+    view = report_view(report, _MOST_SUMMARY_ARMS, links.run.artifacts)
+    return _page(view, {"picture": picture, "links": links}, _MOST_SUMMARY_VERDICTS)
+
+
+def _page(view: ReportView, values: Mapping[str, Any], most_verdicts: int) -> str:
+    report, numbered_notes = view.report, notes(view)
     return render("report.md.j2", {
-        "report": report, "view": view, "analysis": report.analysis, "totals": totals(report),
-        "verdict_counts": verdict_counts(view, _MOST_VERDICTS), "verdicts": list(verdict_lines(view, _MOST_VERDICTS)),
-        "arms": _arms(view, numbered_notes), "counts_note": COUNTS_NOTE, "notes": numbered_notes,
+        **values, "is_page": values["links"] is None, "report": report, "view": view, "analysis": report.analysis,
+        "totals": totals(report), "verdict_counts": verdict_counts(view, most_verdicts),
+        "verdicts": list(verdict_lines(view, most_verdicts)), "hypothesis": hypothesis_line(report),
+        "has_family": report.answer != report.comparisons,
+        "replayed": REPLAYED, "arms": _arms(view, numbered_notes), "counts_note": COUNTS_NOTE, "notes": numbered_notes,
         "note_text": note_text, "noted": any(note.arms for note in numbered_notes),
         **_comparison_values(view), **_metric_values(view), **_outcome_values(view),
     })  # fmt: skip
@@ -37,14 +80,17 @@ def _arms(view: ReportView, numbered_notes: Sequence[ReportNote]) -> Table:
         name, *values = arm_row(view, arm, wide=True)
         mark = f" <sup>{noted[arm.arm]}</sup>" if arm.arm in noted else ""
         rows.append((Markdown(f"{escape(name)}{mark}"), *values))
-    return Table(HEADINGS, rows, view.left_out, "arm")
+    headings = [f"{name} {metrics.LOWER_MARK}" if name in LOWER_IS_BETTER else name for name in HEADINGS]
+    return Table(headings, rows, view.left_out, "arm")
 
 
 def _comparison_values(view: ReportView) -> dict[str, Any]:
     return {
         "changes": comparisons.changes(view), "changes_are_filtered": len(view.changes) >= comparisons.FEW_ARMS,
-        "tiers": comparisons.tiers(view), "tier_steps": comparisons.tier_steps(view),
-        "best_subtests": comparisons.best_subtests(view), "families": comparisons.families(view),
+        "tiers": tiers.tiers(view), "tier_steps": tiers.tier_steps(view),
+        "best_subtests": tiers.best_subtests(view), "tier_tokens": tiers.tier_tokens(view),
+        "tier_treatments": tiers.tier_treatments(view), "wholes": tiers.wholes(view), "treatment": tiers.TREATMENT,
+        "answers": five_answers(view), "families": comparisons.families(view),
         "statistics": comparisons.statistics(view, view.analysis) if view.analysis else {},
     }  # fmt: skip
 
@@ -68,6 +114,7 @@ def _outcome_values(view: ReportView) -> dict[str, Any]:
     } if agreement else {}  # fmt: skip
     return {
         "matrix": outcomes.scenario_matrix(view), "kinds": outcomes.kinds(view), "outcomes": outcomes.outcomes(view),
+        "all_passed": all(arm.passed == arm.counts.judged for arm in view.report.arms),
         "all_completed": all(set(arm.outcomes) <= {"completed"} for arm in view.report.arms),
         "failures": outcomes.failures(view), "outliers": outcomes.outliers(view), "excused": outcomes.excused(view),
         "excluded": outcomes.excluded(view), "agreement": agreement, **judges, "alpha_good": outcomes.ALPHA_GOOD,
@@ -76,6 +123,6 @@ def _outcome_values(view: ReportView) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_report(report: Report, folder: RunFolder) -> None:
-    """Write `report.md` into a run folder."""
-    write_text(folder.report("md"), markdown(report))
+def glossary() -> str:
+    """Return the page that explains the words, signs and methods of a report."""
+    return render("glossary.md.j2", {})

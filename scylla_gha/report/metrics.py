@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from scylla_gha.model.analysis import Contrast, Measure
 from scylla_gha.model.report import ArmSummary
@@ -66,9 +66,37 @@ _METRICS: Final[dict[str, tuple[str, MetricUnit]]] = {
     "cache_hit_rate": ("cache hits", _RATE),
     "turns": ("turns", _PLAIN),
     "tool_calls": ("tool calls", _PLAIN),
+    "treatment_prompt_tokens": ("tokens of the treatment's prompt", _COUNT),
+    "treatment_skills_tokens": ("tokens of its skills", _COUNT),
+    "treatment_agents_tokens": ("tokens of its sub-agents", _COUNT),
+    "treatment_mcp_tokens": ("tokens of its MCP servers", _COUNT),
+    "treatment_tools_tokens": ("tokens of all tool definitions", _COUNT),
+    "interaction": ("pass rate beyond the sum of the parts", _RATE),
     "tool_failure_rate": ("failed tool calls", _RATE),
     "request_retry_rate": ("requests repeated", _RATE),
 }
+
+_LOWER_IS_BETTER: Final = frozenset({
+    "change_fail_rate", "seconds", "seconds_median", "seconds_p90", "first_byte_seconds", "generation_seconds",
+    "tool_seconds", "usd", "cost_of_pass", "frontier_cost_of_pass", "frontier_cost_of_pass_per_scenario", "tokens",
+    "tokens_per_pass", "seconds_per_pass", "usd_per_score", "tool_failure_rate", "request_retry_rate",
+    "treatment_prompt_tokens", "treatment_skills_tokens", "treatment_agents_tokens", "treatment_mcp_tokens",
+    "treatment_tools_tokens",
+})  # fmt: skip
+_NEITHER_IS_BETTER: Final = frozenset({"icc", "design_effect", "effective_trials", "turns", "tool_calls"})
+LOWER_MARK: Final = "↓"
+
+
+def better_side(metric: str) -> Literal[-1, 0, 1]:
+    """Return 1 if higher values of a metric are better, -1 if lower ones are, 0 if neither is, or it is unknown."""
+    if metric in _LOWER_IS_BETTER:
+        return -1
+    return 0 if metric in _NEITHER_IS_BETTER or metric not in _METRICS else 1
+
+
+def heading(text: str, metric: str) -> str:
+    """Return a heading of a metric, marked if lower values are better."""
+    return f"{text} {LOWER_MARK}" if better_side(metric) < 0 else text
 
 
 def title(metric: str) -> str:
@@ -145,14 +173,12 @@ def metric_table(
         columns: the heading and the metric of each.
         written: format of a measure; by default with its 95 % interval.
     """
-    shown = [
-        (heading, metric) for heading, metric in columns if any(_has_value(view, arm, metric) for arm in view.arms)
-    ]
+    shown = [(text, metric) for text, metric in columns if any(_has_value(view, arm, metric) for arm in view.arms)]
     rows = [
         (view.name(arm.arm), *(written(view.measure(arm.arm, metric)) for _, metric in shown))
         for arm in view.arms if any(_has_value(view, arm, metric) for _, metric in shown)
     ]  # fmt: skip
-    return Table(("arm", *(heading for heading, _ in shown)), rows, view.left_out if rows else 0, "arm")
+    return Table(("arm", *(heading(text, metric) for text, metric in shown)), rows, view.left_out if rows else 0, "arm")
 
 
 def _has_value(view: ReportView, arm: ArmSummary, metric: str) -> bool:

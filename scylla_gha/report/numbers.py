@@ -86,10 +86,9 @@ REPLAYED: Final = "REPLAY of recorded answers: nothing was measured; costs stand
 def totals(report: "Report") -> str:
     """Format the report's denominators, the trials with proved delivery, and the cost of judges."""
     trials = report.counts
-    label = f"{REPLAYED}. " if report.replayed else ""
     proved = f"; delivery proved in {report.delivery[0]} of {report.delivery[1]}" if report.delivery else ""
     counted_trials = f"{trials.planned} planned, {trials.ran} ran, {trials.judged} judged, {trials.scored} scored"
-    return f"{label}{counted_trials}{proved}; judges {usd(report.judge_usd)}"
+    return f"{counted_trials}{proved}; judges {usd(report.judge_usd)}"
 
 
 def short_names(arms: Sequence[str]) -> tuple[dict[str, str], str]:

@@ -39,19 +39,19 @@ class ScenarioMatrix:
         return self.table.left_out > 0
 
 
-def scenario_matrix(view: ReportView) -> ScenarioMatrix:
-    """Return the passed of judged trials of each scenario; of many scenarios, the hardest."""
+def scenario_matrix(view: ReportView, most: int = _MOST_SCENARIOS) -> ScenarioMatrix:
+    """Return the passed of judged trials of each scenario; of more than `most` scenarios, the hardest."""
     rows = view.report.scenarios
-    ranked = rows if len(rows) <= _MOST_SCENARIOS else sorted(rows, key=_difficulty)
+    ranked = rows if len(rows) <= most else sorted(rows, key=_difficulty)
     arms = [arm.arm for arm in view.report.arms]
     is_wide = len(arms) <= MOST_COLUMNS
     if is_wide:
         headings = ("scenario", *map(view.name, arms))
-        cells = [(row.scenario, *(_passed(row.passed[arm]) for arm in arms)) for row in ranked[:_MOST_SCENARIOS]]
+        cells = [(row.scenario, *(_passed(row.passed[arm]) for arm in arms)) for row in ranked[:most]]
     else:
         headings = ("scenario", "mean", "least", "most", "arms that never pass")
-        cells = [(row.scenario, *_range(_rates(row)), _never_pass(row)) for row in ranked[:_MOST_SCENARIOS]]
-    return ScenarioMatrix(Table(headings, cells, len(rows) - _MOST_SCENARIOS, "scenario"), is_wide, len(arms),
+        cells = [(row.scenario, *_range(_rates(row)), _never_pass(row)) for row in ranked[:most]]
+    return ScenarioMatrix(Table(headings, cells, len(rows) - most, "scenario"), is_wide, len(arms),
                           len(rows))  # fmt: skip
 
 
@@ -155,8 +155,8 @@ def excused(view: ReportView) -> Table:
 
 
 def _trial(view: ReportView, cell: str) -> Markdown:
-    """Return a trial's id, as a link to its folder beside the report unless the rows are imported."""
-    return escape(cell) if view.report.imported else link(cell, f"{cell}/")
+    """Return a trial's id, as a link to its folder beside the report or to artifacts, unless the rows are imported."""
+    return escape(cell) if view.report.imported else link(cell, view.artifacts or f"{cell}/")
 
 
 def alpha_text(agreement: Agreement) -> str:
@@ -169,13 +169,12 @@ def alpha_text(agreement: Agreement) -> str:
 def agreement_measures(agreement: Agreement) -> Table:
     """Return the measures of agreement."""
     rows = (
-        ("alpha", alpha_text(agreement), "Krippendorff's, interval scale: 1 is perfect, 0 is chance"),
-        ("ICC(2,1)", number(agreement.icc_single), "how well one judge alone stands for any judge"),
-        (f"ICC(2,{len(agreement.judges)})", number(agreement.icc_panel),
-         "how well the panel's mean stands for any panel's"),
-        ("kappa", number(agreement.kappa), "of grades, quadratic weights, mean over pairs of judges"),
-    )  # fmt: skip
-    return Table(("measure of agreement", "value", "what it is"), rows)
+        ("alpha", alpha_text(agreement)),
+        ("ICC(2,1)", number(agreement.icc_single)),
+        (f"ICC(2,{len(agreement.judges)})", number(agreement.icc_panel)),
+        ("kappa", number(agreement.kappa)),
+    )
+    return Table(("measure of agreement", "value"), rows)
 
 
 def judge_pairs(agreement: Agreement) -> Table:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import GateError
-from scylla_gha.model.analysis import OVERALL, Ruling, Verdict
+from scylla_gha.model.analysis import FAMILIES, OVERALL, Ruling, Verdict
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.publication import CommentFacts
 from scylla_gha.model.report import ArmSummary, Comparison, Report
@@ -27,7 +27,7 @@ from scylla_gha.report.numbers import (
 )
 from scylla_gha.report.view import PASS, ReportView, report_view
 
-MARKS: Final[dict[Verdict, str]] = {"better": "▲", "worse": "▼", "equivalent": "≈", "not_enough_data": "?"}
+MARKS: Final[dict[Verdict, str]] = {"better": "✓", "worse": "✗", "equivalent": "≈", "not_enough_data": "?"}
 _NOUNS: Final[dict[Verdict, str]] = {
     "better": "better", "worse": "worse", "equivalent": "equivalent", "not_enough_data": "without enough data",
 }  # fmt: skip
@@ -54,23 +54,25 @@ class VerdictLine:
 
 def verdict_lines(view: ReportView, most: int) -> Iterator[VerdictLine]:
     """Yield at most `most` verdicts, the clearest first."""
-    ranked = sorted(view.report.comparisons, key=lambda comparison: _weight(view, comparison))
+    ranked = sorted(view.report.answer, key=lambda comparison: _weight(view, comparison))
     for comparison in ranked[:most]:
         yield VerdictLine(MARKS[comparison.verdict], _statement(view, comparison), _why(view, comparison))
 
 
 def verdict_counts(view: ReportView, most: int) -> str:
     """Return the number of verdicts of each kind if there are more than `most`; else an empty text."""
-    comparisons = view.report.comparisons
+    comparisons, report = view.report.answer, view.report
     if len(comparisons) <= most:
         return ""
     kinds = Counter(comparison.verdict for comparison in comparisons)
     parts = ", ".join(f"{kinds[kind]} {noun}" for kind, noun in _NOUNS.items())
+    if comparisons != report.comparisons:
+        return f"Of {counted(len(comparisons), 'comparison')}, {report.family}: {parts}."
     return f"Of {counted(len(comparisons), 'arm')} against {view.name(view.baseline) or 'what each changes'}: {parts}."
 
 
 def _weight(view: ReportView, comparison: Comparison) -> tuple[int, float, float]:
-    change = view.changes.get(comparison.arm)
+    change = view.answers.get((comparison.arm, comparison.baseline))
     p = 1.0 if change is None or change.p_adjusted is None else change.p_adjusted
     size = 0.0 if change is None else abs(change.value or 0.0)
     return list(MARKS).index(comparison.verdict), p, -size
@@ -89,9 +91,23 @@ def _why(view: ReportView, comparison: Comparison) -> str:
     rates = [view.measure(arm, PASS) for arm in (comparison.arm, comparison.baseline)]
     known = [value(rate) for rate in rates if rate is not None and rate.value is not None]
     passes = f"passes {known[0]} against {known[1]}, " if len(known) == len(rates) else ""
-    change = view.changes.get(comparison.arm)
+    change = view.answers.get((comparison.arm, comparison.baseline))
     dropped = counted(change.dropped, "scenario") if change and change.dropped else ""
     return f"{passes}{comparison.why}{f'; left out: {dropped} that only one of the two has' if dropped else ''}"
+
+
+def hypothesis_line(report: Report) -> str:
+    """Return the hypothesis with what the verdicts say of it, in one line; empty if there is none."""
+    reading = report.hypothesis
+    if reading is None:
+        return ""
+    status = "not tested" if reading.status == "not_declared" else reading.status.replace("_", " ")
+    return f"Hypothesis, {status}: {reading.text.rstrip('.')} ({reading.why})"
+
+
+def main_chart(report: Report) -> str:
+    """Return the name of the chart that shows the comparisons of the answer."""
+    return "tier_ladder" if report.family == FAMILIES["tiers"] else "forest"
 
 
 Overall = Verdict | Literal["no_baseline"]
@@ -104,8 +120,10 @@ NO_BASELINE: Final = "There is no baseline to compare with yet"
 
 
 def overall(report: Report) -> Overall:
-    """Return one verdict on all arms: worse if any arm is; better or equivalent only if enough is known of all."""
-    verdicts = {comparison.verdict for comparison in report.comparisons}
+    """Return one verdict on all comparisons: worse if any is; better or equivalent only if enough is known of all."""
+    verdicts = {comparison.verdict for comparison in report.answer}
+    if report.family == FAMILIES["models"]:  # which of two models stands first means nothing
+        verdicts = {"better" if verdict == "worse" else verdict for verdict in verdicts}
     return next((verdict for verdict in OVERALL if verdict in verdicts), "no_baseline")
 
 
@@ -174,6 +192,7 @@ def _gate_limit(experiment: Experiment, ruling: Ruling | None) -> str:
 
 
 HEADINGS = ("arm", "n", "pass", "95 %", "score", "grades", "USD", "USD/pass", "time", "tokens")
+LOWER_IS_BETTER: Final = frozenset({"USD", "USD/pass", "time", "tokens"})  # of the headings
 COUNTS_NOTE = "n: planned/ran/judged/scored, or one number where the four are equal"
 
 

@@ -20,8 +20,8 @@ from scylla_gha.model.comparison import ArmPair, Flip, ResultComparison
 from scylla_gha.model.judgment import JudgeControl, JudgingSummary, PanelSummary
 from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 from scylla_gha.model.report import Report
-from scylla_gha.report.numbers import UNDEFINED, UNKNOWN, number, totals, usd
-from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, verdict_counts, verdict_lines
+from scylla_gha.report.numbers import REPLAYED, UNDEFINED, UNKNOWN, number, totals, usd
+from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, hypothesis_line, verdict_counts, verdict_lines
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 STEP: Final = 2  # columns of indentation
@@ -107,15 +107,21 @@ def terminal_report(report: Report, console: Console) -> None:
     rows = [dict(zip(HEADINGS, arm_row(view, arm), strict=True)) for arm in view.arms]
     headings = _fitting(rows, console.width)
     table = _table(headings, ([row[name] for name in headings] for row in rows))
-    console.print(Group(*map(_text, _before(view)), table, *map(_text, _after(view))))
+    spared = [name for name in HEADINGS if name not in headings]
+    room = [f"no room in {console.width} columns for: {', '.join(spared)}; report.md has them"] if spared else []
+    console.print(Group(*map(_text, _before(view)), table, *map(_text, (*room, *_after(view)))))
 
 
 def _before(view: ReportView) -> Iterator[str]:
     yield f"{view.report.experiment}: {view.report.question}"
+    if view.report.replayed:
+        yield REPLAYED
     if counts := verdict_counts(view, _MOST_VERDICTS):
         yield counts
     yield from map(str, verdict_lines(view, _MOST_VERDICTS))
-    yield from _more(len(view.report.comparisons) - _MOST_VERDICTS, "verdicts, in report.json")
+    yield from _more(len(view.report.answer) - _MOST_VERDICTS, "verdicts, in report.json")
+    if hypothesis := hypothesis_line(view.report):
+        yield hypothesis
 
 
 def _after(view: ReportView) -> Iterator[str]:

@@ -21,6 +21,15 @@ class TrialViewOptions:
     attempt: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TrialFact:
+    """A named fact of a trial, with the style that it has in a terminal."""
+
+    name: str
+    words: str
+    style: str = ""
+
+
 def trial_text(record: CellRecord, options: TrialViewOptions) -> Iterator[TextBlock]:
     """Yield all parts in order, each for `Console.print`.
 
@@ -42,26 +51,32 @@ def trial_text(record: CellRecord, options: TrialViewOptions) -> Iterator[TextBl
 
 
 def _head(record: CellRecord) -> Iterator[TextBlock]:
-    trial = record.trial
-    if trial is None:
-        yield field("trial", "none yet; the cell is planned, "
-                    f"and `scylla-gha evaluate {record.experiment}` works on it", "yellow")  # fmt: skip
-    else:
-        last, usage = trial.last, trial.usage
-        yield _verdict(record, trial)
-        yield field("outcome", f"{trial.outcome}: {last.reason}", "" if trial.outcome == "completed" else "yellow")
-        yield field("agent", _agent(record, trial))
-        if last.delivery is not None:
-            yield field("delivery", _delivery(last.delivery), "" if last.delivery.proved else "yellow")
-        judges = record.judgment.usage.usd if record.judgment else 0.0
-        yield field("cost", f"agent {usd(usage.usd)}, judges {usd(judges)}")
-        yield field("tokens", f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, "
-                    f"{tokens(usage.cache_read_tokens)} read from the cache, "
-                    f"{tokens(usage.cache_write_tokens)} written to it")  # fmt: skip
-        yield field("time", _time(last))
+    for fact in trial_facts(record):
+        yield field(fact.name, fact.words, fact.style)
     if record.works:
         yield field("attempts", str(len(record.works)))
         yield from map(_attempt, record.works)
+
+
+def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
+    """Yield the facts at the head of a cell: verdict, outcome, agent, delivery, cost, tokens and time."""
+    trial = record.trial
+    if trial is None:
+        yield TrialFact("trial", "none yet; the cell is planned, "
+                        f"and `scylla-gha evaluate {record.experiment}` works on it", "yellow")  # fmt: skip
+        return
+    last, usage = trial.last, trial.usage
+    yield _verdict(record, trial)
+    yield TrialFact("outcome", f"{trial.outcome}: {last.reason}", "" if trial.outcome == "completed" else "yellow")
+    yield TrialFact("agent", _agent(record, trial))
+    if last.delivery is not None:
+        yield TrialFact("delivery", _delivery(last.delivery), "" if last.delivery.proved else "yellow")
+    judges = record.judgment.usage.usd if record.judgment else 0.0
+    yield TrialFact("cost", f"agent {usd(usage.usd)}, judges {usd(judges)}")
+    yield TrialFact("tokens", f"{tokens(usage.input_tokens)} in, {tokens(usage.output_tokens)} out, "
+                    f"{tokens(usage.cache_read_tokens)} read from the cache, "
+                    f"{tokens(usage.cache_write_tokens)} written to it")  # fmt: skip
+    yield TrialFact("time", _time(last))
 
 
 def _delivery(delivery: Delivery) -> str:
@@ -72,7 +87,7 @@ def _delivery(delivery: Delivery) -> str:
     return "; ".join([*parts, *(f"unverified: {fact}" for fact in delivery.unverified)])
 
 
-def _verdict(record: CellRecord, trial: Trial) -> TextBlock:
+def _verdict(record: CellRecord, trial: Trial) -> TrialFact:
     judgment = record.judgment
     judge = f"`scylla-gha judge {record.experiment}` judges"
     missing = ""
@@ -85,13 +100,13 @@ def _verdict(record: CellRecord, trial: Trial) -> TextBlock:
     elif judgment.result is None:
         missing = f"none: it could not be judged: {judgment.error or judgment.unjudged}"
     if missing or judgment is None or judgment.result is None:
-        return field("verdict", missing, "yellow")
+        return TrialFact("verdict", missing, "yellow")
     result = judgment.result
     word, style = ("passed", "bold green") if result.passed else ("failed", "bold red")
     broken = f"; broken guards: {', '.join(result.broken)}" if result.broken else ""
     progress = f", progress {percent(result.progress)}" if result.progress is not None else ""
     score = f"score {number(result.score)}, grade {result.grade or '-'}{progress}"
-    return field("verdict", f"{word}: {result.why} ({score}{broken})", style)
+    return TrialFact("verdict", f"{word}: {result.why} ({score}{broken})", style)
 
 
 def _agent(record: CellRecord, trial: Trial) -> str:
@@ -116,13 +131,16 @@ def _time(last: Attempt) -> str:
 
 
 def _attempt(work: AttemptRecord) -> TextBlock:
+    return line(f"{work.number}  {attempt_words(work)}", 2 * STEP, "" if work.attempt else "yellow")
+
+
+def attempt_words(work: AttemptRecord) -> str:
+    """Return how an attempt ended, its cost and its time."""
     attempt = work.attempt
     if attempt is None:
-        words = "no record: it goes on, or the harness was killed in the middle of it; its cost is unknown"
-        return line(f"{work.number}  {words}", 2 * STEP, "yellow")
+        return "no record: it goes on, or the harness was killed in the middle of it; its cost is unknown"
     again = ", may be repeated" if attempt.retryable else ""
-    words = f"{attempt.outcome}: {attempt.reason} ({usd(attempt.usage.usd)}, {seconds(attempt.seconds)}{again})"
-    return line(f"{work.number}  {words}", 2 * STEP)
+    return f"{attempt.outcome}: {attempt.reason} ({usd(attempt.usage.usd)}, {seconds(attempt.seconds)}{again})"
 
 
 def _traffic(work: AttemptRecord) -> Iterator[TextBlock]:
@@ -137,6 +155,10 @@ def _traffic(work: AttemptRecord) -> Iterator[TextBlock]:
             if hosts:
                 counts = ", ".join(f"{host} {count}" for host, count in hosts.items())
                 yield field("network", f"{access}: {counts}", style)
+    if work.attempt and (github := work.attempt.github):
+        gaps = f"; {counted(github.gaps, 'gap')} of the hub" if github.gaps else ""
+        counts = f"{counted(github.requests, 'request')}, {counted(github.writes, 'change')} made{gaps}"
+        yield field("GitHub", counts, "yellow" if github.gaps else "")
 
 
 def _requests(role: str, summary: TrafficSummary) -> Iterator[TextBlock]:

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 from pydantic import Field, JsonValue
 
 from scylla_gha.counting import counted
+from scylla_gha.model import Record
 from scylla_gha.model.judgment import CheckResult, ItemScore, JudgeAnswer, JudgeScore, Judgment
 from scylla_gha.model.plan import Arm, Cell
-from scylla_gha.model.record import Record
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 from scylla_gha.model.trial import Attempt, Step, ToolCall, Trajectory, Trial
 from scylla_gha.report.numbers import number, seconds, usd

@@ -22,8 +22,10 @@ class ReportView:
         arms: those that tables show, in the report's order where all of them fit, else by pass rate, best first.
         names: short ones, of all arms.
         shared: the part of their names that all arms share, and that short names leave out.
-        measures: by arm and metric; of arms that are neither shown nor the baseline, the pass rate.
+        measures: by arm and metric; of tiers, and of arms neither shown nor the baseline, the pass rate.
         changes: pass rates against the baseline, by arm.
+        answers: pass rates in the comparisons that answer the question, by their two sides.
+        artifacts: URL of the artifacts that contain the trials; empty: their folders lie beside the report.
     """
 
     report: Report
@@ -32,6 +34,8 @@ class ReportView:
     shared: str
     measures: dict[str, dict[str, Measure]]
     changes: dict[str, Contrast]
+    answers: dict[tuple[str, str], Contrast]
+    artifacts: str = ""
 
     @property
     def analysis(self) -> Analysis | None:
@@ -62,12 +66,13 @@ class ReportView:
         return self.measures.get(arm, {}).get(metric)
 
 
-def report_view(report: Report, most: int = MOST_ARMS) -> ReportView:
+def report_view(report: Report, most: int = MOST_ARMS, artifacts: str = "") -> ReportView:
     """Choose the arms to show, and index their measures.
 
     Args:
         report: the report.
         most: arms that there is room for.
+        artifacts: as in `ReportView`.
     """
     analysis = report.analysis
     measures = (
@@ -90,9 +95,17 @@ def report_view(report: Report, most: int = MOST_ARMS) -> ReportView:
         measures={
             arm: metrics if arm in complete else {name: metrics[name] for name in (PASS,) if name in metrics}
             for arm, metrics in measures.items()
-        },
+        } | _tier_rates(report),
         changes={ruling.arm: ruling.contrast for ruling in analysis.rulings} if analysis else {},
+        answers={(ruling.arm, ruling.baseline): ruling.contrast for ruling in analysis.answers or analysis.rulings}
+        if analysis else {},
+        artifacts=artifacts,
     )  # fmt: skip
+
+
+def _tier_rates(report: Report) -> dict[str, dict[str, Measure]]:
+    parts = report.analysis.slices if report.analysis else ()
+    return {part.name: {PASS: part.rate} for part in parts if part.by == "tier"}
 
 
 def _baselines(report: Report) -> frozenset[str]:

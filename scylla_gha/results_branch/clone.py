@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import click
 
 from scylla_gha import process
-from scylla_gha.egress_proxy.addresses import is_loopback
+from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.git import run_git
 

@@ -10,21 +10,21 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import scylla_gha
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GitHubError
+from scylla_gha.model import Record, digest
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.publication import Origin, RunFile, RunIndexEntry, RunManifest, RunName
-from scylla_gha.model.record import Record, digest
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.results_branch.clone import BranchClone, TemporaryCloneError
-from scylla_gha.results_branch.stored_runs import INDEX, index_entry
+from scylla_gha.results_branch.stored_runs import INDEX, index_entry, recent_entries
 
 _MAX_ENTRIES: Final = 2_900  # of a folder: GitHub advises at most 3,000
 _PART_ROWS: Final = 5_000  # about half a megabyte
@@ -39,11 +39,19 @@ class PackedRun:
     content: str
 
 
-def pack_run(results: Path, report: Path, part_rows: int = _PART_ROWS) -> PackedRun:
+def pack_run(
+    results: Path, report: Path, pages: Mapping[str, bytes] | None = None, part_rows: int = _PART_ROWS
+) -> PackedRun:
     """Pack the report and the rows of a run, `part_rows` of them into each part.
 
+    Args:
+        results: file of the rows.
+        report: file of the report.
+        pages: further files for people, by name; they are no part of the content that identifies a run.
+        part_rows: most rows of a part.
+
     Raises:
-        ConfigError: one of the two files does not exist.
+        ConfigError: there are no rows, or no report.
     """
     for path in (results, report):
         if not path.is_file():
@@ -60,6 +68,9 @@ def pack_run(results: Path, report: Path, part_rows: int = _PART_ROWS) -> Packed
             rows.update(plain)
             files[name] = gzip.compress(plain, 6, mtime=0)
             parts.append(_part(name, files[name], len(chunk)))
+    for name, page in (pages or {}).items():
+        files[name] = page
+        parts.append(_part(name, page))
     return PackedRun(files, tuple(parts), digest([rows.hexdigest(), hashlib.sha256(text).hexdigest()]))
 
 
@@ -105,8 +116,26 @@ class PublishedRun:
     tries: int
 
 
-def publish_run(copy: BranchClone, run: RunToPublish, backoff: PushBackoff = PushBackoff()) -> PublishedRun:
+class BranchPages(Protocol):
+    """A function that returns further files of the branch, by path, which may replace earlier ones."""
+
+    def __call__(
+        self, copy: BranchClone, run: RunToPublish, entry: RunIndexEntry, earlier: Sequence[RunIndexEntry], /
+    ) -> Mapping[str, bytes]:
+        """Return the files beside a run, given the entries of the latest earlier runs."""
+        ...
+
+
+def publish_run(
+    copy: BranchClone, run: RunToPublish, backoff: PushBackoff = PushBackoff(), pages: BranchPages | None = None
+) -> PublishedRun:
     """Publish a run on a clone's branch, even while other jobs publish.
+
+    Args:
+        copy: a clone of the branch.
+        run: the run.
+        backoff: number of attempts, and the pauses between them.
+        pages: computed anew in each attempt, and committed with the run; None: none.
 
     Raises:
         ConfigError: the branch has that run with other content.
@@ -116,7 +145,7 @@ def publish_run(copy: BranchClone, run: RunToPublish, backoff: PushBackoff = Pus
     for tried in range(1, backoff.tries + 1):
         start = time.monotonic()
         try:
-            return _try_publish(copy, run, tried)
+            return _try_publish(copy, run, tried, pages)
         except TemporaryCloneError as error:
             last = error
         backoff.wait(tried, time.monotonic() - start)
@@ -124,7 +153,7 @@ def publish_run(copy: BranchClone, run: RunToPublish, backoff: PushBackoff = Pus
                       f"publish` again. {last}")  # fmt: skip
 
 
-def _try_publish(copy: BranchClone, run: RunToPublish, tried: int) -> PublishedRun:
+def _try_publish(copy: BranchClone, run: RunToPublish, tried: int, pages: BranchPages | None) -> PublishedRun:
     copy.refresh()
     index = copy.files(INDEX)
     existing = index_entry(copy, index, run.name)
@@ -135,6 +164,8 @@ def _try_publish(copy: BranchClone, run: RunToPublish, tried: int) -> PublishedR
         return PublishedRun(existing, new=False, tries=tried - 1)
     now = datetime.datetime.now(datetime.UTC)
     entry, files = run_files(run, now, _month(index, now))
+    if pages is not None:
+        files |= pages(copy, run, entry, recent_entries(copy, index))
     counts = f"{entry.counts.judged} of {counted(entry.counts.planned, 'cell')} judged, {entry.passed} passed"
     copy.push(copy.commit(files, f"{entry.name}\n\n{counts}\n"))
     return PublishedRun(entry, new=True, tries=tried)
@@ -170,7 +201,7 @@ def _text(record: Record) -> bytes:
 
 
 def _summary(report: Report) -> dict[str, object]:
-    verdicts = [comparison.verdict for comparison in report.comparisons]
+    verdicts = [comparison.verdict for comparison in report.answer]
     costs = [arm.usd for arm in report.arms]
     known = [cost for cost in costs if cost is not None]
     return {

@@ -10,12 +10,13 @@ from pydantic import ValidationError
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
+from scylla_gha.model import Record
 from scylla_gha.model.publication import RunIndexEntry, RunManifest, RunName
-from scylla_gha.model.record import Record
 from scylla_gha.model.report import Report
 from scylla_gha.results_branch.clone import BranchClone
 
 INDEX: Final = "v1/index"
+_ENOUGH_RUNS: Final = 200  # for a page that shows the latest
 _MIN_COMMIT: Final = 7  # characters of an abbreviated commit
 _MAX_PART_BYTES: Final = 2 * 1024**3  # of a part that is unpacked
 R = TypeVar("R", bound=Record)
@@ -54,7 +55,28 @@ def index_entries(copy: BranchClone) -> list[RunIndexEntry]:
         GitHubError: the remote is out of reach.
     """
     copy.refresh()
-    entries = [_entry(content) for content in copy.fetch(copy.files(INDEX).values()).values()]
+    return _read_entries(copy, copy.files(INDEX).values())
+
+
+def recent_entries(copy: BranchClone, index: Mapping[str, str]) -> list[RunIndexEntry]:
+    """Return the runs of the newest months of the index, oldest first: whole months, until there are enough runs.
+
+    Raises:
+        GitHubError: the remote is out of reach.
+    """
+    months: dict[str, list[str]] = {}
+    for path, oid in index.items():
+        months.setdefault(path.split("/")[-2], []).append(oid)
+    names: list[str] = []
+    for month in sorted(months, reverse=True):
+        if len(names) >= _ENOUGH_RUNS:
+            break
+        names += months[month]
+    return _read_entries(copy, names)
+
+
+def _read_entries(copy: BranchClone, names: Iterable[str]) -> list[RunIndexEntry]:
+    entries = [_entry(content) for content in copy.fetch(names).values()]
     return sorted((entry for entry in entries if entry), key=lambda entry: (entry.published_at, str(entry.name)))
 
 

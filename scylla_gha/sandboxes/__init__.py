@@ -4,7 +4,7 @@ from typing import Final
 
 from scylla_gha.sandboxes.base import Sandbox
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
-from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
+from scylla_gha.sandboxes.docker import DockerSandbox
 from scylla_gha.sandboxes.host import HostSandbox
 
 # The most isolated first.

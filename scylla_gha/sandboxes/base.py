@@ -36,6 +36,8 @@ SCRATCH: Final = "/tmp"  # noqa: S108 the sandbox's own
 SOCKETS: Final = "/run/gateway"  # where the folder of sockets is mounted
 GATEWAY_SOCKET: Final = "gateway.sock"  # in the folder of sockets
 GATEWAY_PORT: Final = 4141
+HUB_SOCKET: Final = "hub.sock"  # of the trial's GitHub, in the folder of sockets
+HUB_PORT: Final = 4142
 GATEWAY_URL: Final = f"http://127.0.0.1:{GATEWAY_PORT}"  # leads to the gateway's socket inside a sandbox
 _TEMPORARY_NAME: Final = re.compile(r"box-(\d+)-\w+")
 
@@ -51,8 +53,11 @@ class SandboxMounts:
         read_only: folders that the process may read and not change.
         image: the image's id.
         sockets: a folder of sockets to the harness's servers (the gateway's is `GATEWAY_SOCKET`), or None: no network.
+        has_github: the folder of sockets has that of the trial's GitHub (`HUB_SOCKET`).
         managed: folders for settings of the machine's administrator, by their absolute path inside; read-only.
         keep: whether `cwd` and `home` hold afterwards what the process left in them.
+        programs: files and folders of installed programs, by their absolute path inside, for a sandbox that has no
+            image; read-only.
         program: a program of this machine, for a sandbox that has no image; "": the one that is run.
     """
 
@@ -66,11 +71,16 @@ class SandboxMounts:
     keep: bool = True
     program: str = ""
     managed: Mapping[str, Path] = field(default_factory=dict)
+    programs: Mapping[str, Path] = field(default_factory=dict)
+    has_github: bool = False
 
 
 def forwarded_ports(mounts: SandboxMounts) -> list[tuple[int, str]]:
     """Return the loopback ports that lead to a socket inside."""
-    return [(GATEWAY_PORT, f"{SOCKETS}/{GATEWAY_SOCKET}")] if mounts.sockets is not None else []
+    if mounts.sockets is None:
+        return []
+    ports = {GATEWAY_PORT: GATEWAY_SOCKET, **({HUB_PORT: HUB_SOCKET} if mounts.has_github else {})}
+    return [(port, f"{SOCKETS}/{name}") for port, name in ports.items()]
 
 
 def neutral_names(mounts: SandboxMounts) -> dict[Path, str]:
@@ -176,10 +186,7 @@ def temporary() -> Iterator[Path]:
     The folder's name states the process that made it, which also holds a lock on it: process numbers of another
     namespace mean nothing here.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix=f"box-{os.getpid()}-") as name,
-        _open_folder(Path(name)) as descriptor,
-    ):
+    with tempfile.TemporaryDirectory(prefix=f"box-{os.getpid()}-") as name, _open_folder(Path(name)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield Path(name)
 

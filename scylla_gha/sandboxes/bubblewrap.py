@@ -66,7 +66,8 @@ _NAMESPACES: Final = (
 )  # fmt: skip
 _ETC: Final = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf",
                "ca-certificates", "pki/tls/certs", "localtime", "nsswitch.conf", "hosts", "passwd", "group",
-               "protocols", "services", "mime.types", "os-release", "debian_version")  # fmt: skip
+               "protocols", "services", "mime.types", "os-release", "debian_version", "fonts",
+               "chromium.d")  # fmt: skip
 _SYSTEM_FOLDERS: Final = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SETTINGS: Final = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "mtrr", "pressure")
 
@@ -241,7 +242,7 @@ def _trial_mounts(mounts: SandboxMounts, names: Mapping[Path, str], programs: Pa
     yield from ("--ro-bind", str(programs), _INSIDE)
     if mounts.sockets:
         yield from ("--ro-bind", str(mounts.sockets), SOCKETS)
-    for name, folder in mounts.managed.items():
+    for name, folder in {**mounts.programs, **mounts.managed}.items():
         yield from ("--ro-bind", str(folder), name)
     for folder, name in own.items():
         yield from ("--bind" if folder in {mounts.cwd, mounts.home} else "--ro-bind", str(folder), name)

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scylla_gha.stats import Interval, make_interval
 from scylla_gha.stats.arrays import Floats, Ints, vector
 from scylla_gha.stats.means import wilson_effective
-from scylla_gha.stats.simple import Interval, make_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scylla_gha.stats import Interval, make_interval
 from scylla_gha.stats.arrays import Bools, Floats
 from scylla_gha.stats.resampling import TAIL, USUAL, Resampling, resample
-from scylla_gha.stats.simple import Interval, make_interval
 
 _TIE = 1 + 1e-12  # costs within rounding are equal
 

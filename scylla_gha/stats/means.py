@@ -1,7 +1,7 @@
 """Intervals of means, rates and shares, by Student's t and by score tests, for many samples at once.
 
-Rows are samples and NaN marks a missing value. Limits are NaN if a row is too small. `simple` has Wilson's limits of
-one rate without NumPy.
+Rows are samples and NaN marks a missing value. Limits are NaN if a row is too small. The package itself has Wilson's
+limits of one rate without NumPy.
 """
 
 import math
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri, stdtrit
 
+from scylla_gha.stats import Interval, make_interval
 from scylla_gha.stats.arrays import Bools, Floats, Limits, finite, is_constant, pair, vector
-from scylla_gha.stats.simple import Interval, make_interval
 
 FEW_NOT_ZERO: Final = 6  # with fewer values that are not 0, their spread says too little about rare values
 LEVEL: Final = (1 + 0.95) / 2  # of each limit of a 95 % interval

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from scylla_gha.stats import Interval, make_interval
 from scylla_gha.stats.arrays import Floats, is_constant, pair, vector
 from scylla_gha.stats.clusters import Labels, clustered
 from scylla_gha.stats.means import t_quantile
-from scylla_gha.stats.simple import Interval, make_interval
 
 _NO_SPREAD: Final = 1e-7  # the square root of a rounding
 _FEWEST: Final = 2

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from scylla_gha.stats import MOST_EXACT
 from scylla_gha.stats.arrays import Floats, Ints, finite, is_constant, on_grid, vector
-from scylla_gha.stats.simple import MOST_EXACT
 
 DRAWS: Final = 9_999  # with the sample itself 10,000
 TAIL: Final = (1 - 0.95) / 2  # of percentile limits at 95 %

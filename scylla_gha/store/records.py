@@ -14,7 +14,7 @@ from typing import IO, Final, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.record import FileDigest, Record
+from scylla_gha.model import FileDigest, Record
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")

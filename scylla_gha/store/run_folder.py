@@ -11,15 +11,16 @@ runs/<experiment>/
     judgment.json          checks, items, score
     judgments/             judgments under other keys: other judges, prompts or rubrics
     attempt-1/             attempt.json, prompt.md, transcript.jsonl, stderr.txt, trajectory.json, diff.patch,
-                           traffic.jsonl, first-request.json, network.jsonl, and with --keep-workspaces
-                           workspace/, workspace-left-out.txt
+                           traffic.jsonl, first-request.json, network.jsonl, with GitHub state github.json,
+                           github.bundle, github-requests.jsonl, and with --keep-workspaces workspace/,
+                           workspace-left-out.txt
   shards/<NNN>/
     results.jsonl          the rows of that shard's cells, rewritten after each cell
     manifest.json          what is in it, and what is missing
   controls/<scenario or cell>/   results of each judge's controls, and their traffic
   results.jsonl            one row per trial
   controls.jsonl           one row per judge and scenario or trial that was controlled
-  report.json  report.md
+  report.json  report.md  report.html  glossary.md  charts/<name>.svg
   unstarted.json           cells that a run did not start, and why; absent if it started all
   refused.json             what was refused or missing of the rows that jobs sent
   old/                     cells under keys that are no longer planned
@@ -38,9 +39,9 @@ from typing import Final, Protocol
 import click
 
 from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.model import FileDigest, slug
 from scylla_gha.model.judgment import JudgeControl, Judgment
 from scylla_gha.model.plan import WavePacking, shard_name
-from scylla_gha.model.record import FileDigest, slug
 from scylla_gha.model.trial import Attempt
 from scylla_gha.store.records import digest_mismatch, file_digest, read_record, write_record
 
@@ -75,6 +76,9 @@ class RunFolder:
     controls = PathBelow("controls.jsonl")  # one row per judge and subject
     unstarted = PathBelow("unstarted.json")
     refused = PathBelow("refused.json")
+    glossary = PathBelow("glossary.md")
+    charts = PathBelow("charts")
+    forest = PathBelow("charts/forest.svg")
 
     def probe(self, subject: str, judge: str, key: str) -> Path:
         """Return the path of one judge's controls on a scenario or a cell."""
@@ -85,7 +89,7 @@ class RunFolder:
         return sorted(self.root.glob("controls/*/*.json"))
 
     def report(self, suffix: str) -> Path:
-        """Return the path of the report, as `json` or `md`."""
+        """Return the path of the report, as `json`, `md` or `html`."""
         return self.root / f"report.{suffix}"
 
     def journals(self, name: str) -> list[Path]:

@@ -1,1 +1,77 @@
-"""A variant: what an agent is started with, and the proof that it had just that."""
+"""Variants: the resources that an agent is started with, and in a module of its own the proof that it had them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from scylla_gha.config.materials import material_path, materials, prompt_blocks, read_agent, read_block
+from scylla_gha.config.mcp_servers import read_server
+from scylla_gha.errors import FixtureError
+from scylla_gha.model.plan import Arm
+from scylla_gha.model.variant import AgentResources, SystemPrompt, Treatment, Variant
+
+
+def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentResources:
+    """Read the resources that a variant names.
+
+    Raises:
+        FixtureError: a resource changed since the experiment was planned.
+        ConfigError: a resource is missing.
+    """
+    if variant is None or not variant.materials:
+        return AgentResources()
+    treatment = variant.treatment
+    now = materials(treatment, roots)
+    changed = [name for name, digest in variant.materials.items() if now.get(name) != digest]
+    if changed:
+        raise FixtureError(f"{variant.id}: {', '.join(changed)} changed since it was planned; plan again")
+    folders = {f"mcp/{name}": material_path(roots, "mcp", name) for name in treatment.mcp_servers}
+    folders |= {f"skills/{name}": material_path(roots, "skills", name) for name in treatment.skills}
+    return AgentResources(
+        system_prompt=_prompt_text(treatment, roots),
+        mcp_servers={name: read_server(folders[f"mcp/{name}"]) for name in treatment.mcp_servers},
+        agents={name: read_agent(material_path(roots, "agents", name)) for name in treatment.agents},
+        folders=folders,
+    )
+
+
+def _prompt_text(treatment: Treatment, roots: Sequence[Path]) -> SystemPrompt | None:
+    """Return the system prompt as one text: what is declared, the lead's prompt, and the rule of verification.
+
+    None: only a text is declared, or nothing.
+    """
+    names, lead = prompt_blocks(treatment), treatment.orchestration
+    if not names and lead is None:
+        return None
+    declared = treatment.system_prompt
+    texts = [declared.replace or declared.append or ""] if declared else []
+    blocks = [read_block(material_path(roots, "blocks", name)) for name in names]
+    last = [blocks.pop()] if treatment.verification else []
+    leads = [read_agent(material_path(roots, "agents", lead.lead)).prompt] if lead else []
+    text = "\n\n".join(filter(None, (*texts, *blocks, *leads, *last))) + "\n"
+    return SystemPrompt(replace=text) if declared and declared.replaces else SystemPrompt(append=text)
+
+
+def arm_treatment(arm: Arm, resources: AgentResources) -> Treatment:
+    """Return an arm's treatment, with its system prompt as one text, and with the hosts of its MCP servers."""
+    treatment = arm.variant.treatment if arm.variant else Treatment()
+    of_servers = (host for server in resources.mcp_servers.values() for host in server.hosts)
+    hosts = tuple(dict.fromkeys((*treatment.hosts, *of_servers)))
+    prompt = resources.system_prompt or treatment.system_prompt
+    return treatment.model_copy(update={"system_prompt": prompt, "hosts": hosts})
+
+
+def allowed_models(
+    arm: Arm, resources: AgentResources, side_models: Sequence[str], aliases: Mapping[str, str]
+) -> tuple[str, ...] | None:
+    """Return the models that a session may request: the arm's, those of its variant, and the CLI's side models.
+
+    Sub-agents may name their model by the CLI's `aliases`. None allows any model: the arm's agent has its own.
+    """
+    if arm.model is None:
+        return None
+    declared = arm.variant.treatment.models if arm.variant else ()
+    names = [agent.model for agent in resources.agents.values() if agent.model]
+    # An alias of the family of the arm's own model is that model.
+    inherited = {name for name in names if name == "inherit" or (name in aliases and name in arm.model)}
+    of_agents = (arm.model if name in inherited else aliases.get(name, name) for name in names)
+    return tuple(dict.fromkeys((arm.model, *declared, *of_agents, *side_models)))

@@ -1,4 +1,4 @@
-"""Proof that an agent had what its variant declares, and nothing else.
+"""Proof of delivery: an agent had what its variant declares, and nothing else.
 
 What was declared is searched in each source: the CLI's own start event, and the first request to the model. What the
 CLI has by default is known from an inventory, which is measured once per version. Without an inventory, only MCP
@@ -15,7 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.variant import Declared, Delivery, Inventory, Observed, Source
+from scylla_gha.model.variant import (
+    Declared,
+    Delivery,
+    Inventory,
+    Observed,
+    Source,
+)
 
 ALWAYS_SEEN: Final[frozenset[Source]] = frozenset({"start event", "first request"})
 _SHOWN: Final = 60
@@ -62,7 +68,19 @@ def prove_delivery(
         unverified=tuple(_unverified(declared, seen, inventory)),
         system_prompt_bytes=len(prompts[0].encode()) if prompts else None,
         tools=request.offered if request else None,
+        characters=_characters(declared, request) if request else {},
+        short_skills=tuple(name for name in request.short_skills if name in declared.skills) if request else (),
     )
+
+
+def _characters(declared: Declared, request: Observed) -> dict[str, int]:
+    """Return the characters of the first request by part: what is declared, and the definitions of all tools."""
+    prompt, seen = declared.system_prompt, request.characters
+    own = len(prompt.append) if prompt and prompt.append else seen.get("system_prompt", 0) if prompt else 0
+    parts = {"skills": declared.skills, "agents": declared.agents, "mcp": declared.mcp_servers}
+    sizes = {kind: sum(seen.get(f"{kind}/{name}", 0) for name in names) for kind, names in parts.items()}
+    tools = sum(size for name, size in seen.items() if name.startswith("tools/"))
+    return {name: size for name, size in {"prompt": own, **sizes, "tools": tools}.items() if size}
 
 
 def line_hash(line: str) -> str:
@@ -135,7 +153,9 @@ def _undeclared(declared: Declared, source: Observed, inventory: Inventory | Non
     if inventory is not None and source.source == "start event":  # in the request they are words among others
         yield from _beyond("skill", source.skills, (*declared.skills, *declared.own_skills, *own.skills))
         yield from _beyond("sub-agent", source.agents, (*declared.agents, *declared.own_agents, *own.agents))
-    yield from _instructions(declared, source)
+    for path in source.instructions or ():  # read by the agent, which may read only these
+        if not any(path == allowed or path.startswith(f"{allowed}/") for allowed in declared.places):
+            yield f"instructions of {path[:_LONGEST_PATH]}"
     if source.model is not None and declared.model is not None and source.model != declared.model:
         yield f"model {_short(source.model)} instead of {declared.model}"
     if inventory is not None and _has_own_prompt(declared) and _has_lines(declared, inventory):
@@ -161,13 +181,6 @@ def _names_in(request: Observed | None) -> set[str]:
     plugins = (name.partition(":")[0] for name in skills if ":" in name)
     kinds = (("skill", skills), ("plugin", plugins), ("sub-agent", request.agents or ()))
     return {f"{kind} {_short(name)}" for kind, names in kinds for name in names}
-
-
-def _instructions(declared: Declared, source: Observed) -> Iterator[str]:
-    """Return the instruction files that were read and that the agent may not read."""
-    for path in source.instructions or ():
-        if not any(path == allowed or path.startswith(f"{allowed}/") for allowed in declared.places):
-            yield f"instructions of {path[:_LONGEST_PATH]}"
 
 
 def _beyond(kind: str, reported: Iterable[str] | None, allowed: Iterable[str]) -> Iterator[str]:

@@ -14,10 +14,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from scylla_gha.stats import Interval
 from scylla_gha.stats.clusters import macro_rate
 from scylla_gha.stats.means import mean_limits, wilson_limits
 from scylla_gha.stats.ratios import Attempts, macro_success_cost_interval, success_cost_interval, success_cost_ratio
-from scylla_gha.stats.simple import Interval
 
 SEED: Final = 20261122
 ALIKE: Final = 2.0  # alpha + beta of the Beta distribution of true rates: an ICC of 1 / 3

@@ -18,12 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scylla_gha.config.library import Library
-from scylla_gha.images import engine_images
+from scylla_gha.images import archive, layers
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
-from scylla_gha.sandboxes.docker import engine
-from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
+from scylla_gha.sandboxes.docker import DockerSandbox, engine
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,10 +70,10 @@ def main() -> None:
     every: dict[str, Callable[[str], dict[str, float]]] = {"trial": trial, "copy": copy}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", metavar="|".join(every))
-    drawn = engine_images.build_image(engine_images.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
+    drawn = layers.build_image(layers.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
     chosen = parser.parse_args().what or every
     with contextlib.closing(engine.connect()) as api:
-        image = engine_images.ensure_image(api, drawn, cache_root())
+        image = archive.ensure_image(api, drawn, cache_root())
     for name in chosen:
         print(json.dumps({name: {key: round(value, 2) for key, value in every[name](image).items()}}))
 

@@ -103,7 +103,8 @@ async def compare(name: str, kind: Wave, bare: str, gateway: GatewayProcess, ses
     """Bare and through the gateway by turns, so that what else the machine does hits both."""
     size = SIZES[name.partition(", ")[2]]
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "x y " * (size // 4)}]}
-    data, tokens = json.dumps(body).encode(), [session.token for session in sessions]
+    data = json.dumps(body, separators=(",", ":")).encode()  # compact, as Claude Code's
+    tokens = [session.token for session in sessions]
     without: list[float] = []
     through: list[float] = []
     began = 0.0

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scylla_gha.egress_proxy.policy import EgressPolicy
+from scylla_gha.egress_proxy import EgressPolicy
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
 from scylla_gha.gateway.settings import GatewaySettings, Session
 from tests.support.network import credentials, site, tunnel

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.encodings import secret_encodings
 from scylla_gha.redaction.patterns import TOKEN_PATTERNS
-from scylla_gha.redaction.redactor import Redactor
 
 CHOOSE = random.Random(1)
 SECRETS = ["".join(CHOOSE.choices(string.ascii_letters + string.digits, k=40)) for _ in range(15)]

@@ -73,11 +73,11 @@ def write_plan(path: Path, arms: int, repetitions: int) -> None:
 
 def whole(file: str) -> None:
     """What the cold process does: what `scylla-gha aggregate` and `report` do; its last line is what it took."""
-    from scylla_gha.aggregate.build import aggregate
+    from scylla_gha.aggregate import aggregate
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result
-    from scylla_gha.pipeline.report import without_garbage_collection
-    from scylla_gha.report.markdown import write_report
+    from scylla_gha.pipeline import without_garbage_collection
+    from scylla_gha.pipeline.render import render_report
     from scylla_gha.store.records import read_lines, read_record
     from scylla_gha.store.run_folder import RunFolder
 
@@ -101,7 +101,7 @@ def whole(file: str) -> None:
     with without_garbage_collection():
         made = aggregate(plan, read_lines(Path(file), Result), analyse=timed)  # type: ignore[arg-type]
     write_record(folder.report("json"), made)
-    write_report(made, folder)
+    render_report(made, folder)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"rows": len(plan.cells), "statistics_seconds": round(statistics, 2),
                       "seconds_from_files_to_report": round(time.perf_counter() - began, 2),

@@ -13,6 +13,7 @@ import pytest
 from scylla_gha.prepare.tools import cache_root, npm_program
 from tests.support.command import scylla
 from tests.support.hello import hello
+from tests.support.materials import SERVER
 from tests.support.provider import Provider, serve
 from tests.support.repository import write_tree
 
@@ -27,24 +28,10 @@ sub_tests:
   - {id: 03-tools, description: Fewer tools, treatment: {tools: [Bash, Read]}}
   - {id: 04-mcp, description: A server, treatment: {mcp_servers: [clock]}}
   - {id: 05-skill, description: A skill, treatment: {skills: [greeting]}}
-  - {id: 06-agent, description: A sub-agent, treatment: {agents: [proofreader]}}
+  - {id: 06-agent, description: A sub-agent, treatment: {agents: [proofreader], setting_sources: []}}
   - {id: 07-all, description: All at once, treatment: {mcp_servers: [clock], skills: [greeting], agents: [proofreader],
      setting_sources: [], tools: [Bash, Skill, Task]}}
   - {id: 08-no-sources, description: No settings sources, treatment: {setting_sources: []}}
-"""
-SERVER = """\
-import json, sys
-TOOL = {"name": "now", "description": "The time", "inputSchema": {"type": "object", "properties": {}}}
-ANSWERS = {
-    "initialize": {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
-                   "serverInfo": {"name": "clock", "version": "1"}},
-    "tools/list": {"tools": [TOOL]},
-}
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" in asked:
-        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": ANSWERS.get(asked["method"], {})}
-        print(json.dumps(answer), flush=True)
 """
 FILES = {
     "config/tiers/T1.yaml": TIER,
@@ -145,11 +132,11 @@ def test_what_is_declared_is_delivered_and_proved(tmp_path: Path, variant: str, 
 @pytest.mark.parametrize(
     ("variant", "flag", "named"),
     [
-        pytest.param("T1/01-replaced", "--system-prompt",
+        pytest.param("T1/01-replaced", "--system-prompt-file",
                      "missing: the declared system prompt of 10 bytes (seen: 2", id="a replaced prompt"),
-        pytest.param("T0/00-empty", "--system-prompt",
+        pytest.param("T0/00-empty", "--system-prompt-file",
                      "missing: the declared system prompt of 0 bytes (seen: 2", id="an empty prompt"),
-        pytest.param("T1/02-appended", "--append-system-prompt",
+        pytest.param("T1/02-appended", "--append-system-prompt-file",
                      "missing: the appended system prompt of 12 bytes", id="an appended prompt"),
         pytest.param("T1/03-tools", "--tools", "not declared: tool Agent, tool CronCreate", id="tools"),
         pytest.param("T1/04-mcp", "--mcp-config",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.command import forked
 from tests.support.engine import found_by
 from tests.support.faults import (
     JUDGES,
@@ -31,7 +32,6 @@ from tests.support.faults import (
 )
 from tests.support.panel import raw, reply
 from tests.support.provider import Body, Fail, Hang, Hangup, Say, Script, serve, tool_results
-from tests.support.scripted_claude import running
 
 EACH = (100 * 2 + 25 * 10) / 1e6  # USD of one answer of claude-sonnet-5
 OF_JUDGE = dict(zip(JUDGES, (2.5 * EACH, EACH, 0.5 * EACH), strict=True))
@@ -107,21 +107,20 @@ def test_a_gateway_killed_in_the_middle_is_no_fault_of_the_agent(tmp_path: Path,
     def kill_once(body: Body) -> Answer:
         if not tool_results(body) or killed:
             return diligent(body)
-        killed.append(gateway_of(process.pid))
+        killed.append(gateway_of(command.pid))
         os.kill(killed[0], signal.SIGKILL)
         return Hang()
 
     agents_repository(tmp_path, sandbox=sandbox)
     with (
         serve(kill_once) as provider,
-        running("evaluate", "greet", "--yes", cwd=tmp_path,
-                env=dict(access(tmp_path, provider, **found_by()))) as process,
-    ):  # fmt: skip
-        _, err = process.communicate(timeout=120)
+        forked("evaluate", "greet", "--yes", cwd=tmp_path, env=access(tmp_path, provider, **found_by())) as command,
+    ):
+        said = command.wait()
     found = left(tmp_path)
     first, second = found.record("trial.json")["attempts"]
     assert (first["outcome"], first["reason"]) == ("provider_error", "the model gateway died during the attempt")
-    assert (second["outcome"], found.row["passed"], process.returncode) == ("completed", True, 0), err
+    assert (second["outcome"], found.row["passed"], said.code) == ("completed", True, 0), said.err
     assert [len(found.traffic(1, kind)) for kind in ("asked", "answered")] == [2, 1]
     assert [len(found.traffic(2, kind)) for kind in ("asked", "answered")] == [2, 2]
     # what was in flight has an unknown cost, so the whole has one; what is known is in the journals

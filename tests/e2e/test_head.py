@@ -24,7 +24,7 @@ id: probe
 question: Is the new prompt better?
 scenarios: [001-hello-world]
 agents: [claude-code@2.1.197]
-variants: [T1/*]
+variants: [T1/00-mine, T1/01-other]
 models: [claude-sonnet-5]
 repetitions: 1
 baseline: t1-01-other.claude-code.claude-sonnet-5

@@ -15,7 +15,7 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.images.layers import base_layer
 from scylla_gha.prepare.tools import cache_root
-from tests.support.command import Said, scylla
+from tests.support.command import Said, forked, scylla
 from tests.support.engine import found_by
 from tests.support.faults import JUDGES, KEY, ROOT, SHOWS, agents_repository, content, diligent
 from tests.support.killing import in_the_engine, is_running, processes_below, writing
@@ -23,7 +23,6 @@ from tests.support.processes import wait_for
 from tests.support.provider import Body, Hang, Provider, Say, serve
 from tests.support.records import make_checkpoint
 from tests.support.repository import CHECKPOINTS
-from tests.support.scripted_claude import running
 
 SLEEP = ("sleep", "1.0417")  # of a check, long enough to be found
 SLOW = make_checkpoint(id="slow", what="It takes a while", run=" ".join(SLEEP), required=False)
@@ -71,13 +70,12 @@ class Walk:
 
     def killed_at(self, held: Callable[[int], AbstractContextManager[object]]) -> None:
         """The same command, which is killed once it is held; nothing of it then runs any longer."""
-        with running(*EVALUATE, cwd=self.root / "repo", env=self.env) as process, held(process.pid):
-            assert process.poll() is None, process.communicate()
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+        with forked(*EVALUATE, cwd=self.root / "repo", env=self.env) as command, held(command.pid):
+            said = command.kill()
+            assert said.code == -signal.SIGKILL, said
         assert wait_for(lambda: not processes_below(self.root)), processes_below(self.root)
         if self.sandbox == "docker":
-            assert wait_for(lambda: not in_the_engine(process.pid)), in_the_engine(process.pid)
+            assert wait_for(lambda: not in_the_engine(command.pid)), in_the_engine(command.pid)
 
     def killed_in_the_writing_of(self, path: Path) -> None:
         self.killed_at(lambda pid: writing(path, pid))

@@ -1,14 +1,13 @@
 """The commands and files that the README and its first pages show work as shown."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
 
 from tests.support.command import scylla
-from tests.support.hello import content_judge, hello
+from tests.support.hello import content_judge
 from tests.support.provider import Body, Say, serve, tool_results
-from tests.support.readme import README, blocks, shell_lines
+from tests.support.readme import README, blocks, entry, shell_lines
 from tests.support.repository import write_tree
 
 ROOT = README.parent
@@ -19,23 +18,17 @@ WRONG = {
 }
 
 
-def entry(*args: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """The entry script, as a person starts it."""
-    whole = {**os.environ, "COLUMNS": "80", **(env or {})}
-    return subprocess.run([ROOT / "scylla", *args], cwd=cwd, env=whole, capture_output=True, text=True, check=False)
-
-
 def same_shape(text: str) -> list[str]:
     """Lines without what differs from run to run: durations, and the width that they take."""
     return [re.sub(r"[ ─]+", " ", re.sub(r"[\d.]+ (s|min|minutes)\b", "N", line)).strip() for line in text.splitlines()]
 
 
-def test_the_two_commands_and_the_others_are_tested_here() -> None:
+def test_all_commands_of_the_readme_are_tested() -> None:
     assert set(shell_lines()) == {
         "./scylla evaluate",  # below, in a checkout without the toolkit's own runs
         "./scylla test",  # what .ci/run calls
-        "./scylla evaluate hello-claude",  # below, with a scripted provider
-        "./scylla evaluate hello-claude --replay",  # below
+        "./scylla evaluate hello-claude",  # test_hello_claude.py, with a scripted provider
+        "./scylla evaluate hello-claude --replay",  # test_hello_claude.py
     }
     assert "./scylla test" in (ROOT / ".ci/run").read_text()
 
@@ -47,23 +40,6 @@ def test_the_quickstart_ends_as_shown(tmp_path: Path) -> None:
     assert same_shape(done.stdout) == same_shape(shown)
     assert re.search(r"oracle +8 +100 %", shown)
     assert re.search(r"nop +8 +0 %", shown)
-
-
-def test_hello_claude_runs_with_a_key(tmp_path: Path) -> None:
-    with serve(hello) as provider:
-        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-test"}
-        done = entry("evaluate", "hello-claude", "--yes", cwd=tmp_path, env=env)
-    assert done.returncode == 0, done.stderr
-    assert "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $0.0108" in done.stdout
-    assert "estimate: $" in done.stderr
-
-
-def test_hello_claude_runs_from_its_recording(tmp_path: Path) -> None:
-    done = entry("evaluate", "hello-claude", "--replay", cwd=tmp_path, env={"ANTHROPIC_API_KEY": ""})
-    assert done.returncode == 0, done.stderr
-    said = " ".join(done.stdout.split())
-    assert "REPLAY of recorded answers: nothing was measured; costs stand as recorded and were not spent" in said
-    assert "6 planned, 6 ran, 6 judged, 6 scored; delivery proved in 6 of 6; judges $0.0108" in said
 
 
 def write_shown_files(root: Path) -> Path:

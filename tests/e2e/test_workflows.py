@@ -124,7 +124,7 @@ def the_artifacts_are_what_the_jobs_hand_on(flow: Path) -> None:
         "scylla-report-greet-2",
     }  # fmt: skip
     report = flow / "artifacts-7001/scylla-report-greet-2"
-    assert {"report.json", "report.md", "results.csv", "junit.xml", "plan.json", "shards.json"} <= {
+    assert {"report.json", "report.md", "report.html", "results.csv", "junit.xml", "plan.json", "shards.json"} <= {
         path.name for path in report.iterdir()
     }
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.onboarding.init import workflow_files
-from scylla_gha.onboarding.toolkit import Toolkit
 from scylla_gha.report.comment import marker
 from tests.e2e.test_head import ARM, EXPERIMENT, TIER, obedient
 from tests.support import git_server, github_api
 from tests.support.act import REF, REPOSITORY, TOOLKIT, Actions, Ran, actions, add_workflow, git, look_at
+from tests.support.command import scylla
 from tests.support.engine import found_by
 from tests.support.provider import serve
-from tests.support.repository import write_tree
+from tests.support.repository import environment, write_tree
 
 CALLER, PULL = ".github/workflows/scylla.yml", ".github/workflows/scylla-pull-request.yml"
 pytestmark = pytest.mark.usefixtures("running_engine")
@@ -25,8 +24,11 @@ SECRETS = {"GITHUB_TOKEN": github_api.TOKEN, "ANTHROPIC_API_KEY": "sk-ant-canary
 
 
 def add_callers(one: Actions) -> None:
-    """The files of `init`, with the trigger switched on, and a provider of the same interface."""
-    texts = {file.path: file.content.decode() for file in workflow_files("probe", Toolkit(TOOLKIT, REF))}
+    """Let `init` write its workflows, switch the trigger on, and name a provider of the same interface."""
+    told = ("--name", "probe", "--example", "--yes", "--toolkit", f"{TOOLKIT}@{REF}")
+    said = scylla("init", *told, cwd=one.repository, env=environment(one.folder))
+    assert said.code == 0, said.err
+    texts = {path: (one.repository / path).read_text() for path in (PULL, CALLER)}
     pull = re.sub(r"^  # (pull_request:|  paths:)", r"  \1", texts[PULL], flags=re.MULTILINE)
     assert pull.count("\n  pull_request:\n    paths:") == 1
     provider = '      anthropic-base-url: "${{ vars.PROVIDER }}"\n'
@@ -54,10 +56,10 @@ def make_pull(one: Actions, github: github_api.State) -> dict[str, Any]:
 
 def run_all(folder: Path) -> None:
     """Run what a push to the pull request starts, and then what that dispatches: act follows no dispatch."""
-    repository = write_tree(folder / "repo", {TIERS: TIER.format(prompt="Rest."),
-                                              "config/experiments/probe.yaml": EXPERIMENT})  # fmt: skip
+    (repository := folder / "repo").mkdir()
     one, github = actions(folder, repository), github_api.State()
     add_callers(one)
+    write_tree(repository, {TIERS: TIER.format(prompt="Rest."), "config/experiments/probe.yaml": EXPERIMENT})
     event = make_pull(one, github)
     with (
         git_server.serve(one.services / "git") as server,

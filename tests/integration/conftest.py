@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.config.library import Library
-from scylla_gha.images import engine_images
+from scylla_gha.images import archive, layers
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes.docker import engine
 from tests.support.docker_runner import DockerRunner
@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="session")
 def base_image(running_engine: None) -> str:  # noqa: ARG001
     """The id of the image of the toolkit's own recipe, with no agent and no tools."""
-    wanted = engine_images.ImageSpec(Library.here(ROOT).image(), {})
+    wanted = layers.ImageSpec(Library.here(ROOT).image(), {})
     with contextlib.closing(engine.connect()) as api:
-        return engine_images.ensure_image(api, engine_images.build_image(wanted, cache_root()), cache_root())
+        return archive.ensure_image(api, layers.build_image(wanted, cache_root()), cache_root())
 
 
 @pytest.fixture

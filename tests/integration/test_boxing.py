@@ -9,12 +9,12 @@ import pytest
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import ConfigSources, Library, toolkit_root
 from scylla_gha.errors import ToolError
-from scylla_gha.images.sandbox_pool import SandboxPool, select_sandbox
+from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.plan.cells import AgentInfo, plan_cells
+from scylla_gha.plan import AgentInfo, plan_cells
 from tests.support.agents import ShellAgent
 from tests.support.command import NO_ENGINE
 from tests.support.in_process_run import InProcessRun, make_run_context

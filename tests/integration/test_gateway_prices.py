@@ -7,7 +7,7 @@ import pytest
 
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
-from scylla_gha.model.pricing import LongRates, ModelInfo
+from scylla_gha.model.traffic import LongRates, ModelInfo
 from tests.support.gateway import KEY, PRICE, Host, ask, question
 from tests.support.provider import Say, serve
 

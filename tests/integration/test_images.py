@@ -9,7 +9,7 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ToolError
-from scylla_gha.images import engine_images
+from scylla_gha.images import archive, layers
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, socket_folder
 from scylla_gha.sandboxes.docker import engine
@@ -23,14 +23,14 @@ from tests.support.provider import serve
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {"pytest": "9.2.0", "ruff": "0.17.6"}
-CLAUDE = engine_images.AgentCli("@anthropic-ai/claude-code", "2.1.197", "claude")
+CLAUDE = layers.AgentCli("@anthropic-ai/claude-code", "2.1.197", "claude")
 
 
 @pytest.fixture(scope="module")
 def image(running_engine: None) -> str:  # noqa: ARG001
-    wanted = engine_images.ImageSpec(Library.here(ROOT).image(), TOOLS, CLAUDE)
+    wanted = layers.ImageSpec(Library.here(ROOT).image(), TOOLS, CLAUDE)
     with contextlib.closing(engine.connect()) as api:
-        return engine_images.ensure_image(api, engine_images.build_image(wanted, cache_root()), cache_root())
+        return archive.ensure_image(api, layers.build_image(wanted, cache_root()), cache_root())
 
 
 def test_the_pinned_tools_are_first_on_path_and_work(runner: DockerRunner, image: str) -> None:
@@ -74,10 +74,10 @@ def test_claude_code_works_in_the_box_through_the_socket_alone(runner: DockerRun
 
 
 def test_an_image_is_made_once_and_found_again(base_image: str) -> None:
-    drawn = engine_images.build_image(engine_images.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
+    drawn = layers.build_image(layers.ImageSpec(Library.here(ROOT).image(), {}), cache_root())
     with contextlib.closing(engine.connect()) as api:
-        assert engine_images.ensure_image(api, drawn, cache_root()) == base_image
-        assert base_image in {found.id for found in engine_images.list_images(api)}
+        assert archive.ensure_image(api, drawn, cache_root()) == base_image
+        assert base_image in {found.id for found in archive.list_images(api)}
         inspected = api.inspect_image(base_image)  # type: ignore[no-untyped-call]
     assert inspected["RootFS"]["Layers"] == [f"sha256:{layer.sha256}" for layer in drawn.layers]
 

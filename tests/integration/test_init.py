@@ -29,8 +29,8 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in found}
 
 
-def proves_and_evaluates(root: Path, name: str) -> None:
-    """The scaffold holds, and its experiment tells oracle from nop."""
+def proves_and_evaluates(root: Path, name: str) -> str:
+    """Show that the scaffold holds, and that its experiment tells oracle from nop; return what the proof printed."""
     checked = run(root, "validate")
     assert checked.code == 0, checked.err
     proved = run(root, "validate", f"scenarios/{name}", "--execute")
@@ -40,6 +40,7 @@ def proves_and_evaluates(root: Path, name: str) -> None:
     assert done.code == 0, done.err
     report = json.loads((root / "runs" / name / "report.json").read_text())
     assert {arm["arm"]: arm["pass_rate"] for arm in report["arms"]} == {"nop": 0.0, "oracle": 1.0}
+    return proved.out
 
 
 def scenario_of(root: Path, name: str) -> Path:
@@ -59,12 +60,15 @@ def test_a_repository_without_tests_gets_a_small_example(tmp_path: Path, make: C
         }  # fmt: skip
 
 
-def test_a_python_repository_gets_a_task_from_its_history(tmp_path: Path) -> None:
+def test_a_python_repository_gets_a_task_whose_checks_refuse_solutions_that_only_fool_the_tests(tmp_path: Path) -> None:
     root = till(tmp_path / "till")
     said = init(root)
     assert said.code == 0, said.err
-    proves_and_evaluates(root, "till")
     scenario = scenario_of(root, "till")
+    add_solutions_that_fool(root, scenario / "wrong")
+    proof = proves_and_evaluates(root, "till")
+    assert "wrong/left-early fails" in proof
+    assert "wrong/steered fails" in proof
     assert scenario.name == "101-a-discount-in-percent"
     assert (scenario / "prompt.md").read_text() == "A discount in percent\n\nNo item of 1 or less gets it.\n"
     assert b"def test_discount" in (scenario / "checks/tests/tests/test_discount.py").read_bytes()
@@ -78,19 +82,13 @@ def test_a_python_repository_gets_a_task_from_its_history(tmp_path: Path) -> Non
     assert "no tests ran" in shell(root, "PYTHONPATH=src python3 -m pytest -q fixtures || true")
 
 
-def test_a_solution_that_only_fools_the_tests_is_wrong(tmp_path: Path) -> None:
-    """It steers pytest, changes the tests that are there, or ends the process before they run."""
-    root = till(tmp_path / "till")
-    assert init(root).code == 0
-    wrong = scenario_of(root, "till") / "wrong"
+def add_solutions_that_fool(root: Path, wrong: Path) -> None:
+    """Add patches that steer pytest, change the tests that are there, or end the process before they run."""
     leave = "import os\nos._exit(0)\n"
     (wrong / "steered.patch").write_bytes(new_file("conftest.py", leave))
     shell(root, f"git checkout -q HEAD~2 && printf {leave!r} >src/till/money.py")
     (wrong / "left-early.patch").write_text(shell(root, "git diff") + "\n")
-    said = run(root, "validate", "scenarios/till", "--execute")
-    assert said.code == 0, said.err
-    assert "wrong/left-early fails" in said.out
-    assert "wrong/steered fails" in said.out
+    shell(root, "git checkout -q --force -")
 
 
 def test_a_javascript_repository_too_and_its_image_has_node(tmp_path: Path) -> None:

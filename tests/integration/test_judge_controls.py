@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import forked
 from tests.support.judged_repository import EACH, JUDGES, JudgedRepository, fair, judged_repository, lenient, sees
 from tests.support.panel import asked_for, fault, raw, reply
 from tests.support.processes import wait_for
 from tests.support.provider import Body, Fail, Hang, Say
 from tests.support.repository import SCENARIO, environment
-from tests.support.scripted_claude import running
 
 OTHERS = ("--judge", "other", "--judge", "opus", "--yes")
 CONTROLLED = sorted(JUDGES * 3)  # the right answer, the wrong one, and that with its items in reverse
@@ -135,14 +135,13 @@ def test_interrupted_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
     with judged_repository(tmp_path, script) as room:
         env = environment(tmp_path, ANTHROPIC_API_KEY="sk-canary-0123456789", ANTHROPIC_BASE_URL=room.provider.url)
-        with running("judge", "greet", "--yes", cwd=room.root, env=env) as process:
+        with forked("judge", "greet", "--yes", cwd=room.root, env=env) as command:
             done = room.run / "controls" / SCENARIO
             assert wait_for(
                 lambda: len([one for one in done.glob("*.json") if '"error": null' in one.read_text()]) == 2
             )
             assert wait_for(lambda: any(body["model"] == "haiku" and not sees(body) for body in room.provider.requests))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            assert command.kill().code == -signal.SIGKILL
         stuck[0] = False
         room.asked()
         made = room.json()

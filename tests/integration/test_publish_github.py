@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.report.comment import marker
+from scylla_gha.store.records import write_record
+from scylla_gha.store.run_folder import WavePaths
 from tests.support.comments import Made, report_of
 from tests.support.github_api import FORK, REPOSITORY, Broken, State, serving, sha
 from tests.support.jobs import Job
 from tests.support.records import make_cell, make_experiment, make_plan
+from tests.support.sent import make_packing
 
 HEAD = sha("a")
 ARMS = ("base.cli.m", "head.cli.m")
@@ -39,8 +42,25 @@ def test_a_verdict_is_posted_and_then_edited(job: Job) -> None:
     assert "3 API calls" in again.err
     (body,) = job.state.bodies(7)
     assert body.startswith(f"{marker('demo')}\n<!-- scylla:data ")
-    assert "▼ head is worse than base" in body
+    assert "✗ head is worse than base" in body
     assert job.state.checks == []
+
+
+def test_evidence_leads_to_the_artifact_of_the_trial_if_there_is_only_one(job: Job) -> None:
+    cell = next(cell for failure in LOSS.failures if failure.arm == ARMS[1] for cell in failure.cells)
+    write_record(WavePaths(job.folder.root).packing, make_packing([("a",), ("b",), (cell,)]))
+    names = ("scylla-trials-demo-002-1", "scylla-rows-demo-002-1", "scylla-trials-demo-003-1", "scylla-trials-x-002-1")
+    job.state.artifacts = [{"id": 900 + at, "name": name, "expired": False} for at, name in enumerate(names)]
+    run = f"https://github.com/{REPOSITORY}/actions/runs/55"
+    assert job.scylla(*COMMENT).code == 0
+    assert f"]({run}/artifacts/900)" in job.state.bodies(7)[0]
+    job.state.artifacts.append({"id": 905, "name": "scylla-trials-demo-002-2", "expired": False})
+    job.scylla(*COMMENT, GITHUB_RUN_ATTEMPT="2")
+    assert f"]({run}#artifacts)" in job.state.bodies(7)[0]
+    job.state.broken = [Broken(403, "artifacts", "Resource not accessible by integration")]
+    said = job.scylla(*COMMENT, GITHUB_RUN_ATTEMPT="3")
+    assert (said.code, "evidence is linked to the list of artifacts" in said.err) == (0, True)
+    assert f"]({run}#artifacts)" in job.state.bodies(7)[0]
 
 
 def test_a_verdict_is_a_check_of_a_commit(job: Job) -> None:

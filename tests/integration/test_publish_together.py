@@ -30,10 +30,12 @@ def test_eight_processes_publish_at_once_and_nothing_is_lost(tmp_path: Path) -> 
     copy = copy_of(tmp_path, server)
     found = {str(entry.name): b"".join(StoredRun(copy, entry).rows()) for entry in index_entries(copy)}
     assert found == wrote
-    assert len(paths(server)) == AT_ONCE * 4
+    assert len([path for path in paths(server) if path.startswith("v1/")]) == AT_ONCE * 4
+    page = shell(server, f"git show {BRANCH}:README.md")
+    assert all(f"(../../actions/runs/{run})" in page for run in range(AT_ONCE))
     assert shell(server, f"git rev-list --count {BRANCH}") == str(AT_ONCE)
     assert shell(server, f"git rev-list --count --merges {BRANCH}") == "0"
-    assert shell(server, f"git log --diff-filter=MDRT --format=%h {BRANCH}") == ""  # no file was ever changed
+    assert shell(server, f"git log --diff-filter=MDRT --format=%h {BRANCH} -- v1") == ""  # nothing was changed
     shell(server, "git fsck --strict --no-dangling")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.claude.agent import ClaudeCode
+from scylla_gha.agents.claude import ClaudeCode
 from scylla_gha.model.trial import DiffStat, Outcome, Trial
 from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
 from scylla_gha.pipeline.run_cells import run_cells

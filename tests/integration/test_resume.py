@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.command import Said, scylla
+from tests.support.command import Said, forked, scylla
 from tests.support.library import write_model
 from tests.support.processes import ends, number_in
 from tests.support.provider import Say, serve
@@ -39,8 +39,9 @@ def evaluate(repo: Path, *args: str, env: dict[str, str] | None = None) -> Said:
 
 
 def stamps(run: Path) -> dict[str, tuple[int, int]]:
-    """Which file each record is, and when it was written."""
-    files = [path for path in run.rglob("*") if path.parent != run and path.is_file()]
+    """Return inode and time of each file of the run's cells, that is, of all but its report and charts."""
+    files = [path for path in run.glob("*--*/**/*") if path.is_file()]
+    assert files
     return {str(path.relative_to(run)): (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
 
 
@@ -173,10 +174,9 @@ def go_on(repo: Path) -> list[dict[str, Any]]:
 
 def test_after_a_kill_the_same_command_goes_on_and_keeps_the_attempt(repo: Path) -> None:
     env = claude_that_is_slow(repo)
-    with running("evaluate", "greet", "--yes", cwd=repo, env=env) as process:
+    with forked("evaluate", "greet", "--yes", cwd=repo, env=env) as command:
         agent = number_in(repo.parent / "pid")
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        assert command.kill().code == -signal.SIGKILL
         assert ends(agent)
     assert not (repo / "runs/greet" / CLAUDE / "trial.json").exists()
     killed, second = go_on(repo)
@@ -248,11 +248,11 @@ def test_two_runs_at_once_share_a_new_cache(repo: Path, tmp_path: Path) -> None:
     env = environment(tmp_path, SCYLLA_CACHE=str(tmp_path / "cache"))
     assert env["SCYLLA_CACHE"] != str(cache())
     with (
-        running("evaluate", "greet", "--runs", "a", cwd=repo, env=env) as one,
-        running("evaluate", "greet", "--runs", "b", cwd=repo, env=env) as other,
+        forked("evaluate", "greet", "--runs", "a", cwd=repo, env=env) as one,
+        forked("evaluate", "greet", "--runs", "b", cwd=repo, env=env) as other,
     ):
-        said = one.communicate()[1], other.communicate()[1]
-    assert (one.returncode, other.returncode) == (0, 0), said
+        said = one.wait(), other.wait()
+    assert [each.code for each in said] == [0, 0], said
 
 
 def grow_old(repo: Path) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
 from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
-from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
+from scylla_gha.sandboxes.docker import DockerSandbox
 from scylla_gha.sandboxes.host import HostSandbox
 name, folder, image, script = sys.argv[1:]
 folder = Path(folder)

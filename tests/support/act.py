@@ -4,12 +4,15 @@ What act cannot take is rendered away in a copy: `$/` becomes a named repository
 `deployment` are left out. Actions that need GitHub's services are stood in for by small ones of our own (`stand_ins/`).
 """
 
+import atexit
+import functools
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 STAND_INS = Path(__file__).with_name("stand_ins")
 ACT = Path(sys.executable).with_name("act")
 TOOLKIT, REF = "scylla-org/scylla-gha", "rendered"
+OF_CERTIFICATES = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE")  # a runner has those of its network, and npm asks them
 REPOSITORY = "octo-org/app"
 PARTS = (
     ".github",
@@ -148,7 +152,7 @@ class Actions:
             "STAND_IN_ORIGIN": str(self.origin),
             "STAND_IN_PYTHON": sys.executable,
             "NPM_CONFIG_USERCONFIG": str(Path.home() / ".npmrc"),
-            "UV_OFFLINE": "1",
+            **{name: os.environ[name] for name in OF_CERTIFICATES if name in os.environ},
             "UV_CACHE_DIR": uv.stdout.strip(),
             "UV_LINK_MODE": "symlink",
             "SCYLLA_CACHE": str(cache_root()),
@@ -159,7 +163,7 @@ class Actions:
         }
 
     def _stand_ins(self) -> Iterator[tuple[str, Path]]:
-        yield f"{TOOLKIT}@{REF}", self.folder / "toolkit"
+        yield f"{TOOLKIT}@{REF}", _toolkit()
         texts = (path.read_text() for path in (ROOT / ".github").rglob("*.yml"))
         for name, commit in sorted({found for text in texts for found in PINNED.findall(text)}):
             yield f"{name}@{commit}", STAND_INS / name
@@ -175,17 +179,9 @@ class Actions:
 
 def actions(folder: Path, repository: Path) -> Actions:
     """Make the repository at a folder one of GitHub's."""
-    toolkit = folder / "toolkit"
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            shutil.copytree(source, toolkit / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, toolkit / part)
-    for path in (toolkit / "action.yml", *(toolkit / ".github").rglob("*.yml")):
-        path.write_text(rendered(path.read_text()))
     made = Actions(folder, repository)
-    tools = folder.parent / "tool_cache"  # of all runs of a test process, as on a runner that is kept
+    session = folder.parents[1] if "PYTEST_XDIST_WORKER" in os.environ else folder.parent
+    tools = session / "tool_cache"  # of all runs of a session, as on a runner that is kept
     tools.mkdir(exist_ok=True)
     (folder / "home/.cache/act").mkdir(parents=True)
     (folder / "home/.cache/act/tool_cache").symlink_to(tools)
@@ -195,6 +191,21 @@ def actions(folder: Path, repository: Path) -> Actions:
     git(repository, "init", "-q", "-b", "main")
     git(repository, "remote", "add", "origin", f"https://github.com/{REPOSITORY}.git")
     return made
+
+
+@functools.cache
+def _toolkit() -> Path:
+    """The toolkit as act takes it: each job copies it once for each action, so large folders are links."""
+    folder = Path(tempfile.mkdtemp(prefix="scylla-gha-toolkit-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    shutil.copytree(ROOT / ".github", folder / ".github")
+    for part in PARTS:
+        if part not in {".github", "action.yml"}:
+            (folder / part).symlink_to(ROOT / part)
+    shutil.copy(ROOT / "action.yml", folder)
+    for path in (folder / "action.yml", *(folder / ".github").rglob("*.yml")):
+        path.write_text(rendered(path.read_text()))
+    return folder
 
 
 def look_at(flow: Path, checks: Iterable[Callable[[Path], None]], subtests: pytest.Subtests) -> None:

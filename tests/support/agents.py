@@ -11,7 +11,7 @@ from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from scylla_gha.model.variant import Declared, Observed, Treatment, Variant
 from scylla_gha.process import Cancel
-from scylla_gha.run.attempt import AgentRunner
+from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.sandboxes.host import HostSandbox
 from tests.support.records import make_model_arm

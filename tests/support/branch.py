@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from scylla_gha.aggregate.build import aggregate
+from scylla_gha.aggregate import aggregate
 from scylla_gha.model.publication import Origin, RunName
 from scylla_gha.model.result import Result
 from scylla_gha.results_branch.clone import BranchClone, GitRemote

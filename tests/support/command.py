@@ -1,5 +1,6 @@
 """The real command line, as a person starts it."""
 
+import contextlib
 import functools
 import json
 import os
@@ -8,9 +9,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 NO_ENGINE = "unix:///nowhere/docker.sock"
 COMMAND = str(Path(sys.executable).with_name("scylla-gha"))
@@ -42,26 +44,59 @@ def scylla(
             capture_output=True, text=True, timeout=seconds, check=False,
         )  # fmt: skip
         return Said(done.returncode, done.stdout, done.stderr)
-    return _forked([COMMAND, *args], cwd, whole, seconds, [] if stdin is None else [stdin])
+    with _forked([COMMAND, *args], cwd, whole, seconds, [] if stdin is None else [stdin]) as command:
+        return command.wait()
 
 
-def _forked(argv: list[str], cwd: Path, env: Mapping[str, str], seconds: float, stdin: list[int]) -> Said:
+@dataclass(frozen=True)
+class ForkedCommand:
+    """A command line that runs as a fork of one that is loaded already."""
+
+    pid: int
+    reply: IO[str]
+    out: IO[bytes]
+    err: IO[bytes]
+
+    def wait(self) -> Said:
+        """Wait for its end; the code of one that a signal ended is negative."""
+        code = int(self.reply.readline())
+        self.out.seek(0)
+        self.err.seek(0)
+        return Said(code, self.out.read().decode(), self.err.read().decode())
+
+    def kill(self) -> Said:
+        """Kill it, and wait for its end."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        return self.wait()
+
+
+@contextlib.contextmanager
+def forked(*args: str, cwd: Path, env: Mapping[str, str]) -> Iterator[ForkedCommand]:
+    """`scylla-gha` as a process that the block ends; an engine is only found where `env` tells it."""
+    whole = {**os.environ, "DOCKER_HOST": NO_ENGINE, **env}
+    with _forked([COMMAND, *args], cwd, whole, 300, []) as command:
+        yield command
+
+
+@contextlib.contextmanager
+def _forked(
+    argv: list[str], cwd: Path, env: Mapping[str, str], seconds: float, stdin: list[int]
+) -> Iterator[ForkedCommand]:
     request = json.dumps({"argv": argv, "cwd": str(cwd), "env": dict(env)}).encode()
     near, far = socket.socketpair()
     with near, far, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         socket.send_fds(_fork_server(), [request], [out.fileno(), err.fileno(), far.fileno(), *stdin])
         far.close()
         near.settimeout(seconds)
-        with near.makefile("r") as told:
-            child = int(told.readline())
+        with near.makefile("r") as reply:
+            command = ForkedCommand(int(reply.readline()), reply, out, err)
             try:
-                code = int(told.readline())
-            except TimeoutError:
-                os.kill(child, signal.SIGKILL)
+                yield command
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(command.pid, signal.SIGKILL)
                 raise
-        out.seek(0)
-        err.seek(0)
-        return Said(code, out.read().decode(), err.read().decode())
 
 
 @functools.cache

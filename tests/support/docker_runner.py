@@ -5,8 +5,8 @@ from pathlib import Path
 
 from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.sandboxes.base import SandboxMounts
+from scylla_gha.sandboxes.docker import DockerSandbox
 from scylla_gha.sandboxes.docker.container import ContainerSize
-from scylla_gha.sandboxes.docker.sandbox import DockerSandbox
 from tests.support.repository import write_tree
 
 MEGA = 1 << 20

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.collect.rows import collect
+from scylla_gha.collect import collect
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.pipeline.model_access import RecordingOptions, gateway_for_run
 from scylla_gha.pipeline.run_cells import run_cells

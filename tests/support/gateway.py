@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from scylla_gha.gateway.client import GatewayProcess, SessionHandle
 from scylla_gha.gateway.log import read_traffic
 from scylla_gha.gateway.settings import GatewaySettings, Session
-from scylla_gha.model.pricing import ModelInfo, ModelPrice
-from scylla_gha.model.traffic import RequestRecord, ResponseRecord, Role
+from scylla_gha.model.traffic import ModelInfo, ModelPrice, RequestRecord, ResponseRecord, Role
 from tests.support.provider import Body, Provider, ProviderServer, Say, Script
 
 T = TypeVar("T")

@@ -191,6 +191,7 @@ ANSWERS: dict[str, Handler] = {
     f"GET {_REPO}/collaborators/{{username}}/permission": _permission,
     f"GET {_REPO}/activity": _activity,
     f"GET {_REPO}/actions/runs/{{run_id}}": lambda call: (200, call.state.runs[int(call.given["run_id"])]),
+    f"GET {_REPO}/actions/runs/{{run_id}}/artifacts": lambda call: (200, {"artifacts": call.state.artifacts}),
     f"GET {_REPO}/actions/workflows/{{workflow_id}}/runs": _runs,
     f"POST {_REPO}/actions/workflows/{{workflow_id}}/dispatches": _dispatch,
     f"GET {_REPO}/git/ref/{{ref}}": _ref,

@@ -59,6 +59,7 @@ class State:
     refs: dict[str, str] = field(default_factory=dict)
     annotated: set[str] = field(default_factory=set)
     runs: dict[int, Told] = field(default_factory=dict)
+    artifacts: list[Told] = field(default_factory=list)
     dispatches: list[Told] = field(default_factory=list)
     broken: list[Broken] = field(default_factory=list)
     before: dict[str, Callable[["State"], None]] = field(default_factory=dict)

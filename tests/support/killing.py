@@ -33,7 +33,10 @@ def writing(path: Path, pid: int) -> Iterator[None]:
 
 
 def _ended(pid: int) -> bool:
-    return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    try:
+        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def _fill(writer: int) -> None:

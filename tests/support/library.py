@@ -5,10 +5,10 @@ from pathlib import Path
 import yaml
 
 from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.model import Record
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.pricing import ModelInfo
-from scylla_gha.model.record import Record
 from scylla_gha.model.scenario import Rubric, Scenario
+from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.model.variant import SubTest, Tier, Treatment
 from tests.support.records import make_rubric, make_scenario
 

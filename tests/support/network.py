@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from scylla_gha.egress_proxy.policy import proxy_environment
+from scylla_gha.egress_proxy import proxy_environment
 from scylla_gha.gateway.client import SessionHandle
 from tests.support.gateway import Reply
 

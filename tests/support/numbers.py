@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from scylla_gha.stats.simple import Interval
+from scylla_gha.stats import Interval
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60, database=None)
 

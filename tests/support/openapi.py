@@ -1,7 +1,7 @@
 """GitHub's own description of its REST API, against which the local server holds every request.
 
 It comes from npm, in the version pinned here, once into the cache; of its 12 MB only the operations that the toolkit
-uses are kept.
+uses are kept. `openapi_answers.py` holds answers against it.
 """
 
 import hashlib
@@ -40,6 +40,7 @@ USED: Final = (
     f"GET {_REPO}/collaborators/{{username}}/permission",
     f"GET {_REPO}/activity",
     f"GET {_REPO}/actions/runs/{{run_id}}",
+    f"GET {_REPO}/actions/runs/{{run_id}}/artifacts",
     f"GET {_REPO}/actions/workflows/{{workflow_id}}/runs",
     f"POST {_REPO}/actions/workflows/{{workflow_id}}/dispatches",
     f"GET {_REPO}/git/ref/{{ref}}",
@@ -123,12 +124,12 @@ def _described() -> Any:
     with locked(kept):
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_bytes(orjson.dumps(list(_selected(orjson.loads(_packed(kept.parent))))))
+            kept.write_bytes(orjson.dumps(list(_selected(orjson.loads(packed_description(kept.parent))))))
     return orjson.loads(kept.read_bytes())
 
 
-def _packed(folder: Path) -> bytes:
-    """The description, as npm has it."""
+def packed_description(folder: Path) -> bytes:
+    """The whole description, as npm has it."""
     package = folder / f"octokit-openapi-{VERSION}.tgz"
     argv = ["npm", "pack", "--silent", "--pack-destination", str(folder), f"@octokit/openapi@{VERSION}"]
     subprocess.run(argv, check=True, capture_output=True, timeout=600)

@@ -6,7 +6,6 @@ from typing import Any
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.judgment import CheckResult, Judgment, Score
 from scylla_gha.model.plan import Arm, Cell, CostRange, Estimate, EstimateShare, Plan
-from scylla_gha.model.pricing import ModelInfo, ModelPrice
 from scylla_gha.model.report import ArmSummary, Counts, Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.scenario import (
@@ -20,6 +19,7 @@ from scylla_gha.model.scenario import (
     ScenarioTask,
     Validation,
 )
+from scylla_gha.model.traffic import ModelInfo, ModelPrice
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial
 from scylla_gha.model.variant import Treatment, Variant
 
@@ -33,7 +33,7 @@ COUNTS = Counts(planned=2, ran=2, judged=2, scored=2)
 
 def make_checkpoint(**given: Any) -> Checkpoint:
     """A file that must exist, unless another kind of condition is given."""
-    kind = {} if {"run", "file", "changes"} & given.keys() else {"file": "done.txt"}
+    kind = {} if {"run", "file", "changes", "github", "git", "unchanged"} & given.keys() else {"file": "done.txt"}
     return Checkpoint.model_validate({"id": "done", "what": "It is done", **kind, **given})
 
 

@@ -2,16 +2,17 @@
 
 import functools
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from scylla_gha.aggregate.build import aggregate
+from scylla_gha.aggregate import aggregate
 from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import Treatment, Variant
-from scylla_gha.pipeline.report import analysis_of
+from scylla_gha.pipeline import analysis_of
 from scylla_gha.report.markdown import markdown
 from tests.support.records import make_cell, make_excluded_result, make_experiment, make_plan, make_result
 
@@ -107,9 +108,13 @@ def cells() -> tuple[Cell, ...]:
 
 
 def section(report: Report, title: str) -> list[str]:
-    """The lines of a section of report.md that say something; none if it is left out."""
-    _, found, text = markdown(report).partition(f"\n## {title}\n")
-    return [line for line in text.partition("\n## ")[0].splitlines() if line] if found else []
+    """The lines of a section of report.md, open or folded, that say something; none if it is left out."""
+    whole = markdown(report)
+    _, is_open, text = whole.partition(f"\n## {title}\n")
+    if not is_open:
+        _, _, text = whole.partition(f"\n<details><summary>{title}</summary>\n")
+        text = text.partition("\n</details>\n")[0]
+    return [line for line in re.split(r"\n(?:## |<details>)", text)[0].splitlines() if line]
 
 
 @functools.cache

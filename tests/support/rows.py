@@ -1,6 +1,6 @@
 """A run's records, and the rows that are collected from them."""
 
-from scylla_gha.collect.rows import collect
+from scylla_gha.collect import collect
 from scylla_gha.config.keys import judgment_key
 from scylla_gha.config.library import Library
 from scylla_gha.model.judgment import Judgment

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.model.pricing import ModelInfo
+from scylla_gha.model.traffic import ModelInfo
 from tests.support.gateway import MODELS, Host, hosted
 from tests.support.provider import Body, Fail, Hang, Hangup, Provider, Say, Script, serve
 

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents.base import AgentCommand, AgentTask, ModelAccess
-from scylla_gha.agents.claude.agent import ClaudeCode
-from scylla_gha.config.materials import materials
+from scylla_gha.agents.claude import ClaudeCode
+from scylla_gha.config.materials import materials, read_agent
 from scylla_gha.errors import ToolError
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.trial import Outcome
-from scylla_gha.model.variant import AgentResources, McpServer, SystemPrompt, Treatment, Variant
-from scylla_gha.variants.resources import agent_resources
+from scylla_gha.model.variant import AgentResources, SubAgent, SystemPrompt, Treatment, Variant
+from scylla_gha.variants import agent_resources
 from tests.support.claude import DATA, ended_with
 from tests.support.materials import ALL, FILES
 from tests.support.repository import write_tree
@@ -49,9 +50,6 @@ def command(
     ("treatment", "flags"),
     [
         pytest.param({}, [], id="nothing named: the CLI's own defaults"),
-        pytest.param({"system_prompt": SystemPrompt(replace="")}, ["--system-prompt", ""], id="empty"),
-        pytest.param({"system_prompt": SystemPrompt(append="Be brief.")}, ["--append-system-prompt", "Be brief."],
-                     id="appended"),
         pytest.param({"setting_sources": ()}, ["--setting-sources", ""], id="no settings files"),
         pytest.param({"setting_sources": ("user", "project")}, ["--setting-sources", "user,project"], id="two of them"),
         pytest.param({"tools": ()}, ["--tools", ""], id="no tools"),
@@ -62,6 +60,39 @@ def command(
 def test_a_treatment_is_flags(tmp_path: Path, treatment: dict[str, Any], flags: list[str]) -> None:
     made = command(tmp_path, Treatment(**treatment))
     assert made.argv == ("/bin/claude", *ALWAYS, *flags)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "flag", "text"),
+    [
+        (SystemPrompt(replace=""), "--system-prompt-file", ""),
+        (SystemPrompt(append="Be brief."), "--append-system-prompt-file", "Be brief."),
+        (SystemPrompt(append="word " * 100_000), "--append-system-prompt-file", "word " * 100_000),
+    ],
+    ids=["empty", "appended", "longer than a flag may be"],
+)
+def test_a_system_prompt_is_a_file(tmp_path: Path, prompt: SystemPrompt, flag: str, text: str) -> None:
+    argv = command(tmp_path, Treatment(system_prompt=prompt)).argv
+    assert argv == ("/bin/claude", *ALWAYS, flag, str(tmp_path / "system-prompt.md"))
+    assert Path(argv[-1]).read_text() == text
+
+
+def test_sub_agents_are_files_unless_no_file_of_the_user_is_read(tmp_path: Path) -> None:
+    agent = SubAgent(name="reader", description='Reads: "all"', tools=("Read", "Grep"), prompt="You read.")
+    resources = AgentResources(agents={"reader": agent})
+    assert command(tmp_path, resources=resources).argv == ("/bin/claude", *ALWAYS)
+    assert read_agent(tmp_path / ".claude" / "agents" / "reader.md") == agent
+    bare = command(tmp_path, Treatment(setting_sources=()), resources=resources).argv
+    assert bare[-4:-1] == ("--setting-sources", "", "--agents")
+    assert json.loads(bare[-1]) == {
+        "reader": {"description": 'Reads: "all"', "tools": ["Read", "Grep"], "prompt": "You read."}
+    }
+
+
+def test_a_flag_that_linux_would_refuse_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    agent = SubAgent(name="reader", description="Reads", prompt="word " * 30_000)
+    with pytest.raises(ToolError, match="add `user` to setting_sources, so that sub-agents are files"):
+        command(tmp_path, Treatment(setting_sources=()), resources=AgentResources(agents={"reader": agent}))
 
 
 @pytest.mark.parametrize(
@@ -82,8 +113,8 @@ def test_an_outfit_is_laid_into_home_and_named_by_flags(tmp_path: Path) -> None:
     home.mkdir()
     variant = Variant(id="T1/00", treatment=ALL, materials=materials(ALL, (root,)))
     argv = command(home, resources=agent_resources(variant, (root,))).argv[len(ALWAYS) + 1 :]
-    assert argv[:5] == ("--plugin-dir", f"{home}/team", "--mcp-config", f"{home}/mcp.json", "--agents")
-    assert json.loads(argv[5]) == {"reader": {"description": "Reads", "prompt": "You read."}}
+    assert argv == ("--plugin-dir", f"{home}/team", "--mcp-config", f"{home}/mcp.json")
+    assert read_agent(home / ".claude" / "agents" / "reader.md").prompt == "You read."
     servers = json.loads((home / "mcp.json").read_text())
     clock = {"command": "python3", "args": [f"{home}/team/mcp/clock/clock.py"], "env": {}}
     assert servers == {"mcpServers": {"clock": clock}}
@@ -95,7 +126,7 @@ def test_an_outfit_is_laid_into_home_and_named_by_flags(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("named", "flags"),
-    [({"mcp_servers"}, ["--mcp-config"]), ({"skills"}, ["--plugin-dir"]), ({"agents"}, ["--agents"]), (set(), [])],
+    [({"mcp_servers"}, ["--mcp-config"]), ({"skills"}, ["--plugin-dir"]), ({"agents"}, []), (set(), [])],
 )
 def test_what_is_not_named_is_not_laid_out(tmp_path: Path, named: set[str], flags: list[str]) -> None:
     root, home = write_tree(tmp_path / "root", FILES), tmp_path / "home"
@@ -112,7 +143,7 @@ def test_a_server_finds_its_folder_in_each_argument_and_its_command(tmp_path: Pa
     command(tmp_path, resources=AgentResources(mcp_servers={"clock": server}))
     folder = f"{tmp_path}/team/mcp/clock"
     assert json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["clock"] == {
-        "command": f"{folder}/run", "args": [f"--at={folder}", "x"], "env": {"A": "{folder}"}}  # fmt: skip
+        "command": f"{folder}/run", "args": [f"--at={folder}", "x"], "env": {"A": folder}}  # fmt: skip
 
 
 def test_a_server_is_told_what_its_folder_is_called_where_the_agent_works(tmp_path: Path) -> None:

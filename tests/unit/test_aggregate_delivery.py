@@ -2,7 +2,7 @@
 
 import pytest
 
-from scylla_gha.aggregate.build import aggregate
+from scylla_gha.aggregate import aggregate
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.report import Report
 from tests.support.records import make_cell, make_experiment, make_plan, make_result

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from scylla_gha.aggregate.build import aggregate
+from scylla_gha.aggregate import aggregate
 from scylla_gha.aggregate.row_counts import RowCounts
 from scylla_gha.aggregate.warnings import excused_warnings, withheld_arms, without_verdicts
 from scylla_gha.model.analysis import Analysis, Contrast, Ruling
@@ -105,3 +105,17 @@ def test_bounds_are_of_the_mean_over_scenarios_where_that_is_the_rate() -> None:
     assert tally.bounds("a", by_scenario=False) == (1 / 3, 2 / 3)
     assert tally.bounds("a", by_scenario=True) == (0.25, 0.5)
     assert tally.bounds("b", by_scenario=True) is None
+
+
+@pytest.mark.parametrize(("gaps", "is_withheld"), [(0, False), (1, False), (2, True)])
+def test_an_arm_of_which_more_than_a_twentieth_met_a_gap_gets_no_verdict(gaps: int, is_withheld: bool) -> None:
+    planned = [make_cell("new", number) for number in range(1, 21)]
+    rows = [make_result(cell, passed=number >= 2, github="hub", github_gaps=int(number < gaps))
+            for number, cell in enumerate(planned)]  # fmt: skip
+    report = aggregate(make_plan(*planned, experiment=make_experiment(baseline="old")), rows)
+    (summary,) = report.arms
+    assert (summary.pass_rate, summary.github_gaps) == (0.9, gaps)
+    assert summary.pass_rate_without_gaps == (18 / (20 - gaps) if gaps else None)
+    assert bool(withheld_arms([summary], {"new": "old"})) is is_withheld
+    told = [warning for warning in report.warnings if "only GitHub has (`github_gaps` of a row)" in warning]
+    assert len(told) == bool(gaps)

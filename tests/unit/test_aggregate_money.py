@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.aggregate.build import aggregate
+from scylla_gha.aggregate import aggregate
 from scylla_gha.model.judgment import ControlResult, JudgeControl
 from scylla_gha.model.plan import Cell, Plan, UnstartedCells
 from scylla_gha.model.report import Report

@@ -6,13 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from scylla_gha.aggregate.build import simple_verdict
+from scylla_gha.aggregate import simple_verdict
 from scylla_gha.analysis.contrasts import compare
-from scylla_gha.analysis.frame import build_frame
-from scylla_gha.analysis.pairings import Pairing
+from scylla_gha.analysis.frame import Pairing, build_frame
 from scylla_gha.analysis.verdicts import rule
+from scylla_gha.stats import difference_interval, sign_flip_bound, student_t_975
 from scylla_gha.stats.resampling import USUAL, sign_flip_p
-from scylla_gha.stats.simple import difference_interval, sign_flip_bound, student_t_975
 from tests.support.records import make_cell, make_result
 
 COUNTS = st.integers(1, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -7,7 +7,7 @@ import pytest
 
 from scylla_gha.analysis.aa_test import AATestOptions, aa_test, halves, verdicts_on
 from scylla_gha.analysis.contrasts import compare
-from scylla_gha.analysis.pairings import Pairing
+from scylla_gha.analysis.frame import Pairing
 from scylla_gha.analysis.verdicts import rule
 from scylla_gha.model.result import Result
 from scylla_gha.stats.resampling import Resampling

@@ -8,7 +8,7 @@ from scipy import stats
 
 from scylla_gha.analysis.contrasts import compare, likely_effect, paired_contrasts, screen
 from scylla_gha.analysis.design import USUAL_SPLIT
-from scylla_gha.analysis.pairings import BASELINE, TIERS, Pairing, baseline_pairings, model_pairings, tier_pairings
+from scylla_gha.analysis.frame import BASELINE, TIERS, Pairing, baseline_pairings, model_pairings, tier_pairings
 from scylla_gha.analysis.simulated import Layout, hardest_effect
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.result import Result

@@ -3,7 +3,7 @@
 import pytest
 
 from scylla_gha.analysis.costs import frontier, pass_cost_contrasts
-from scylla_gha.analysis.pairings import Pairing, baseline_pairings, tier_pairings
+from scylla_gha.analysis.frame import Pairing, baseline_pairings, tier_pairings
 from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.result import Result
 from scylla_gha.stats.resampling import Resampling

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.pipeline.stored_cell import stored_cell
-from scylla_gha.store.find_cell import CellRef
+from scylla_gha.pipeline.stored_cell import CellRef, stored_cell
 from scylla_gha.store.records import write_record
 from scylla_gha.store.run_folder import CellFolder
 from tests.support.agents import ShellAgent
@@ -157,7 +156,7 @@ def test_a_killed_attempt_and_a_cell_without_any_are_shown(tmp_path: Path) -> No
 def test_a_killed_attempt_that_was_repeated_is_told_by_its_trial(travelled: InProcessRun) -> None:
     folder = travelled.journey.folder.cell(LIAR)
     folder.attempt(1).file("attempt.json").unlink()
-    (work,) = stored_cell(CellRef(travelled.journey.folder, LIAR)).works
+    (work,) = stored_cell(CellRef(travelled.journey.folder, LIAR), travelled.journey.plan).works
     assert work.attempt is not None
     assert work.attempt.outcome == "provider_error"
 

@@ -177,6 +177,16 @@ def test_a_series_of_runs_is_a_table_with_a_curve_and_what_was_found(folder: Pat
     assert history(folder, "d0", "d1", PYTHONIOENCODING="ascii").out.isascii()
 
 
+def test_a_series_of_runs_is_drawn_into_a_file(folder: Path) -> None:
+    said = history(folder, *(f"d{at}" for at in range(10)), "--svg", "history.svg")
+    assert said.err.endswith("chart: history.svg\n")
+    picture = (folder / "history.svg").read_text(encoding="utf-8")
+    assert "▼ from 81 % to 19 %" in picture
+    assert "prefers-color-scheme:dark" in picture
+    assert "not written, since no arm has two result sets" in history(folder, "d0", "--svg", "no.svg").err
+    assert not (folder / "no.svg").exists()
+
+
 def test_one_arm_a_pinned_run_and_its_margin(folder: Path) -> None:
     write_record(folder / "runs/d5/plan.json", make_plan(experiment=make_experiment(margin=0.2)))
     told = json.loads(history(folder, "runs/d1", "runs/d5", "--baseline", "d0", "--arm", "arm", "--json").out)

@@ -61,13 +61,16 @@ def test_the_whole_journey_leaves_its_records(repo: Path) -> None:
     }
     attempt = {"attempt.json", "prompt.md", "transcript.jsonl", "stderr.txt"}
     cell = {"cell.json", "trial.json", "judgment.json", *(f"attempt-1/{name}" for name in attempt)}
-    assert files(repo / "runs" / "greet") == {
-        "plan.json", "results.jsonl", "report.json", "report.md",
+    written = files(repo / "runs" / "greet")
+    assert "charts/forest.svg" in written
+    assert {name for name in written if not name.startswith("charts/")} == {
+        "plan.json", "results.jsonl", "report.json", "report.md", "report.html", "glossary.md",
         *(f"{NOP}/{name}" for name in cell), *(f"{ORACLE}/{name}" for name in cell), f"{ORACLE}/attempt-1/diff.patch",
     }  # fmt: skip
     assert "oracle" in said.out
     assert "2/2 cells, 1 passed, $0.00" in said.err
-    assert f"report: {repo}/runs/greet/report.md" in said.err
+    assert f"report: {repo}/runs/greet/report.md\n" in said.err
+    assert said.err.endswith(f"page: {repo}/runs/greet/report.html\n")
 
 
 def test_json_is_all_that_standard_output_gets(repo: Path) -> None:
@@ -228,7 +231,7 @@ def test_what_the_agent_is_given_is_the_prompt_and_its_variants_flags(repo: Path
     assert evaluate(repo, "greet", env=env).code == 0
     patch = next((repo / "runs").rglob("diff.patch")).read_text()
     assert "+Make greet.sh say hello.\n" in patch
-    assert "+--system-prompt\n+\n" in patch, "T0/00-empty is an empty system prompt"
+    assert "+--system-prompt-file\n" in patch, "T0/00-empty is an empty system prompt, in a file"
     assert "SCYLLA_CANARY" not in patch
 
 

@@ -135,8 +135,8 @@ def test_a_cli_that_does_not_come_as_far_as_a_request_has_none(tmp_path: Path, s
     ("agent", "code", "message"),
     [
         ("claude-coed", 3, "agents: there is no agent 'claude-coed'; did you mean \"claude-code\"?"),
-        ("nop", 3, "nop is built in, and has nothing by default"),
-        ("oracle", 3, "oracle is built in, and has nothing by default"),
+        ("nop", 3, "nop is built in: it has nothing by default"),
+        ("oracle", 3, "oracle is built in: it has nothing by default"),
         ("nop@2", 5, "agents: nop@2: the version here is"),
         ("", 3, "agents: there is no agent ''"),
     ],

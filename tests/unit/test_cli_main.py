@@ -17,8 +17,9 @@ from tests.support.repository import SCENARIO, environment, make_repository, pat
 from tests.support.scripted_claude import write_claude_experiment
 
 GROUPS = {
-    "Everyday": ["evaluate", "show", "report", "compare", "validate", "init", "doctor"],
-    "Analysis": ["power", "history", "aa-test", "judge", "shell", "results", "import", "export", "reverts"],
+    "Everyday": ["evaluate", "show", "view", "report", "compare", "validate", "init", "doctor"],
+    "Analysis": ["power", "history", "aa-test", "tiers", "hub", "judge", "shell", "results", "site", "import", "export",
+                 "reverts"],
     "Building blocks for Actions": ["plan", "prepare", "run", "cell", "collect", "aggregate", "publish", "next-wave",
                                     "regression-alert", "slash", "agent-baseline", "image", "schemas"],
 }  # fmt: skip

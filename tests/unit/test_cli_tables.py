@@ -97,9 +97,9 @@ def test_duplicate_rows_are_refused_with_both_lines_and_nothing_is_written(tmp_p
 def test_the_same_file_again_is_the_same(tmp_path: Path) -> None:
     place = csv_file(tmp_path / "a.csv", rows(6))
     imported(place)
-    first = {path.name: path.read_bytes() for path in (tmp_path / "runs" / "run").iterdir()}
+    first = {path.name: path.read_bytes() for path in (tmp_path / "runs" / "run").rglob("*.*")}
     imported(place)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "runs" / "run").iterdir()} == first
+    assert {path.name: path.read_bytes() for path in (tmp_path / "runs" / "run").rglob("*.*")} == first
 
 
 @pytest.mark.parametrize("to", ["csv", "parquet"])

@@ -196,11 +196,11 @@ def test_all_that_the_variants_name_is_checked_and_told_with_file_and_remedy(rep
     said = validate(repo)
     assert (said.code, said.out) == (3, "")
     where = f"{tier}: T0/00-all: "
-    server, skill, agent = said.err.removeprefix(f"scylla-gha: {where}").split(f"\n{where}")
+    server, skill, agent = said.err.partition(f"scylla-gha: {where}")[2].split(f"\n{where}")
     assert server == "mcp: 'clok' is not in config/mcp/ of this repository or of the toolkit; did you mean \"clock\"?"
     assert skill == f"{repo}/{SKILL_AT}: there is no such file; write it, with a front matter of name and description"
-    assert agent == (f"{repo}/{AGENT_AT}:3: the front matter is not valid YAML: mapping values are not allowed here; "
-                     "put a text with a colon in quotes\n")  # fmt: skip
+    assert agent == (f"{repo}/{AGENT_AT}:3: the front matter is not valid YAML: mapping values are not allowed in this "
+                     "context; put a text with a colon in quotes\n")  # fmt: skip
 
 
 def test_an_inventory_that_is_none_is_told(repo: Path) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.aggregate.build import aggregate
+from scylla_gha.aggregate import aggregate
 from scylla_gha.collect.read_artifacts import collect_from
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import CollectReport, UnstartedCells

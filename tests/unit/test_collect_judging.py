@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.collect.rows import collect
+from scylla_gha.collect import collect
 from scylla_gha.config.keys import canary_key, judgment_key, panel_digest, repeat_key
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.materials import read_prompt_texts

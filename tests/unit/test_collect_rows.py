@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.collect.rows import collect
+from scylla_gha.collect import collect
 from scylla_gha.config.keys import judging_digest, judgment_key
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
@@ -76,7 +76,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "agent": "nop", "agent_version": "9", "model": None, "variant": None, "repetition": 1,
         "outcome": "completed", "started_at": "2026-01-02T03:04:05Z",
         "reason": "ended by itself", "measures_agent": True, "judged": True, "passed": False, "score": 0.7,
-        "unjudged": None,
+        "unjudged": None, "treatment_tokens": {}, "short_skills": None,
         "judging": judging_digest(library.scenario(CELL.scenario).judging_digest, ""),
         "grade": "B", "progress": 0.5, "threshold": 0.6, "points": 1.5, "points_max": 2.0,
         "judge_scores": {"one": 0.5, "two": None}, "items_na": 0, "items_unjudged": 0, "guards": 0, "broken_guards": 1,
@@ -87,6 +87,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3, "cache_write_tokens": 4, "turns": 7,
         "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2, "unguarded_calls": 0,
         "network_refused": 3, "delivered": None, "delivery_unverified": None,
+        "github": None, "github_requests": None, "github_writes": None, "github_gaps": None,
         "files_changed": 2, "lines_changed": 7, "base_commit": "b",
         "workspace_digest": "w", "sandbox": "host", "network": "open", "keys": "exposed", "files": "open",
         "unadjusted": "", "judge_unadjusted": "", "subscription": False, "replayed": False,

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.compare.arm_verdicts import arm_globs, arm_verdicts, worse_arms
+from scylla_gha.compare import arm_globs, arm_verdicts, worse_arms
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.comparison import ArmPair, History, Point, ResultComparison, Series, Shift
 from scylla_gha.model.publication import ArmVerdict

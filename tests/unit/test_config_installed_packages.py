@@ -26,9 +26,17 @@ def test_a_checkout_is_synchronised() -> None:
 
 def test_elsewhere_the_packages_themselves_are_installed() -> None:
     """A wheel that lies in no index cannot be named."""
-    assert packages_of("report") == ["numpy>=2.0", "scipy>=1.15"]
+    assert packages_of("report") == [
+        "altair>=6.0",
+        "markdown>=3.8",
+        "nh3>=0.3",
+        "numpy>=2.0",
+        "scipy>=1.15",
+        "vl-convert-python>=1.8",
+    ]
     said = installation_from("report", Path("/nowhere"), {})
-    assert said == f"{sys.executable} -m uv pip install --python {sys.executable} 'numpy>=2.0' 'scipy>=1.15'"
+    packages = "'altair>=6.0' 'markdown>=3.8' 'nh3>=0.3' 'numpy>=2.0' 'scipy>=1.15' 'vl-convert-python>=1.8'"
+    assert said == f"{sys.executable} -m uv pip install --python {sys.executable} {packages}"
 
 
 @pytest.mark.parametrize("package", ["numpy_x", "pyarrow_x"])

@@ -135,7 +135,7 @@ def test_a_variant_carries_digests_of_what_it_names_wherever_it_lies(tmp_path: P
     (before,) = library.variants().values()
     assert list(before.materials) == ["mcp/clock", "skills/greeting", "agents/reader"]
     write(toolkit / AGENT_AT, AGENT + "More.\n")
-    assert library.variants()["T0/00-all"].digest != before.digest
+    assert Library(library.roots).variants()["T0/00-all"].digest != before.digest
 
 
 def test_faults_of_what_a_variant_names_are_told_with_the_tier_that_names_it(tmp_path: Path) -> None:

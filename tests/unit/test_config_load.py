@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.config.load import did_you_mean, load_yaml
+from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
-from scylla_gha.model.pricing import ModelInfo
 from scylla_gha.model.scenario import Scenario
+from scylla_gha.model.traffic import ModelInfo
 from tests.support.library import write, write_yaml
 from tests.support.records import make_experiment, make_model, make_scenario
 

@@ -123,7 +123,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         (AGENT_AT, "First.\n" + AGENT, "must begin with a front matter"),
         (AGENT_AT, "---\n- a\n---\n", "must begin with a front matter"),
         (AGENT_AT, "---\nname: reader\ndescription: Use: this\n---\nx\n",
-         "reader.md:3: the front matter is not valid YAML: mapping values are not allowed here; put a text"),
+         "reader.md:3: the front matter is not valid YAML: mapping values are not allowed in this context; put"),
         (AGENT_AT, "---\nname: [\n---\nx\n", "the front matter is not valid YAML"),
         (AGENT_AT, "---\nname: 2026-13-41\n---\nx\n", "the front matter is not valid YAML: month must be"),
         (AGENT_AT, "---\nname: \x00\n---\nx\n", "the front matter is not valid YAML"),

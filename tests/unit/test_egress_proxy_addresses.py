@@ -4,8 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from scylla_gha.egress_proxy.addresses import Address, PrivateAddressError, Resolver, is_loopback, is_public, resolve
-from scylla_gha.egress_proxy.policy import EgressLimits, EgressPolicy, EgressTarget
+from scylla_gha.egress_proxy import (
+    Address,
+    EgressLimits,
+    EgressPolicy,
+    EgressTarget,
+    PrivateAddressError,
+    Resolver,
+    is_loopback,
+    is_public,
+    resolve,
+)
 
 TARGET = EgressTarget("a.example", 443)
 PUBLIC, PUBLIC_6 = "93.184.216.34", "2606:2800:220:1::1"

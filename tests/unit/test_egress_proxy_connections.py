@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.egress_proxy import EgressLimits, EgressPolicy, EgressTarget
 from scylla_gha.egress_proxy.connections import (
     NETWORK_LOG,
     Connection,
@@ -14,7 +15,6 @@ from scylla_gha.egress_proxy.connections import (
     egress_summary,
     read_egress_log,
 )
-from scylla_gha.egress_proxy.policy import EgressLimits, EgressPolicy, EgressTarget
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.sandbox import UNREAD, EgressClosed, EgressOpened, HostContact
 from tests.support.records import WHEN

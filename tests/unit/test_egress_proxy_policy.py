@@ -7,9 +7,9 @@ import pytest
 from multidict import CIMultiDict
 from pydantic import ValidationError
 
+from scylla_gha.egress_proxy import EgressPolicy, EgressTarget, proxy_environment, tunnel_target, url_target
 from scylla_gha.egress_proxy.forward import HOP_BY_HOP, connection_headers, without_headers
 from scylla_gha.egress_proxy.handler import proxy_password
-from scylla_gha.egress_proxy.policy import EgressPolicy, EgressTarget, proxy_environment, tunnel_target, url_target
 
 
 def test_by_default_nothing_is_allowed() -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from scylla_gha.gateway.limiter import Limiter, Limiters, RequestSlot
-from scylla_gha.providers.anthropic.provider import (
+from scylla_gha.providers.anthropic import (
     Anthropic,
     exhausted_seconds,
     retry_after,

@@ -9,7 +9,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.recording import PathAliases, RecordedResponse, Recorder, Recording, is_stream, neutral_text
 from scylla_gha.providers import PROVIDERS
 from scylla_gha.providers.base import split_events
-from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction import Redactor
 
 ANTHROPIC = PROVIDERS["anthropic"]
 FOLDER = "/tmp/scratch/repo"

@@ -138,7 +138,10 @@ def test_outside_of_actions_no_output_is_written(tmp_path: Path) -> None:
 
 
 WHOLE = "report.md, in the artifact"
-PAGE = "# demo\n\nBetter.\n\n## Scenarios\n\n" + "| 001 | 3 of 3 |\n" * 5_000 + "\n## Money\n\n$1\n\n### Judges\n\n$2\n"
+PAGE = (
+    "# demo\n\nBetter.\n\n## Scenarios\n\n" + "| 001 | 3 of 3 |\n" * 5_000
+    + "\n## Money\n\n$1\n\n### Judges\n\n$2\n\n<details><summary>Time</summary>\n\n</details>\n"
+)  # fmt: skip
 
 
 def test_what_fits_is_written_as_it_is(tmp_path: Path) -> None:
@@ -158,7 +161,7 @@ def test_a_page_that_is_too_long_is_cut_and_says_what_is_missing(tmp_path: Path)
     assert PAGE.startswith(head), "nothing of it is changed"
     lost = len(PAGE.encode()) - len(head.encode())
     assert said == (f"{lost:,} of {len(PAGE.encode()):,} bytes did not fit into a step summary of 1,048,576. "
-                    f"These parts are missing: Money; Judges. The whole page is in {WHOLE}.\n")  # fmt: skip
+                    f"These parts are missing: Money; Judges; Time. The whole page is in {WHOLE}.\n")  # fmt: skip
 
 
 def test_what_the_file_holds_already_counts(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from scylla_gha.github.reverts import (
     reverted_numbers,
     reverted_shas,
 )
-from scylla_gha.stats.simple import wilson
+from scylla_gha.stats import wilson
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.interop.importers import ImportedRows, ImportOptions, load_rows
 from scylla_gha.interop.importers.harbor import read_harbor
-from scylla_gha.interop.importers.rows import ImportedRows, ImportOptions, load_rows
 
 
 def trial(folder: Path, name: str, **given: Any) -> None:

@@ -2,8 +2,8 @@ import json
 from typing import Any
 
 from scylla_gha.interop.exporters.inspect_log import inspect_logs
+from scylla_gha.model import slug
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.record import slug
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from tests.support.golden import golden

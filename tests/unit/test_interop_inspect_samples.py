@@ -6,8 +6,8 @@ import pytest
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.exporters.inspect_log import inspect_logs
+from scylla_gha.interop.importers import ImportedRows, ImportOptions, load_rows
 from scylla_gha.interop.importers.inspect_samples import read_inspect
-from scylla_gha.interop.importers.rows import ImportedRows, ImportOptions, load_rows
 from tests.support.records import WHEN, make_cell, make_plan, make_result
 
 USAGE = {"input_tokens": 5, "output_tokens": 6, "total_tokens": 21, "input_tokens_cache_read": 10,

@@ -39,7 +39,7 @@ def of_diff(diff: DiffStat, **changes: Any) -> CheckResult:
 def test_each_distinct_command_runs_once_with_the_limit_that_is_its_own() -> None:
     asked: list[tuple[str, int]] = []
 
-    def run(command: str, seconds: int) -> CommandRun:
+    def run(command: str, seconds: int, _: object) -> CommandRun:
         asked.append((command, seconds))
         return OK
 

@@ -16,7 +16,7 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.judge.panel import GatewayPanel, PanelResult, open_panel
 from scylla_gha.model.experiment import ModelKnobs
-from scylla_gha.model.pricing import ModelInfo
+from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.model.trial import NO_USAGE
 from tests.support.gateway import EACH, KEY, PRICE, hosted
 from tests.support.library import write

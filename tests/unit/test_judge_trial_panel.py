@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.config.keys import judgment_key
+from scylla_gha.judge import NO_PANEL
 from scylla_gha.judge.judge_trial import judge_trial
 from scylla_gha.judge.panel import GatewayPanel, open_panel
-from scylla_gha.judge.score import NO_PANEL
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trajectory, Trial
 from scylla_gha.prepare.scenario import PreparedScenario

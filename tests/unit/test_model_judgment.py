@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from scylla_gha.config.keys import judgment_key
+from scylla_gha.model import digest
 from scylla_gha.model.judgment import TIERS, ItemScore, JudgeAnswer, JudgeControl, JudgeScore, Judgment
-from scylla_gha.model.record import digest
 from tests.support.panel import answer, score
 from tests.support.records import make_attempt, make_cell, make_check, make_judgment, make_score, make_trial
 

@@ -1,8 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.model.pricing import LongRates, ModelPrice, PriceList, Rates
-from scylla_gha.model.traffic import Tokens
+from scylla_gha.model.traffic import LongRates, ModelPrice, PriceList, Rates, Tokens
 from tests.support.records import DAY
 
 PRICE = ModelPrice(input=3.0, output=15.0, cache_read=0.3, cache_write_5m=3.75, cache_write_1h=6.0, date=DAY,

@@ -8,6 +8,8 @@ from tests.support.records import make_category, make_checkpoint, make_item, mak
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
+ONE_KIND = "give exactly one of run, file, changes, github, git and unchanged"
+
 
 @pytest.mark.parametrize(
     ("lines", "size"),
@@ -47,9 +49,12 @@ def test_scenario_id_is_a_number_and_a_name_that_can_be_a_folder(name: str) -> N
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
-        ({"file": None}, "give exactly one of run, file and changes"),
-        ({"file": "a", "run": "true"}, "give exactly one of run, file and changes"),
-        ({"run": "true", "changes": DiffCondition()}, "give exactly one of run, file and changes"),
+        ({"file": None}, ONE_KIND),
+        ({"file": "a", "run": "true"}, ONE_KIND),
+        (
+            {"run": "true", "changes": DiffCondition()},
+            ONE_KIND,
+        ),
         ({"file": "a", "exit": 1}, "belong to run"),
         ({"file": "a", "stdout": "x"}, "belong to run"),
         ({"file": "a", "stdout": ""}, "belong to run"),

@@ -3,12 +3,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from scylla_gha.model.mcp_server import FOLDER, McpServer
 from scylla_gha.model.variant import (
-    FOLDER,
     AgentResources,
     Delivery,
     Inventory,
-    McpServer,
     Observed,
     SubAgent,
     SubTest,
@@ -21,7 +20,7 @@ from tests.support.delivery import make_declared, make_inventory
 
 @pytest.mark.parametrize("given", [{}, {"replace": "", "append": "x"}], ids=["neither", "both"])
 def test_system_prompt_is_replaced_or_appended_to(given: dict[str, str]) -> None:
-    with pytest.raises(ValidationError, match="exactly one of replace and append"):
+    with pytest.raises(ValidationError, match="exactly one of replace, append and blocks"):
         SystemPrompt.model_validate(given)
 
 

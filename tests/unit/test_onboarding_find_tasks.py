@@ -1,9 +1,9 @@
 from pathlib import Path
 
 from scylla_gha.errors import FixtureError
+from scylla_gha.onboarding import RepositoryCheckout, checkout_of
 from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, example, find_tasks
 from scylla_gha.onboarding.scaffold import ScaffoldTask
-from scylla_gha.onboarding.user_repository import RepositoryCheckout, checkout_of
 from tests.support.adopters import commit, empty, till, web, words
 
 

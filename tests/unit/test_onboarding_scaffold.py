@@ -7,6 +7,7 @@ import yaml
 
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.onboarding import LINK, checkout_of
 from scylla_gha.onboarding.find_tasks import example
 from scylla_gha.onboarding.init import suite_scenarios
 from scylla_gha.onboarding.scaffold import (
@@ -21,8 +22,7 @@ from scylla_gha.onboarding.scaffold import (
     suite_files,
     write_files,
 )
-from scylla_gha.onboarding.user_repository import LINK, checkout_of
-from scylla_gha.plan.cells import AgentInfo, plan_cells
+from scylla_gha.plan import AgentInfo, plan_cells
 from tests.support.adopters import empty
 
 SCHEMAS = "https://example.com/schemas/"

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from scylla_gha.config.library import ConfigSources, Library
-from scylla_gha.judge.overrides import JudgeOverrides
 from scylla_gha.model.judgment import JudgeControl
-from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.context import JudgeOverrides, RunContext
 from scylla_gha.pipeline.judge_controls import (
     ControlTarget,
     JudgedTrial,

@@ -3,7 +3,8 @@ import threading
 
 import pytest
 
-from scylla_gha.pipeline.progress import Progress, ProgressPulse
+from scylla_gha.onboarding.init import progress_pulse
+from scylla_gha.pipeline.run_cells import Progress
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -47,8 +48,8 @@ def test_a_step_that_takes_long_is_told_of_until_it_ends() -> None:
         if len(said) > 1:
             again.set()
 
-    with ProgressPulse(tell, 0.01) as pulse:
-        pulse.say("proving")
+    with progress_pulse(tell, 0.01) as print_step:
+        print_step("proving")
         assert again.wait(60)
     assert said[0] == "proving"
     assert re.fullmatch(r"  \.\.\. \d+ s", said[1])

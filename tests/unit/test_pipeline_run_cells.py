@@ -9,8 +9,8 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import NO_USAGE, Outcome, Trial, Usage
+from scylla_gha.pipeline import without_garbage_collection
 from scylla_gha.pipeline.context import stored_trial
-from scylla_gha.pipeline.report import without_garbage_collection
 from scylla_gha.pipeline.run_cells import low_disk_space
 from scylla_gha.process import Cancel
 from scylla_gha.store.records import read_record, write_record

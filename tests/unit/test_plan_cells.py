@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError
-from scylla_gha.images.sandbox_pool import SandboxImages
+from scylla_gha.images import SandboxImages
 from scylla_gha.model.experiment import RetrySettings, TrialLimits
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Tools, Validation
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan.cells import AgentInfo, CellSelection, agent_name, plan_cells, select
+from scylla_gha.plan import AgentInfo, CellSelection, agent_name, plan_cells, select, select_scenarios
 from scylla_gha.plan.estimate import PastCost
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_checkpoint, make_experiment, make_model, make_scenario
@@ -288,6 +288,15 @@ def test_a_name_may_pin_a_version() -> None:
 )
 def test_names_are_selected_in_the_order_of_the_globs_each_once(patterns: list[str], expected: list[str]) -> None:
     assert select("things", patterns, ["a", "b", "c"]) == expected
+
+
+def test_a_glob_with_a_slash_selects_suites() -> None:
+    toolkit = Library((toolkit_root(),))
+    core = select_scenarios(("core/*",), toolkit)
+    assert core == [id_ for id_, folder in toolkit.scenarios.items() if folder.parent.name == "core"]
+    assert select_scenarios(("001-*", "core/001-hello-world"), toolkit) == ["001-hello-world"]
+    with pytest.raises(ConfigError, match=r"scenarios: 'cor/\*' matches nothing"):
+        select_scenarios(("cor/*",), toolkit)
 
 
 def test_what_is_not_planned_has_no_part_in_the_estimate(tmp_path: Path) -> None:

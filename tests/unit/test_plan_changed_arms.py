@@ -2,11 +2,17 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan.cells import CellSelection
+from scylla_gha.plan import CellSelection
 from tests.support.library import write_tier
 from tests.unit.test_plan_cells import BARE, WITH_MODEL, library, planned
+
+
+def with_toolkit(user: Library) -> Library:
+    """The library as commands see it: the checkout of a change has the toolkit behind it too."""
+    return Library((*user.roots, toolkit_root()))
 
 
 def changed(root: Path, **treatments: Treatment) -> Path:
@@ -15,7 +21,7 @@ def changed(root: Path, **treatments: Treatment) -> Path:
 
 
 def test_a_change_is_held_against_what_it_changes(tmp_path: Path) -> None:
-    where = library(tmp_path / "here")
+    where = with_toolkit(library(tmp_path / "here"))
     head = changed(tmp_path / "head", bare=BARE, vanilla=Treatment(tools=("Bash",)), tools=Treatment(tools=()))
     made = planned(where, CellSelection(head=head), **WITH_MODEL)
     arms = {arm.id: (arm.side, arm.against) for arm in made.arms}
@@ -29,7 +35,7 @@ def test_a_change_is_held_against_what_it_changes(tmp_path: Path) -> None:
 
 
 def test_what_a_change_adds_is_held_against_the_baseline(tmp_path: Path) -> None:
-    where = library(tmp_path / "here")
+    where = with_toolkit(library(tmp_path / "here"))
     head = changed(tmp_path / "head", bare=BARE, vanilla=Treatment(), tools=Treatment(tools=()),
                    more=Treatment(tools=("Bash",)))  # fmt: skip
     made = planned(where, CellSelection(head=head), **WITH_MODEL)
@@ -45,6 +51,6 @@ def test_a_merged_change_has_the_keys_of_its_trial(tmp_path: Path) -> None:
 
 
 def test_a_change_of_nothing_is_refused(tmp_path: Path) -> None:
-    where = library(tmp_path / "here")
+    where = with_toolkit(library(tmp_path / "here"))
     with pytest.raises(RefusedError, match="nothing to compare"):
         planned(where, CellSelection(head=tmp_path / "here"), **WITH_MODEL)

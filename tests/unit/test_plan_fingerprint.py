@@ -6,18 +6,16 @@ import pytest
 
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import RefusedError
-from scylla_gha.images.sandbox_pool import SandboxImages
+from scylla_gha.images import SandboxImages
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.scenario import Tools
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan.build import InstalledAgent
-from scylla_gha.plan.cells import AgentInfo, CellSelection, plan_cells
-from scylla_gha.plan.fingerprint import environment_fingerprint, require_same_environment
-from tests.support.agents import ShellAgent
+from scylla_gha.plan import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
 from tests.support.library import write, write_scenario, write_tier
 from tests.support.records import make_experiment, make_scenario
 
-AGENTS = {"cli@2.0": InstalledAgent(ShellAgent(), "", "2.0")}
+VERSIONS: dict[str, str | None] = {"cli@2.0": "2.0"}
 
 
 @pytest.fixture
@@ -39,23 +37,23 @@ def planned(library: Library, boxing: SandboxImages) -> Plan:
 
 
 def check(made: Plan, before: dict[str, str], library: Library, boxing: SandboxImages, version: str = "2.0") -> None:
-    agents = {"cli@2.0": InstalledAgent(ShellAgent(), "", version)}
-    require_same_environment(
-        made, before, environment_fingerprint(made, ConfigSources(library), boxing, agents), library, boxing
-    )
+    here = environment_fingerprint(made, ConfigSources(library), boxing, {"cli@2.0": version})
+    require_same_environment(made, before, here, library, boxing)
 
 
 def test_on_the_same_footing_the_keys_hold(library: Library) -> None:
     boxing = SandboxImages("docker", drawn("image"))
     made = planned(library, boxing)
-    before = environment_fingerprint(made, ConfigSources(library), boxing, AGENTS)
+    before = environment_fingerprint(made, ConfigSources(library), boxing, VERSIONS)
     assert before["image of cli for 001-one"] == "image-cli"
     assert before["image of the checks of 001-one"] == "image-checks"
     check(made, before, library, boxing)
 
 
 def test_without_images_none_is_named(library: Library) -> None:
-    found = environment_fingerprint(planned(library, SandboxImages()), ConfigSources(library), SandboxImages(), AGENTS)
+    found = environment_fingerprint(
+        planned(library, SandboxImages()), ConfigSources(library), SandboxImages(), VERSIONS
+    )
     assert sorted(found) == [
         "agent cli", "checks and rubric of 001-one", "judges", "key version", "python", "sandbox",
         "solution of 001-one", "task of 001-one", "tools of 001-one", "variant T0/00-bare",
@@ -73,7 +71,7 @@ def test_without_images_none_is_named(library: Library) -> None:
 )
 def test_what_changed_since_is_named(library: Library, file: str, text: str, said: str) -> None:
     made = planned(library, SandboxImages())
-    before = environment_fingerprint(made, ConfigSources(library), SandboxImages(), AGENTS)
+    before = environment_fingerprint(made, ConfigSources(library), SandboxImages(), VERSIONS)
     fresh = library.roots[0].with_name(f"{library.roots[0].name}-now")  # a scenario is read once a process
     shutil.copytree(library.roots[0], fresh)
     write(fresh / file, text or (fresh / file).read_text().replace(" tools: []", " tools: [Read]"))
@@ -85,7 +83,7 @@ def test_what_changed_since_is_named(library: Library, file: str, text: str, sai
 def test_another_agent_image_or_sandbox_is_named(library: Library) -> None:
     boxing = SandboxImages("docker", drawn("image"))
     made = planned(library, boxing)
-    before = environment_fingerprint(made, ConfigSources(library), boxing, AGENTS)
+    before = environment_fingerprint(made, ConfigSources(library), boxing, VERSIONS)
     with pytest.raises(RefusedError, match=r"^agent cli: 2\.0 when it was planned, 3\.1 here: the planned keys"):
         check(made, before, library, boxing, version="3.1")
     other = (
@@ -105,7 +103,7 @@ def test_many_differences_are_counted(library: Library) -> None:
 
 def test_a_key_that_differs_without_a_known_reason_is_refused_too(library: Library) -> None:
     made = planned(library, SandboxImages())
-    before = environment_fingerprint(made, ConfigSources(library), SandboxImages(), AGENTS)
+    before = environment_fingerprint(made, ConfigSources(library), SandboxImages(), VERSIONS)
     cells = tuple(cell.model_copy(update={"key": "other"}) for cell in made.cells)
     with pytest.raises(RefusedError, match=r"001-one--t0-00-bare\.cli\.m--r01: has another key here"):
         check(made.model_copy(update={"cells": cells}), before, library, SandboxImages())

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.config.library import ConfigSources, Library, toolkit_root
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.experiment import RoleBudgets, TrialLimits
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment
+from scylla_gha.plan import AgentInfo, CellSelection, plan_cells
 from scylla_gha.plan.build import InstalledAgent, history_of
-from scylla_gha.plan.cells import AgentInfo, CellSelection, plan_cells
 from scylla_gha.plan.estimate import History
 from scylla_gha.plan.reuse_results import JudgingDigests
 from scylla_gha.plan.shards import WaveLimits
@@ -49,9 +49,10 @@ def plan_in(root: Path, head: Path | None = None, **given: Any) -> Planned:
         write_scenario(root, make_scenario(id=name), files={"prompt.md": f"Do {name}.\n"})
     write_tier(root, bare=Treatment(tools=()), vanilla=Treatment())
     write_model(root, make_model())
-    fields = {"agents": ("cli",), "variants": ("T0/*",), "models": ("m",), "baseline": ARMS[0], "repetitions": 3,
+    fields = {"scenarios": ("001-one", "002-two"), "agents": ("cli",), "variants": ("T0/*",),
+              "models": ("m",), "baseline": ARMS[0], "repetitions": 3,
               "sandbox": "host", **given}  # fmt: skip
-    library = Library((root,))
+    library = Library((root, toolkit_root()) if head else (root,))  # a change's checkout has the toolkit behind it too
     agents = {"cli": AgentInfo("2.0", uses_model=True)}
     made = plan_cells(make_experiment(**fields), library, agents, CellSelection(head=head))
     folder = RunFolder(root / "runs" / "demo")

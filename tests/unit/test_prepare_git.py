@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import FixtureError
-from scylla_gha.prepare.start_state import NO_ATTRIBUTES, fetch, git, init
+from scylla_gha.prepare.git_directory import NO_ATTRIBUTES, fetch, git, init
 from tests.support.git import shell
 from tests.support.repository import write_tree
 

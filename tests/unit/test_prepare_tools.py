@@ -36,6 +36,11 @@ def test_a_pinned_package_is_there_at_its_version(path: str) -> None:
     assert python(path, "from importlib.metadata import version; print(version('iniconfig'))") == PINNED
 
 
+def test_a_pinned_package_is_compiled_as_sandboxes_cannot_write_there(path: str) -> None:
+    compiled = "from importlib.util import cache_from_source as c, find_spec; print(c(find_spec('iniconfig').origin))"
+    assert Path(python(path, compiled)).is_file()
+
+
 def test_the_pinned_tools_come_before_the_systems(path: str) -> None:
     first, *others = path.split(":")
     assert others == SYSTEM

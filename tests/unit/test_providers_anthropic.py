@@ -9,7 +9,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from scylla_gha.gateway.client_connections import failure, to_client
 from scylla_gha.gateway.settings import GatewaySettings
-from scylla_gha.providers.anthropic.provider import Anthropic, federation_in
+from scylla_gha.providers.anthropic import Anthropic, federation_in
 from scylla_gha.providers.credentials import Federation
 
 ANTHROPIC = Anthropic()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.gateway.recording import PathAliases
-from scylla_gha.model.pricing import ModelInfo
+from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.providers.anthropic.request import _require_unique_keys, apply_settings, parse_request
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest
 

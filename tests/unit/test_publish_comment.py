@@ -3,7 +3,7 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.publication import CommentState
 from scylla_gha.model.report import Comparison
-from scylla_gha.publish.comment import is_newer, next_state, read_hidden_line, write_hidden_line
+from scylla_gha.publish.edited_posts import is_newer, next_state, read_hidden_line, write_hidden_line
 from scylla_gha.publish.post import PullRequestInfo, comment_facts, run_page_from
 from tests.support.comments import HEAD, facts, past
 from tests.support.records import make_experiment, make_plan, make_report

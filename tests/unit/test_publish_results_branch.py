@@ -12,6 +12,7 @@ from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.branch import BRANCH, NAME, bare, copy_of, reported
 from tests.support.command import scylla
+from tests.support.git import shell
 from tests.support.sent import make_packing
 
 
@@ -57,6 +58,9 @@ def test_the_command_line_takes_the_facts_of_the_workflow_run(tmp_path: Path) ->
     assert said.out == f"{entry.folder}\n"
     assert str(entry.name) == "demo/12-3"
     assert entry.origin == Origin(repository="o/r", head="a" * 40, branch="main", campaign="c", wave=2)
+    page = shell(server, f"git show {BRANCH}:{entry.folder}/readme.md")
+    assert page.startswith("# demo\n")
+    assert "(https://github.com/o/r/actions/runs/12#artifacts)" in page
     assert "already published" in scylla(*args, cwd=tmp_path, env=env).err
 
 

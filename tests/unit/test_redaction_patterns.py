@@ -6,8 +6,8 @@ import urllib.parse
 
 import pytest
 
+from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.patterns import TOKEN_PATTERNS, secrets_in, unsearchable_reason
-from scylla_gha.redaction.redactor import Redactor
 
 HEX = "0123456789abcdef" * 8
 MIX = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ" * 8

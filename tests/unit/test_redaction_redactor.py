@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+import scylla_gha.redaction as subject
 from scylla_gha.errors import ConfigError
-from scylla_gha.redaction import redactor as subject
-from scylla_gha.redaction.redactor import Redactor
+from scylla_gha.redaction import Redactor
 
 PLAIN = "kT9xQ2mZ7vB4nL8cR1wY5sD3"
 ODD = 'p/s+w"o\\r=d é&\t%4'

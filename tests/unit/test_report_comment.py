@@ -4,10 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scylla_gha.github.slash_command import parse_command
 from scylla_gha.model.publication import ArmVerdict, CommentFacts, CommentState, RunPage
 from scylla_gha.model.report import Comparison, Excluded, Report, ScenarioRow
-from scylla_gha.publish.comment import read_hidden_line, write_hidden_line
-from scylla_gha.publish.regression_issue import RegressionSuite, opened_text, other_arms_text, recovered_text
+from scylla_gha.publish.edited_posts import (
+    RegressionSuite,
+    opened_text,
+    other_arms_text,
+    read_hidden_line,
+    recovered_text,
+    write_hidden_line,
+)
 from scylla_gha.report.comment import MOST_BYTES, comment, marker, pointer
 from tests.support.comments import HEAD, Made, facts, past, report_of
 from tests.support.golden import golden
@@ -91,6 +98,37 @@ def test_the_alert_is_of_the_verdict(name: str, alert: str) -> None:
     assert f"\n> [!{alert}]\n" in CASES[f"comment-{name}.md"]
 
 
+def test_a_gate_that_does_not_hold_leaves_no_good_alert() -> None:
+    assert "\n> [!TIP]\n" in comment(WIN, facts())
+    assert "\n> [!WARNING]\n" in comment(WIN, facts(gate_fault="one arm is equivalent"))
+    assert "\n> [!CAUTION]\n" in comment(LOSS, facts(gate_fault="worse"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_commands_can_be_used_as_they_are(name: str) -> None:
+    spans = re.findall(r"`((?:/scylla|scylla-gha) [^`]*)`", CASES[name])
+    slash = [parse_command(span) for span in spans if span.startswith("/scylla")]
+    assert {command.experiment for command in slash} == {"demo"}
+    assert len(slash) >= 2
+    assert not re.search(r"\b(ARM|CELL|GLOB|N|SHA)\b", " ".join(spans))
+
+
+def test_of_several_arms_the_worst_is_named_with_its_baseline_to_be_run_again() -> None:
+    text = CASES["comment-several-arms.md"]
+    assert "--only '*--t0-01-vanilla.cli.m--*' --only '*--t0-00-empty.cli.m--*' --repetitions 5`" in text
+    assert "`scylla-gha show 001-fix-a-bug--t0-01-vanilla.cli.m--r03`" in text
+    assert "--only '" not in CASES["comment-win.md"]
+
+
+def test_a_chart_stands_where_the_results_branch_has_it() -> None:
+    folder = "v1/runs/2026/01/demo/123456789-1"
+    text = comment(LOSS, facts(folder=folder, has_chart=True))
+    image = f"https://github.com/octo-org/app/raw/scylla-results/{folder}/forest.svg"
+    assert f"![Change of the pass rate of each arm, with its 95 % interval]({image})" in text
+    assert f"[results](https://github.com/octo-org/app/tree/scylla-results/{folder})" in text
+    assert "![" not in comment(LOSS, facts(folder=folder))
+
+
 def test_what_others_wrote_does_nothing() -> None:
     text = CASES["comment-hostile.md"]
     ours = re.sub(r"https://github\.com/octo-org/app/\S+", "", text)
@@ -151,7 +189,7 @@ def test_the_rows_are_worst_first_and_ten_at_most() -> None:
     table = comment(report_of(Made(many)), facts()).split("| arm | verdict")[1].split("Scenarios that")[0]
     shown = re.findall(r"^\| arm(\d+) \| (\S) ", table, re.MULTILINE)
     assert len(shown) == 10
-    assert [mark for _, mark in shown] == sorted((mark for _, mark in shown), key="▼?≈▲".index)
+    assert [mark for _, mark in shown] == sorted((mark for _, mark in shown), key="✗?≈✓".index)
     assert "and 4 more arms, in the report" in table
 
 
@@ -160,9 +198,11 @@ def test_two_changes_are_each_held_against_what_they_change() -> None:
     made = report_of(Made(arms, against={"a.cli.m.head": "a.cli.m", "b.cli.m.head": "b.cli.m"}))
     text = comment(made, facts())
     worse, better = [line for line in text.splitlines() if re.match(r"\| [ab]\.cli\.m\.head \|", line)][:2]
-    assert worse.startswith("| a.cli.m.head | ▼ worse | 20 % | -73.3 points |")
-    assert better.startswith("| b.cli.m.head | ▲ better | 93 % | +73.3 points |")
-    assert all(re.search(r"\| x[01]\.\d\d ", row) for row in (worse, better)), "what a trial costs, against its own"
+    assert worse.startswith("| a.cli.m.head | ✗ worse | 20 % | ▼ -73.3 points |")
+    assert better.startswith("| b.cli.m.head | ✓ better | 93 % | ▲ +73.3 points |")
+    assert all(re.search(r"\| (. )?x[01]\.\d\d ", row) for row in (worse, better)), (
+        "what a trial costs, against its own"
+    )
     assert "Scenarios that went worse: 12" in text
     assert "Scenarios that went better: 12" in text
 
@@ -219,7 +259,7 @@ def standing(arm: str, why: str = "-20.0 points") -> ArmVerdict:
 def test_the_issue_shows_both_measurements() -> None:
     text = opened_text(SUITE, [standing("head", "-30.0 points"), standing("other")], [standing("head")])
     assert "**1 arm does worse** in `demo`, measured twice" in text
-    assert "| `head` | `base` | ▼ -30.0 points | ▼ -20.0 points |" in text
+    assert "| `head` | `base` | ✗ -30.0 points | ✗ -20.0 points |" in text
     assert "https://github.com/octo-org/app/actions/runs/5" in text
     assert "other" not in text
 

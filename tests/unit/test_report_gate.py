@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.analysis.contrasts import compare
-from scylla_gha.analysis.pairings import BASELINE, baseline_pairings
+from scylla_gha.analysis.frame import BASELINE, baseline_pairings
 from scylla_gha.analysis.verdicts import rule
 from scylla_gha.errors import GateError
 from scylla_gha.model.analysis import Analysis, Verdict

@@ -3,10 +3,13 @@ import re
 import pytest
 
 from scylla_gha.model.report import Comparison, Counts, Excluded, Report, ScenarioRow
-from scylla_gha.report.markdown import markdown
+from scylla_gha.report import metrics
+from scylla_gha.report.markdown import glossary, markdown
+from scylla_gha.report.metrics import title
 from tests.support.golden import golden
 from tests.support.records import make_report, make_summary
 from tests.support.reports import full_report, hostile_rows_report
+from tests.support.tier_reports import ladder_report
 
 
 def report_without_statistics() -> Report:
@@ -55,6 +58,7 @@ def hostile_report() -> Report:
     ("name", "report"),
     [
         ("report-full.md", full_report()),
+        ("report-tiers.md", ladder_report()),
         ("report-without-statistics.md", report_without_statistics()),
         ("report-empty.md", make_report()),
         ("report-hostile.md", hostile_report()),
@@ -68,11 +72,11 @@ def test_a_report_reads_as_its_golden_file(name: str, report: Report) -> None:
 @pytest.mark.parametrize(
     ("report", "tables"),
     [
-        (full_report(), 28),
+        (full_report(), 29),
         (report_without_statistics(), 3),
         (make_report(), 0),
         (hostile_report(), 1),
-        (hostile_rows_report(), 24),
+        (hostile_rows_report(), 25),
     ],
     ids=["full", "without statistics", "empty", "hostile", "hostile rows"],
 )
@@ -97,7 +101,7 @@ def test_no_number_is_nan_and_no_p_is_zero() -> None:
 
 def test_the_answer_comes_first() -> None:
     lines = [line for line in markdown(full_report()).splitlines() if line]
-    assert lines[2].startswith("- ▲ **t1-01-skill is better than t0-00-empty**: passes ")
+    assert lines[2].startswith("- ✓ **t1-01-skill is better than t0-00-empty**: passes ")
     assert lines[3].startswith("- ? **not enough data to tell t0-01-vanilla from t0-00-empty**: passes ")
 
 
@@ -109,10 +113,49 @@ def test_the_headline_interval_is_over_scenarios_and_not_of_pooled_trials() -> N
 
 
 def test_sections_of_nothing_are_left_out() -> None:
-    full, none = (set(re.findall(r"^## (.*)", markdown(each), re.MULTILINE)) for each in (full_report(), make_report()))
-    assert none == {"How this was computed"}
-    assert full == {
-        "Changes against `t0-00-empty`", "Tiers", "Scenarios", "Kinds of scenario", "Checkpoints",
-        "Reliability", "Judges", "Tools", "Time", "Cost of a pass", "Failures", "Outliers",
-        "Excused attempts", "Not in the rates: 2", "Warnings", "The statistics", "How this was computed",
-    }  # fmt: skip
+    assert headings(make_report()) == folded(make_report()) == []
+
+
+def headings(report: Report) -> list[str]:
+    return re.findall(r"^## (.*)", markdown(report), re.MULTILINE)
+
+
+def folded(report: Report) -> list[str]:
+    return re.findall(r"^<details><summary>(.*)</summary>", markdown(report), re.MULTILINE)
+
+
+def test_sections_with_news_are_open_and_all_others_are_folded() -> None:
+    assert headings(full_report()) == [
+        "Changes against `t0-00-empty`", "Tiers", "Five questions", "Failures", "Outliers", "Excused attempts",
+        "Not in the rates: 2", "Warnings",
+    ]  # fmt: skip
+    assert folded(full_report()) == [
+        "Judges", "Scenarios", "Kinds of scenario", "Checkpoints", "Reliability", "Tools", "Time", "Cost of a pass",
+        "Tokens", "Statistics: comparisons", "Statistics: any difference among all arms (Friedman)",
+        "Statistics: effect sizes, and p on these scenarios only",
+        "Statistics: estimates",
+    ]  # fmt: skip
+
+
+def test_the_answer_its_table_and_the_counts_take_a_screen() -> None:
+    before_sections = markdown(full_report()).partition("\n## ")[0]
+    assert len(before_sections.splitlines()) <= 20
+    assert len(re.findall(r"^\|---", before_sections, re.MULTILINE)) == 1
+
+
+def test_a_replay_carries_a_banner_above_the_answer() -> None:
+    text = markdown(full_report().model_copy(update={"replayed": True}))
+    banner = "> [!IMPORTANT]\n> **REPLAY of recorded answers: nothing was measured"
+    assert 0 < text.index(banner) < text.index("is better than")
+    assert "REPLAY" not in markdown(full_report())
+
+
+@pytest.mark.parametrize("report", [full_report(), report_without_statistics()], ids=["statistics", "without"])
+def test_the_glossary_has_every_word_of_a_report(report: Report) -> None:
+    rows = re.findall(r"^\| (.*) \|\n\|---", markdown(report), re.MULTILINE)
+    words = {word.removesuffix(" ↓").replace("\\", "") for row in rows for word in row.split(" | ")}
+    words |= {name.partition(":")[0].partition(" against")[0] for name in (*headings(report), *folded(report))}
+    words |= {title(metric) for metric in metrics._METRICS}
+    words -= {arm.arm.removesuffix(".cli.m") for arm in report.arms} | {arm.arm for arm in report.arms}
+    explained = re.sub(r"\s+", " ", glossary()).lower()
+    assert sorted(word for word in words if f"**{word.lower()}**" not in explained) == []

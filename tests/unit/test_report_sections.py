@@ -5,7 +5,8 @@ import pytest
 
 from scylla_gha.model.analysis import Contrast, Outlier, ShrunkRate, Verdict
 from scylla_gha.model.report import Excluded, Failure, Report, ScenarioRow
-from scylla_gha.report.comparisons import reading
+from scylla_gha.report.comparisons import arrow, reading
+from scylla_gha.report.markdown import markdown
 from tests.support.records import make_report, make_summary
 from tests.support.reports import full_report, section
 
@@ -18,23 +19,26 @@ def contrast(**given: Any) -> Contrast:
 @pytest.mark.parametrize(
     ("given", "verdict", "expected"),
     [
-        ({"low": 0.1, "high": 0.3}, None, "▲ more"),
-        ({"low": -0.3, "high": -0.1}, None, "▼ less"),
-        ({"low": -0.1, "high": 0.3}, None, "? cannot be told"),
-        ({"low": 0.0, "high": 0.3}, None, "? cannot be told"),
-        ({}, None, "? no interval"),
-        ({"scale": "ratio", "low": 1.1, "high": 1.3}, None, "▲ more"),
-        ({"scale": "ratio", "low": 0.5, "high": 0.9}, None, "▼ less"),
-        ({"scale": "ratio", "low": 0.5, "high": 1.1}, None, "? cannot be told"),
-        ({"low": 0.1, "high": 0.3}, "not_enough_data", "? not enough data"),
-        ({"low": 0.001, "high": 0.003}, "equivalent", "≈ equivalent"),
-        ({"low": 0.1, "high": 0.3}, "better", "▲ more"),
+        ({"low": 0.1, "high": 0.3}, None, "▲ worse"),
+        ({"low": -0.3, "high": -0.1}, None, "▼ better"),
+        ({"low": -0.1, "high": 0.3}, None, "cannot be told"),
+        ({"low": 0.0, "high": 0.3}, None, "cannot be told"),
+        ({}, None, "no interval"),
+        ({"scale": "ratio", "low": 1.1, "high": 1.3}, None, "▲ worse"),
+        ({"scale": "ratio", "low": 0.5, "high": 0.9}, None, "▼ better"),
+        ({"scale": "ratio", "low": 0.5, "high": 1.1}, None, "cannot be told"),
+        ({"low": 0.1, "high": 0.3, "metric": "tool_calls"}, None, "▲ more"),
+        ({"low": -0.3, "high": -0.1, "metric": "score"}, None, "▼ worse"),
+        ({"low": 0.1, "high": 0.3, "metric": "pass_rate"}, "not_enough_data", "not enough data"),
+        ({"low": 0.001, "high": 0.003, "metric": "pass_rate"}, "equivalent", "equivalent"),
+        ({"low": 0.1, "high": 0.3, "metric": "pass_rate"}, "better", "▲ better"),
     ],
 )
-def test_an_arrow_only_where_the_interval_excludes_no_change(
+def test_an_arrow_is_the_sign_of_a_clear_change_and_the_judgement_is_a_word(
     given: dict[str, Any], verdict: Verdict | None, expected: str
 ) -> None:
-    assert reading(contrast(**given), verdict) == expected
+    words = reading(contrast(**given), verdict)
+    assert f"{arrow(contrast(**given), words)}{words}" == expected
 
 
 CHANGES = "Changes against `t0-00-empty`"
@@ -93,13 +97,13 @@ def with_family(family: str, **given: float | str) -> Report:
 
 def test_tiers_their_steps_and_the_best_of_each() -> None:
     lines = section(full_report(), "Tiers")
-    assert any(line.startswith("| T1 against T0 | +") and "▲ more" in line for line in lines)
+    assert any(line.startswith("| T1 against T0 | ▲ +") and "| better |" in line for line in lines)
     assert any(line.startswith("| T0 | 2 | t0-01-vanilla | ") for line in lines)
 
 
 def test_an_arrow_takes_the_adjusted_p_as_well() -> None:
     lines = section(with_family("each tier against the one before", p_adjusted=0.06), "Tiers")
-    assert any(line.startswith("| T1 against T0 | +") and "? not enough data" in line for line in lines)
+    assert any(line.startswith("| T1 against T0 | +") and "| not enough data |" in line for line in lines)
 
 
 def test_other_families_have_a_section_of_their_own() -> None:
@@ -107,16 +111,13 @@ def test_other_families_have_a_section_of_their_own() -> None:
     assert any(line.startswith("| m1 against m2 | ") for line in lines)
 
 
-STATISTICS = "The statistics"
-
-
 def test_every_comparison_has_its_p_its_family_and_the_least_p() -> None:
-    text = "\n".join(section(full_report(), STATISTICS))
+    text = "\n".join(section(full_report(), "Statistics: comparisons"))
     p = r"\| 0\.0078 \| 0\.0078 \| 0\.0078 \|"
     assert re.search(rf"\| T1 against T0 \| pass rate \|.*{p} each tier .* \(1, Holm\) \|", text)
-    assert text.count("<details>") == text.count("</details>") == 4
-    assert "scenarios like these" in text
-    assert "these scenarios" in text
+    estimates = "\n".join(section(full_report(), "Statistics: estimates"))
+    assert "| scenarios like these |" in estimates
+    assert "| these scenarios |" in estimates
 
 
 def test_shrunk_rates_are_told_where_there_are_any() -> None:
@@ -124,17 +125,15 @@ def test_shrunk_rates_are_told_where_there_are_any() -> None:
     assert report.analysis is not None
     one = ShrunkRate(arm=report.arms[0].arm, rate=0.25, low=0.1, high=0.5)
     changed = report.model_copy(update={"analysis": report.analysis.model_copy(update={"shrunk": (one,)})})
-    assert "| t0-00-empty | 25 % | \\[10, 50\\] |" in section(changed, STATISTICS)
-
-
-def test_the_method_is_the_one_that_was_used() -> None:
-    with_statistics, without = (
-        "\n".join(section(report, "How this was computed")) for report in (full_report(), make_report())
+    assert "| t0-00-empty | 25 % | \\[10, 50\\] |" in section(
+        changed, "Statistics: pass rates drawn towards each other"
     )
-    assert "the **scenario** is the unit" in with_statistics
-    assert "Wilson" not in with_statistics
-    assert "The interval is Wilson's" in without
-    assert "<details>" not in without
+
+
+def test_a_report_without_statistics_says_so() -> None:
+    words = "The statistics are not installed"
+    assert words in markdown(make_report(arms=(make_summary(),)))
+    assert words not in markdown(full_report())
 
 
 def test_why_trials_did_not_pass_is_told_with_links() -> None:
@@ -246,8 +245,9 @@ def test_the_frontier_is_told_with_what_it_rests_on(given: dict[str, Any], expec
 def test_without_a_frontier_there_are_still_the_tables() -> None:
     text = money_text()
     assert "cheapest" not in text
-    assert "| arm | USD | tokens | time | USD per point of score |" in text
-    assert "| arm | system prompt | tool schemas | tool input | tool output | conversation |" in text
+    assert "| arm | USD ↓ | tokens ↓ | time ↓ | USD per point of score ↓ |" in text
+    heading = "| arm | system prompt | tool schemas | tool input | tool output | conversation |"
+    assert heading in section(full_report(), "Tokens")
 
 
 def test_what_cost_nothing_has_no_section() -> None:
@@ -266,10 +266,10 @@ def test_what_other_models_than_the_arms_cost_is_told_where_there_are_any() -> N
 @pytest.mark.parametrize(
     ("title", "row"),
     [
-        ("Checkpoints", "| arm | requirements met | steps made | changes that broke something |"),
+        ("Checkpoints", "| arm | requirements met | steps made | changes that broke something ↓ |"),
         ("Reliability", "| arm | two repetitions agree | scenarios passed at least once |"),
         ("Tools", "| t1-01-skill | Bash 4.29, Read 2.00, Edit 1.00 |"),
-        ("Time", "| arm | mean | median | 90th percentile | wait for a first byte |"),
+        ("Time", "| arm | mean ↓ | median ↓ | 90th percentile ↓ | wait for a first byte ↓ |"),
     ],
 )
 def test_each_section_of_metrics_has_its_table_and_is_left_out_if_nothing_is_known(title: str, row: str) -> None:

@@ -28,8 +28,8 @@ def page(*verdicts: Verdict) -> ReportView:
 @pytest.mark.parametrize(
     ("verdict", "mark", "said"),
     [
-        ("better", "▲", "a0 is better than b"),
-        ("worse", "▼", "a0 is worse than b"),
+        ("better", "✓", "a0 is better than b"),
+        ("worse", "✗", "a0 is worse than b"),
         ("equivalent", "≈", "a0 and b are equivalent"),
         ("not_enough_data", "?", "not enough data to tell a0 from b"),
     ],
@@ -41,7 +41,7 @@ def test_verdicts_are_plain_words_with_a_mark(verdict: Verdict, mark: str, said:
 
 def test_what_says_most_comes_first_and_the_others_are_counted() -> None:
     many = page("not_enough_data", "equivalent", "worse", "better", "not_enough_data")
-    assert [answer.mark for answer in verdict_lines(many, 3)] == ["▲", "▼", "≈"]
+    assert [answer.mark for answer in verdict_lines(many, 3)] == ["✓", "✗", "≈"]
     assert verdict_counts(many, 3) == "Of 5 arms against b: 1 better, 1 worse, 1 equivalent, 2 without enough data."
     assert verdict_counts(many, 5) == ""
 
@@ -127,9 +127,9 @@ def test_a_gate_decides_where_there_is_one() -> None:
 
 def test_the_title_is_the_verdict_or_how_many_there_are_of_each() -> None:
     assert title(of()) == NO_BASELINE
-    assert title(of("worse")) == "▼ arm0 is worse than base: so many points"
+    assert title(of("worse")) == "✗ arm0 is worse than base: so many points"
     assert title(of("worse", "better")) == (
-        "▼ Of 2 arms against base: 1 better, 1 worse, 0 equivalent, 0 without enough data."
+        "✗ Of 2 arms against base: 1 better, 1 worse, 0 equivalent, 0 without enough data."
     )
 
 

@@ -90,12 +90,22 @@ def test_numbers_are_whole_in_a_terminal_of_usual_width(width: int) -> None:
         assert sum(value in line for line in lines) == 3
 
 
+def test_columns_that_do_not_fit_are_named() -> None:
+    report = make_report(arms=(make_summary(arm="a-name-of-16-chr", counts=COUNTS),))
+    narrow, wide = shown(report, 70), shown(report, 120)
+    line = "no room in 70 columns for: score, grades, tokens; report.md has them"
+    assert line in narrow
+    heading = next(text for text in narrow if "pass" in text and "95 %" in text)
+    assert ("grades" in heading, "tokens" in heading, "USD/pass" in heading) == (False, False, True)
+    assert not [text for text in wide if "no room" in text]
+
+
 @pytest.mark.parametrize(("width", "most"), [(80, 40), (120, 30)])
 def test_a_whole_report_fits_a_screen(width: int, most: int) -> None:
     lines = shown(full_report(), width)
     assert len(lines) <= most
     assert max(map(len, lines)) <= width
-    assert " ".join(lines[1:3]).startswith("▲ t1-01-skill is better than t0-00-empty: passes ")
+    assert " ".join(lines[1:3]).startswith("✓ t1-01-skill is better than t0-00-empty: passes ")
 
 
 def test_of_many_arms_the_best_and_the_worst_are_shown() -> None:

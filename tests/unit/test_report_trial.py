@@ -2,7 +2,7 @@ import pytest
 
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.sandbox import HostContact
-from scylla_gha.model.trial import NO_USAGE, DiffStat, Outcome, Step, ToolCall, Trajectory, Usage
+from scylla_gha.model.trial import NO_USAGE, DiffStat, GitHubUse, Outcome, Step, ToolCall, Trajectory, Usage
 from scylla_gha.model.variant import Delivery
 from scylla_gha.report.trial import TrialViewOptions
 from scylla_gha.report.trial_parts import AttemptRecord
@@ -114,6 +114,9 @@ def test_hosts_that_were_sought_are_shown_by_name() -> None:
     text = shown(make_dossier(AttemptRecord(number=1, attempt=attempt), trial=make_trial(CELL, attempt)))
     assert "network   reached: pkg.test 3\n" in text
     assert "network   refused: a.org 1, b.org:22 2\n" in text
+    attempt = make_attempt(github=GitHubUse(requests=5, writes=1, gaps=2))
+    text = shown(make_dossier(AttemptRecord(number=1, attempt=attempt), trial=make_trial(CELL, attempt)))
+    assert "GitHub    5 requests, 1 change made; 2 gaps of the hub\n" in text
     silent = make_attempt(network=HostContact())
     assert "network" not in shown(make_dossier(AttemptRecord(number=1, attempt=silent), trial=make_trial(CELL, silent)))
 

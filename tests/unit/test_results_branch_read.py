@@ -170,7 +170,7 @@ def test_rows_and_report_come_back_as_they_were(tmp_path: Path, published: tuple
 
 def test_many_rows_are_many_parts(tmp_path: Path) -> None:
     folder = reported(tmp_path / "run")
-    packed = pack_run(folder.results, folder.report("json"), 3)
+    packed = pack_run(folder.results, folder.report("json"), part_rows=3)
     assert [(part.name, part.rows) for part in packed.parts] == [
         ("report.json", None), ("rows-000.jsonl.gz", 3), ("rows-001.jsonl.gz", 1)]  # fmt: skip
     whole = b"".join(gzip.decompress(packed.files[f"rows-00{at}.jsonl.gz"]) for at in (0, 1))

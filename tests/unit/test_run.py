@@ -9,7 +9,7 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trajectory
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
-from scylla_gha.run.attempt import run_attempt, time_limit
+from scylla_gha.run import run_attempt, time_limit
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder
 from tests.support.agents import ShellAgent, make_runner

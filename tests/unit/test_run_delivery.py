@@ -14,7 +14,7 @@ from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome
 from scylla_gha.model.variant import Observed
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
-from scylla_gha.run.attempt import run_attempt
+from scylla_gha.run import run_attempt
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder
 from tests.support.agents import ShellAgent, make_runner

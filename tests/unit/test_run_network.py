@@ -9,7 +9,7 @@ from scylla_gha.agents.base import AgentPackage
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Attempt
 from scylla_gha.prepare.scenario import prepare_workspace
-from scylla_gha.run.attempt import run_attempt
+from scylla_gha.run import run_attempt
 from scylla_gha.store.run_folder import AttemptFolder
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.ask import ASK

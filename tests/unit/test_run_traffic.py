@@ -12,7 +12,7 @@ from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.traffic import RequestRecord
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
-from scylla_gha.run.attempt import run_attempt
+from scylla_gha.run import run_attempt
 from scylla_gha.store.run_folder import AttemptFolder
 from tests.support.agents import ShellAgent, make_runner
 from tests.support.ask import ASK

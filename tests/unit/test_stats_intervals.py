@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from scipy import stats
 
+from scylla_gha.stats import Interval, format_p, make_interval, wilson
 from scylla_gha.stats.clusters import clustered, effective_n, icc1, macro_rate
 from scylla_gha.stats.means import (
     mean_limits,
@@ -19,7 +20,6 @@ from scylla_gha.stats.means import (
     wilson_limits,
 )
 from scylla_gha.stats.ratios import positive_mean_interval
-from scylla_gha.stats.simple import Interval, format_p, make_interval, wilson
 from tests.support.numbers import FIXED, counts, known, spread
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.stats.simple import cost_per_success, wilson
+from scylla_gha.stats import cost_per_success, wilson
 
 CASES = json.loads((Path(__file__).parent / "data" / "wilson_cases.json").read_text(encoding="utf-8"))
 

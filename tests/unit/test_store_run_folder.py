@@ -123,13 +123,14 @@ def test_lines_that_are_not_there_say_how_to_make_them(tmp_path: Path) -> None:
 def test_a_runs_folder_is_laid_out_as_documented(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     cell = folder.cell("c")
-    paths = [folder.plan, folder.results, folder.report("json"), folder.report("md")]
+    paths = [folder.plan, folder.results, folder.report("json"), folder.report("md"), folder.report("html")]
     paths += [cell.cell, cell.trial, cell.judgment, cell.attempt(1).file("diff.patch")]
     assert [str(path.relative_to(tmp_path)) for path in paths] == [
         "plan.json",
         "results.jsonl",
         "report.json",
         "report.md",
+        "report.html",
         "c/cell.json",
         "c/trial.json",
         "c/judgment.json",

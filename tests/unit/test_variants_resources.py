@@ -5,8 +5,8 @@ import pytest
 from scylla_gha.config.materials import materials
 from scylla_gha.errors import ConfigError, FixtureError
 from scylla_gha.model.variant import AgentResources, SubAgent, Treatment, Variant
-from scylla_gha.variants.resources import agent_resources, allowed_models
-from tests.support.materials import AGENT, AGENT_AT, ALL, FILES, SKILL_AT
+from scylla_gha.variants import agent_resources, allowed_models, arm_treatment
+from tests.support.materials import AGENT, AGENT_AT, ALL, FILES, SERVER_AT, SKILL_AT
 from tests.support.records import make_arm, make_model_arm
 from tests.support.repository import write_tree
 
@@ -73,3 +73,13 @@ def test_sub_agents_may_ask_for_what_the_cli_makes_of_their_alias(named: str | N
     aliases = {"big": "big-4", "small": "small-3"}
     assert allowed_models(make_model_arm(model="big-5"), worn, ("side",), aliases) == allowed
     assert allowed_models(make_arm(), worn, ("side",), aliases) is None
+
+
+def test_hosts_of_servers_are_those_of_the_variant(tmp_path: Path) -> None:
+    root = write_tree(
+        tmp_path, {**FILES, SERVER_AT: "description: A clock\ncommand: date\nhosts: [a.example, b.example]\n"}
+    )
+    variant = planned(root, Treatment(mcp_servers=("clock",), hosts=("a.example", "c.example")))
+    arm = make_arm(variant=variant)
+    assert arm_treatment(arm, agent_resources(variant, (root,))).hosts == ("a.example", "c.example", "b.example")
+    assert arm_treatment(arm, AgentResources()).hosts == ("a.example", "c.example")

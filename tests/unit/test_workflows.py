@@ -12,13 +12,14 @@ from tests.support.workflows import ACTIONS, FILES, GITHUB, ROOT, WORKFLOWS, Nod
 
 # what platform notes pin: action -> release, commit
 ALLOWED = {"actions/checkout", "actions/upload-artifact", "actions/download-artifact", "actions/cache/restore",
-           "actions/cache/save", "actions/setup-node", "actions/attest-build-provenance",
+           "actions/cache/save", "actions/setup-node", "actions/upload-pages-artifact",
+           "actions/deploy-pages", "actions/attest-build-provenance",
            "astral-sh/setup-uv"}  # fmt: skip
 WRITES = {"contents", "pull-requests", "checks", "statuses", "actions", "issues"}
 OURS = re.compile(r"\$/\.github/(actions/[a-z]+|workflows/[a-z-]+\.yml)")
 ALL_JOBS = [pytest.param(name, job, node, id=f"{name}-{job}") for name, job, node in jobs()]
 ALL_STEPS = [pytest.param(step, id=step.at) for step in steps()]
-STARTS = ["comment", "dispatch", "evaluate", "regression"]
+STARTS = ["comment", "dispatch", "evaluate", "regression", "site"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -73,6 +74,7 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
         "release release": {"attestations", "contents", "id-token"},
         "regression look": {"issues"},
         "regression tell": {"issues"},
+        "site deploy": {"id-token", "pages"},
     }
 
 
@@ -226,7 +228,8 @@ def test_what_is_handed_to_the_reusable_workflow_is_there() -> None:
         if node.get("uses", "").endswith("evaluate.yml"):
             assert set(node["with"]) <= set(taken), f"{name} {job}"
             needed = {each for inner in WORKFLOWS["evaluate"]["jobs"].values() for each in inner["permissions"].items()}
-            assert needed - {("contents", "read")} <= set(node["permissions"].items()), f"{name} {job}"
+            granted = {(what, how) for what, most in node["permissions"].items() for how in ("read", most)}
+            assert needed - {("contents", "read")} <= granted, f"{name} {job}"
 
 
 def test_what_the_reusable_workflow_gives_is_made() -> None:
@@ -282,3 +285,15 @@ def test_linters_find_nothing(argv: tuple[str, ...]) -> None:
     program = str(Path(sys.executable).with_name(argv[0]))
     done = subprocess.run([program, *argv[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_site_is_deployed_only_where_it_is_switched_on_and_its_builder_only_reads() -> None:
+    site, called = WORKFLOWS["site"]["jobs"], WORKFLOWS["dispatch"]["jobs"]["site"]
+    assert all(WORKFLOWS["site"]["on"][event]["inputs"]["deploy"]["default"] is False
+               for event in ("workflow_dispatch", "workflow_call"))  # fmt: skip
+    assert site["deploy"]["if"] == "inputs.deploy"
+    assert site["build"]["permissions"] == {"contents": "read"}
+    assert "vars.SCYLLA_SITE != ''" in called["if"]
+    assert called["with"]["deploy"] == "${{ vars.SCYLLA_SITE == 'pages' }}"
+    needed = {right for job in site.values() for right in job["permissions"].items()}
+    assert needed <= set(called["permissions"].items())

@@ -1,1 +1,181 @@
-"""Claude Code as an agent under test."""
+"""Claude Code, headless: prompt on standard input, stream-json on standard output, a configuration folder per trial.
+
+Flags and environment as of version 2.1.197 (`claude --help`, 2026-11-21).
+"""
+
+import dataclasses
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import process
+from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.agents.claude import safety_hook
+from scylla_gha.agents.claude.delivery import PLUGIN, declared_delivery, observed_delivery
+from scylla_gha.agents.claude.transcript import classify_session, read_transcript
+from scylla_gha.counting import counted
+from scylla_gha.errors import ToolError
+from scylla_gha.model.variant import Declared, Observed
+from scylla_gha.store.records import write_text
+
+_VERSION_SECONDS: Final = 60.0
+_RESOURCES: Final = "team"  # folder in HOME
+_PROMPT: Final = "system-prompt.md"  # file in HOME
+# By itself it begins while servers still start, so that their tools are missing in the first request.
+_WAIT_FOR_SERVERS: Final = {
+    "MCP_CONNECTION_NONBLOCKING": "0",
+    "MCP_CONNECT_TIMEOUT_MS": "60000",
+    "MCP_TIMEOUT": "60000",
+    "MCP_SERVER_CONNECTION_BATCH_SIZE": "4",  # that start at once
+}
+_LONGEST_WORD: Final = 131_071  # bytes of one argument that Linux takes
+
+
+class ClaudeCode:
+    """The `claude` command."""
+
+    # Its sub-agent Explore always requests the side model. By an alias, a sub-agent requests the model of the main
+    # conversation if that is of the same family, else one of these (seen in requests of 2.1.197, 2026-11-23).
+    package: Final = AgentPackage(
+        npm="@anthropic-ai/claude-code",
+        program="claude",
+        oldest=(2, 1, 0),
+        side_models=("claude-haiku-4-5-20251001",),
+        aliases={"haiku": "claude-haiku-4-5-20251001", "sonnet": "claude-sonnet-5", "opus": "claude-opus-4-8",
+                 "fable": "claude-fable-5", "best": "claude-opus-4-8", "opusplan": "claude-sonnet-5",
+                 "sonnet[1m]": "claude-sonnet-5", "opus[1m]": "claude-opus-4-8", "fable[1m]": "claude-fable-5"},
+    )  # fmt: skip
+    uses_model: Final = True
+
+    def path_aliases(self, workspace: str) -> dict[str, str]:
+        """Return the name of the session folder: the path with a dash for each character but letters and digits."""
+        return {re.sub(r"[^A-Za-z0-9]", "-", workspace): "-scylla-workspace"}
+
+    def version(self, program: str) -> str:
+        """Return the version that `claude --version` prints.
+
+        Raises:
+            ToolError: it is missing, too old, or answers in an unknown form.
+        """
+        output = process.capture([program, "--version"], seconds=_VERSION_SECONDS)
+        text = output.stdout.decode(errors="replace").strip()
+        version = re.match(r"(\d+)\.(\d+)\.(\d+)\b", text)
+        if output.code or not version:
+            raise ToolError(f"{program} --version: unknown answer {text or output.message!r}; is this Claude Code?")
+        if tuple(int(part) for part in version.groups()) < self.package.oldest:
+            oldest = ".".join(str(part) for part in self.package.oldest)
+            raise ToolError(f"{program} is version {version[0]}, older than {oldest}; update it, "
+                            "or pin a version in the experiment: agents: [claude-code@VERSION]")  # fmt: skip
+        return version[0]
+
+    def command(self, task: AgentTask, program: str) -> AgentCommand:
+        """Return the command with the variant's flags; other settings keep the CLI's defaults."""
+        config = task.home / ".claude"
+        config.mkdir(exist_ok=True)
+        argv = [program, "--print", "--verbose", "--output-format", "stream-json",
+                "--permission-mode", "bypassPermissions", "--strict-mcp-config"]  # fmt: skip
+        argv += ["--model", task.model] if task.model else []
+        argv += ["--max-turns", str(task.limits.turns)] if task.limits.turns else []
+        env = {
+            "CLAUDE_CONFIG_DIR": str(config),
+            "CLAUDE_CODE_MAX_RETRIES": str(task.limits.api_retries),
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",  # without it the CLI refuses to work unattended as root
+        }
+        if task.resources.mcp_servers:
+            env |= _WAIT_FOR_SERVERS
+        if task.access:
+            env |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
+        managed = safety_hook.write_managed_settings(task)
+        argv += [*_treatment_flags(task), *_settings_flags(task), *_resource_flags(task)]
+        return AgentCommand(tuple(argv), env=env, managed=managed)
+
+    def read(self, ended: ProcessResult) -> TranscriptSummary:
+        """Summarise the transcript, with the outcome that it claims."""
+        session = read_transcript(ended.transcript)
+        outcome, reason, retryable = classify_session(session, ended)
+        safety_net = safety_hook.safety_net_summary(ended.transcript)
+        return TranscriptSummary(
+            outcome, reason, retryable, session.trajectory, session.turns, session.version, safety_net
+        )
+
+    def declare(self, task: AgentTask, workspace: Path) -> Declared:
+        """Return the treatment in the CLI's names."""
+        return declared_delivery(task, workspace)
+
+    def observe(self, transcript: Path, request: Path) -> tuple[Observed, ...]:
+        """Return what the start event, the first request and the hooks show."""
+        return observed_delivery(transcript, request)
+
+
+def _treatment_flags(task: AgentTask) -> list[str]:
+    """Return the flags of prompt, settings files and tools. A prompt is a file, since it may be too long for a flag."""
+    treatment, path = task.treatment, task.home / _PROMPT
+    flags: list[str] = []
+    if prompt := treatment.system_prompt:
+        write_text(path, (prompt.append or "") if prompt.replace is None else prompt.replace)
+        flags += ["--append-system-prompt-file" if prompt.replace is None else "--system-prompt-file", str(path)]
+    if treatment.setting_sources is not None:
+        flags += ["--setting-sources", ",".join(treatment.setting_sources)]
+    if treatment.tools is not None:
+        flags += ["--tools", ",".join(treatment.tools)]
+    return flags
+
+
+def _settings_flags(task: AgentTask) -> list[str]:
+    """Return the flags of the treatment's settings, with the safety net's hook unless it is in managed settings."""
+    settings = task.treatment.settings
+    if task.limits.safety_net and task.managed is None:
+        settings = safety_hook.install_hook(settings, task.home)
+    events = ["--include-hook-events"] if task.limits.safety_net else []
+    return [*([] if settings is None else ["--settings", json.dumps(settings)]), *events]
+
+
+def _resource_flags(task: AgentTask) -> list[str]:
+    """Copy the treatment's resources into HOME, where `--setting-sources` does not exclude them; return their flags."""
+    resources, folder = task.resources, task.home / _RESOURCES
+    flags: list[str] = []
+    for name, source in resources.folders.items():
+        shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    if any(name.startswith("skills/") for name in resources.folders):
+        manifest = {"name": PLUGIN, "version": "1.0.0", "description": "Skills of this team"}
+        write_text(folder / ".claude-plugin" / "plugin.json", json.dumps(manifest))
+        flags += ["--plugin-dir", str(folder)]
+    if resources.mcp_servers:
+        workspace, path = task.sandbox_path(task.workspace), task.home / "mcp.json"
+        servers = {
+            name: dataclasses.asdict(
+                server.started(name, task.sandbox_path(folder / "mcp" / name), workspace, task.programs)
+            )
+            for name, server in resources.mcp_servers.items()
+        }
+        write_text(path, json.dumps({"mcpServers": servers}))
+        flags += ["--mcp-config", str(path)]
+    return [*flags, *_agent_flags(task)]
+
+
+def _agent_flags(task: AgentTask) -> list[str]:
+    """Write sub-agents as files of the user; if the variant reads no settings of the user, return them as a flag.
+
+    Raises:
+        ToolError: they are too long for a flag.
+    """
+    agents, sources = task.resources.agents, task.treatment.setting_sources
+    if sources is None or "user" in sources:
+        for name, agent in agents.items():
+            front = {"name": name, "description": agent.description, "model": agent.model,
+                     "tools": None if agent.tools is None else ", ".join(agent.tools)}  # fmt: skip
+            lines = [f"{key}: {json.dumps(value)}" for key, value in front.items() if value is not None]
+            text = "\n".join(("---", *lines, "---", agent.prompt, ""))
+            write_text(task.home / ".claude" / "agents" / f"{name}.md", text)
+        return []
+    fields = {name: agent.model_dump(exclude={"name"}, exclude_none=True) for name, agent in agents.items()}
+    flag = json.dumps(fields)
+    size = len(flag.encode())
+    if size > _LONGEST_WORD:
+        raise ToolError(f"the flag --agents would have {counted(size, 'byte')}, and Linux takes {_LONGEST_WORD}; "
+                        "add `user` to setting_sources, so that sub-agents are files")  # fmt: skip
+    return ["--agents", flag] if agents else []

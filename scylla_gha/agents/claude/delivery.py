@@ -5,15 +5,18 @@ prompt or the one that replaces it. Lists of sub-agents and skills are in a mess
 in reminders in the user's messages. The agent's process writes both sources, so no content may raise.
 """
 
+import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
-from scylla_gha.agents.claude.transcript import events_with, mappings, parse_object
+from scylla_gha.agents.claude.transcript import events_with
 from scylla_gha.model.variant import Declared, Observed
+from scylla_gha.providers.base import objects, parse_object
 from scylla_gha.safety_net import hook
 
 PLUGIN: Final = "team"  # plugin of the skills; the agent sees it as a part of their names
@@ -34,6 +37,7 @@ _REMINDER: Final = "<system-reminder>\n"
 _AGENTS: Final = "Available agent types for the Agent tool:\n"
 _SKILLS: Final = "The following skills are available for use with the Skill tool:\n"
 _LISTED: Final = re.compile(r"^- ([\w.:-]+)(?::|$)", re.MULTILINE)  # a long list of skills has names only
+_CUT: Final = "…"  # end of a description that the CLI cut
 _INSTRUCTIONS: Final = re.compile(r"^Contents of (/[^\n]+) \([^()\n]*\):$", re.MULTILINE)
 _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTILINE)
 
@@ -44,7 +48,11 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
     sources = _SOURCES if treatment.setting_sources is None else treatment.setting_sources
     folders = [folder for folder, source in ((workspace, "project"), (task.home, "user")) if source in sources]
     tools = None if treatment.tools is None or _ALL_TOOLS in treatment.tools else treatment.tools
-    settings = treatment.settings is not None or _has_settings(folders, workspace if "local" in sources else None)
+    is_local = "local" in sources
+    files = [folder / ".claude" / "settings.json" for folder in folders]
+    files += [workspace / ".claude" / "settings.local.json"] if is_local else []
+    settings = treatment.settings is not None or any(file.is_file() for file in files)
+    places = [*folders, workspace / "CLAUDE.local.md"] if is_local else folders
     return Declared(
         model=task.model,
         system_prompt=treatment.system_prompt,
@@ -61,19 +69,9 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
         safety_net=task.limits.safety_net and (tools is None or bool(set(tools) & set(hook.WATCHED))),
         net_is_managed=task.managed is not None,
         usual_prompt=tools is None and not settings,
-        places=_with_targets([*folders, workspace / "CLAUDE.local.md"] if "local" in sources else folders),
+        # With the paths after links, which the CLI reports.
+        places=tuple(dict.fromkeys(str(name) for path in places for name in (path, path.resolve()))),
     )
-
-
-def _has_settings(folders: Iterable[Path], local: Path | None) -> bool:
-    files = [folder / ".claude" / "settings.json" for folder in folders]
-    files += [local / ".claude" / "settings.local.json"] if local else []
-    return any(file.is_file() for file in files)
-
-
-def _with_targets(paths: Iterable[Path]) -> tuple[str, ...]:
-    """Return the paths, and the paths after links, which the CLI reports."""
-    return tuple(dict.fromkeys(str(name) for path in paths for name in (path, path.resolve())))
 
 
 def _own_skills(config: Path) -> Iterator[str]:
@@ -100,10 +98,10 @@ def observed_delivery(transcript: Path, request: Path) -> tuple[Observed, ...]:
 
 
 def _start_event(event: Json) -> Observed:
-    servers = {str(_text(server.get("name"))): server.get("status") for server in mappings(event.get("mcp_servers"))}
+    servers = {str(_text(server.get("name"))): server.get("status") for server in objects(event.get("mcp_servers"))}
     tools = _texts(event.get("tools"))
     serving = _mcp_servers(tools or ())
-    plugins = mappings(event.get("plugins")) if isinstance(event.get("plugins"), list) else None
+    plugins = objects(event.get("plugins")) if isinstance(event.get("plugins"), list) else None
     has_servers = servers or serving or isinstance(event.get("mcp_servers"), list)
     return Observed(
         source="start event",
@@ -122,26 +120,55 @@ def _start_event(event: Json) -> Observed:
 
 
 def _first_request(body: Json) -> Observed:
-    names = [tool.get("name") for tool in mappings(body.get("tools"))]
+    names = [tool.get("name") for tool in objects(body.get("tools"))]
     tools = [name for name in names if isinstance(name, str)]
     prompt = _system_prompt(body.get("system"))
-    messages = mappings(body.get("messages"))
+    messages = objects(body.get("messages"))
+    # Without what depends on the folder, the day and the repository.
+    stable = _MEMORY.sub("`MEMORY`", _GIT_STATUS.sub("", _ENVIRONMENT.sub("", prompt)))
+    messages = objects(body.get("messages"))
     listing = "\n".join(text for message in messages for text in _listings(message))
     texts = (text for message in messages for text in _text_blocks(message.get("content")))
     reminders = (text for text in texts if text.startswith(_REMINDER))
+    skills = _entries(listing.partition(_SKILLS)[2])
+    agents = _entries(listing.partition(_AGENTS)[2].partition(_SKILLS)[0])
     return Observed(
         source="first request",
         model=_text(body.get("model")),
         system_prompt=prompt,
-        prompt_lines=tuple(line for line in _stable_prompt(prompt).splitlines() if line.strip()),
+        prompt_lines=tuple(line for line in stable.splitlines() if line.strip()),
         tools=_own_tools(tools),
         offered=len(names),
         # With a tool that searches for tools, those of servers may be named only after a search.
         mcp_servers=None if "ToolSearch" in tools else _mcp_servers(tools),
-        skills=tuple(_LISTED.findall(listing.partition(_SKILLS)[2])),
-        agents=tuple(_LISTED.findall(listing.partition(_AGENTS)[2].partition(_SKILLS)[0])),
+        skills=tuple(skills),
+        agents=tuple(agents),
+        characters={
+            "system_prompt": len(prompt),
+            **_tool_characters(body),
+            **{f"skills/{name}": len(text) for name, text in skills.items()},
+            **{f"agents/{name}": len(text) for name, text in agents.items()},
+        },
+        short_skills=tuple(name for name, text in skills.items() if text.endswith((name, _CUT))),
         instructions=tuple(path for text in reminders for path in _INSTRUCTIONS.findall(text)),
     )
+
+
+def _entries(listing: str) -> dict[str, str]:
+    """Return the entries of a list of skills or sub-agents, by name."""
+    starts = list(_LISTED.finditer(listing))
+    ends = [*(match.start() for match in starts[1:]), len(listing)]
+    return {match[1]: listing[match.start() : end].strip() for match, end in zip(starts, ends, strict=bool(starts))}
+
+
+def _tool_characters(body: Json) -> dict[str, int]:
+    """Return the characters of the definitions of tools: one sum for each MCP server."""
+    characters = Counter[str]()
+    for tool in objects(body.get("tools")):
+        name = str(tool.get("name"))
+        server = _MCP_TOOL.match(name)
+        characters[f"mcp/{server[1]}" if server else f"tools/{name}"] += len(json.dumps(tool, ensure_ascii=False))
+    return dict(characters)
 
 
 def _own_tools(tools: Iterable[str]) -> tuple[str, ...]:
@@ -162,11 +189,6 @@ def _system_prompt(system: object) -> str:
     return "".join(blocks)
 
 
-def _stable_prompt(prompt: str) -> str:
-    """Return the prompt without what depends on the folder, the day and the repository."""
-    return _MEMORY.sub("`MEMORY`", _GIT_STATUS.sub("", _ENVIRONMENT.sub("", prompt)))
-
-
 def _listings(message: Json) -> Iterator[str]:
     """Yield the texts that list sub-agents or skills, unlike the task's prompt and instruction files."""
     begin = tuple(f"{_REMINDER}{heading}" for heading in (_AGENTS, _SKILLS))
@@ -184,7 +206,7 @@ def _status_text(status: object) -> str:
 def _text_blocks(content: object) -> list[str]:
     if isinstance(content, str):
         return [content]
-    texts = (block.get("text") for block in mappings(content) if block.get("type") == "text")
+    texts = (block.get("text") for block in objects(content) if block.get("type") == "text")
     return [text for text in texts if isinstance(text, str)]
 
 

@@ -25,10 +25,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
-
 from scylla_gha.agents.base import ProcessResult
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
+from scylla_gha.providers.base import objects, parse_object
 
 Event = dict[str, Any]
 
@@ -101,20 +100,6 @@ def events_with(transcript: Path, marker: bytes) -> Iterator[Event]:
                 yield event
 
 
-def parse_object(text: bytes | str) -> Event | None:
-    """Return the JSON object in a text, or None."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def mappings(value: object) -> list[Event]:
-    """Return the mappings in a list; nothing if the value is not a list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _is_deep(line: bytes, event: Event) -> bool:
     """Return whether the event is nested too deeply to be written again."""
     if line.count(b"[") + line.count(b"{") <= _MOST_LEVELS:
@@ -171,7 +156,7 @@ def _add_message(session: ClaudeSession, event: Event) -> None:
     name = str(content.get("id"))
     key = session.latest_keys.setdefault(name, name)
     message = session.messages.setdefault(key, ModelMessage(synthetic=content.get("model") == "<synthetic>"))
-    for block in mappings(content.get("content")):
+    for block in objects(content.get("content")):
         if block.get("type") == "text":
             message.texts.append(str(block.get("text")))
         elif block.get("type") == "tool_use":
@@ -181,17 +166,15 @@ def _add_message(session: ClaudeSession, event: Event) -> None:
 
 
 def _add_tool_results(session: ClaudeSession, event: Event) -> None:
-    for block in mappings(_mapping(event.get("message")).get("content")):
+    for block in objects(_mapping(event.get("message")).get("content")):
         call = session.calls.get(str(block.get("tool_use_id")))
         if call:
-            answer = {"result": _plain_text(block.get("content")), "failed": bool(block.get("is_error"))}
+            content = block.get("content")
+            text = "" if content is None else str(content)
+            if isinstance(content, list):
+                text = "\n".join(str(part.get("text", part.get("type"))) for part in objects(content))
+            answer = {"result": text, "failed": bool(block.get("is_error"))}
             session.calls[call.id] = call.model_copy(update=answer)
-
-
-def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", part.get("type"))) for part in mappings(content))
-    return "" if content is None else str(content)
 
 
 def _mapping(value: object) -> Event:
@@ -220,10 +203,7 @@ def _classify_result(session: ClaudeSession, result: Event) -> tuple[Outcome, st
         return Outcome.BUDGET_EXCEEDED, f"the CLI ended by {result['subtype']}", False
     if not result.get("is_error"):
         return Outcome.COMPLETED, "the agent ended by itself", False
-    is_unanswered = _is_api_error(session, result) and not session.turns
-    return Outcome.SANDBOX_ERROR if is_unanswered else Outcome.AGENT_ERROR, text, is_unanswered
-
-
-def _is_api_error(session: ClaudeSession, result: Event) -> bool:
     status = result.get("api_error_status")
-    return status not in _BAD_REQUEST if isinstance(status, int) else session.error in _API_ERRORS
+    is_api_error = status not in _BAD_REQUEST if isinstance(status, int) else session.error in _API_ERRORS
+    is_unanswered = is_api_error and not session.turns
+    return Outcome.SANDBOX_ERROR if is_unanswered else Outcome.AGENT_ERROR, text, is_unanswered

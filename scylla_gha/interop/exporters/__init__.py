@@ -1,1 +1,91 @@
-"""Writers of results in the formats of other tools."""
+"""Export of a run's rows to the formats of other tools."""
+
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.exporters.atif import atif_trajectory
+from scylla_gha.interop.exporters.inspect_log import inspect_logs
+from scylla_gha.interop.exporters.junit import junit
+from scylla_gha.interop.exporters.profile_rows import profile_rows
+from scylla_gha.interop.exporters.rows import write_csv, write_parquet
+from scylla_gha.model.plan import Plan, UnstartedCells
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Attempt, Trajectory, Trial
+from scylla_gha.store.records import atomic, read_lines, read_record, write_bytes
+from scylla_gha.store.run_folder import RunFolder
+
+ExportFormat = Literal["csv", "parquet", "junit", "inspect", "atif", "profile"]
+DEFAULT_NAMES: Final[Mapping[ExportFormat, str]] = {
+    "csv": "results.csv", "parquet": "results.parquet", "junit": "junit.xml", "inspect": "inspect", "atif": "atif",
+    "profile": "profile-rows.jsonl",
+}  # fmt: skip
+_FOLDERS: Final = frozenset({"inspect", "atif"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunExport:
+    """A run that is exported to a file, or to a folder (inspect: a log per arm; atif: a trajectory per trial)."""
+
+    folder: RunFolder
+    plan: Plan
+    target: Path
+
+    def write(self, form: ExportFormat) -> str:
+        """Write the rows in a format, and return a note on what is missing; "" if nothing is.
+
+        Raises:
+            ConfigError: the target is a folder instead of a file or the other way round, or no trial has a trajectory.
+            ToolError: a package that the format needs is not installed.
+        """
+        target, is_folder = self.target, form in _FOLDERS
+        if target.exists() and target.is_dir() != is_folder:
+            raise ConfigError(f"-o {target}: is {'a folder' if target.is_dir() else 'a file'}, and {form} writes "
+                              f"{'a folder' if is_folder else 'a file'}")  # fmt: skip
+        rows = list(read_lines(self.folder.results, Result))
+        if form in {"csv", "parquet"}:
+            with atomic(target) as file:
+                (write_csv if form == "csv" else write_parquet)(rows, file)
+        elif form == "junit":
+            unstarted = read_record(self.folder.unstarted, UnstartedCells)
+            write_bytes(target, junit(self.plan, rows, unstarted.cells if unstarted else {}))
+        elif form == "inspect":
+            for name, log in inspect_logs(self.plan, rows, self._start(rows)).items():
+                write_bytes(target / name, log)
+        elif form == "profile":
+            write_bytes(target, profile_rows(rows, {row.cell: attempt for row, attempt in self._attempts(rows)}))
+        else:
+            return self._write_atif(rows)
+        return ""
+
+    def _start(self, rows: list[Result]) -> datetime.datetime:
+        """Return when the first trial began; if no row has a time, when the plan was written."""
+        times = [row.started_at for row in rows if row.started_at and row.started_at.tzinfo]
+        written = self.folder.plan.stat().st_mtime
+        return min(times) if times else datetime.datetime.fromtimestamp(written, tz=datetime.UTC)
+
+    def _attempts(self, rows: list[Result]) -> Iterator[tuple[Result, Attempt]]:
+        """Yield rows with their last attempt, if the stored trial is that of the row."""
+        for row in rows:
+            trial = read_record(self.folder.cell(row.cell).trial, Trial)
+            if trial and trial.key == row.key:
+                yield row, trial.last
+
+    def _write_atif(self, rows: list[Result]) -> str:
+        written = 0
+        for row, attempt in self._attempts(rows):
+            file = self.folder.cell(row.cell).attempt(attempt.number).file("trajectory.json")
+            trajectory = read_record(file, Trajectory)
+            content = atif_trajectory(trajectory, attempt, row) if trajectory else None
+            if content is not None:
+                write_bytes(self.target / f"{row.cell}.json", content)
+                written += 1
+        if not written:
+            raise ConfigError(f"{self.folder.root}: no trial has a trajectory with a step, so there is nothing for "
+                              "ATIF; agents that are built in or imported have none")  # fmt: skip
+        missing = len(rows) - written
+        return f"no trajectory, so no file: {missing} of {counted(len(rows), 'trial')}" if missing else ""

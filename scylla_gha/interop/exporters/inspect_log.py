@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from scylla_gha.interop.exporters.rows import ArmRows, json_bytes, rows_by_arm
+from scylla_gha.model import digest, slug
 from scylla_gha.model.plan import Plan
-from scylla_gha.model.record import digest, slug
 from scylla_gha.model.result import Result
 
 _VERSION: Final = 2

@@ -1,1 +1,259 @@
-"""Readers of results that other tools wrote."""
+"""Reading of another tool's rows: the command-line options, the formats, and conversion to results and a plan.
+
+The results are as if they had been run; their keys are digests of what was read.
+"""
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import click
+
+from scylla_gha.config import load_yaml
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.importers.columns import JudgeTable, PassRule, map_columns, parse_rule
+from scylla_gha.interop.importers.harbor import read_harbor
+from scylla_gha.interop.importers.inspect_samples import read_inspect
+from scylla_gha.interop.importers.tables import SourceRow, SourceTable, Value, read_csv, read_jsonl, read_parquet
+from scylla_gha.interop.importers.values import parse_values
+from scylla_gha.model import digest, slug
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.plan import Arm, Cell, ColumnMap, CostRange, Estimate, EstimateShare, Format, ImportSource, Plan
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Outcome
+
+_AGENT: Final = "imported"
+_UNKNOWN: Final = "unknown"
+_NO_BASELINE: Final = "none"  # of a table without rows
+_NO_COST: Final = EstimateShare(**dict.fromkeys(("usd", "minutes"), CostRange(low=None, likely=None, high=None)))
+# Required fields that other tools do not have: text is unknown, and counts of what this toolkit alone does are 0.
+_DEFAULTS: Final[dict[str, Value]] = {
+    "category": _UNKNOWN, "size": _UNKNOWN, "difficulty": _UNKNOWN, "agent": _AGENT, "sandbox": _UNKNOWN,
+    "outcome": Outcome.COMPLETED, "items_na": 0, "items_unjudged": 0, "broken_guards": 0,
+}  # fmt: skip
+_READERS: Final[Mapping[Format, Callable[[Path], SourceTable]]] = {
+    "csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet, "harbor": read_harbor, "inspect": read_inspect,
+}  # fmt: skip
+_SUFFIXES: Final[Mapping[str, Format]] = {
+    ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".json": "inspect",
+}  # fmt: skip
+_NAMES: Final = ("form", "map_file", "mapped", "constants", "units", "passed_if", "judge_scores", "judge_column",
+                 "score_column", "join")  # fmt: skip
+_OPTIONS: Final = (
+    click.option("--format", "form", type=click.Choice(get_args(Format)), show_default="by the file's name",
+                 help="Format of another tool's rows."),
+    click.option("--map", "mapped", multiple=True, metavar="FIELD=COLUMN",
+                 help="Column of another tool for one of our fields, such as scenario=task; arm=model+prompt joins two "
+                      "columns, and FIELD= means no column; may be repeated."),
+    click.option("--map-file", type=click.Path(path_type=Path, dir_okay=False),
+                 help="YAML file with columns (field: column), constants, units, passed_if, baseline."),
+    click.option("--set", "constants", multiple=True, metavar="FIELD=VALUE",
+                 help="Value of a field in all rows, such as model=claude-sonnet-5; may be repeated."),
+    click.option("--unit", "units", multiple=True, metavar="COLUMN=UNIT",
+                 help="Unit of a column: ns, us, ms, s, min, h of times, usd or cent of costs, share or percent of "
+                      "scores (default: s, usd, share); may be repeated."),
+    click.option("--passed-if", metavar="RULE", help="Condition under which a row has passed, such as 'score>=0.6'."),
+    click.option("--judge-scores", type=click.Path(path_type=Path, dir_okay=False),
+                 help="Second file (CSV, JSON lines or Parquet) with one score of one judge in each row."),
+    click.option("--judge-column", default="judge", show_default=True,
+                 help="Column of --judge-scores with the judge's name."),
+    click.option("--score-column", default="score", show_default=True,
+                 help="Column of --judge-scores with the score, 0 to 1."),
+    click.option("--join", multiple=True, metavar="COLUMN",
+                 help="Column of both files that identifies the judged row (default: all columns that both have)."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """Options for reading foreign rows. Without a format, the file's name decides."""
+
+    mapping: ColumnMap = field(default_factory=ColumnMap)
+    format: Format | None = None
+    judges: JudgeTable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRows:
+    """Results and plan of a table."""
+
+    plan: Plan
+    rows: tuple[Result, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    where: str
+    values: dict[str, Any]
+    digest: str  # of all columns
+
+
+def load_rows(table: SourceTable, file: str, file_format: Format, name: str, options: ImportOptions) -> ImportedRows:
+    """Convert a table to results and their plan; columns may be added to the table.
+
+    Args:
+        table: the rows.
+        file: its name, for messages and the report.
+        file_format: what it was read as.
+        name: of the run.
+        options: mapping of columns, and judges' scores.
+
+    Raises:
+        ConfigError: a value is not one of its field, a row exists twice, or the baseline is not an arm.
+    """
+    mapping = options.mapping
+    rule = parse_rule(mapping.passed_if) if mapping.passed_if else None
+    columns = map_columns(table, mapping, rule, options.judges, file)
+    rows = [_Row(row.where, parse_values(row, columns), _digest(row)) for row in table.rows]
+    _number_repetitions(rows)
+    results = [_result(row, name, cell, rule) for row, cell in zip(rows, _cell_names(rows), strict=True)]
+    notes = [*table.notes, *(() if rows else ("The table has no rows.",))]
+    unmeasured = sum(row.values.get("passed") is not None and not result.measures_agent
+                     for row, result in zip(rows, results, strict=True))  # fmt: skip
+    if unmeasured and rule is None:
+        notes.append(f"{counted(unmeasured, 'row')} with an outcome that says nothing of the agent: no pass is taken "
+                     "from there.")  # fmt: skip
+    source = ImportSource(
+        file=file, format=file_format, sha256=digest([row.digest for row in rows]), columns=columns,
+        ignored=tuple(column for column in table.columns if column not in columns.values()),
+        passed_if=mapping.passed_if, notes=tuple(notes),
+    )  # fmt: skip
+    return ImportedRows(_plan(results, name, mapping.baseline, source), tuple(results))
+
+
+def _digest(row: SourceRow) -> str:
+    return digest({column: value if value is None or isinstance(value, str | int | float | dict | list) else str(value)
+                   for column, value in row.values.items()})  # fmt: skip
+
+
+def _number_repetitions(rows: Iterable[_Row]) -> None:
+    """Number repetitions in the order of the rows if no column has them; refuse two rows of one cell."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str, int], str] = {}
+    for row in rows:
+        group = (row.values["scenario"], row.values["arm"])
+        counts[group] += 1
+        repetition = row.values.setdefault("repetition", counts[group])
+        earlier = first.setdefault((*group, repetition), row.where)
+        if earlier != row.where:
+            raise ConfigError(f"{row.where}: repetition {repetition} of {group[1]!r} on {group[0]!r} is there already, "
+                              f"at {earlier}; remove one, or number them by order: --map repetition=")  # fmt: skip
+
+
+def _cell_names(rows: Sequence[_Row]) -> list[str]:
+    """Return ids like the toolkit's own; a digest distinguishes names with one slug."""
+    scenarios, arms = (_slugs({row.values[name] for row in rows}) for name in ("scenario", "arm"))
+    return [f"{scenarios[row.values['scenario']]}--{arms[row.values['arm']]}--r{row.values['repetition']:02d}"
+            for row in rows]  # fmt: skip
+
+
+def _slugs(names: Iterable[str]) -> dict[str, str]:
+    slugs = {name: slug(name) for name in names}
+    counts = Counter(slugs.values())
+    return {name: short if short and counts[short] == 1 else f"{short or 'x'}-{digest(name)[:8]}"
+            for name, short in slugs.items()}  # fmt: skip
+
+
+def _result(row: _Row, experiment: str, cell: str, rule: PassRule | None) -> Result:
+    known = {name: value for name, value in row.values.items() if value is not None}
+    outcome = known.get("outcome", Outcome.COMPLETED)
+    passed = rule.passed(known) if rule else known.get("passed")
+    measures = outcome.measures_agent
+    unscored = {} if measures else dict.fromkeys(("score", "grade", "progress"))
+    blank = {name: None for name, info in Result.model_fields.items() if info.is_required()}
+    return Result.model_validate({
+        **blank, **_DEFAULTS, "reason": f"imported from {row.where}", **known, **unscored,
+        "experiment": experiment, "cell": cell, "epoch": "", "passed": passed if measures else None,
+        "key": digest([row.values["scenario"], row.values["arm"], row.values["repetition"], row.digest]),
+        "measures_agent": measures, "judged": measures and passed is not None,
+    })  # fmt: skip
+
+
+def _plan(rows: Sequence[Result], name: str, baseline: str | None, source: ImportSource) -> Plan:
+    models: dict[str, set[str | None]] = {}  # by arm, in the order of the rows
+    for row in rows:
+        models.setdefault(row.arm, set()).add(row.model)
+    if baseline and models and baseline not in models:
+        raise ConfigError(f"{source.file}: --baseline {baseline!r}: not an arm; the arms are: "
+                          f"{', '.join(list(models)[:20])}")  # fmt: skip
+    experiment = Experiment(
+        id=name, question=f"How do the arms of {source.file} compare?", agents=(_AGENT,),
+        baseline=baseline or next(iter(models), _NO_BASELINE),
+        scenarios=tuple(dict.fromkeys(row.scenario for row in rows)) or ("*",),
+    )  # fmt: skip
+    arms = (Arm(id=arm, agent=_AGENT, version=None, model=next(iter(names)) if len(names) == 1 else None)
+            for arm, names in models.items())  # fmt: skip
+    cells = (Cell(id=row.cell, scenario=row.scenario, arm=row.arm, repetition=row.repetition, key=row.key)
+             for row in rows)  # fmt: skip
+    estimate = Estimate(agents=_NO_COST, judges=_NO_COST, basis="none: the rows are imported")
+    return Plan(experiment=experiment, arms=tuple(arms), cells=tuple(cells), estimate=estimate, imported=source)
+
+
+def import_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say how foreign rows are read; the command gets them as one `how`."""
+
+    @functools.wraps(command)
+    def with_import_options(**values: object) -> None:
+        import_values = {name: values.pop(name) for name in _NAMES}
+        command(how=_import_options(import_values), **values)
+
+    for option in reversed(_OPTIONS):
+        with_import_options = option(with_import_options)
+    return with_import_options
+
+
+def _import_options(values: Mapping[str, Any]) -> ImportOptions:
+    stored = load_yaml(values["map_file"], ColumnMap) if values["map_file"] else ColumnMap()
+    mapping = stored.model_copy(update={
+        "columns": {**stored.columns, **_pairs(values["mapped"], "--map", "scenario=task")},
+        "constants": {**stored.constants, **_pairs(values["constants"], "--set", "model=gpt-5")},
+        "units": {**stored.units, **_pairs(values["units"], "--unit", "duration=ms")},
+        "passed_if": values["passed_if"] or stored.passed_if,
+    })  # fmt: skip
+    path = values["judge_scores"]
+    if path is None:
+        return ImportOptions(mapping, values["form"])
+    if not path.is_file():
+        raise ConfigError(f"--judge-scores {path}: there is no such file")
+    table = _READERS[_format_of(path)](path)
+    judges = JudgeTable(table, values["judge_column"], values["score_column"], values["join"])
+    return ImportOptions(mapping, values["form"], judges)
+
+
+def _pairs(texts: Iterable[str], option: str, example: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not name or not sign:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE, as {example}", param_hint=option)
+        pairs[name] = value
+    return pairs
+
+
+def read_foreign(path: Path, how: ImportOptions, name: str) -> ImportedRows:
+    """Read a file or folder of another tool's rows.
+
+    Raises:
+        ConfigError: it does not exist, or is not what it should be.
+        ToolError: a package that reads it is not installed.
+    """
+    if not path.exists():
+        raise ConfigError(f"{path}: there is no such file or folder")
+    form = how.format or _format_of(path)
+    if path.is_dir() and form not in {"harbor", "inspect"}:
+        raise ConfigError(f"{path}: is a folder, and {form} is a file; name the file")
+    return load_rows(_READERS[form](path), path.name, form, name, how)
+
+
+def _format_of(path: Path) -> Format:
+    if path.is_dir():
+        return "harbor" if any(path.glob("*/config.json")) or not any(path.glob("*.json")) else "inspect"
+    if path.suffix.lower() not in _SUFFIXES:
+        raise ConfigError(
+            f"{path}: the format cannot be known from the name; add --format {'|'.join(get_args(Format))}"
+        )
+    return _SUFFIXES[path.suffix.lower()]

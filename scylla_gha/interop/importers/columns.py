@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.config.load import did_you_mean
+from scylla_gha.config import did_you_mean
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.tables import SourceRow, SourceTable, Value

@@ -1,1 +1,204 @@
-"""The Anthropic Messages API."""
+"""The Anthropic Messages API as a provider: addresses, credentials, identity federation, headers and rate limits.
+
+With federation, only the gateway exchanges the run's identity for tokens, so neither is in another process. The SDK
+exchanges and renews (platform.claude.com/docs/en/manage-claude/workload-identity-federation, 2026-11-22).
+"""
+
+import datetime
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import orjson
+from multidict import CIMultiDict
+
+from scylla_gha.egress_proxy import is_loopback
+from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, parse_request
+from scylla_gha.providers.anthropic.response import MessageUsage, join_split
+from scylla_gha.providers.base import ModelRequest, RateLimit
+from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
+
+_RULE: Final = "ANTHROPIC_FEDERATION_RULE_ID"
+_ORGANIZATION: Final = "ANTHROPIC_ORGANIZATION_ID"
+_FILE: Final = "ANTHROPIC_IDENTITY_TOKEN_FILE"
+# set if a job has id-token: write
+_REQUEST_VARIABLES: Final = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+_AUDIENCE: Final = "https://api.anthropic.com"
+_KEY: Final = "ANTHROPIC_API_KEY"
+_BEARERS: Final = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # the second is of a subscription
+_SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # noqa: S105 the prefix of a subscription's tokens
+_OAUTH_BETA: Final = "oauth-2025-04-20"
+_TOKEN_CHARACTERS: Final = 93
+# Headers that Claude Code 2.1.197 and the provider's SDKs send (2026-11-22). Left out are credentials (they are
+# dummies), compression (usage could not be read) and headers for which an intermediary could refuse or answer.
+_PASSED: Final = re.compile(
+    r"content-type|accept|accept-language|user-agent|x-app|x-client-request-id|x-stainless-[a-z-]+|x-claude-code-[a-z-]+"
+    r"|anthropic-(version|beta|client-platform|dangerous-direct-browser-access)"
+)
+_OVERLOADED: Final = 529
+_LIMIT: Final = "anthropic-ratelimit-"
+_KINDS: Final = ("requests", "tokens", "input-tokens", "output-tokens")  # each with -remaining and -reset
+_SUBSCRIPTION_LIMIT: Final = "unified"  # -status, and -reset in seconds of Unix time
+_MAX_EXHAUSTED_SECONDS: Final = 60.0  # limits are refilled all the time: some is free long before the reset
+
+
+class Anthropic:
+    """The Anthropic Messages API."""
+
+    base_url: str = "https://api.anthropic.com"
+    base_url_variable: str = "ANTHROPIC_BASE_URL"
+    credential_variables: tuple[str, ...] = (_KEY, *_BEARERS)
+    federation_variable: str = _RULE
+    secret_variables: tuple[str, ...] = (_KEY, *_BEARERS, *_REQUEST_VARIABLES)
+    routes: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
+    with_settings = staticmethod(apply_settings)
+    with_max_tokens = staticmethod(lower_max_tokens)
+    join_split = staticmethod(join_split)
+
+    def credentials(self, environ: Mapping[str, str]) -> Credentials:
+        """Read a key and a bearer token, or else an identity to exchange."""
+        key = environ.get(_KEY) or None
+        bearer = next((token for name in _BEARERS if (token := environ.get(name))), None)
+        return Credentials(key, bearer, None if key or bearer else federation_in(environ))
+
+    def is_subscription(self, bearer: str | None) -> bool:
+        """Tell if a bearer token is of a subscription."""
+        return bool(bearer and bearer.startswith(_SUBSCRIPTION_TOKEN))
+
+    def token_source(self, federation: Federation, base_url: str) -> TokenSource:
+        """Return the exchange of an identity for tokens."""
+        return _FederationToken(federation, base_url)
+
+    def new_session_token(self) -> str:
+        """Return a random key in the provider's form, so that an agent cannot tell it from a real one."""
+        return f"sk-ant-api03-{secrets.token_urlsafe(72)[:_TOKEN_CHARACTERS]}AA"
+
+    def session_token(self, headers: Mapping[str, str]) -> str:
+        """Return the key in `x-api-key` or `authorization`."""
+        return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
+
+    def request_headers(self, headers: Mapping[str, str], credentials: Credentials) -> CIMultiDict[str]:
+        """Return the known headers with the real key, or with a bearer token."""
+        passed = CIMultiDict([(name, value) for name, value in headers.items() if _PASSED.fullmatch(name.lower())])
+        passed["accept-encoding"] = "identity"
+        if credentials.api_key:
+            passed["x-api-key"] = credentials.api_key
+        elif credentials.bearer:
+            passed["authorization"] = f"Bearer {credentials.bearer}"
+            if self.is_subscription(credentials.bearer) or credentials.federation:
+                passed["anthropic-beta"] = ",".join([*passed.popall("anthropic-beta", []), _OAUTH_BETA])
+        return passed
+
+    def error_body(self, kind: str, message: str) -> bytes:
+        """Return an error of the Messages API."""
+        return orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
+
+    def parse(self, path: str, body: bytes, hide: Callable[[bytes], bytes]) -> ModelRequest:
+        """Parse a request for a message or for a count of tokens."""
+        return parse_request(body, hide, counting=path.endswith("/count_tokens"))
+
+    def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
+        """Read `retry-after` and the `anthropic-ratelimit-` headers."""
+        is_too_many = status == HTTPStatus.TOO_MANY_REQUESTS
+        seconds = retry_after(headers)
+        account = subscription_exhausted_seconds(headers) if is_too_many else 0.0
+        seconds = (account or None) if seconds is None else seconds
+        is_refusal = is_too_many or (status == _OVERLOADED and seconds is not None)
+        return RateLimit(status, is_refusal, seconds, exhausted_seconds(headers), account)
+
+    def usage_reader(self, *, streamed: bool) -> MessageUsage:
+        """Return a reader for one response."""
+        return MessageUsage(streamed=streamed)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of `retry-after`; None if it is missing or not a number."""
+    try:
+        return max(0.0, float(headers.get("retry-after", "")))
+    except ValueError:
+        return None
+
+
+def exhausted_seconds(headers: Mapping[str, str]) -> float:
+    """Return the seconds, a minute at most, until the last reset of a limit of which nothing is left; else 0."""
+    exhausted = (kind for kind in _KINDS if headers.get(f"{_LIMIT}{kind}-remaining") == "0")
+    longest = max((_seconds_until(headers.get(f"{_LIMIT}{kind}-reset", "")) for kind in exhausted), default=0.0)
+    return min(_MAX_EXHAUSTED_SECONDS, longest)
+
+
+def subscription_exhausted_seconds(headers: Mapping[str, str]) -> float:
+    """Return the seconds (perhaps hours) until a subscription that refused a request takes requests again; else 0."""
+    if headers.get(f"{_LIMIT}{_SUBSCRIPTION_LIMIT}-status") != "rejected":
+        return 0.0
+    return _seconds_until(headers.get(f"{_LIMIT}{_SUBSCRIPTION_LIMIT}-reset", ""))
+
+
+def _seconds_until(reset: str) -> float:
+    """Return the seconds until a time in RFC 3339 or in seconds of Unix time; 0 if it is past or not a time."""
+    now = datetime.datetime.now(datetime.UTC)
+    if reset.isdecimal():
+        return max(0.0, float(reset) - now.timestamp())
+    try:
+        at = datetime.datetime.fromisoformat(reset)
+    except ValueError:
+        return 0.0
+    return 0.0 if at.tzinfo is None else max(0.0, (at - now).total_seconds())
+
+
+def federation_in(environ: Mapping[str, str]) -> Federation | None:
+    """Read the SDK's variables; None if federation is not configured, or there is no identity.
+
+    A URL for the identity must be https or on this machine, since a token is sent to it.
+    """
+    rule, organization, file = (environ.get(name, "").strip() for name in (_RULE, _ORGANIZATION, _FILE))
+    url, token = (environ.get(name, "") for name in _REQUEST_VARIABLES)
+    parts = urlsplit(url)
+    is_requestable = bool(token) and (parts.scheme == "https" or is_loopback(parts.hostname or ""))
+    if not rule or not organization or not (file or is_requestable):
+        return None
+    account, workspace = (environ.get(f"ANTHROPIC_{name}_ID") or None for name in ("SERVICE_ACCOUNT", "WORKSPACE"))
+    return Federation(
+        rule=rule,
+        organization=organization,
+        service_account=account,
+        workspace=workspace,
+        file=Path(file) if file else None,
+        url=None if file else url,
+        token=None if file else token,
+        audience=_AUDIENCE,
+    )
+
+
+class _FederationToken:
+    """The token of a federation, renewed before it expires."""
+
+    def __init__(self, federation: Federation, base_url: str) -> None:
+        from anthropic.lib.credentials import TokenCache, WorkloadIdentityCredentials
+
+        credentials = WorkloadIdentityCredentials(
+            identity_token_provider=federation.identity, federation_rule_id=federation.rule,
+            organization_id=federation.organization, service_account_id=federation.service_account,
+            workspace_id=federation.workspace,
+        )  # fmt: skip
+        credentials.bind_base_url(base_url)
+        self._cache = TokenCache(credentials)
+
+    async def token(self) -> str:
+        """Return a valid token.
+
+        Raises:
+            CredentialError: none could be obtained.
+        """
+        from anthropic import AnthropicError
+
+        try:
+            return await self._cache.async_get_token()
+        except (AnthropicError, OSError, ValueError) as error:
+            raise CredentialError(
+                f"the provider gives no token for this run's identity ({error}); check {_RULE}, "
+                f"{_ORGANIZATION}, and the rule's conditions"
+            ) from None

@@ -11,8 +11,7 @@ from typing import Final, cast
 import orjson
 from pydantic import JsonValue
 
-from scylla_gha.model.pricing import ModelInfo
-from scylla_gha.model.traffic import Component
+from scylla_gha.model.traffic import Component, ModelInfo
 from scylla_gha.providers.anthropic.cost_terms import cost_terms
 from scylla_gha.providers.base import (
     Body,
@@ -160,11 +159,11 @@ def _conversation_digests(content: Body, metadata: object) -> ConversationDigest
     client = metadata.get("user_id") if isinstance(metadata, dict) else None
     session = [client, _without_cache_marks(content.get("system"))] if isinstance(client, str) else None
     first = messages[0].get("content") if messages and isinstance(messages[0], dict) else None
-    opening = _sha256([_without_cache_marks(part) for part in (first if isinstance(first, list) else [first])])
+    opening = _keyed_hash([_without_cache_marks(part) for part in (first if isinstance(first, list) else [first])])
     return ConversationDigests(
         opening=opening,
-        session=_sha256(session) if session else b"",
-        messages=_sha256([opening.hex(), *messages[1:]]),  # the first one may be long, so it is hashed once
+        session=_keyed_hash(session) if session else b"",
+        messages=_keyed_hash([opening.hex(), *messages[1:]]),  # the first one may be long, so it is hashed once
     )
 
 
@@ -177,8 +176,12 @@ def _without_cache_marks(part: object) -> object:
     return {"type": "text", "text": part} if isinstance(part, str) else part
 
 
-def _sha256(value: object) -> bytes:
-    return hashlib.sha256(orjson.dumps(value)).digest()
+def _keyed_hash(value: object) -> bytes:
+    """Return Python's own hash, of 64 bits and with the process's secret key: it takes half the time of SHA-256.
+
+    Digests are compared within the gateway's process only, and a client that wants an equal one can send equal text.
+    """
+    return hash(orjson.dumps(value)).to_bytes(8, "little", signed=True)
 
 
 def apply_settings(request: ModelRequest, settings: dict[str, JsonValue], model: ModelInfo | None) -> ModelRequest:

@@ -190,7 +190,8 @@ def running_container(
             _started(api, name, image, _settings(size, mounts, limits)) as stream,
         ):
             container = Container(api, name, size, events, stream, answer_seconds)
-            container.send(_supervisor_settings(mounts))
+            settings = {"forward": forwarded_ports(mounts), "disks": ["/home", "/tmp", "/dev/shm"]}  # noqa: S108
+            container.send(json.dumps(settings))
             yield container
         remove = engine.remove_in_background  # all processes have ended or are frozen
     finally:
@@ -249,8 +250,3 @@ def _settings(size: ContainerSize, mounts: SandboxMounts, limits: ProcessLimits)
         "ulimits": [Ulimit(name="core", soft=0, hard=0),
                     Ulimit(name="fsize", soft=limits.file_bytes, hard=limits.file_bytes)],
     }  # fmt: skip
-
-
-def _supervisor_settings(mounts: SandboxMounts) -> str:
-    """Return the first line that the supervisor gets."""
-    return json.dumps({"forward": forwarded_ports(mounts), "disks": ["/home", "/tmp", "/dev/shm"]})  # noqa: S108

@@ -102,24 +102,19 @@ def is_gone(label: str) -> bool:
 
 def remove_stale(api: "APIClient") -> list[str]:
     """Remove the containers and volumes of killed harnesses; return their names."""
-    return [*_remove_stale_containers(api), *_remove_stale_volumes(api)]
+    from docker.errors import APIError
 
-
-def _remove_stale_containers(api: "APIClient") -> Iterator[str]:
+    removed = []
     for container in api.containers(all=True, filters={"label": OURS}):
         if is_gone(container["Labels"].get(OWNER, "")):
             remove(api, container["Id"])
-            yield container["Names"][0].lstrip("/")
-
-
-def _remove_stale_volumes(api: "APIClient") -> Iterator[str]:
-    from docker.errors import APIError
-
+            removed.append(container["Names"][0].lstrip("/"))
     for volume in api.volumes(filters={"label": OURS})["Volumes"] or ():
         if is_gone((volume["Labels"] or {}).get(OWNER, "")):
             with contextlib.suppress(APIError):  # in use, or removed by somebody else
                 api.remove_volume(volume["Name"])
-                yield volume["Name"]
+                removed.append(volume["Name"])
+    return removed
 
 
 def remove(api: "APIClient", container: str) -> None:

@@ -1,0 +1,119 @@
+"""Wholes and parts: whether a configuration does more than its parts, each alone, add up to.
+
+A whole is an arm whose parts are those of two or more other arms together, none of them twice. With an arm that has
+none of the parts, its interaction is (whole - none) minus the sum of (part - none): 0 if the parts do not touch each
+other.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from scylla_gha.analysis.contrasts import paired_contrasts
+from scylla_gha.analysis.frame import Frame, grouped
+from scylla_gha.model.analysis import Interaction
+from scylla_gha.stats.arrays import Floats
+from scylla_gha.stats.resampling import Resampling
+from scylla_gha.stats.significance import holm
+
+METRIC: Final = "interaction"
+_WHOLES: Final = "wholes of three parts or more against the sums of their parts"
+_PAIRS: Final = "wholes of two parts against their sums"
+_PAIR: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ArmParts:
+    """Parts of an arm's treatment, and what it shares with the arms that it can be compared with: agent and model."""
+
+    entrant: str
+    parts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """Names of arms: a whole, its parts, and the arm without any of them; and the kinds of settings of the whole."""
+
+    name: str
+    parts: tuple[str, ...]
+    without: str
+    kinds: tuple[str, ...]
+
+
+def interactions(frame: Frame, parts: Mapping[str, ArmParts], how: Resampling) -> tuple[Interaction, ...]:
+    """Compare each whole with the sum of its parts.
+
+    Whether a sum is more than its parts, and whether two parts touch each other, are two questions: p is adjusted by
+    Holm for wholes of two parts, and for the others.
+    """
+    entrants = dict.fromkeys(arm.entrant for arm in parts.values())
+    arms = [{name: parts[name].parts for name in sorted(frame.arms) if name in parts and parts[name].entrant == entrant}
+            for entrant in entrants]  # fmt: skip
+    wholes = [whole for group in arms for whole in _wholes(group)]
+    pairs = [whole for whole in wholes if len(whole.parts) == _PAIR]
+    others = [whole for whole in wholes if len(whole.parts) != _PAIR]
+    return (*_compared(frame, others, _WHOLES, how), *_compared(frame, pairs, _PAIRS, how))
+
+
+def _compared(frame: Frame, wholes: Sequence[_Whole], family: str, how: Resampling) -> tuple[Interaction, ...]:
+    if not wholes:
+        return ()
+    index = {name: at for at, name in enumerate(frame.arms)}
+    means = grouped(frame, frame.columns["passed"]).mean
+    none = means[[index[whole.without] for whole in wholes]]
+    first = means[[index[whole.name] for whole in wholes]] - none
+    effects = (means[[index[part] for part in whole.parts]] - none[at] for at, whole in enumerate(wholes))
+    return tuple(_adjusted(wholes, first, np.vstack([effect.sum(axis=0) for effect in effects]), family, how))
+
+
+def _adjusted(
+    wholes: Sequence[_Whole], first: Floats, second: Floats, family: str, how: Resampling
+) -> Iterator[Interaction]:
+    contrasts = paired_contrasts(first, second, METRIC, "difference", how, len(wholes))
+    adjusted = holm([contrast.p for contrast in contrasts])
+    for at, (whole, contrast) in enumerate(zip(wholes, contrasts, strict=True)):
+        shared = ~np.isnan(first[at]) & ~np.isnan(second[at])
+        effect, total = (float(side[at][shared].mean()) if shared.any() else None for side in (first, second))
+        p = None if np.isnan(adjusted[at]) else float(adjusted[at])
+        update = {"arm": whole.name, "baseline": whole.without, "family": family, "family_size": len(wholes),
+                  "p_adjusted": p, "adjustment": "Holm"}  # fmt: skip
+        yield Interaction(whole=whole.name, parts=whole.parts, without=whole.without, kinds=whole.kinds, effect=effect,
+                          sum_of_parts=total, contrast=contrast.model_copy(update=update))  # fmt: skip
+
+
+def _wholes(parts: Mapping[str, frozenset[str]]) -> Iterator[_Whole]:
+    """Yield each whole with its smallest parts, and with each two parts that make it up."""
+    by_parts: dict[frozenset[str], str] = {}
+    for name, own in parts.items():
+        by_parts.setdefault(own, name)  # of arms that are the same configuration, the first
+    without = by_parts.pop(frozenset(), None)
+    if without is None:
+        return
+    for whole, name in by_parts.items():
+        larger = [other - whole for other in by_parts if whole < other]
+        if len(whole) > _PAIR and any(len(missing) == 1 and missing in by_parts for missing in larger):
+            continue  # all but one part of another whole: it is asked about as one of its two parts
+        smaller = {own: arm for own, arm in by_parts.items() if own < whole}
+        splits = [_smallest(whole, smaller), *_halves(whole, smaller)]
+        for split in dict.fromkeys(split for split in splits if split):
+            kinds = {part.partition("/")[0].partition("=")[0] for part in whole}
+            yield _Whole(name, split, without, tuple(sorted(kinds)))
+
+
+def _smallest(whole: frozenset[str], smaller: Mapping[frozenset[str], str]) -> tuple[str, ...]:
+    """Return the arms with the smallest parts that make up the whole; none if they do not fit."""
+    left, names = set(whole), []
+    for own in sorted(smaller, key=lambda own: (len(own), smaller[own])):
+        if own <= left:
+            left -= own
+            names.append(smaller[own])
+    return tuple(sorted(names)) if not left and len(names) >= _PAIR else ()
+
+
+def _halves(whole: frozenset[str], smaller: Mapping[frozenset[str], str]) -> Iterator[tuple[str, ...]]:
+    for own, name in smaller.items():
+        other = smaller.get(whole - own)
+        if other is not None and name < other:
+            yield (name, other)

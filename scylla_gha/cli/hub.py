@@ -1,0 +1,122 @@
+"""Command that serves the GitHub of a fixture on this machine."""
+
+import contextlib
+import json
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from scylla_gha.cli import options
+from scylla_gha.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scylla_gha.hub.client import HubProcess
+    from scylla_gha.hub.control import AttachedCell, AttachRequest
+
+_PAUSE_SECONDS: Final = 0.2
+_PUSHES: Final = ("admin", "maintain", "write")
+
+
+@click.group(cls=options.CommandGroup)
+def hub() -> None:
+    """Serve the GitHub of a fixture on this machine.
+
+    \b
+    scylla-gha hub serve loanbook
+    """  # noqa: D301
+
+
+@hub.command()
+@click.argument("fixture")
+@click.option("--user", help="Name or login of the fixture's user whose token is printed "
+                             "(default: author, or the first person who can push).")  # fmt: skip
+@click.option("--files", type=click.Path(path_type=Path, file_okay=False),
+              help="Folder for github.json and github.bundle, written at the end (default: none).")  # fmt: skip
+@options.as_json
+def serve(fixture: str, user: str | None, files: Path | None, *, as_json: bool) -> None:
+    """Serve the GitHub of FIXTURE, a name in fixtures/ or a folder with github.yaml, until it is interrupted.
+
+    The first lines on standard output are commands for a shell. In a shell that has run them, gh and git use this
+    GitHub as github.com. Nothing is changed outside of a temporary folder.
+
+    \b
+    scylla-gha hub serve loanbook > hub.env &
+    until [ -s hub.env ]; do sleep 0.1; done
+    . ./hub.env; gh pr list --repo northgate-library/loanbook
+    """  # noqa: D301
+    from scylla_gha.hub.client import HubProcess
+
+    folder = Path(fixture).resolve() if Path(fixture).is_dir() else options.library().fixture(fixture)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts jobs in the background without SIGINT
+        signal.signal(number, signal.default_int_handler)
+    with tempfile.TemporaryDirectory(prefix="hub-") as name, HubProcess.start() as process:
+        cell = process.attach(_request(folder, Path(name)))
+        chosen = _chosen(folder, cell, user)
+        with contextlib.suppress(KeyboardInterrupt):
+            _print(cell, chosen, Path(name), as_json=as_json)
+            _wait(process)
+        if files is not None and not process.is_lost(cell):
+            files.mkdir(parents=True, exist_ok=True)
+            process.detach(cell, files)
+            click.echo(f"wrote {files}", err=True)
+
+
+def _request(folder: Path, scratch: Path) -> "AttachRequest":
+    from scylla_gha.hub.control import AttachRequest
+    from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER
+    from scylla_gha.model.scenario import FixtureSource
+    from scylla_gha.prepare.start_state import commit_of, start_state
+    from scylla_gha.prepare.tools import cache_root
+
+    cache = cache_root()
+    start = None
+    if any(path.name not in (FIXTURE_FILE, FIXTURE_FOLDER) for path in folder.iterdir()):
+        start = start_state(FixtureSource(fixture="served", hash=commit_of(folder)), folder, cache)
+    return AttachRequest(
+        cell="served", fixture=folder.resolve(), start=start.commit if start else None,
+        start_git_dir=start.git_dir if start else None, cache=cache, folder=scratch / "hub",
+        socket=scratch / "hub.sock", log=None, loopback=True,
+    )  # fmt: skip
+
+
+def _chosen(folder: Path, cell: "AttachedCell", user: str | None) -> str:
+    if user is None:
+        return _default_user(folder, cell)
+    for name, login in cell.logins.items():
+        if user == name or user.lower() == login.lower():
+            return name
+    raise ConfigError(f"--user: there is no user {user!r}; the fixture has {', '.join(cell.tokens)}")
+
+
+def _default_user(folder: Path, cell: "AttachedCell") -> str:
+    """Return the user `author`, or else the first person who can push."""
+    from scylla_gha.hub.fixture import read_fixture
+
+    if "author" in cell.tokens:
+        return "author"
+    users = read_fixture(folder).users.items()
+    people = (name for name, user in users if user.kind == "User" and user.permission in _PUSHES)
+    return next(people, next(iter(cell.tokens)))
+
+
+def _print(cell: "AttachedCell", user: str, folder: Path, *, as_json: bool) -> None:
+    from scylla_gha.hub.clients import gh_environment, git_environment, shell_exports
+
+    token, port = cell.tokens[user], cell.port or 0
+    environment = gh_environment(cell.socket, token, folder) | git_environment(port, token, folder)
+    if as_json:
+        facts = cell.model_dump(mode="json") | {"user": user, "environment": environment}
+        click.echo(json.dumps(facts, indent=2))
+        return
+    repository = cell.bindings["repo.main"]["full_name"]
+    click.echo(f"# GitHub with {repository}, as {cell.logins[user]}; it ends with Ctrl-C")
+    click.echo(shell_exports(environment), nl=False)
+
+
+def _wait(process: "HubProcess") -> None:
+    while process.alive:
+        time.sleep(_PAUSE_SECONDS)

@@ -1,0 +1,191 @@
+"""Commands that list, show, compare and measure the sub-tests of the tiers."""
+
+import json
+import os
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from scylla_gha.cli import options
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, ScenarioInvalidError
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.model.variant import BEST_OF
+from scylla_gha.report.numbers import columns
+
+if TYPE_CHECKING:
+    from scylla_gha.config.library import Library
+    from scylla_gha.model.experiment import SandboxWish
+    from scylla_gha.model.trial import Attempt
+    from scylla_gha.model.variant import Variant
+
+_DIGITS: Final = 12  # of a digest
+_PARTS: Final = ("prompt", "skills", "agents", "mcp", "tools")
+_LEGEND: Final = (
+    "offered: number of tools; prompt to tools: characters of the first request; "
+    "short skills: listed by name only, or cut"
+)
+
+
+@click.group(cls=options.CommandGroup)
+def tiers() -> None:
+    """List, show, compare and measure the sub-tests of the tiers T0 to T6.
+
+    \b
+    scylla-gha tiers list
+    scylla-gha tiers show T3/05-code-reviewer
+    """  # noqa: D301
+
+
+@tiers.command("list")
+@click.argument("tier", required=False)
+@options.as_json
+def list_(tier: str | None, *, as_json: bool) -> None:
+    """Print the tiers with the number of their sub-tests and of distinct configurations; with TIER its sub-tests.
+
+    \b
+    scylla-gha tiers list
+    scylla-gha tiers list T1
+    """  # noqa: D301
+    library = options.library()
+    rows = [_sub_test(name, library) for name in library.tiers.names if tier in {None, name.partition("/")[0]}]
+    if not rows:
+        raise ConfigError(f"{tier}: there is no such tier; there are: {', '.join(library.tiers.tiers)}")
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    elif tier:
+        width = max(len(row["id"]) for row in rows)
+        click.echo("\n".join(f"{row['id']:{width}}  {row['digest'][:_DIGITS]}  {row['description']}" for row in rows))
+    else:
+        click.echo("\n".join(_summary(rows, library)))
+
+
+def _sub_test(name: str, library: "Library") -> dict[str, str]:
+    declaration = library.tiers.declaration(name)
+    return {"id": name, "description": declaration.sub_test.description, "digest": library.tiers.declared_digest(name)}
+
+
+def _summary(rows: list[dict[str, str]], library: "Library") -> list[str]:
+    """Return a line for each tier, and one for all."""
+    lines = []
+    for name, tier in library.tiers.tiers.items():
+        digests = [row["digest"] for row in rows if row["id"].startswith(f"{name}/")]
+        lines.append((f"{name} {tier.name}", str(len(digests)), str(len(set(digests)))))
+    lines.append(("all", str(len(rows)), str(len({row["digest"] for row in rows}))))
+    focuses = ("focus", *(tier.focus for tier in library.tiers.tiers.values()), "")
+    counts = columns(("tier", "sub-tests", "distinct digests"), lines)
+    return [f"{count}  {one_line(focus)}".rstrip() for count, focus in zip(counts, focuses, strict=True)]
+
+
+@tiers.command()
+@click.argument("name")
+@options.as_json
+def show(name: str, *, as_json: bool) -> None:
+    """Print the sub-test NAME: what it declares, what it resolves to, and how large its files are.
+
+    \b
+    scylla-gha tiers show T0/02-core
+    """  # noqa: D301
+    from scylla_gha.pipeline.measure_variants import file_sizes
+
+    library = options.library()
+    sub_test, variant = library.tiers.declaration(name).sub_test, library.tiers.variant(name)
+    if as_json:
+        click.echo(variant.model_dump_json(indent=2))
+        return
+    click.echo(f"{name}: {sub_test.description}")
+    for parent in sub_test.inherits:
+        choice = variant.chosen.get(parent.removeprefix(BEST_OF))
+        click.echo(f"inherits: {parent}{f', which is {choice} until results decide' if choice else ''}")
+    for key, value in _settings(variant).items():
+        click.echo(f"{key}: {value}")
+    for kind, size in file_sizes(variant, library).items():
+        click.echo(f"{kind}: {counted(size.files, 'file')}, {counted(size.lines, 'line')}, "
+                   f"{counted(size.bytes, 'byte')}")  # fmt: skip
+    click.echo(f"digest: {library.tiers.declared_digest(name)}")
+
+
+def _settings(variant: "Variant") -> dict[str, str]:
+    """Return the settings that a variant changes, as JSON."""
+    fields = variant.treatment.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+    return {key: json.dumps(value, ensure_ascii=False) for key, value in fields.items()}
+
+
+@tiers.command()
+@click.argument("first")
+@click.argument("second")
+def diff(first: str, second: str) -> None:
+    """Print what the sub-test SECOND has and FIRST has not, and the other way round.
+
+    \b
+    scylla-gha tiers diff T0/01-vanilla T0/02-core
+    """  # noqa: D301
+    library = options.library()
+    variants = [library.tiers.variant(name) for name in (first, second)]
+    before, after = ({*variant.materials.items(), *_settings(variant).items()} for variant in variants)
+    if before == after:
+        click.echo(f"{first} and {second} are the same configuration")
+    lines = [
+        *((key, "-", value) for key, value in before - after),
+        *((key, "+", value) for key, value in after - before),
+    ]
+    for key, sign, value in sorted(lines):
+        click.echo(f"{sign} {key}" if "/" in key else f"{sign} {key}: {value}")
+
+
+@tiers.command()
+@click.argument("names", nargs=-1)
+@click.option("--agent", default="claude-code@2.1.197", show_default=True, help="Agent CLI as name@version.")
+@click.option("--model", default="claude-sonnet-5", show_default=True, help="Model that the agent would ask.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Agents at once (default: cores)."
+)
+@options.sandbox("auto", "Sandbox that the agent is started in; auto: the one that trials get.")
+@options.as_json
+def measure(
+    names: tuple[str, ...], *, agent: str, model: str, jobs: int, sandbox: "SandboxWish", as_json: bool
+) -> None:
+    """Start the agent once with each sub-test (globs; default: all) and print what its first request holds.
+
+    No provider is asked and nothing is paid. The command fails if the delivery of a sub-test is not proved.
+
+    \b
+    scylla-gha tiers measure 'T1/*'
+    """  # noqa: D301
+    from scylla_gha.pipeline.measure_variants import start_variants, startable
+    from scylla_gha.plan import select
+
+    library = options.library()
+    chosen = [library.tiers.variant(name) for name in select("sub-tests", names or ("*",), library.tiers.names)]
+    rows, faults = [], []
+    with startable(agent, sandbox, library) as start:
+        for variant, attempt in start_variants(chosen, model, start, library, jobs):
+            rows.append(_measured(variant, attempt))
+            delivery = attempt.delivery
+            if delivery is None or not delivery.proved:
+                faults.append(f"{variant.id}: {delivery.reason if delivery else attempt.reason}")
+            click.echo(f"{len(rows)}/{len(chosen)} {variant.id}", err=True)
+    click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(_measures(rows)))
+    if faults:
+        raise ScenarioInvalidError("delivery is not proved:\n" + "\n".join(faults))
+
+
+def _measured(variant: "Variant", attempt: "Attempt") -> dict[str, object]:
+    delivery = attempt.delivery
+    return {
+        "id": variant.id, "proved": bool(delivery and delivery.proved), "seconds": round(attempt.seconds, 2),
+        "tools": delivery.tools if delivery else None, "characters": dict(delivery.characters) if delivery else {},
+        "short_skills": len(delivery.short_skills) if delivery else None,
+        "unverified": list(delivery.unverified) if delivery else [],
+    }  # fmt: skip
+
+
+def _measures(rows: list[dict[str, object]]) -> list[str]:
+    lines = []
+    for row in rows:
+        characters = row["characters"] if isinstance(row["characters"], dict) else {}
+        facts = ("proved" if row["proved"] else "not proved", row["seconds"], row["tools"])
+        sizes = (characters.get(part, 0) for part in _PARTS)
+        lines.append([str(value) for value in (row["id"], *facts, *sizes, row["short_skills"])])
+    headings = ("sub-test", "delivery", "seconds", "offered", *_PARTS, "short skills")
+    return [*columns(headings, lines), _LEGEND]

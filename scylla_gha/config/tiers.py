@@ -1,0 +1,284 @@
+"""Tiers and their sub-tests: lookup, inheritance, and resolution to variants.
+
+```
+<root>/config/tiers/<tier>.yaml           the tier, perhaps with its sub-tests
+<root>/config/tiers/<tier>/<id>.yaml      one sub-test; the folder's name is in lower case
+```
+
+A sub-test of an earlier root hides the one of that name in later roots. What a sub-test inherits from is looked up in
+its own root and in later ones, so that a tier of the user changes no sub-test of the toolkit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.config import did_you_mean, load_yaml
+from scylla_gha.config.materials import material_digest, material_names, material_path, resolve_inside
+from scylla_gha.errors import ConfigError
+from scylla_gha.model import digest
+from scylla_gha.model.variant import BEST_OF, SubTest, SystemPrompt, Tier, Treatment, Variant
+
+_LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
+_LEAST_BLOCKS: Final = 2
+_WITHOUT: Final = "-without-"  # between the name of a sub-test and the block that is left out
+_NO_CHOICE: Final[Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A sub-test as it is declared: its tier, its file, and the roots that it may inherit from."""
+
+    sub_test: SubTest
+    tier: Tier
+    path: Path
+    roots: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """All tiers under `roots`; each file and resource is read once."""
+
+    roots: tuple[Path, ...]
+    _digests: dict[Path, str] = field(default_factory=dict, repr=False)
+    _later: dict[tuple[Path, ...], "Tiers"] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def declarations(self) -> dict[str, Declaration]:
+        """Sub-tests by name, such as `T0/00-empty`, sorted.
+
+        Raises:
+            ConfigError: a file is invalid, a name is given twice, or a tier has no sub-test.
+        """
+        declarations: dict[str, Declaration] = {}
+        for at, root in reversed(list(enumerate(self.roots))):
+            in_root: dict[str, Declaration] = {}
+            paths = sorted((root / "config" / "tiers").glob("*.yaml"))
+            for path in paths:
+                _add(in_root, resolve_inside(path, self.roots), self.roots[at:])
+            _refuse_strange_folders(root / "config" / "tiers", {path.stem for path in paths})
+            declarations |= in_root
+        return dict(sorted(declarations.items()))
+
+    @cached_property
+    def tiers(self) -> dict[str, Tier]:
+        """Tiers by id, sorted."""
+        by_root = sorted(self.declarations.values(), key=lambda declaration: len(declaration.roots))
+        return dict(sorted({declaration.tier.id: declaration.tier for declaration in by_root}.items()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all sub-tests, sorted."""
+        return tuple(self.declarations)
+
+    def declaration(self, name: str) -> Declaration:
+        """Return a sub-test as it is declared.
+
+        Raises:
+            ConfigError: there is none of that name.
+        """
+        if name not in self.declarations:
+            hint = did_you_mean(name, self.names) or "; `scylla-gha tiers list` prints all"
+            raise ConfigError(f"variants: {name!r} is not in config/tiers/ of this repository or of the toolkit{hint}")
+        return self.declarations[name]
+
+    def variant(self, name: str, chosen: Mapping[str, str] = _NO_CHOICE) -> Variant:
+        """Resolve a sub-test.
+
+        Args:
+            name: such as `T0/00-empty`.
+            chosen: sub-test that `best of` a tier stands for, by tier; without one it is the tier's representative.
+
+        Raises:
+            ConfigError: something that it names is missing or invalid, or its parts contradict each other.
+        """
+        variant = self._resolve(name, chosen)
+        twin = self._by_digest.get(variant.digest) if variant.chosen else None
+        return variant.model_copy(update={"alias_of": twin}) if twin else variant
+
+    def without_each_block(self, name: str) -> list[Variant]:
+        """Return the variants of a sub-test that lack one block of its system prompt each.
+
+        Raises:
+            ConfigError: there is no such sub-test, or it has fewer than two blocks.
+        """
+        whole = self.variant(name)
+        prompt = whole.treatment.system_prompt
+        if prompt is None or len(prompt.blocks) < _LEAST_BLOCKS:
+            raise ConfigError(f"leave_one_out: {name} has no two prompt blocks, of which one could be left out")
+        return [_without_block(whole, prompt, block) for block in prompt.blocks]
+
+    def current(self, planned: Variant) -> Variant | None:
+        """Return a planned variant as its files are now; None if its sub-test is gone."""
+        name, without, _ = planned.id.partition(_WITHOUT)
+        if name not in self.declarations:
+            return None
+        variants = self.without_each_block(name) if without else [self.variant(name, planned.chosen)]
+        return next((variant for variant in variants if variant.id == planned.id), None)
+
+    def declared_digest(self, name: str) -> str:
+        """Return the digest of a sub-test as it is declared, whatever `best of` a tier stands for."""
+        sub_test, variant = self.declaration(name).sub_test, self._resolve(name, _NO_CHOICE)
+        parts = [sub_test.treatment.keyed(), *sub_test.inherits, variant.digest]
+        return digest(parts) if variant.chosen else variant.digest
+
+    def _resolve(self, name: str, chosen: Mapping[str, str]) -> Variant:
+        declaration = self.declaration(name)
+        treatment, best = self._from(declaration).treatment(name, chosen, ())
+        materials = self._materials(treatment, f"{declaration.path}: {name}")
+        return Variant(id=name, treatment=treatment, materials=materials, chosen=best)
+
+    @cached_property
+    def _by_digest(self) -> dict[str, str]:
+        """Sub-tests that no choice changes, by the digest of their configuration."""
+        variants = (self._resolve(name, _NO_CHOICE) for name in self.names)
+        return {variant.digest: variant.id for variant in variants if not variant.chosen}
+
+    def treatment(
+        self, name: str, chosen: Mapping[str, str], below: tuple[str, ...]
+    ) -> tuple[Treatment, dict[str, str]]:
+        """Return the united treatment of a sub-test and of what it inherits, and what each `best of` stood for.
+
+        Args:
+            name: of the sub-test.
+            chosen: sub-test that `best of` a tier stands for, by tier.
+            below: sub-tests that inherit from it.
+
+        Raises:
+            ConfigError: it inherits from itself, from what there is not, or from what contradicts each other.
+        """
+        declaration = self.declaration(name)
+        path = declaration.path
+        if name in below:
+            raise ConfigError(f"{path}: inherits: {' -> '.join((*below, name))} is a cycle; remove one of them")
+        parts, best = [], dict[str, str]()
+        for parent in declaration.sub_test.inherits:
+            choice = self._choice(parent, chosen, path)
+            if choice not in self.declarations:
+                hint = did_you_mean(choice, self.names)
+                raise ConfigError(f"{path}: inherits: there is no sub-test {choice!r}{hint}")
+            inherited, further = self._from(declaration).treatment(choice, chosen, (*below, name))
+            parts.append((choice, inherited))
+            best |= further | ({parent.removeprefix(BEST_OF): choice} if choice != parent else {})
+        return unite(parts, declaration.sub_test.treatment, path), best
+
+    def _choice(self, parent: str, chosen: Mapping[str, str], path: Path) -> str:
+        if not parent.startswith(BEST_OF):
+            return parent
+        name = parent.removeprefix(BEST_OF)
+        if chosen.get(name) in self.declarations:
+            return chosen[name]
+        tier = self.tiers.get(name)
+        if tier is None or tier.representative is None:
+            raise ConfigError(f"{path}: inherits: {parent!r} needs a `representative` in config/tiers/{name}.yaml "
+                              "until results decide; name a sub-test there")  # fmt: skip
+        return f"{name}/{tier.representative}"
+
+    def _from(self, declaration: Declaration) -> "Tiers":
+        """Return the tiers that a sub-test may inherit from."""
+        roots = declaration.roots
+        return self if roots == self.roots else self._later.setdefault(roots, Tiers(roots, self._digests))
+
+    def _materials(self, treatment: Treatment, where: str) -> dict[str, str]:
+        digests: dict[str, str] = {}
+        faults: list[str] = []
+        for kind, names in material_names(treatment).items():
+            for name in names:
+                try:
+                    path = material_path(self.roots, kind, name)
+                    if path not in self._digests:
+                        self._digests[path] = material_digest(kind, path)
+                    digests[f"{kind}/{name}"] = self._digests[path]
+                except ConfigError as error:
+                    faults += [f"{where}: {line}" for line in str(error).splitlines()]
+        if faults:
+            raise ConfigError("\n".join(faults))
+        return digests
+
+
+def _without_block(whole: Variant, prompt: SystemPrompt, block: str) -> Variant:
+    blocks = tuple(name for name in prompt.blocks if name != block)
+    treatment = whole.treatment.model_copy(update={"system_prompt": prompt.model_copy(update={"blocks": blocks})})
+    materials = {name: digest for name, digest in whole.materials.items() if name != f"blocks/{block}"}
+    return Variant(id=f"{whole.id}{_WITHOUT}{block.lower()}", treatment=treatment, materials=materials)
+
+
+def _add(declarations: dict[str, Declaration], path: Path, roots: tuple[Path, ...]) -> None:
+    """Add the sub-tests of a tier's file and of the folder beside it."""
+    tier = load_yaml(path, Tier)
+    added: dict[str, None] = {}
+    for sub_test, source in (*((sub_test, path) for sub_test in tier.sub_tests), *_in_folder(path, roots)):
+        name = f"{tier.id}/{sub_test.id}"
+        if name in declarations:
+            raise ConfigError(f"{source}: sub-test {name} is given twice; rename one")
+        declarations[name] = Declaration(sub_test, tier, source, roots)
+        added[sub_test.id] = None
+    if not added:
+        raise ConfigError(f"{path}: the tier has no sub-test; write one in {path.parent / path.stem.lower()}/")
+    if tier.representative and tier.representative not in added:
+        hint = did_you_mean(tier.representative, list(added))
+        raise ConfigError(f"{path}: representative: there is no sub-test {tier.representative!r}{hint}")
+
+
+def _in_folder(path: Path, roots: tuple[Path, ...]) -> Iterator[tuple[SubTest, Path]]:
+    for file in sorted((path.parent / path.stem.lower()).glob("*.yaml")):
+        sub_test = load_yaml(resolve_inside(file, roots), SubTest)
+        if sub_test.id != file.stem:
+            raise ConfigError(f"{file}: id: is {sub_test.id!r}, but the file is named {file.stem!r}; make them equal")
+        yield sub_test, file
+
+
+def _refuse_strange_folders(folder: Path, stems: set[str]) -> None:
+    known = {stem.lower() for stem in stems}
+    for path in sorted(folder.glob("*/")):
+        if path.name not in known:
+            raise ConfigError(f"{path}: there is no {path.name.upper()}.yaml beside it; "
+                              "write one with id, name and focus")  # fmt: skip
+
+
+def unite(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> Treatment:
+    """Unite treatments: lists are joined without duplicates, and one value may be given for each of the others.
+
+    What `own` sets hides what parents say of it, but for lists; settings are joined key by key.
+
+    Args:
+        parents: names and treatments of what is inherited from.
+        own: the treatment of the sub-test itself.
+        where: its file, for messages.
+
+    Raises:
+        ConfigError: two parents set one field differently.
+    """
+    if not parents:
+        return own
+    united: dict[str, object] = {name: tuple(dict.fromkeys(
+        item for _, treatment in (*parents, ("", own)) for item in getattr(treatment, name)
+    )) for name in _LISTS}  # fmt: skip
+    for name in ("setting_sources", "tools", "orchestration", "verification"):
+        united[name] = _one_value(name, parents, own, where)
+    united["system_prompt"] = _one_prompt(parents, own, where)
+    settings = [treatment.settings for _, treatment in (*parents, ("", own)) if treatment.settings is not None]
+    united["settings"] = {key: value for part in settings for key, value in part.items()} if settings else None
+    return Treatment.model_validate(united)
+
+
+def _one_value(name: str, parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> object:
+    if (value := getattr(own, name)) is not None:
+        return value
+    values = {parent: value for parent, treatment in parents if (value := getattr(treatment, name)) is not None}
+    if len({repr(value) for value in values.values()}) > 1:
+        raise ConfigError(f"{where}: inherits: {' and '.join(values)} set {name} differently; set it here")
+    return next(iter(values.values()), None)
+
+
+def _one_prompt(parents: Sequence[tuple[str, Treatment]], own: Treatment, where: Path) -> SystemPrompt | None:
+    """Return the system prompt; blocks of several are joined, if all append or all replace."""
+    prompts = {name: treatment.system_prompt for name, treatment in (*parents, ("this sub-test", own))
+               if treatment.system_prompt}  # fmt: skip
+    if all(prompt.blocks for prompt in prompts.values()) and len({prompt.replaces for prompt in prompts.values()}) == 1:
+        blocks = dict.fromkeys(block for prompt in prompts.values() for block in prompt.blocks)
+        return next(iter(prompts.values())).model_copy(update={"blocks": tuple(blocks)})
+    prompt = _one_value("system_prompt", parents, own, where)
+    return prompt if isinstance(prompt, SystemPrompt) else None

@@ -1,0 +1,152 @@
+"""Client of the hub in the harness: it starts the process, attaches and detaches cells, and replaces a dead process.
+
+```python
+with HubProcess.start() as hub:
+    attached = hub.attach(AttachRequest(cell=cell.id, fixture=folder, cache=cache, folder=scratch, socket=socket))
+    ...                                    # gh_environment(attached.socket, attached.tokens["author"], home)
+    is_lost = hub.is_lost(attached)        # the process died meanwhile, and the state with it
+    detached = hub.detach(attached, files) # github.json and github.bundle are in `files`
+```
+"""
+
+import http.client
+import os
+import secrets
+import sys
+import threading
+from http import HTTPStatus
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from scylla_gha import process
+from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.hub.control import CONTROL_HEADER, AttachedCell, AttachRequest, DetachedCell, DetachRequest, HubStart
+
+_START_SECONDS: Final = 30.0
+_ASK_SECONDS: Final = 180.0
+_GRACE_SECONDS: Final = 5.0
+_UNREACHED: Final = 0
+# All that the hub gets of the harness's environment: how to find programs and this package.
+_PASSED_ON: Final = ("PATH", "LANG", "PYTHONPATH", "TMPDIR", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
+
+
+class HubProcess:
+    """A running hub. All methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._service: process.Service | None = None
+        self._port = 0
+        self._control = secrets.token_urlsafe(32)
+        self._owners: dict[str, int] = {}  # process ids by the cells that they serve
+
+    @classmethod
+    def start(cls) -> Self:
+        """Start the hub's process and wait until it listens.
+
+        Raises:
+            ToolError: it does not start.
+        """
+        hub = cls()
+        hub._launch()
+        return hub
+
+    @property
+    def alive(self) -> bool:
+        """True if its process runs."""
+        service = self._service
+        return service is not None and service.alive
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs now."""
+        service = self._service
+        return service.pid if service and service.alive else None
+
+    @property
+    def port(self) -> int:
+        """The port of loopback on which the process is controlled."""
+        return self._port
+
+    def attach(self, request: AttachRequest) -> AttachedCell:
+        """Serve a cell's GitHub; a process that has died is started again first.
+
+        Raises:
+            FixtureError: the fixture is invalid, or the cell cannot be served.
+            ToolError: the hub does not start, or does not answer.
+        """
+        with self._lock:
+            if not self.alive:
+                self._launch()
+            pid = self.pid
+        status, answer = self._ask("/control/attach", request.model_dump_json())
+        if status == HTTPStatus.OK and pid is not None:
+            self._owners[request.cell] = pid
+            return AttachedCell.model_validate_json(answer)
+        if status == HTTPStatus.UNPROCESSABLE_ENTITY:
+            raise FixtureError(answer)
+        raise ToolError(f"{request.cell}: the hub does not attach it ({status}): {answer}")
+
+    def is_lost(self, cell: AttachedCell) -> bool:
+        """Tell if the process that served a cell has died, and the cell's state with it."""
+        if not self.alive or self._owners.get(cell.cell) != self.pid:
+            return True
+        return self._ask("/", None)[0] == _UNREACHED
+
+    def detach(self, cell: AttachedCell, files: Path | None = None) -> DetachedCell:
+        """End a cell; its state is written to the folder `files`, or lost if that is None.
+
+        Raises:
+            ToolError: the process that served it has died, or the files cannot be written.
+        """
+        request = DetachRequest(cell=cell.cell, files=files)
+        is_lost = self._owners.pop(cell.cell, None) != self.pid or self.pid is None
+        status, answer = (_UNREACHED, "") if is_lost else self._ask("/control/detach", request.model_dump_json())
+        if status == _UNREACHED:
+            raise ToolError(f"{cell.cell}: the hub's process has died, and the state of this cell's GitHub with it")
+        if status != HTTPStatus.OK:
+            raise ToolError(f"{cell.cell}: the hub does not detach it ({status}): {answer}")
+        return DetachedCell.model_validate_json(answer)
+
+    def stop(self) -> None:
+        """End the process; the states of cells that are attached are lost."""
+        with self._lock:
+            if self._service is not None:
+                self._service.stop(_GRACE_SECONDS)
+
+    def __enter__(self) -> Self:
+        """Return the hub itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop it."""
+        self.stop()
+
+    def _launch(self) -> None:
+        if self._service is not None:
+            self._service.stop(0.0)
+        env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        # -P: no modules of the current folder, which may be a stranger's checkout
+        self._service = process.Service([sys.executable, "-P", "-m", "scylla_gha.hub.server"], env=env)
+        line = HubStart(control=self._control).model_dump_json().encode()
+        answer = self._service.converse(line, _START_SECONDS)
+        if not answer.isdigit():
+            self._service.stop(0.0)
+            raise ToolError(f"the hub does not start: {self._service.message or 'it prints nothing'}")
+        self._port = int(answer)
+
+    def _ask(self, path: str, body: str | None) -> tuple[int, str]:
+        """Send a control request; return status 0 if the hub cannot be reached."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_ASK_SECONDS)
+        headers = {CONTROL_HEADER: self._control, "content-type": "application/json"}
+        try:
+            connection.request("GET" if body is None else "POST", path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode(errors="replace")
+        except (OSError, http.client.HTTPException) as error:
+            return _UNREACHED, str(error)
+        finally:
+            connection.close()

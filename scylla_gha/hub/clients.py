@@ -1,0 +1,73 @@
+"""Settings with which clients of GitHub reach a cell's GitHub as if it were github.com."""
+
+import shlex
+from pathlib import Path
+from typing import Final
+
+_HELPER: Final = '!f() { test "$1" = get && echo username=x-access-token && echo "password=$GH_TOKEN"; }; f'
+
+
+def gh_environment(socket: Path | str, token: str, folder: Path) -> dict[str, str]:
+    """Write gh's configuration into a folder and return the environment for gh: it uses a socket, without TLS."""
+    config = folder / "gh"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.yml").write_text(
+        f'version: "1"\ngit_protocol: https\nprompt: disabled\nspinner: disabled\nhttp_unix_socket: {socket}\n'
+    )
+    return {
+        "GH_CONFIG_DIR": str(config),
+        "GH_TOKEN": token,
+        "GH_PROMPT_DISABLED": "1",
+        "GH_NO_UPDATE_NOTIFIER": "1",
+        "GH_NO_EXTENSION_UPDATE_NOTIFIER": "1",
+        "GH_TELEMETRY": "false",
+        "DO_NOT_TRACK": "1",
+    }
+
+
+def git_configuration(port: int) -> str:
+    """Return a git configuration that sends what is for github.com to a proxy on loopback, with `GH_TOKEN`."""
+    return f"""\
+[url "http://github.com/"]
+\tinsteadOf = https://github.com/
+\tinsteadOf = git@github.com:
+\tinsteadOf = ssh://git@github.com/
+[http "http://github.com/"]
+\tproxy = http://127.0.0.1:{port}
+[credential "http://github.com"]
+\thelper =
+\thelper = {_quoted(_HELPER)}
+"""
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def git_environment(port: int, token: str, folder: Path) -> dict[str, str]:
+    """Write git's configuration into a folder and return the environment for git."""
+    config = folder / "gitconfig"
+    config.write_text(git_configuration(port) + "[user]\n\tname = Agent\n\temail = agent@example.com\n")
+    return {
+        "GIT_CONFIG_GLOBAL": str(config),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GH_TOKEN": token,
+    }
+
+
+def mcp_environment(port: int, token: str) -> dict[str, str]:
+    """Return the environment of GitHub's MCP server alone: its host is a local one, reached through the proxy."""
+    proxy = f"http://127.0.0.1:{port}"
+    return {
+        "GITHUB_HOST": "http://github.localhost",
+        "GITHUB_PERSONAL_ACCESS_TOKEN": token,
+        "HTTP_PROXY": proxy,
+        "http_proxy": proxy,
+    }
+
+
+def shell_exports(environment: dict[str, str]) -> str:
+    """Return lines for a shell that set an environment."""
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())

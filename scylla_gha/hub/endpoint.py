@@ -1,0 +1,168 @@
+"""HTTP face of one cell's GitHub: hosts, credentials and headers; the answers come from `rest`, `graphql` and git.
+
+The socket of a request selects the cell, and its token the user. Answers are reply in threads, one at a time in a cell,
+so that no cell holds up another one.
+"""
+
+import asyncio
+import re
+import zlib
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import Final
+from urllib.parse import parse_qsl
+
+import orjson
+from aiohttp import web
+
+from scylla_gha.git import GitOutputError
+from scylla_gha.hub.cell import Hub, HubSession
+from scylla_gha.hub.errors import HubError
+from scylla_gha.hub.git_http import answer_git, git_operation, refusal
+from scylla_gha.hub.graphql.execute import answer
+from scylla_gha.hub.http_request import HubRequest, read_request
+from scylla_gha.hub.rate_limit import RateLimiter, Resource
+from scylla_gha.hub.request_log import RequestEntry, RequestLog, client_name
+from scylla_gha.hub.rest import API, RestAnswer
+from scylla_gha.hub.rest.dispatch import failure, handle
+
+_SCOPES: Final = "gist, read:org, repo, workflow"
+_SITES: Final = frozenset({"github.com", "www.github.com"})
+_MOST_AT_ONCE: Final = 16  # requests whose bodies, of up to 64 MB, are kept
+_UPLOADS: Final = "https://uploads.github.com"
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_ENTERPRISE: Final = re.compile(r"/api/(v3|graphql|uploads)(?=/|$)")
+
+
+@dataclass
+class CellEndpoint:
+    """Handler of a cell's requests. `is_foreign` tells if a token belongs to another cell."""
+
+    hub: Hub
+    log: RequestLog
+    threads: Executor
+    is_foreign: Callable[[str], bool]
+    limiter: RateLimiter = field(default_factory=RateLimiter)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_AT_ONCE))
+    _number: int = 0
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request, and note it in the log."""
+        entry = RequestEntry(client_name(request.headers.get("User-Agent", "")))
+        self._number += 1
+        number = self._number
+        try:
+            async with self._places:
+                arrived = await read_request(request)
+                async with self._turn:
+                    reply = await asyncio.get_running_loop().run_in_executor(self.threads, self.answer, arrived, entry)
+            reply = _with_base_url(reply, arrived)
+            entry.status = reply.status
+        except HubError as error:  # before it could be read
+            entry.operation = entry.operation or f"{request.method} {request.raw_path[:100]}"
+            entry.refuse(error.message)
+            entry.status = error.status
+            reply = failure(error)
+        finally:
+            self.log.add(entry)
+        response = self._response(reply, entry, number)
+        if entry.refused and not request.content.is_eof():
+            response.force_close()  # the rest of the body is not read
+        return response
+
+    def answer(self, request: HubRequest, entry: RequestEntry) -> RestAnswer:
+        """Answer a request that was read, under the cell's lock."""
+        with self.hub.lock, self.log.answering():
+            try:
+                session = self._session(request, entry)
+                return self._dispatch(session, request, entry)
+            except RecursionError:
+                return failure(HubError(400, "Problems parsing JSON: it is nested too deep"))
+            except GitOutputError as error:
+                return failure(HubError(422, str(error)))
+            except HubError as error:
+                return refusal(error) if git_operation(request) and request.host in _SITES else failure(error)
+
+    def _session(self, request: HubRequest, entry: RequestEntry) -> HubSession:
+        entry.operation = f"{request.method} {request.path[:100]}"
+        token = request.token
+        if token is not None and token not in self.hub.tokens and self.is_foreign(token):
+            entry.refuse_foreign()
+        session = self.hub.session(token)
+        entry.identity = session.viewer.login if session.viewer else None
+        return session
+
+    def _dispatch(self, session: HubSession, request: HubRequest, entry: RequestEntry) -> RestAnswer:
+        path = request.path
+        if request.host in _SITES and not path.startswith("/api/"):
+            return self._site(session, request, entry)
+        if matched := _ENTERPRISE.match(path):
+            path = "/graphql" if matched[1] == "graphql" else path[matched.end() :] or "/"
+        if path == "/graphql" and request.method == "POST":
+            entry.interface = "graphql"
+            return self.limiter.checked(session, "graphql") or _graphql(session, request, entry)
+        resource: Resource = "search" if path.startswith("/search/") else "core"
+        return self.limiter.checked(session, resource) or _rest(session, request, path, entry)
+
+    def _site(self, session: HubSession, request: HubRequest, entry: RequestEntry) -> RestAnswer:
+        if operation := git_operation(request):
+            entry.interface, entry.operation = "git", operation
+            return answer_git(session, request)
+        entry.interface = "site"
+        entry.gaps = (entry.operation,)
+        return RestAnswer(404, content=b"Not Found\n", content_type="text/plain; charset=utf-8")
+
+    def _response(self, reply: RestAnswer, entry: RequestEntry, number: int) -> web.Response:
+        headers = {
+            **({"Content-Type": reply.content_type} if reply.body is not None or reply.content is not None else {}),
+            "X-GitHub-Request-Id": f"{number:04X}:{_checksum(entry.operation):05X}:{number:07X}",
+            **(self.limiter.headers(entry.identity) if entry.interface in ("rest", "graphql") else {}),
+            **({"X-GitHub-Media-Type": "github.v3; format=json"} if entry.interface != "git" else {}),
+            **({"X-OAuth-Scopes": _SCOPES, "X-Accepted-OAuth-Scopes": ""} if entry.identity else {}),
+            **reply.headers,
+        }
+        content = orjson.dumps(reply.body) if reply.body is not None else b""
+        content = content if reply.content is None else reply.content
+        return web.Response(status=reply.status, body=content, headers=headers)
+
+
+def _with_base_url(reply: RestAnswer, request: HubRequest) -> RestAnswer:
+    """Return an answer whose addresses of the API begin with the base URL that a client such as PyGithub has set."""
+    host = request.headers.get("host", "")
+    if request.host not in _LOOPBACK or not request.path.startswith("/api/v3") or reply.content is not None:
+        return reply
+    base = f"http://{host}/api/v3"
+    headers = {name: value.replace(API, base) for name, value in reply.headers.items()}
+    body = orjson.dumps(reply.body).replace(f"{API}/".encode(), f"{base}/".encode())
+    body = body.replace(f"{_UPLOADS}/".encode(), f"http://{host}/api/uploads/".encode())
+    return replace(reply, body=None, content=body if reply.body is not None else None, headers=headers)
+
+
+def _checksum(operation: str) -> int:
+    """Return a number of five hexadecimal digits that depends on the operation alone."""
+    return zlib.crc32(operation.encode()) & 0xFFFFF
+
+
+def _graphql(session: HubSession, request: HubRequest, entry: RequestEntry) -> RestAnswer:
+    entry.operation = "invalid"
+    if session.viewer is None:
+        raise HubError(401, "This endpoint requires you to be authenticated.")
+    try:
+        body = orjson.loads(request.content)
+    except orjson.JSONDecodeError:
+        raise HubError(400, "Problems parsing JSON") from None
+    if not isinstance(body, dict):
+        raise HubError(400, "A JSON object is expected")
+    outcome = answer(session, body)
+    entry.operation, entry.gaps = outcome.operation, outcome.gaps
+    return RestAnswer(200, outcome.body)
+
+
+def _rest(session: HubSession, request: HubRequest, path: str, entry: RequestEntry) -> RestAnswer:
+    query = dict(parse_qsl(request.query, keep_blank_values=True))
+    outcome = handle(session, request.method, path, query, request.content, request.headers)
+    entry.operation = outcome.operation
+    entry.gaps = (outcome.gap,) if outcome.gap else ()
+    return outcome.answer

@@ -1,0 +1,123 @@
+"""Request log of a cell: one JSON line per request, limited in size, with counts."""
+
+import contextlib
+import datetime
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from scylla_gha.model.github_requests import GitHubRequest, GitHubTraffic, Interface
+
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_LONGEST: Final = 300
+_CLIENTS: Final = (("GitHub CLI ", "gh/"), ("git/", "git/"))
+_FOREIGN: Final = "token of another cell"
+
+
+@dataclass
+class RequestEntry:
+    """Request that is being answered; a status that nobody sets means that the hub failed."""
+
+    client: str
+    interface: Interface = "rest"
+    operation: str = ""
+    identity: str | None = None
+    status: int = HTTPStatus.INTERNAL_SERVER_ERROR
+    gaps: tuple[str, ...] = ()
+    refused: str | None = None
+    arrived: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
+    _started: float = field(default_factory=time.perf_counter)
+
+    def refuse(self, reason: str) -> None:
+        """Note why the request is refused."""
+        self.refused = reason
+
+    def refuse_foreign(self) -> None:
+        """Note that the request has a token of another cell."""
+        self.refused = _FOREIGN
+
+    def record(self) -> GitHubRequest:
+        """Return the entry as it is stored."""
+        elapsed = round((time.perf_counter() - self._started) * 1000, 3)
+        operation, refused = (None if text is None else text.encode(errors="replace").decode()
+                              for text in (self.operation, self.refused))  # fmt: skip
+        return GitHubRequest(
+            time=self.arrived.isoformat(timespec="milliseconds"),
+            interface=self.interface,
+            operation=(operation or "")[:_LONGEST],
+            identity=self.identity,
+            status=int(self.status),
+            milliseconds=elapsed,
+            client=self.client,
+            gaps=tuple(gap[:_LONGEST] for gap in self.gaps[:20]),
+            refused=refused,
+        )
+
+
+class RequestLog:
+    """Log file of a cell. Entries beyond the size limit are only counted."""
+
+    def __init__(self, path: Path | None, most_bytes: int = _MOST_BYTES) -> None:
+        """Open the file; None keeps the counts alone."""
+        self._file: BinaryIO | None = None if path is None else path.open("ab")
+        self._mark = None if path is None else answering_mark(path)
+        self._left = most_bytes
+        self._counts = dict.fromkeys(GitHubTraffic.model_fields, 0)
+
+    def add(self, entry: RequestEntry) -> None:
+        """Write an entry and count it."""
+        self._count("requests")
+        self._count("gaps", bool(entry.gaps))
+        self._count("foreign", entry.refused == _FOREIGN)
+        self._count("errors", entry.status == HTTPStatus.INTERNAL_SERVER_ERROR)
+        if self._file is None:
+            return
+        line = entry.record().model_dump_json().encode() + b"\n"
+        if self._file.closed or len(line) > self._left:
+            self._count("unlogged")
+            return
+        self._left -= len(line)
+        self._file.write(line)
+        self._file.flush()
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Mark that a request is being answered; a process that dies meanwhile leaves the mark."""
+        if self._mark is None:
+            yield
+            return
+        self._mark.touch()
+        try:
+            yield
+        finally:
+            self._mark.unlink(missing_ok=True)
+
+    def _count(self, name: str, happened: bool = True) -> None:
+        self._counts[name] += happened
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def traffic(self) -> GitHubTraffic:
+        """The counts so far."""
+        return GitHubTraffic(**self._counts)
+
+
+def answering_mark(log: Path) -> Path:
+    """Return the file that exists while a request of a log's cell is being answered."""
+    return log.with_suffix(".answering")
+
+
+def client_name(agent: str) -> str:
+    """Return the client's name and version from its User-Agent, such as `gh/2.102.0`; "unknown" without one."""
+    for prefix, name in _CLIENTS:
+        if agent.startswith(prefix):
+            return name + re.sub(r"[^\w.+-].*", "", agent.removeprefix(prefix))[:40]
+    return re.sub(r"[^\x21-\x7e]", "", agent.partition(" ")[0])[:60] or "unknown"

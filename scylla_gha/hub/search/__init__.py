@@ -1,0 +1,1 @@
+"""GitHub's search: queries, and what matches them."""

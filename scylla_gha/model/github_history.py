@@ -1,0 +1,241 @@
+"""Steps of a fixture's GitHub history: commits, issues, pull requests with reviews, releases, runs of workflows."""
+
+import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, AwareDatetime, Field, model_validator
+
+from scylla_gha.model import Record, Text
+
+Key = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=60)]
+UserName = Annotated[str, Field(description="Name of a user in `users`")]
+UtcTime = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(datetime.UTC))]
+ThreadSide = Literal["LEFT", "RIGHT"]
+Conclusion = Literal[
+    "success", "failure", "cancelled", "skipped", "neutral", "timed_out", "action_required", "startup_failure"
+]
+
+
+class FixtureCommit(Record):
+    """Commit that is pushed to a branch. A branch that does not exist begins at `start`."""
+
+    key: Key | None = None
+    branch: Text
+    start: Annotated[Text | None, Field(description="Branch, tag or `commit.KEY`; null: the default branch")] = None
+    author: UserName
+    message: Text
+    files: Annotated[dict[str, str | None], Field(description="Text by path; null deletes the file")] = {}
+    copies: Annotated[dict[str, str], Field(description="File of the folder `github/` by path")] = {}
+    merge: Annotated[Text | None, Field(description="Branch or `commit.KEY` that becomes the second parent")] = None
+
+
+class FixtureRef(Record):
+    """Branch or tag at an existing commit."""
+
+    name: Text
+    target: Annotated[Text, Field(description="Branch, tag or `commit.KEY`")]
+    by: UserName
+    message: Annotated[str | None, Field(description="Of an annotated tag; null: a lightweight one")] = None
+
+
+class FixtureComment(Record):
+    """Comment, or a reply in a thread."""
+
+    key: Key | None = None
+    author: UserName
+    body: Text
+
+
+class FixtureIssue(Record):
+    """Issue with what was done to it."""
+
+    key: Key | None = None
+    title: Text
+    author: UserName
+    body: str | None = None
+    labels: tuple[str, ...] = ()
+    assignees: tuple[UserName, ...] = ()
+    milestone: Annotated[str | None, Field(description="Title")] = None
+    comments: tuple[FixtureComment, ...] = ()
+    closed: "FixtureClosing | None" = None
+
+
+class FixtureClosing(Record):
+    """Closing of an issue or pull request. `target` is null where it stands within the issue or pull request."""
+
+    by: UserName
+    target: Annotated[Text | None, Field(description="Such as `issue.KEY` or `pr.KEY`, if it is a step of its own")] = (
+        None
+    )
+    reason: Literal["completed", "not_planned", "duplicate"] = "completed"
+    duplicate_of: Annotated[str | None, Field(description="`issue.KEY`, of the reason duplicate")] = None
+
+
+class FixtureThread(Record):
+    """Review thread on lines of a file; `line` null is the whole file."""
+
+    key: Key | None = None
+    path: Text
+    line: Annotated[int | None, Field(ge=1)] = None
+    start_line: Annotated[int | None, Field(ge=1)] = None
+    side: ThreadSide = "RIGHT"
+    body: Text
+    replies: tuple[FixtureComment, ...] = ()
+    resolved_by: UserName | None = None
+
+
+class FixtureReview(Record):
+    """Review of a pull request; `target` names it if the review is a step of its own."""
+
+    key: Key | None = None
+    target: Annotated[str | None, Field(description="`pr.KEY`")] = None
+    author: UserName
+    event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"] | None = Field(
+        "COMMENT", description="null: a review that is not submitted yet"
+    )
+    body: str = ""
+    threads: tuple[FixtureThread, ...] = ()
+
+
+class FixtureMerge(Record):
+    """Merge of a pull request; `target` names it if the merge is a step of its own."""
+
+    target: Annotated[str | None, Field(description="`pr.KEY`")] = None
+    by: UserName
+    method: Literal["merge", "squash", "rebase"] = "merge"
+    delete_branch: bool = False
+
+
+class FixturePullRequest(Record):
+    """Pull request with what was done to it, in the order of the keys here."""
+
+    key: Key | None = None
+    head: Text
+    base: Annotated[str | None, Field(description="Branch; null: the default branch")] = None
+    title: Text
+    author: UserName
+    body: str | None = None
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+    assignees: tuple[UserName, ...] = ()
+    milestone: Annotated[str | None, Field(description="Title")] = None
+    reviewers: Annotated[tuple[UserName, ...], Field(description="Who is asked for a review")] = ()
+    comments: tuple[FixtureComment, ...] = ()
+    reviews: tuple[FixtureReview, ...] = ()
+    merged: FixtureMerge | None = None
+    closed: FixtureClosing | None = None
+
+    @model_validator(mode="after")
+    def _one_end(self) -> "FixturePullRequest":
+        if self.merged is not None and self.closed is not None:
+            raise ValueError("give at most one of merged and closed: a merge closes it")
+        return self
+
+
+class FixtureCommentOn(FixtureComment):
+    """Comment on an earlier issue or pull request, or reply in a thread."""
+
+    target: Annotated[Text, Field(description="`issue.KEY`, `pr.KEY` or `thread.KEY`")]
+
+
+class FixtureAsset(Record):
+    """File of a release: its text, or the name of a file of the folder `github/`."""
+
+    name: Text
+    text: str | None = None
+    file: str | None = None
+    content_type: str = "application/octet-stream"
+
+    @model_validator(mode="after")
+    def _one_content(self) -> "FixtureAsset":
+        if (self.text is None) == (self.file is None):
+            raise ValueError("give exactly one of text and file")
+        return self
+
+
+class FixtureRelease(Record):
+    """Release; its tag is created at `target` if there is no such tag and it is not a draft."""
+
+    key: Key | None = None
+    tag: Text
+    target: Annotated[str | None, Field(description="Branch; null: the default branch")] = None
+    author: UserName
+    name: str | None = None
+    body: str | None = None
+    generate_notes: bool = False
+    draft: bool = False
+    prerelease: bool = False
+    assets: tuple[FixtureAsset, ...] = ()
+
+
+class FixtureAnnotation(Record):
+    """Message on lines of a file."""
+
+    path: Text
+    line: Annotated[int, Field(ge=1)]
+    level: Literal["notice", "warning", "failure"] = "failure"
+    message: Text
+    title: str | None = None
+
+
+class FixtureStep(Record):
+    """Step of a job, with its output."""
+
+    name: Text
+    conclusion: Conclusion = "success"
+    log: str = ""
+
+
+class FixtureJob(Record):
+    """Job of a workflow's run."""
+
+    name: Text
+    conclusion: Conclusion | None = Field("success", description="null: it still runs")
+    steps: tuple[FixtureStep, ...] = ()
+    annotations: tuple[FixtureAnnotation, ...] = ()
+
+
+class FixtureRun(Record):
+    """Run of a workflow on the tip of a branch. Each list of jobs in `attempts` is an attempt."""
+
+    key: Key | None = None
+    workflow: Annotated[Text, Field(description="Path of the workflow's file")]
+    branch: Text
+    event: Text = "push"
+    actor: UserName
+    attempts: Annotated[tuple[tuple[FixtureJob, ...], ...], Field(min_length=1)]
+    scripted: Annotated[
+        tuple[Conclusion, ...], Field(description="Conclusions of the next attempts, when it is run again")
+    ] = ()
+    dispatched: Annotated[
+        tuple[Conclusion, ...], Field(description="Conclusions of the workflow's next runs, when it is started by hand")
+    ] = ()
+
+
+class FixtureCheck(Record):
+    """Check run or commit status of a commit that no workflow made."""
+
+    key: Key | None = None
+    target: Annotated[Text, Field(description="Branch, tag, `commit.KEY` or `pr.KEY`")]
+    name: Text
+    kind: Literal["check_run", "status"] = "check_run"
+    conclusion: Conclusion | None = Field("success", description="null: it still runs")
+    description: str | None = None
+    details_url: str | None = None
+    by: UserName
+
+
+class FixtureProtection(Record):
+    """Protection of the branches that match a pattern."""
+
+    pattern: Text
+    required_reviews: Annotated[int | None, Field(ge=0, le=6)] = None
+    dismiss_stale_reviews: bool = False
+    code_owner_reviews: bool = False
+    required_checks: tuple[str, ...] = ()
+    strict: bool = False
+    enforce_admins: bool = False
+    allow_force_pushes: bool = False
+    allow_deletions: bool = False
+    linear_history: bool = False
+    conversation_resolution: bool = False

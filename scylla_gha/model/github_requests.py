@@ -1,0 +1,35 @@
+"""Requests that a trial sent to its GitHub, one a line of `github-requests.jsonl`, and their counts."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from scylla_gha.model import Record
+
+Interface = Literal["rest", "graphql", "git", "site"]
+
+
+class GitHubRequest(Record):
+    """One request, and how it was answered."""
+
+    time: Annotated[str, Field(description="when it arrived, UTC, by the clock of this machine")]
+    interface: Annotated[Interface, Field(description="`site` is a page for people, which this GitHub has not")]
+    operation: Annotated[
+        str, Field(description="such as `GET /repos/{owner}/{repo}`, `query repository`, `git-receive-pack`")
+    ]
+    identity: Annotated[str | None, Field(description="login; null if nobody was signed in")]
+    status: int
+    milliseconds: Annotated[float, Field(ge=0)]
+    client: Annotated[str, Field(description="from User-Agent, such as `gh/2.102.0`")]
+    gaps: Annotated[tuple[str, ...], Field(description="what it asked for outside the contract")] = ()
+    refused: Annotated[str | None, Field(description="why the request was refused as such")] = None
+
+
+class GitHubTraffic(Record):
+    """Counts of a trial's requests."""
+
+    requests: int = 0
+    gaps: Annotated[int, Field(description="requests that met a gap in the contract")] = 0
+    foreign: Annotated[int, Field(description="requests with a token of another cell")] = 0
+    errors: Annotated[int, Field(description="requests that failed by a fault of this GitHub")] = 0
+    unlogged: Annotated[int, Field(description="requests that are counted here alone, since the log was full")] = 0

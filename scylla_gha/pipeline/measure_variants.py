@@ -1,0 +1,114 @@
+"""Measurement of variants: the size of their files, and what an agent CLI was really given, without a provider."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.materials import material_names, material_path
+from scylla_gha.errors import ConfigError
+from scylla_gha.gateway.client import GatewayProcess
+from scylla_gha.gateway.settings import GatewaySettings
+from scylla_gha.images import SandboxPool, most_isolated
+from scylla_gha.model.experiment import SandboxWish, TrialLimits
+from scylla_gha.model.plan import Arm
+from scylla_gha.model.trial import Attempt
+from scylla_gha.model.variant import AgentResources, Inventory, Variant
+from scylla_gha.plan import agent_name
+from scylla_gha.plan.build import InstalledAgent, find_agent
+from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace
+from scylla_gha.prepare.tools import cache_root
+from scylla_gha.prepare.workspace import scratch
+from scylla_gha.process import Cancel
+from scylla_gha.run import run_attempt
+from scylla_gha.run.equip import AgentRunner
+from scylla_gha.store.run_folder import AttemptFolder
+from scylla_gha.variants import agent_resources
+
+NO_PROVIDER: Final = GatewaySettings(upstream="http://127.0.0.1:9", retries=0)  # the discard port: nothing answers
+_LIMITS: Final = TrialLimits(timeout_seconds=180, api_retries=0, safety_net=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """Number of files of one kind that a variant names, and their lines and bytes."""
+
+    files: int
+    lines: int
+    bytes: int
+
+
+def file_sizes(variant: Variant, library: Library) -> dict[str, FileSize]:
+    """Return the sizes of what a variant names, by kind (blocks, skills, agents, mcp), without empty kinds."""
+    sizes = {}
+    for kind, names in material_names(variant.treatment).items():
+        paths = [material_path(library.roots, kind, name) for name in names]
+        texts = [file.read_bytes() for path in paths for file in (_texts(path) if path.is_dir() else [path])]
+        if paths:
+            sizes[kind] = FileSize(len(paths), sum(text.count(b"\n") for text in texts), sum(map(len, texts)))
+    return sizes
+
+
+def _texts(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStart:
+    """An agent that is started without a provider: its place, and its limits."""
+
+    name: str
+    installed: InstalledAgent
+    gateway: GatewayProcess
+    sandboxes: SandboxPool
+    limits: TrialLimits = _LIMITS
+
+    @contextmanager
+    def attempt(
+        self, arm: Arm, resources: AgentResources = AgentResources(), inventory: Inventory | None = None
+    ) -> Iterator[tuple[Attempt, AttemptFolder]]:
+        """Start it once, on a start state that brings nothing for agents; the folder is there inside of the context."""
+        own = Library((toolkit_root(),))  # a user's scenario may bring skills, which are not the CLI's
+        prepared = prepare_scenario(own.scenario(next(iter(own.scenarios))), own, cache_root())
+        target = self.sandboxes.target(prepared.folder.scenario.tools, arm)
+        runner = AgentRunner(arm, self.installed.agent, self.installed.program_in(target), self.gateway, target,
+                             self.limits, Cancel(), resources=resources, inventory=inventory)  # fmt: skip
+        with scratch() as root:
+            folder = AttemptFolder(root / "inventory" / "attempt-1")
+            yield run_attempt(runner, prepared, prepare_workspace(prepared, root / "ground"), folder), folder
+
+
+@contextmanager
+def startable(agent: str, sandbox: SandboxWish, library: Library) -> Iterator[AgentStart]:
+    """Install an agent (name@version), and start a gateway without a provider for it.
+
+    Raises:
+        ConfigError: the agent is built in.
+    """
+    installed = find_agent(agent, install=True)
+    if installed.agent.package is None:
+        raise ConfigError(f"{agent} is built in: it has nothing by default, and gets no variant")
+    sandboxes = SandboxPool(most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
+    sandboxes.check()
+    with GatewayProcess.start(NO_PROVIDER) as gateway:
+        yield AgentStart(agent, installed, gateway, sandboxes)
+
+
+def start_variants(
+    variants: Sequence[Variant], model: str, start: AgentStart, library: Library, jobs: int
+) -> Iterator[tuple[Variant, Attempt]]:
+    """Start the agent once with each variant, several at once; yield the attempts in the order of the variants."""
+    inventory = library.inventory(agent_name(start.name)[0], start.installed.version)
+
+    def attempt(variant: Variant) -> Attempt:
+        name = agent_name(start.name)[0]
+        arm = Arm(id=f"variant-{variant.id.replace('/', '-').lower()}", agent=name, version=start.installed.version,
+                  model=model, variant=variant)  # fmt: skip
+        with start.attempt(arm, agent_resources(variant, library.roots), inventory) as (record, _):
+            return record
+
+    with ThreadPoolExecutor(jobs) as workers:
+        yield from zip(variants, workers.map(attempt, variants), strict=True)

@@ -1,0 +1,68 @@
+"""Git directories of the harness, apart from the agent's.
+
+Their `info/attributes`, which outranks every `.gitattributes`, removes all attributes, so that no filter, line-end
+conversion or "binary" mark can hide a change.
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import process
+from scylla_gha.errors import FixtureError
+from scylla_gha.git import run_git
+
+NO_ATTRIBUTES: Final = (
+    "* !text !eol !crlf !ident !filter !diff !merge !whitespace !working-tree-encoding !export-subst !export-ignore\n"
+)
+_FETCH_SECONDS: Final = 1800.0
+_REPOSITORY_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+                                     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_PREFIX"})  # fmt: skip
+
+
+def git(
+    git_dir: Path, *args: str, work_tree: Path | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> bytes:
+    """Run git on the harness's own git directory and return its standard output.
+
+    Raises:
+        FixtureError: git reports an error.
+    """
+    result = run_git(git_dir, *args, work_tree=work_tree, env=env, stdin=stdin)
+    if result.code:
+        raise FixtureError(f"git {args[0]} in {work_tree or git_dir} failed: {result.message}")
+    return result.stdout
+
+
+def init(git_dir: Path) -> None:
+    """Make an empty git directory without attributes, from which any commit can be fetched."""
+    git_dir.mkdir(parents=True)
+    git(git_dir, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format=sha1")
+    git(git_dir, "config", "uploadpack.allowAnySHA1InWant", "true")
+    (git_dir / "info").mkdir(exist_ok=True)
+    (git_dir / "info" / "attributes").write_text(NO_ATTRIBUTES)
+
+
+def fetch(git_dir: Path, url: str, commit: str) -> None:
+    """Fetch one commit without its history, with the user's own git configuration (proxies, credentials).
+
+    Raises:
+        FixtureError: the repository cannot be reached, or has no such commit.
+    """
+    argv = ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--no-tags", "--depth=1", url, commit]
+    # This process may run inside a git hook, whose variables point git at another repository.
+    env = {name: value for name, value in os.environ.items() if name not in _REPOSITORY_VARIABLES}
+    result = process.capture(argv, env={**env, "GIT_TERMINAL_PROMPT": "0"}, seconds=_FETCH_SECONDS)
+    if result.code:
+        raise FixtureError(f"{url}: cannot fetch commit {commit}: {result.message}; check source.repo and source.hash")
+
+
+def tidy(own: Path) -> None:
+    """Pack a repository, and remove folders that every trial would copy and remove, which costs time."""
+    git(own, "repack", "-adq")
+    git(own, "prune-packed", "--quiet")
+    (own / "FETCH_HEAD").unlink(missing_ok=True)
+    for unused in ("info", "logs", "objects/info", "branches"):
+        shutil.rmtree(own / unused, ignore_errors=True)

@@ -1,0 +1,244 @@
+"""Posts that hold their state and are edited: a suite's comment on a pull request, and its regression issue.
+
+The comment is edited in place, which notifies nobody; if the verdict changes, it is posted anew and the old comment
+becomes a pointer to it. If a crash or two simultaneous jobs left several, the newest counts; the next post repairs the
+rest. The issue of a regression is opened when that is confirmed, and closed when it is over.
+
+State stands in the second line. It is read only from posts of our own login, and still validated.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeVar
+
+from pydantic import ValidationError
+
+from scylla_gha.github.client import GitHubRepository
+from scylla_gha.github.issues import create_comment, edit_comment, find_issue, find_marked, open_issue, update_issue
+from scylla_gha.github.pulls import read_pull_request
+from scylla_gha.github.responses import Comment
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.model.publication import (
+    MOST_PAST,
+    ArmVerdict,
+    CommentFacts,
+    CommentState,
+    PastVerdict,
+    RegressionState,
+    RunPage,
+)
+from scylla_gha.model.report import Report
+from scylla_gha.report.comment import comment, marker, pointer
+from scylla_gha.report.numbers import clipped
+from scylla_gha.report.summary import marked, overall, title
+from scylla_gha.report.templates import Markdown, Table, code, escape, render
+
+LABEL: Final = "scylla-regression"
+_MOST_STATE: Final = 12_000  # characters of a comment's
+_MOST_ISSUE_STATE: Final = 400_000
+_MOST_TITLE: Final = 300
+_MOST_MENDED: Final = 5
+_MOST_ARMS: Final = 30  # that a text names
+_MOST_NAME: Final = 80
+_MOST_REASON: Final = 250
+_HIDDEN_LINE: Final = re.compile(r"<!-- scylla:data ([A-Za-z0-9+/=]+) -->")
+State = Literal["quiet", "alarm", "unconfirmed", "opened", "updated", "reopened", "still open", "recovered"]
+StateRecord = TypeVar("StateRecord", CommentState, RegressionState)
+
+
+def write_hidden_line(state: CommentState | RegressionState) -> str:
+    """Return the state as a line of base64, in which nothing can end an HTML comment."""
+    return f"<!-- scylla:data {base64.b64encode(state.model_dump_json().encode()).decode()} -->"
+
+
+def read_hidden_line(body: str, model: type[StateRecord], suite: str, most: int = _MOST_STATE) -> StateRecord | None:
+    """Read the state from the second line of a comment or issue; None if this toolkit did not write it for the suite.
+
+    Args:
+        body: the text.
+        model: the kind of state.
+        suite: the suite that it must be of.
+        most: characters of base64 that are read.
+    """
+    encoded = _HIDDEN_LINE.fullmatch(body.split("\n", 2)[1].strip()) if "\n" in body else None
+    if encoded is None or len(encoded[1]) > most:
+        return None
+    try:
+        state = model.model_validate_json(base64.b64decode(encoded[1], validate=True))
+    except (ValidationError, binascii.Error, ValueError):
+        return None
+    return state if state.suite == suite else None
+
+
+def next_state(report: Report, facts: CommentFacts, before: CommentState | None) -> CommentState:
+    """Return the state after the verdict on a report is shown: that verdict, and the latest ones of other runs."""
+    verdict = PastVerdict(verdict=overall(report), said=clipped(one_line(title(report)), _MOST_TITLE), head=facts.head,
+                          run=facts.origin.run, at=facts.at)  # fmt: skip
+    earlier = [past for past in (before.verdicts if before else ()) if past.run != verdict.run]
+    return CommentState(suite=facts.suite, attempt=facts.origin.attempt, verdicts=(verdict, *earlier)[:MOST_PAST])
+
+
+def is_newer(state: CommentState, facts: CommentFacts) -> bool:
+    """Return whether the shown verdict is of a later run or attempt; run ids grow in time."""
+    return (state.shown.run, state.attempt) > (facts.origin.run, facts.origin.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class PostedComment:
+    """URL of the comment, and what was done; `kept`: the comment of a later run stays."""
+
+    url: str
+    how: Literal["posted", "edited", "posted anew", "kept"]
+
+
+def post_comment(
+    repository: GitHubRepository, report: Report, facts: CommentFacts, pull: int, author: str
+) -> PostedComment:
+    """Post a report on a pull request.
+
+    Args:
+        repository: the repository of the pull request.
+        report: the report.
+        facts: the run, pull request and commits.
+        pull: number of the pull request.
+        author: our own login; comments of others are never touched.
+
+    Raises:
+        GitHubError: GitHub refused.
+    """
+    ours = find_marked(repository, pull, author, marker(facts.suite))
+    current = ours[-1] if ours else None
+    before = read_hidden_line(current.body or "", CommentState, facts.suite) if current else None
+    if current and before and is_newer(before, facts):
+        return PostedComment(current.html_url, "kept")
+    state = next_state(report, facts, before)
+    head = read_pull_request(repository, pull).head.sha
+    body = comment(report, facts, newest=head, past=state.verdicts[1:], state=write_hidden_line(state))
+    if current and (before is None or before.shown.verdict == state.shown.verdict):
+        edited = edit_comment(repository, current.id, body)
+        if edited is not None:
+            _point_to(repository, facts, ours[:-1], edited)
+            return PostedComment(edited.html_url, "edited")
+    posted = create_comment(repository, pull, body, author)
+    _point_to(repository, facts, ours, posted)
+    return PostedComment(posted.html_url, "posted anew" if ours else "posted")
+
+
+def _point_to(repository: GitHubRepository, facts: CommentFacts, old: list[Comment], shown: Comment) -> None:
+    """Turn other comments of the suite into pointers; a few at a time, because of GitHub's rate limits."""
+    for superseded in old[-_MOST_MENDED:]:
+        if superseded.id != shown.id:
+            edit_comment(repository, superseded.id, pointer(facts.suite, shown.html_url))
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionPost:
+    """State of the issue, and its URL; empty: there is no issue."""
+
+    state: State
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionSuite:
+    """The suite of an issue; `author` is our own login."""
+
+    name: str
+    experiment: str
+    author: str
+    page: RunPage
+
+    @property
+    def marker(self) -> str:
+        """First line of the issue, by which it is found."""
+        return f"<!-- scylla:alert suite={self.name} -->"
+
+
+def open_regression(
+    repository: GitHubRepository, suite: RegressionSuite, first: Sequence[ArmVerdict], confirmed: Sequence[ArmVerdict]
+) -> RegressionPost:
+    """Open the issue, update it, or reopen it.
+
+    Args:
+        repository: where the issue is.
+        suite: the suite of the issue.
+        first: verdicts of the first measurement on all arms.
+        confirmed: verdicts of the confirming one on the arms that are worse in both; at least one.
+
+    Raises:
+        GitHubError: GitHub refused.
+    """
+    arms = tuple(verdict.arm[:300] for verdict in confirmed)[:500]
+    state = RegressionState(suite=suite.name, arms=arms, run=suite.page.run)
+    body = "\n".join((suite.marker, write_hidden_line(state), opened_text(suite, first, confirmed)))
+    existing = find_issue(repository, suite.author, suite.marker, LABEL)
+    if existing is None:
+        title = f"{suite.experiment}: an agent does worse than it did"
+        return RegressionPost("opened", open_issue(repository, suite.author, title, body, LABEL).html_url)
+    before = read_hidden_line(existing.body or "", RegressionState, suite.name, _MOST_ISSUE_STATE)
+    issue = update_issue(repository, existing.number, body, "open")
+    if existing.state == "closed" or before is None or set(before.arms) != set(state.arms):
+        create_comment(
+            repository,
+            existing.number,
+            other_arms_text([verdict.arm for verdict in confirmed], suite.page),
+            suite.author,
+        )
+    return RegressionPost("reopened" if existing.state == "closed" else "updated", issue.html_url)
+
+
+def close_regression(
+    repository: GitHubRepository, suite: RegressionSuite, verdicts: Sequence[ArmVerdict]
+) -> RegressionPost:
+    """Close the issue if every arm that it names is shown to be not worse; otherwise leave it open.
+
+    Raises:
+        GitHubError: GitHub refused.
+    """
+    issue = find_issue(repository, suite.author, suite.marker, LABEL)
+    if issue is None or issue.state == "closed":
+        return RegressionPost("quiet")
+    state = read_hidden_line(issue.body or "", RegressionState, suite.name, _MOST_ISSUE_STATE)
+    by_arm = {verdict.arm[:300]: verdict for verdict in verdicts}
+    if state is None or not all(arm in by_arm and by_arm[arm].not_worse for arm in state.arms):
+        return RegressionPost("still open", issue.html_url)
+    text = recovered_text([by_arm[arm] for arm in state.arms], suite.page)
+    create_comment(repository, issue.number, text, suite.author)
+    update_issue(repository, issue.number, issue.body or "", "closed")
+    return RegressionPost("recovered", issue.html_url)
+
+
+def opened_text(suite: RegressionSuite, first: Sequence[ArmVerdict], confirmed: Sequence[ArmVerdict]) -> str:
+    """Return the issue's text below its first two lines; arguments as of `open_regression`."""
+    before = {verdict.arm: verdict for verdict in first}
+    rows = [
+        (_name(verdict.arm), _name(verdict.against), _reason(before[verdict.arm]), _reason(verdict))
+        for verdict in confirmed[:_MOST_ARMS]
+    ]
+    return render("regression_issue.md.j2", {
+        "arms": Table(("arm", "against", "first measurement", "confirming one"), rows), "count": len(confirmed),
+        "experiment": suite.experiment, "page": suite.page,
+    })  # fmt: skip
+
+
+def recovered_text(verdicts: Sequence[ArmVerdict], page: RunPage) -> str:
+    """Return the comment with which the issue is closed."""
+    lines = [f"- {_name(verdict.arm)}: {escape(_reason(verdict))}\n" for verdict in verdicts[:_MOST_ARMS]]
+    return f"Recovered: none of the arms does worse any more ({page.url}).\n\n{''.join(lines)}"
+
+
+def other_arms_text(arms: Sequence[str], page: RunPage) -> str:
+    """Return the comment for the case that other arms are worse than before."""
+    names = ", ".join(_name(arm) for arm in arms[:_MOST_ARMS])
+    return f"Measured again, and confirmed ({page.url}): now of {names}.\n"
+
+
+def _name(arm: str) -> Markdown:
+    return code(clipped(arm, _MOST_NAME))
+
+
+def _reason(verdict: ArmVerdict) -> str:
+    return marked(verdict.verdict, clipped(verdict.why, _MOST_REASON))

@@ -1,0 +1,69 @@
+"""Badges of a run as SVG: verdict, pass rate and cost of a pass. They are made here, so no third party sees a name."""
+
+from typing import Final
+from xml.sax.saxutils import escape
+
+from scylla_gha.model.analysis import OVERALL, Verdict
+from scylla_gha.model.report import ArmSummary, Report
+from scylla_gha.report.numbers import UNDEFINED
+from scylla_gha.report.summary import HEADINGS, arm_row, marked, overall
+from scylla_gha.report.view import report_view
+
+_HEIGHT: Final = 20
+_CHARACTER: Final = 7.0  # width in Verdana of 11 pixels, on average
+_PADDING: Final = 6
+_NEUTRAL: Final = "#59636e"
+# White text has a contrast of at least 4.5 on each; blue and orange differ for colour-blind people too.
+_COLOURS: Final[dict[str, str]] = {"better": "#0b5fa5", "worse": "#b3400a", "equivalent": "#2b7a5b"}
+
+
+def badge_path(experiment: str, kind: str) -> str:
+    """Return the path of a badge on the results branch."""
+    return f"badges/{experiment}-{kind}.svg"
+
+
+def badges(report: Report) -> dict[str, str]:
+    """Return the badges of a report by kind: `verdict`, `pass-rate` and `cost-of-pass` of its decisive arm."""
+    values = badge_values(report)
+    return {
+        "verdict": badge(report.experiment, values["verdict"], _COLOURS.get(overall(report), _NEUTRAL)),
+        "pass-rate": badge("pass rate", values["pass-rate"], _NEUTRAL),
+        "cost-of-pass": badge("cost of a pass", values["cost-of-pass"], _NEUTRAL),
+    }
+
+
+def badge_values(report: Report) -> dict[str, str]:
+    """Return the words of the badges by kind."""
+    verdict, arm = overall(report), decisive_arm(report)
+    row = dict(zip(HEADINGS, arm_row(report_view(report), arm), strict=True)) if arm else {}
+    return {"verdict": marked(verdict, verdict.replace("_", " ")), "pass-rate": row.get("pass", UNDEFINED),
+            "cost-of-pass": row.get("USD/pass", UNDEFINED)}  # fmt: skip
+
+
+def decisive_arm(report: Report) -> ArmSummary | None:
+    """Return the arm with the overall verdict, the first of several; the only arm if nothing is compared."""
+    arms = {arm.arm: arm for arm in report.arms}
+    verdicts: dict[Verdict, str] = {}
+    for comparison in report.answer:
+        verdicts.setdefault(comparison.verdict, comparison.arm)
+    name = next((verdicts[verdict] for verdict in OVERALL if verdict in verdicts), None)
+    if name is not None:
+        return arms.get(name)
+    return report.arms[0] if len(report.arms) == 1 else None
+
+
+def badge(label: str, value: str, colour: str) -> str:
+    """Return a badge: a label on grey and a value on a colour."""
+    left, right = (round(len(text) * _CHARACTER) + 2 * _PADDING for text in (label, value))
+    name = escape(f"{label}: {value}", {'"': "&quot;"})
+    text = 'y="14" text-anchor="middle"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}" role="img" '
+        f'aria-label="{name}"><title>{name}</title>'
+        f'<rect width="{left}" height="{_HEIGHT}" fill="#1f2328"/>'
+        f'<rect x="{left}" width="{right}" height="{_HEIGHT}" fill="{colour}"/>'
+        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="{left / 2:g}" {text} textLength="{left - 2 * _PADDING}">{escape(label)}</text>'
+        f'<text x="{left + right / 2:g}" {text} textLength="{right - 2 * _PADDING}">{escape(value)}</text>'
+        "</g></svg>\n"
+    )

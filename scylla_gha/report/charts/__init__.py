@@ -1,0 +1,30 @@
+"""Charts of a report, by name: each is a function that returns None if there is nothing to show."""
+
+from collections.abc import Callable
+from typing import Final
+
+from scylla_gha.report.charts.cost_pass import cost_pass
+from scylla_gha.report.charts.distributions import costs, times
+from scylla_gha.report.charts.forest import forest
+from scylla_gha.report.charts.judges import judges
+from scylla_gha.report.charts.scenario_map import scenario_map
+from scylla_gha.report.charts.theme import Chart
+from scylla_gha.report.charts.tier_ladder import tier_ladder
+from scylla_gha.report.charts.tokens import tokens
+from scylla_gha.report.view import ReportView
+
+CHARTS: Final[dict[str, Callable[[ReportView], Chart | None]]] = {
+    "forest": forest,
+    "cost_pass": cost_pass,
+    "tier_ladder": tier_ladder,
+    "scenario_map": scenario_map,
+    "seconds": times,
+    "usd": costs,
+    "tokens": tokens,
+    "judges": judges,
+}
+
+
+def draw(view: ReportView) -> tuple[Chart, ...]:
+    """Draw all charts that the report has data for, the most important first; needs the extra `report`."""
+    return tuple(chart for function in CHARTS.values() if (chart := function(view)))

@@ -1,0 +1,143 @@
+"""History: the pass rate of each arm over result sets, with its interval, changes of level, and drift."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from scylla_gha.counting import counted
+from scylla_gha.model.comparison import History, Point, Series, Shift
+from scylla_gha.report.charts.layers import own_color, table
+from scylla_gha.report.charts.theme import FONT_SIZE, Chart, finish, first_few, not_drawn, paint, short
+from scylla_gha.report.numbers import percent
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_WIDTH: Final = 520
+_HEIGHT: Final = 130
+_MOST_ARMS: Final = 8
+_MOST_SETS: Final = 60  # the newest
+_MOST_NAMES: Final = 15  # below the axis
+_NAME: Final = 18
+_LINE: Final = 14  # pixels between texts of neighbouring changes
+_ARROWS: Final = {"up": "▲", "down": "▼"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """An arm in a result set; rates in percent."""
+
+    at: int
+    name: str
+    rate: float | None
+    low: float | None
+    high: float | None
+    shape: str
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change of level, or a signal of drift."""
+
+    at: float
+    text: str
+    color: str
+
+
+def history(history: History) -> Chart | None:
+    """Draw the arms over time; None if no arm has two known pass rates."""
+    drawn = [series for series in history.series if sum(point.rate is not None for point in series.points) > 1]
+    if not drawn:
+        return None
+    import altair as alt
+
+    panels = [_panel(series, history.baseline) for series in drawn[:_MOST_ARMS]]
+    statements = [_statement(series) for series in drawn]
+    sets = counted(len(drawn[0].points), "result set")
+    alternative = [
+        f"Pass rate over {sets}, oldest first, with its 95 % interval.",
+        first_few(statements), f"◆ is the baseline {short(history.baseline)}.",
+        *not_drawn(len(drawn) - _MOST_ARMS, "arm"),
+    ]  # fmt: skip
+    chart = alt.vconcat(*panels, spacing=18)
+    return finish(chart, "history", "Pass rate over time", " ".join(alternative))
+
+
+def _statement(series: Series) -> str:
+    known = [point.rate for point in series.points if point.rate is not None]
+    shifts = [f"{_word(shift)} at {short(shift.run, _NAME)}" for shift in _shifts(series)]
+    return ", ".join([f"{short(series.arm)}: from {percent(known[0])} to {percent(known[-1])}", *shifts])
+
+
+def _shifts(series: Series) -> list[Shift]:
+    return [shift for shift in series.shifts if shift.metric == "pass_rate"]
+
+
+def _word(shift: Shift) -> str:
+    if shift.kind == "drift":
+        return f"{_ARROWS[shift.side]} drift"
+    return f"{_ARROWS[shift.side]} from {percent(shift.before)} to {percent(shift.after)}"
+
+
+def _names(points: Sequence[Point]) -> list[str]:
+    return [f"{point.run}@{point.epoch}" if point.epoch else point.run for point in points]
+
+
+def _points(series: Series, baseline: str) -> Iterator[_Point]:
+    shown = series.points[-_MOST_SETS:]
+    for at, (point, name) in enumerate(zip(shown, _names(shown), strict=True)):
+        rate, low, high = (None if x is None else 100 * x for x in (point.rate, point.rate_low, point.rate_high))
+        shape = "diamond" if name == baseline else "circle"
+        yield _Point(at, short(name, _NAME), rate, low, high, shape, 120.0 if name == baseline else 45.0)
+
+
+def _changes(series: Series) -> Iterator[_Change]:
+    """Yield changes half a step before the result set that shows them first, and signals of drift at theirs."""
+    names = _names(series.points[-_MOST_SETS:])
+    for shift in _shifts(series):
+        if shift.run in names:
+            at = names.index(shift.run) - (0.5 if shift.kind == "change" else 0.0)
+            yield _Change(at, _word(shift), paint("better" if shift.side == "up" else "worse"))
+
+
+def _panel(series: Series, baseline: str) -> "alt.LayerChart | alt.FacetChart":
+    import altair as alt
+
+    points, changes = list(_points(series, baseline)), list(_changes(series))
+    data, color = table(points), paint("better")
+    x = alt.X("at:Q", axis=None, scale=alt.Scale(domain=[-0.5, len(points) - 0.5], nice=False))
+    y = alt.Y("rate:Q", title="pass rate in percent", scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(tickCount=5))
+    layers = [
+        data.mark_area(color=color, opacity=0.18).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high")),
+        data.mark_line(color=color, strokeWidth=2).encode(x=x, y=y),
+        data.transform_filter("datum.rate !== null").mark_point(filled=True, opacity=1, color=color)
+        .encode(x=x, y=y, size=alt.Size("size:Q", scale=None), shape=alt.Shape("shape:N", scale=None)),
+        data.transform_filter("datum.rate === null").mark_text(text="?", y=_HEIGHT - 10).encode(x=x),
+        _names_below(points, x),
+    ]  # fmt: skip
+    if changes:
+        at = alt.X("at:Q")
+        marked = table(changes)
+        layers += [
+            marked.mark_rule(strokeDash=[5, 3]).encode(x=at, color=own_color()),
+            *(
+                table([change])
+                .mark_text(align="left", dx=4, y=8 + _LINE * (number % 3))
+                .encode(x=at, text=alt.Text("text:N"), color=own_color())
+                for number, change in enumerate(changes)
+            ),
+        ]
+    heading = alt.TitleParams(short(series.arm), anchor="start", color=paint("text"), fontSize=FONT_SIZE)
+    return alt.layer(*layers, width=_WIDTH, height=_HEIGHT, title=heading)
+
+
+def _names_below(points: Sequence[_Point], x: "alt.X") -> "alt.Chart":
+    """Write names of result sets below the scale: at equal distances if there are many."""
+    import altair as alt
+
+    step = -(-len(points) // _MOST_NAMES)
+    data = table([point for point in points if (len(points) - 1 - point.at) % step == 0])
+    mark = data.mark_text(align="right", baseline="middle", angle=325, y=_HEIGHT + 10, color=paint("muted"))
+    names: alt.Chart = mark.encode(x=x, text=alt.Text("name:N"))
+    return names

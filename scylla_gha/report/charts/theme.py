@@ -1,0 +1,177 @@
+"""Chart record, palette, and conversion to SVG. One picture serves light and dark pages: its colours are variables."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+from xml.etree import ElementTree
+
+from scylla_gha.counting import counted
+from scylla_gha.model.printable_text import one_line
+
+if TYPE_CHECKING:
+    from altair import TopLevelMixin
+
+Theme = Literal["light", "dark"]
+Color = Literal[
+    "text", "muted", "line", "surface", "band", "better", "worse", "equivalent", "unclear",
+    "part-1", "part-2", "part-3", "part-4", "part-5", "level-none", "level-few", "level-most", "level-all",
+]  # fmt: skip
+FONT: Final = "Arial, 'Liberation Sans', Helvetica, sans-serif"  # their widths are those that Vega measures
+FONT_SIZE: Final = 12
+_NAME_LENGTH: Final = 28
+_MOST_NAMED: Final = 8
+_MOST_STATEMENTS: Final = 6
+# A reader's font can be wider than the one that Vega measures texts with.
+_PADDING: Final = {"left": 10, "right": 18, "top": 10, "bottom": 4}
+_SVG: Final = "http://www.w3.org/2000/svg"
+
+# Light and dark. tests/unit/test_charts_theme.py computes contrasts, and distances as colour-blind people see them.
+PALETTE: Final[dict[Color, tuple[str, str]]] = {
+    "text": ("#1f2328", "#e6edf3"),
+    "muted": ("#59636e", "#9198a1"),
+    "line": ("#d1d9e0", "#3d444d"),
+    "surface": ("#ffffff", "#0d1117"),
+    "band": ("#e4e9ee", "#262c34"),
+    "better": ("#0b5fa5", "#58a6ff"),
+    "worse": ("#b3400a", "#ff8f4a"),
+    "equivalent": ("#2b7a5b", "#7ee0b0"),
+    "unclear": ("#59636e", "#9198a1"),
+    "part-1": ("#211251", "#37d0d2"),
+    "part-2": ("#82771a", "#bc711e"),
+    "part-3": ("#4c748f", "#8377e4"),
+    "part-4": ("#571920", "#e2e499"),
+    "part-5": ("#b93ad6", "#e23b6c"),
+    "level-none": ("#f3bd98", "#7a3a12"),
+    "level-few": ("#fbe9dc", "#3f2a1d"),
+    "level-most": ("#d6e6f5", "#16304a"),
+    "level-all": ("#8fbfe8", "#175a96"),
+}
+# Placeholders that Vega copies to the picture unchanged, and that `_with_variables` replaces.
+_MARKERS: Final[dict[Color, str]] = {color: f"#0c0f{at:02x}" for at, color in enumerate(PALETTE)}
+_VARIABLES: Final = {marker: f"var(--chart-{color},{PALETTE[color][0]})" for color, marker in _MARKERS.items()}
+_DECIMALS: Final = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
+_DROPPED: Final = {"class", "role", "aria-roledescription", "aria-hidden", "pointer-events", "version", "font-family"}
+_DEFAULTS: Final = {
+    ("font-size", f"{FONT_SIZE}px"), ("font-weight", "normal"), ("opacity", "1"), ("stroke-width", "1"),
+}  # fmt: skip
+_INHERITED: Final = ("fill", "fill-opacity", "stroke", "stroke-width", "text-anchor", "font-weight", "font-size")
+_DRAWN_COORDINATES: Final = {"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "width", "height"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture as SVG text for use inside a page, whose style sheet sets the variables of `palette_css`.
+
+    Attributes:
+        name: identifier, for file names and anchors.
+        title: heading for people.
+        svg: one `<svg>` element without script, style, link or id.
+        alternative: what the picture says, in words.
+    """
+
+    name: str
+    title: str
+    svg: str
+    alternative: str
+
+    @property
+    def file(self) -> str:
+        """The picture as a file of its own: with a background, dark if the reader's system is."""
+        style = f"svg{{{palette_css('light')}}}@media(prefers-color-scheme:dark){{svg{{{palette_css('dark')}}}}}"
+        background = f'<rect width="100%" height="100%" fill="{_VARIABLES[_MARKERS["surface"]]}"/>'
+        head, end, body = self.svg.partition("</desc>")
+        return f"{head}{end}<style>{style}</style>{background}{body}"
+
+
+def palette_css(theme: Theme) -> str:
+    """Return the declarations of all colour variables, for a rule of a style sheet."""
+    at = ("light", "dark").index(theme)
+    return "".join(f"--chart-{color}:{values[at]};" for color, values in PALETTE.items())
+
+
+def paint(color: Color) -> str:
+    """Return the placeholder of a colour, for use in a chart's specification."""
+    return _MARKERS[color]
+
+
+def short(name: str, most: int = _NAME_LENGTH) -> str:
+    """Return a name on one line, without hidden characters, shortened in the middle."""
+    line = one_line(name)
+    if len(line) <= most:
+        return line
+    tail = (most - 1) // 2
+    return f"{line[: most - 1 - tail]}…{line[-tail:]}"
+
+
+def first_few(statements: Sequence[str]) -> str:
+    """Return the first of the statements as one sentence, and the number of the others; the report's table has all."""
+    others = len(statements) - _MOST_STATEMENTS
+    return f"{'; '.join(statements[:_MOST_STATEMENTS])}{f'; and {others:,} more' if others > 0 else ''}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first of the names in one line, and the number of the others."""
+    others = len(names) - _MOST_NAMED
+    return f"{', '.join(map(short, names[:_MOST_NAMED]))}{f' and {others:,} more' if others > 0 else ''}"
+
+
+def not_drawn(count: int, noun: str) -> list[str]:
+    """Return a sentence on what there was no room for; none if all is drawn."""
+    return [f"{counted(count, f'more {noun} is', f'more {noun}s are')} not drawn."] if count > 0 else []
+
+
+def finish(specification: "TopLevelMixin", name: str, title: str, alternative: str) -> Chart:
+    """Apply the theme to a chart and convert it to SVG."""
+    from vl_convert import vegalite_to_svg
+
+    described = one_line(alternative)
+    svg = vegalite_to_svg(specification.to_dict(validate=False), config=_config())
+    return Chart(name, title, _page_svg(svg, title, described), described)
+
+
+def _config() -> dict[str, object]:
+    text = {"labelColor": paint("muted"), "titleColor": paint("muted"), "labelFontSize": FONT_SIZE,
+            "titleFontSize": FONT_SIZE, "titleFontWeight": "normal"}  # fmt: skip
+    lines = dict.fromkeys(("gridColor", "domainColor", "tickColor"), paint("line"))
+    return {
+        "aria": False, "background": None, "font": FONT, "padding": _PADDING, "view": {"stroke": None},
+        "axis": text | lines, "legend": text | {"labelColor": paint("text"), "columnPadding": 18, "symbolSize": 140},
+        "text": {"color": paint("text"), "fontSize": FONT_SIZE},
+    }  # fmt: skip
+
+
+def _page_svg(svg: str, title: str, alternative: str) -> str:
+    """Return Vega's SVG with variables for colours, with title and description, and without what a page needs not."""
+    ElementTree.register_namespace("", _SVG)
+    root = ElementTree.fromstring(svg)  # noqa: S314 Vega wrote it, with all text escaped
+    for element in root.iter():
+        attributes = dict(element.attrib)
+        element.attrib.clear()
+        for name, value in attributes.items():
+            if name not in _DROPPED and (name, value) not in _DEFAULTS:
+                short_value = _DECIMALS.sub(_rounded, value) if name in _DRAWN_COORDINATES else value
+                element.attrib[name] = _VARIABLES.get(value, short_value)
+    for group in root.iter(f"{{{_SVG}}}g"):
+        _hoist(group)
+    root.attrib |= {"role": "img", "font-family": FONT, "font-size": f"{FONT_SIZE}px", "overflow": "visible"}
+    for tag, text in (("desc", alternative), ("title", title)):
+        child = ElementTree.Element(f"{{{_SVG}}}{tag}")
+        child.text = text
+        root.insert(0, child)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _hoist(group: ElementTree.Element) -> None:
+    """Move inherited attributes that all children of a group share to the group, which halves large pictures."""
+    children = list(group)
+    for name in _INHERITED if len(children) > 1 else ():
+        values = {child.get(name) for child in children}
+        if len(values) == 1 and (value := values.pop()) is not None:
+            group.set(name, value)
+            for child in children:
+                del child.attrib[name]
+
+
+def _rounded(number: "re.Match[str]") -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,114 @@
+"""Arms of a report in a comment, worst first, with evidence; and the commands that evaluate them again."""
+
+import re
+from typing import Any, Final
+
+from scylla_gha.model.analysis import Contrast, Verdict
+from scylla_gha.model.publication import CommentFacts
+from scylla_gha.model.report import Comparison, Report
+from scylla_gha.report.comparisons import arrow, reading
+from scylla_gha.report.metrics import LOWER_MARK, change, change_limits
+from scylla_gha.report.numbers import UNDEFINED, clipped, usd
+from scylla_gha.report.summary import MARKS, pass_rate
+from scylla_gha.report.templates import Table, link
+from scylla_gha.report.view import ReportView
+
+MOST_ROWS: Final = 10
+MOST_NAME: Final = 80
+_WORST_FIRST: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "equivalent", "better")
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,300}")  # of an arm or a cell, in a command
+
+
+def arm_values(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
+    """Return a table of at most ten arms, worst first, and the baseline if there is one, for the template."""
+    report = view.report
+    if report.comparisons:
+        return _compared_arms(view, facts)
+    ranked = sorted(report.arms, key=lambda arm: 2.0 if arm.pass_rate is None else arm.pass_rate)
+    rows = [
+        (short_name(view, arm.arm), *pass_rate(view, arm), f"{arm.passed}/{arm.counts.judged}", usd(arm.usd),
+         _evidence(report, arm.arm, facts))
+        for arm in ranked[:MOST_ROWS]
+    ]  # fmt: skip
+    table = Table(("arm", "pass", "95 %", "passed", "USD", "evidence"), rows)
+    return {"arms": table, "arms_left_out": len(ranked) - MOST_ROWS, "baseline": None}
+
+
+def _compared_arms(view: ReportView, facts: CommentFacts) -> dict[str, Any]:
+    def rank(comparison: Comparison) -> tuple[int, float]:
+        pass_change = view.changes.get(comparison.arm)
+        size = 2.0 if pass_change is None or pass_change.value is None else pass_change.value
+        return _WORST_FIRST.index(comparison.verdict), size
+
+    ranked = sorted(view.report.comparisons, key=rank)
+    summaries = {arm.arm: arm for arm in view.report.arms}
+    baselines = {comparison.arm: comparison.baseline for comparison in ranked}
+    contrasts = view.analysis.contrasts if view.analysis else ()
+    costs = {contrast.arm: contrast for contrast in contrasts
+             if contrast.metric == "usd" and contrast.baseline == baselines.get(contrast.arm)}  # fmt: skip
+    rows = []
+    for comparison in ranked[:MOST_ROWS]:
+        arm = comparison.arm
+        rate = pass_rate(view, summaries[arm])[0] if arm in summaries else UNDEFINED
+        verdict = f"{MARKS[comparison.verdict]} {comparison.verdict.replace('_', ' ')}"
+        rows.append((short_name(view, arm), verdict, rate,
+                     *_change(view.changes.get(arm), comparison.verdict), _cost(costs.get(arm)),
+                     _evidence(view.report, arm, facts)))  # fmt: skip
+    baseline = None
+    if base := summaries.get(view.baseline):
+        rate, interval = pass_rate(view, base)
+        baseline = {"name": short_name(view, base.arm), "rate": rate, "interval": interval, "usd": base.usd}
+    table = Table(("arm", "verdict", "pass", "change", "95 %", "w/t/l", f"cost {LOWER_MARK}", "evidence"), rows)
+    return {"arms": table, "arms_left_out": len(ranked) - MOST_ROWS, "baseline": baseline}
+
+
+def _change(contrast: Contrast | None, verdict: Verdict) -> tuple[str, str, str]:
+    if contrast is None:
+        return UNDEFINED, UNDEFINED, UNDEFINED
+    return f"{arrow(contrast, verdict)}{change(contrast)}", change_limits(contrast), "/".join(map(str, contrast.wins))
+
+
+def _cost(contrast: Contrast | None) -> str:
+    if contrast is None or contrast.value is None:
+        return UNDEFINED
+    return f"{arrow(contrast, reading(contrast))}{change(contrast)} {change_limits(contrast)}"
+
+
+def short_name(view: ReportView, arm: str) -> str:
+    """Return an arm's short name, cut if it is long."""
+    return clipped(view.name(arm), MOST_NAME)
+
+
+def _evidence(report: Report, arm: str, facts: CommentFacts) -> str:
+    """Return a failed trial of an arm, with a link to its record."""
+    cell = _failed_cell(report, arm)
+    number = facts.evidence.get(cell)
+    target = facts.origin.artifacts if number is None else facts.origin.artifact(number)
+    return link(cell, target, clipped(cell, 2 * MOST_NAME)) if cell else UNDEFINED
+
+
+def _failed_cell(report: Report, arm: str) -> str:
+    """Return a trial of an arm that did not pass; empty if there is none."""
+    return next((cell for failure in report.failures if failure.arm == arm for cell in failure.cells), "")
+
+
+def slash_command(facts: CommentFacts) -> str:
+    """Return the slash command that starts this evaluation."""
+    return f"/scylla {'compare' if facts.base else 'evaluate'} {facts.experiment}"
+
+
+def narrowing_options(report: Report) -> str:
+    """Return options that evaluate only the arm with the worst verdict and its baseline; empty if these are all."""
+    worst = min(report.comparisons, key=lambda pair: _WORST_FIRST.index(pair.verdict), default=None)
+    arms = (worst.arm, worst.baseline) if worst else ()
+    if len(report.arms) <= len(arms) or not all(_ID.fullmatch(arm) for arm in arms):
+        return ""
+    return " ".join(f"--only '*--{arm}--*'" for arm in arms)
+
+
+def example_cell(report: Report) -> str:
+    """Return a trial that did not pass, of the arm with the worst verdict if it has one; empty if all passed."""
+    ranked = sorted(report.comparisons, key=lambda pair: _WORST_FIRST.index(pair.verdict))
+    arms = (*(pair.arm for pair in ranked), *(arm.arm for arm in report.arms))
+    cell = next(filter(None, (_failed_cell(report, arm) for arm in arms)), "")
+    return cell if _ID.fullmatch(cell) else ""

@@ -1,0 +1,92 @@
+"""The answer in a few figures: the best arm, how sure that is, and what a pass costs."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scylla_gha.counting import counted
+from scylla_gha.model.report import ArmSummary
+from scylla_gha.report.metrics import limits, value
+from scylla_gha.report.numbers import UNDEFINED, cost_of_pass, usd
+from scylla_gha.report.summary import pass_rate
+from scylla_gha.report.view import PASS, ReportView
+
+_NAMED = 3  # arms that share the best rate
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFigure:
+    """One figure of the answer, with what it is of, and a note."""
+
+    title: str
+    figure: str
+    note: str
+
+
+def key_figures(view: ReportView) -> Iterator[KeyFigure]:
+    """Yield the best pass rate, its distance from the baseline, and the cost of a pass; only what is known."""
+    ranked = sorted((arm for arm in view.report.arms if _rate(view, arm) is not None),
+                    key=lambda arm: (-(_rate(view, arm) or 0.0), _cost(view, arm)))  # fmt: skip
+    if not ranked:
+        return
+    best = ranked[0]
+    equal = [arm for arm in ranked if _rate(view, arm) == _rate(view, best)]
+    names = ", ".join(view.name(arm.arm) for arm in equal[:_NAMED])
+    more = f" and {len(equal) - _NAMED} more" if len(equal) > _NAMED else ""
+    rate, between = pass_rate(view, best)
+    yield KeyFigure("Highest pass rate", f"{names}{more}: {rate}", f"95 % interval {between}, "
+                    f"{counted(best.counts.judged, 'judged trial')}{' each' if len(equal) > 1 else ''}")  # fmt: skip
+    yield from _certainty(view, best)
+    yield from _costs(view, ranked)
+
+
+def _rate(view: ReportView, arm: ArmSummary) -> float | None:
+    measure = view.measure(arm.arm, PASS)
+    return arm.pass_rate if measure is None else measure.value
+
+
+def _cost(view: ReportView, arm: ArmSummary) -> float:
+    """Return the cost of a pass for sorting; infinite if there is none."""
+    measure = view.measure(arm.arm, "cost_of_pass")
+    known = arm.cost_of_pass if measure is None else measure.value
+    return float("inf") if known is None else known
+
+
+def _certainty(view: ReportView, best: ArmSummary) -> Iterator[KeyFigure]:
+    comparisons = {comparison.arm: comparison for comparison in view.report.comparisons}
+    comparison = comparisons.get(best.arm)
+    if comparison is not None:
+        baseline = view.name(comparison.baseline)
+        words = {"better": f"better than {baseline}", "worse": f"worse than {baseline}",
+                 "equivalent": f"equivalent to {baseline}",
+                 "not_enough_data": f"not enough data to tell it from {baseline}"}  # fmt: skip
+        yield KeyFigure("How sure is that?", words[comparison.verdict], comparison.why)
+    elif best.arm in view.baselines:
+        verdicts = Counter(comparison.verdict.replace("_", " ") for comparison in view.report.comparisons)
+        unclear = verdicts["not enough data"]
+        figure = f"not enough data on {counted(unclear, 'arm')}" if unclear else "no other arm is better"
+        others = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+        yield KeyFigure("How sure is that?", figure, f"{view.name(best.arm)} is the baseline; the others: {others}")
+
+
+def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
+    best = ranked[0]
+    cheapest = min(ranked, key=lambda arm: _cost(view, arm))
+    figure, between = _cost_text(view, best)
+    note = f"of {view.name(best.arm)}{f', 95 % interval {between}' if between else ''}"
+    if _cost(view, cheapest) < _cost(view, best):
+        note += f"; the cheapest pass is {view.name(cheapest.arm)}'s: {_cost_text(view, cheapest)[0]}"
+    total = [arm.usd for arm in view.report.arms]
+    known = sum(cost for cost in total if cost is not None)
+    spent = f"{'at least ' if None in total else ''}{usd(known)}"
+    yield KeyFigure("Cost of a pass", figure, f"{note}; all agents {spent}, judges "
+                    f"{usd(view.report.judge_usd)}")  # fmt: skip
+
+
+def _cost_text(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
+    """Return the cost of a pass, and its interval if there is one."""
+    measure = view.measure(arm.arm, "cost_of_pass")
+    if measure is None or measure.value is None:
+        return cost_of_pass(arm), ""
+    between = limits(measure)
+    return value(measure), "" if between == UNDEFINED else between

@@ -1,0 +1,98 @@
+"""Rows of the page's table of trials: one for each planned cell, with or without a trial."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from scylla_gha.model.plan import Cell
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.model.report import Report
+from scylla_gha.model.result import Result
+from scylla_gha.report.outcomes import NO_TRIAL
+from scylla_gha.report.view import ReportView
+
+TrialStatus = Literal["failed", "passed", "unjudged", "excluded", "missing"]
+_MOST_WORDS: Final = 300  # characters of a reason
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One cell, with what the table shows of its trial; None is unknown."""
+
+    cell: str
+    scenario: str
+    arm: str
+    repetition: int
+    status: TrialStatus
+    outcome: str
+    why: str
+    score: float | None = None
+    grade: str | None = None
+    usd: float | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTable:
+    """All rows of a run, and the short names of its arms.
+
+    Attributes:
+        rows: one for each planned cell.
+        arms: short names by id, in the report's order.
+        has_files: whether the folders of trials lie beside the page.
+        is_site: whether the page is one of a site, which has rows only.
+    """
+
+    rows: tuple[TrialRow, ...]
+    arms: dict[str, str]
+    has_files: bool
+    is_site: bool = False
+
+
+def trial_table(view: ReportView, results: Iterable[Result], cells: Sequence[Cell], *, has_files: bool) -> TrialTable:
+    """Return a row for each result, and one for each cell without a trial, if the plan has it."""
+    report = view.report
+    reasons = {cell.cell: cell.reason for cell in report.excluded}
+    rows = [_trial_row(result, reasons.get(result.cell, "")) for result in results]
+    rows += _missing_rows(report, {cell.id: cell for cell in cells})
+    return TrialTable(tuple(rows), {one_line(arm): one_line(view.name(arm)) for arm in view.names}, has_files)
+
+
+def failing_first(view: ReportView, results: Sequence[Result]) -> list[str]:
+    """Return the cells with a trial in the order in which somebody looks at them: named failures, others, the rest."""
+    examples = [cell for failure in view.report.failures for cell in failure.cells]
+    ranks: dict[TrialStatus, int] = {"failed": 0, "unjudged": 1, "excluded": 2, "passed": 3}
+    others = [result.cell for result in sorted(results, key=lambda result: ranks[_status(result)])]
+    return list(dict.fromkeys([*examples, *others]))
+
+
+def _trial_row(result: Result, exclusion: str) -> TrialRow:
+    status = _status(result)
+    why = result.failure if status == "failed" else (exclusion or result.reason) if status != "passed" else ""
+    kinds = (result.input_tokens, result.output_tokens, result.cache_read_tokens, result.cache_write_tokens)
+    known = [count for count in kinds if count is not None]
+    return TrialRow(
+        cell=one_line(result.cell), scenario=one_line(result.scenario), arm=one_line(result.arm),
+        repetition=result.repetition, status=status, outcome=result.outcome.value, why=one_line(why)[:_MOST_WORDS],
+        score=result.score, grade=result.grade, usd=_rounded(result.usd, 6), seconds=_rounded(result.seconds, 2),
+        tokens=sum(known) if len(known) == len(kinds) else result.total_tokens,
+    )  # fmt: skip
+
+
+def _status(result: Result) -> TrialStatus:
+    if result.measures_agent and result.judged:
+        return "passed" if result.passed else "failed"
+    return "unjudged" if result.measures_agent else "excluded"
+
+
+def _missing_rows(report: Report, cells: dict[str, Cell]) -> Iterator[TrialRow]:
+    for excluded in report.excluded:
+        cell = cells.get(excluded.cell)
+        if excluded.outcome in NO_TRIAL and cell is not None:
+            yield TrialRow(cell.id, cell.scenario, cell.arm, cell.repetition, "missing", excluded.outcome,
+                           one_line(excluded.reason)[:_MOST_WORDS])  # fmt: skip
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

@@ -1,0 +1,178 @@
+"""Pages of one experiment's latest run: its answer and history, arm against arm, tiers, and judges."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from scylla_gha.model.analysis import Contrast
+from scylla_gha.model.report import Report
+from scylla_gha.report import outcomes, tiers
+from scylla_gha.report.charts.history import history
+from scylla_gha.report.charts.theme import Chart
+from scylla_gha.report.metrics import change, change_limits
+from scylla_gha.report.numbers import UNDEFINED
+from scylla_gha.report.page.answer import key_figures
+from scylla_gha.report.page.page import banner
+from scylla_gha.report.questions import five_answers
+from scylla_gha.report.site.addresses import GLOSSARY, page_link
+from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, run_facts, run_table
+from scylla_gha.report.site.site_page import SiteFile, SitePage, Widget, page_files, sections
+from scylla_gha.report.summary import (
+    COUNTS_NOTE,
+    HEADINGS,
+    LOWER_IS_BETTER,
+    arm_row,
+    hypothesis_line,
+    verdict_counts,
+    verdict_lines,
+)
+from scylla_gha.report.templates import Markdown, Table
+from scylla_gha.report.view import ReportView, note_text, notes, report_view
+from scylla_gha.stats import format_p
+
+_MOST_RUNS: Final = 200
+_INDEX: Final = "the index of the results branch"
+_MOST_VERDICTS: Final = 10
+_MOST_PAIRED: Final = 200  # arms
+
+
+@dataclass(frozen=True, slots=True)
+class LatestRun:
+    """The run that an experiment's pages are about, and its charts by name."""
+
+    experiment: SiteExperiment
+    run: SiteRun
+    report: Report
+    view: ReportView
+    charts: dict[str, Chart]
+
+    @property
+    def trail(self) -> list[tuple[str, str]]:
+        """Link to the experiment's own page."""
+        return [(self.experiment.name, self.experiment.paths.home)]
+
+    @property
+    def lead(self) -> str:
+        """Sentence that names the run of the numbers."""
+        return f"Of {run_facts(self.run)}."
+
+
+def latest_run(experiment: SiteExperiment, charts: Sequence[Chart]) -> LatestRun | None:
+    """Return the latest run with its view; None if no run measured anything that can be read."""
+    run = experiment.latest
+    if run is None or run.report is None:
+        return None
+    return LatestRun(experiment, run, run.report, report_view(run.report), {chart.name: chart for chart in charts})
+
+
+def experiment_files(experiment: SiteExperiment, latest: LatestRun | None) -> Iterator[SiteFile]:
+    """Yield the pages of an experiment, except those of its runs and scenarios."""
+    yield from page_files(_home(experiment, latest))
+    if latest is not None:
+        yield from page_files(_arms(latest))
+        yield from page_files(_tiers(latest))
+        yield from page_files(_judges(latest))
+
+
+def _home(experiment: SiteExperiment, latest: LatestRun | None) -> SitePage:
+    page = experiment.paths.home
+    values: dict[str, Any] = {
+        "experiment": experiment, "latest": latest, "history": experiment.history,
+        "runs": run_table(experiment.runs, page, _MOST_RUNS, _INDEX),
+        "pulls": run_table(experiment.pulls, page, _MOST_RUNS, _INDEX),
+    }  # fmt: skip
+    charts: dict[str, list[Chart | None]] = {"History": [history(experiment.history) if experiment.history else None]}
+    if latest is not None:
+        values |= _answer(latest, page)
+        charts["Answer"] = [latest.charts.get("forest"), latest.charts.get("cost_pass")]
+    first, *others = sections("site_experiment.md.j2", values, charts)
+    answer = replace(first, figures=tuple(key_figures(latest.view)) if latest else ())
+    return SitePage(page, latest.report.question if latest else experiment.name, experiment.name, (answer, *others),
+                    lead=latest.lead if latest else "",
+                    banner=banner(latest.report) if latest else "")  # fmt: skip
+
+
+def _answer(latest: LatestRun, page: str) -> dict[str, Any]:
+    view, paths = latest.view, latest.experiment.paths
+    lines = list(verdict_lines(view, _MOST_VERDICTS))
+    matrix = outcomes.scenario_matrix(view, len(latest.report.scenarios))
+    linked = [(page_link(name, paths.scenario(name), page), *cells) for name, *cells in matrix.table.rows]
+    more = {"arm against arm": paths.arms, "tiers": paths.tiers, "judges": paths.judges,
+            "all trials of this run": paths.run(latest.run.entry.name), "glossary": GLOSSARY}  # fmt: skip
+    return {
+        "verdicts": lines, "left_out": len(latest.report.answer) - len(lines),
+        "hypothesis": hypothesis_line(latest.report),
+        "verdict_counts": verdict_counts(view, _MOST_VERDICTS),
+        "arms": _arm_table(view), "counts_note": COUNTS_NOTE, "matrix": matrix,
+        "scenarios": replace(matrix.table, rows=linked),
+        "links": Markdown(", ".join(page_link(name, target, page) for name, target in more.items())),
+        "notes": [note_text(view, note) for note in notes(view)],
+    }  # fmt: skip
+
+
+def _arm_table(view: ReportView) -> Table:
+    headings = [f"{name} ↓" if name in LOWER_IS_BETTER else name for name in HEADINGS]
+    return Table(headings, [arm_row(view, arm, wide=True) for arm in view.arms], view.left_out, "arm")
+
+
+def _arms(latest: LatestRun) -> SitePage:
+    paired = _paired(latest.view)
+    rates = [{arm: list(counts) for arm, counts in row.passed.items()} for row in latest.report.scenarios]
+    arms = [arm.arm for arm in latest.report.arms]
+    data = {
+        "arms": [latest.view.name(arm) for arm in arms], "scenarios": [row.scenario for row in latest.report.scenarios],
+        "passed": [[row[arm] for arm in arms] for row in rates],
+        "first": max(0, next((at for at, arm in enumerate(arms) if arm in latest.view.baselines), 0)),
+    }  # fmt: skip
+    widgets: dict[str, Widget] = {"Any two arms": "pairs"} if len(arms) > 1 else {}
+    parts = sections("site_arms.md.j2", {"paired": paired, "is_pair": len(arms) > 1},
+                     {"Against the baseline": [latest.charts.get("forest")],
+                      "Scenarios": [latest.charts.get("scenario_map")]}, widgets)  # fmt: skip
+    return _page(latest, latest.experiment.paths.arms, "Arm against arm", parts, data if widgets else None)
+
+
+def _paired(view: ReportView) -> Table:
+    """Return the change of each arm's pass rate against its baseline, paired by scenario, with its verdict."""
+    compared = view.report.comparisons
+    rows = []
+    for comparison in compared[:_MOST_PAIRED]:
+        contrast = view.changes.get(comparison.arm)
+        rows.append((view.name(comparison.arm), view.name(comparison.baseline), *_contrast_cells(contrast),
+                     comparison.verdict.replace("_", " "), comparison.why))  # fmt: skip
+    headings = ("arm", "against", "change of the pass rate", "95 %", "won/tied/lost", "scenarios", "adjusted p",
+                "verdict", "why")  # fmt: skip
+    return Table(headings, rows, len(compared) - _MOST_PAIRED, "arm")
+
+
+def _contrast_cells(contrast: Contrast | None) -> tuple[str, ...]:
+    if contrast is None or contrast.value is None:
+        return (UNDEFINED,) * 5
+    p = UNDEFINED if contrast.p_adjusted is None else format_p(contrast.p_adjusted)
+    return change(contrast), change_limits(contrast), "/".join(map(str, contrast.wins)), str(contrast.scenarios), p
+
+
+def _tiers(latest: LatestRun) -> SitePage:
+    view = latest.view
+    values = {
+        "tiers": tiers.tiers(view), "steps": tiers.tier_steps(view), "best": tiers.best_subtests(view),
+        "tokens": tiers.tier_tokens(view), "treatments": tiers.tier_treatments(view), "wholes": tiers.wholes(view),
+        "answers": five_answers(view),
+    }  # fmt: skip
+    parts = sections("site_tiers.md.j2", values, {"Ladder": [latest.charts.get("tier_ladder")]})
+    return _page(latest, latest.experiment.paths.tiers, "Tiers", parts)
+
+
+def _judges(latest: LatestRun) -> SitePage:
+    agreement = latest.view.analysis.agreement if latest.view.analysis else None
+    values = {
+        "agreement": agreement, "measures": outcomes.agreement_measures(agreement),
+        "pairs": outcomes.judge_pairs(agreement), "alphas": outcomes.scenario_alphas(agreement),
+        "alpha_good": outcomes.ALPHA_GOOD, "alpha_fair": outcomes.ALPHA_FAIR,
+    } if agreement else {"agreement": None}  # fmt: skip
+    parts = sections("site_judges.md.j2", values, {"Agreement": [latest.charts.get("judges")]})
+    return _page(latest, latest.experiment.paths.judges, "Judges", parts)
+
+
+def _page(latest: LatestRun, path: str, title: str, parts: Sequence[Any], data: object = None) -> SitePage:
+    return SitePage(path, f"{title}: {latest.experiment.name}", title, parts, latest.trail, latest.lead,
+                    banner(latest.report), data)  # fmt: skip

@@ -1,0 +1,120 @@
+"""Data of the site: experiments with their runs, of which some have a report that can be read."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scylla_gha.counting import counted
+from scylla_gha.model.comparison import History
+from scylla_gha.model.publication import RunIndexEntry
+from scylla_gha.model.report import Report
+from scylla_gha.report.branch_readme import verdict_words
+from scylla_gha.report.numbers import UNDEFINED, clipped, usd
+from scylla_gha.report.site.addresses import ExperimentPaths, page_link
+from scylla_gha.report.templates import Table, code
+
+RUN_HEADINGS: Final = ("published", "verdict", "passed", "USD ↓", "evaluated", "note")
+_MOST_REASON: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRun:
+    """A published run.
+
+    Attributes:
+        entry: of the index.
+        report: None if it cannot be read, or if the run is too old to have a page.
+        fault: why the report or its rows cannot be read; empty: they can.
+    """
+
+    entry: RunIndexEntry
+    report: Report | None = None
+    fault: str = ""
+
+    @property
+    def is_measured(self) -> bool:
+        """True if its numbers may stand for the experiment: a replay measures nothing."""
+        return self.report is not None and not self.report.replayed
+
+    @property
+    def label(self) -> str:
+        """When it was published."""
+        return f"{self.entry.published_at:%Y-%m-%d %H:%M}"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteExperiment:
+    """One experiment with all its runs, newest first.
+
+    Attributes:
+        name: of the experiment.
+        branch: the code's branch whose runs are the history; None: they name none.
+        runs: of no pull request.
+        pulls: of pull requests.
+        followed: those of the branch, of which later waves stand for their campaign.
+        history: of pass rates over them; None: of fewer than two runs.
+    """
+
+    name: str
+    branch: str | None
+    runs: tuple[SiteRun, ...]
+    pulls: tuple[SiteRun, ...]
+    followed: tuple[SiteRun, ...]
+    history: History | None = None
+
+    @property
+    def paths(self) -> ExperimentPaths:
+        """Paths of its pages."""
+        return ExperimentPaths(self.name)
+
+    @property
+    def latest(self) -> SiteRun | None:
+        """The newest complete run of the branch that measured something; else the newest that is incomplete."""
+        measured = [run for run in self.followed if run.is_measured]
+        return next((run for run in measured if run.entry.complete), next(iter(measured), None))
+
+    @property
+    def source(self) -> str:
+        """Whose runs are the history, in words."""
+        return f"runs of {self.branch}" if self.branch else "runs without a branch"
+
+
+def run_facts(run: SiteRun) -> str:
+    """Return what a run is of, in one line of plain text."""
+    origin = run.entry.origin
+    where = [f"pull request {origin.pull}, not part of the history" if origin.pull is not None else origin.branch,
+             origin.head[:9] if origin.head else None]  # fmt: skip
+    return ", ".join([f"run {run.entry.name}", f"published {run.label} UTC", *filter(None, where), *_notes(run)])
+
+
+def run_table(runs: Sequence[SiteRun], page: str, most: int, source: str) -> Table:
+    """Return the newest runs, with links to those that have a page; `source` is where the others are."""
+    rows = [_row(run, page) for run in runs[:most]]
+    return Table(RUN_HEADINGS, rows, len(runs) - most, "run", source)
+
+
+def _row(run: SiteRun, page: str) -> tuple[str, ...]:
+    entry = run.entry
+    paths = ExperimentPaths(entry.name.experiment)
+    published = page_link(run.label, paths.run(entry.name), page) if run.report else run.label
+    verdict = UNDEFINED if run.fault else verdict_words(entry.verdicts)
+    return (published, verdict, f"{entry.passed}/{entry.counts.judged}",
+            f"{usd(entry.usd)} + judges {usd(entry.judge_usd)}", _evaluated(entry), "; ".join(_notes(run)))  # fmt: skip
+
+
+def _evaluated(entry: RunIndexEntry) -> str:
+    origin = entry.origin
+    where = f"pull request {origin.pull}" if origin.pull is not None else origin.branch or ""
+    return code(" ".join(filter(None, (where, (origin.head or "")[:9]))) or UNDEFINED)
+
+
+def _notes(run: SiteRun) -> Iterator[str]:
+    counts = run.entry.counts
+    if not run.entry.complete:
+        yield f"incomplete: {counts.ran} of {counted(counts.planned, 'planned cell')} ran"
+    if run.report and run.report.replayed:
+        yield "replay: nothing was measured"
+    if run.report and run.report.imported:
+        yield "imported rows"
+    if run.fault:
+        yield clipped(f"not shown in full: {run.fault}", _MOST_REASON)

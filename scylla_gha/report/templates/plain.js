@@ -1,0 +1,4 @@
+// A page without data.
+
+setUpTheme();
+document.documentElement.dataset.ready = "true";

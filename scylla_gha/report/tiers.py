@@ -1,0 +1,133 @@
+"""Tables of tiers: pass rate and cost, the step from the tier before, the best sub-test, tokens, wholes and parts."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from scylla_gha.model.analysis import FAMILIES, Interaction, Measure, Slice
+from scylla_gha.report.comparisons import arrow, family_reading, pass_contrasts, pass_rate_steps
+from scylla_gha.report.metrics import change, change_limits, estimate, heading, limits, unit, value
+from scylla_gha.report.numbers import UNDEFINED
+from scylla_gha.report.templates import Table
+from scylla_gha.report.view import ReportView
+from scylla_gha.stats import format_p
+
+_COST: Final = "cost_of_pass"
+_MOST_WHOLES: Final = 20
+_NAMED: Final = 3
+_TOKENS: Final = (
+    ("tokens per trial", "tokens"), ("system prompt", "system_prompt_share"), ("tool schemas", "tool_schemas_share"),
+    ("tool input", "tool_input_share"), ("tool output", "tool_output_share"), ("conversation", "conversation_share"),
+)  # fmt: skip
+TREATMENT: Final = (
+    ("prompt", "treatment_prompt_tokens"), ("skills", "treatment_skills_tokens"),
+    ("sub-agents", "treatment_agents_tokens"), ("MCP servers", "treatment_mcp_tokens"),
+    ("all tool definitions", "treatment_tools_tokens"),
+)  # fmt: skip
+
+
+def tiers(view: ReportView) -> Table:
+    """Return pass rate and cost of a pass of each tier, and its sub-test with the cheapest pass.
+
+    The rate is over the scenarios that all its sub-tests tried; undefined without any.
+    """
+    rates = {tier.name: tier.rate for tier in _tiers(view)}
+    arms = {tier.tier: tier.arms for tier in view.analysis.tiers} if view.analysis else {}
+    rows = []
+    for name in sorted({*rates, *arms}):
+        rate, members = rates.get(name), arms.get(name, ())
+        sizes = (str(rate.n), str(rate.scenarios)) if rate else ("0", "0")
+        rows.append((name, str(len(members)) if members else UNDEFINED, value(rate), limits(rate),
+                     estimate(_tier_measures(view, name).get(_COST)), cheapest(view, members), *sizes))  # fmt: skip
+    costs = (heading("USD per pass", _COST), "cheapest pass")
+    return Table(("tier", "sub-tests", "pass", "95 %", *costs, "trials", "scenarios"), rows)
+
+
+def _tiers(view: ReportView) -> list[Slice]:
+    return [part for part in view.analysis.slices if part.by == "tier"] if view.analysis else []
+
+
+def _tier_measures(view: ReportView, tier: str) -> dict[str, Measure]:
+    known = view.analysis.tiers if view.analysis else ()
+    return {measure.metric: measure for entry in known if entry.tier == tier for measure in entry.measures}
+
+
+def cheapest(view: ReportView, arms: Sequence[str]) -> str:
+    """Return the arm with the lowest cost of a pass, and that cost; undefined if no arm has one above 0."""
+    measures = view.analysis.measures if view.analysis else ()
+    costs = [(measure.value, arm.arm, measure) for arm in measures if arm.arm in arms for measure in arm.measures
+             if measure.metric == _COST and measure.value]  # fmt: skip
+    if not costs:
+        return UNDEFINED
+    _, arm, measure = min(costs, key=lambda cost: cost[:2])
+    return f"{view.name(arm)}: {value(measure)}"
+
+
+def tier_steps(view: ReportView) -> Table:
+    """Return the comparisons of each tier with the one before."""
+    steps = [contrast for contrast in pass_contrasts(view) if contrast.family == FAMILIES["tiers"]]
+    return pass_rate_steps(view, steps)
+
+
+def best_subtests(view: ReportView) -> Table:
+    """Return the best sub-test of each tier."""
+    headings = ("tier", "sub-tests", "best", "passes, in the half that chose it", "passes, in the other half")
+    rows = [(best.tier, str(best.of), view.name(best.arm), value(best.chosen), estimate(best.reported))
+            for best in (view.analysis.best if view.analysis else ())]  # fmt: skip
+    return Table(headings, rows)
+
+
+def tier_tokens(view: ReportView) -> Table:
+    """Return what the requests of each tier consist of, in shares of their characters."""
+    return _by_tier(view, _TOKENS)
+
+
+def tier_treatments(view: ReportView) -> Table:
+    """Return the tokens of each tier's treatments, by part."""
+    return _by_tier(view, TREATMENT)
+
+
+def _by_tier(view: ReportView, columns: Sequence[tuple[str, str]]) -> Table:
+    names = [tier.tier for tier in view.analysis.tiers] if view.analysis else []
+    by_tier = {name: _tier_measures(view, name) for name in names}
+    known = [(text, metric) for text, metric in columns
+             if any(metric in tier and tier[metric].value is not None for tier in by_tier.values())]  # fmt: skip
+    rows = [(tier, *(value(measures.get(metric)) for _, metric in known)) for tier, measures in by_tier.items()]
+    return Table(("tier", *(heading(text, metric) for text, metric in known)), rows if known else ())
+
+
+def wholes(view: ReportView) -> Table:
+    """Return configurations beside what their parts add up to, those with the most parts first."""
+    ranked = ranked_wholes(view)
+    rows = [
+        (view.name(whole.whole), part_names(view, whole), points(whole.effect), points(whole.sum_of_parts),
+         f"{arrow(whole.contrast, whole_reading(whole))}{change(whole.contrast)}", change_limits(whole.contrast),
+         whole_reading(whole), UNDEFINED if whole.contrast.p_adjusted is None else format_p(whole.contrast.p_adjusted))
+        for whole in ranked[:_MOST_WHOLES]
+    ]  # fmt: skip
+    headings = ("together", "parts", "effect", "sum of the parts' effects", "difference", "95 %", "reading",
+                "p adjusted")  # fmt: skip
+    return Table(headings, rows, len(ranked) - _MOST_WHOLES, "configuration")
+
+
+def ranked_wholes(view: ReportView) -> list[Interaction]:
+    """Return the wholes, those with the most parts first."""
+    return sorted(view.analysis.interactions if view.analysis else (), key=lambda whole: -len(whole.parts))
+
+
+def whole_reading(whole: Interaction) -> str:
+    """Return whether the whole does more or less than the sum of its parts, or that it cannot be told."""
+    words = family_reading(whole.contrast)
+    return {"better": "more", "worse": "less"}.get(words, words)
+
+
+def part_names(view: ReportView, whole: Interaction) -> str:
+    """Return the names of a whole's parts, the first of many."""
+    names = ", ".join(view.name(part) for part in whole.parts[:_NAMED])
+    others = len(whole.parts) - _NAMED
+    return f"{names} and {others} more" if others > 0 else names
+
+
+def points(effect: float | None) -> str:
+    """Format a difference of pass rates."""
+    rate = unit("pass_rate")
+    return UNDEFINED if effect is None else f"{rate.step(effect)}{rate.step_unit}"

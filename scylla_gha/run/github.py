@@ -1,0 +1,173 @@
+"""GitHub of a trial: a cell of the hub, the settings of its clients in the agent's HOME, and what is left of it."""
+
+import json
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.errors import SandboxError, ToolError
+from scylla_gha.hub.client import HubProcess
+from scylla_gha.hub.clients import gh_environment, git_environment, mcp_environment
+from scylla_gha.hub.control import AttachedCell, AttachRequest
+from scylla_gha.hub.git_store import GitRepository
+from scylla_gha.hub.request_log import answering_mark
+from scylla_gha.hub.trial_files import BUNDLE_FILE, REQUESTS_FILE, STATE_FILE
+from scylla_gha.model.trial import GitHubUse
+from scylla_gha.model.variant import AgentResources
+from scylla_gha.prepare.github_clone import own_commit
+from scylla_gha.prepare.scenario import PreparedScenario
+from scylla_gha.prepare.tools import cache_root
+from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, SandboxMounts
+from scylla_gha.store.run_folder import AttemptFolder
+
+_CONFIG: Final = ".config"  # in HOME, where gh looks by itself
+_MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable that GitHub's MCP server reads
+
+
+@dataclass(frozen=True, slots=True)
+class TrialHub:
+    """A cell of the hub that an attempt works with, as one of the fixture's users."""
+
+    hub: HubProcess
+    attached: AttachedCell
+    identity: str
+    folder: Path
+
+    @property
+    def _token(self) -> str:
+        return self.attached.tokens[self.identity]
+
+    @property
+    def _port(self) -> int:
+        """Port of loopback, as the agent sees it."""
+        return HUB_PORT if self.attached.port is None else self.attached.port
+
+    def with_servers(self, resources: AgentResources) -> AgentResources:
+        """Return the resources with MCP servers of GitHub that use the trial's; they are told by their token."""
+        ours = {**mcp_environment(self._port, self._token), "NO_PROXY": "", "no_proxy": ""}
+        servers = {
+            name: server.model_copy(update={"env": {**server.env, **ours}}) if _MCP_TOKEN in server.env else server
+            for name, server in resources.mcp_servers.items()
+        }
+        return resources.model_copy(update={"mcp_servers": servers})
+
+    def environment(self, sandbox: Sandbox, mounts: SandboxMounts) -> Mapping[str, str]:
+        """Write the settings of gh and git into HOME, and return their environment, with paths of the host."""
+        config = mounts.home / _CONFIG
+        config.mkdir(parents=True, exist_ok=True)
+        socket = str(self.attached.socket) if sandbox.has_network else f"{SOCKETS}/{HUB_SOCKET}"
+        user = self.attached.bindings[f"user.{self.identity}"]
+        email = f"{user['id']}+{user['login']}@users.noreply.github.com"
+        return {
+            **gh_environment(socket, self._token, config),
+            **git_environment(self._port, self._token, config),
+            **{f"GIT_{role}_NAME": str(user["name"]) for role in ("AUTHOR", "COMMITTER")},
+            **{f"GIT_{role}_EMAIL": email for role in ("AUTHOR", "COMMITTER")},
+        }
+
+
+@dataclass(slots=True)
+class UsedHub:
+    """Use of GitHub by an attempt that has ended.
+
+    Attributes:
+        counts: None: it had no GitHub.
+        failure: why its own requests count as its failure; None: they do not.
+    """
+
+    counts: GitHubUse | None = None
+    failure: str | None = None
+
+
+@contextmanager
+def closing_github(github: TrialHub | None, folder: AttemptFolder, redaction: RedactionSession) -> Iterator[UsedHub]:
+    """Detach the trial's cell when the agent has ended, and store what it left there without secrets.
+
+    Raises:
+        SandboxError: the hub died in the middle of the trial, and the trial's state with it. If it did so twice in a
+            row while it answered a request of this trial, that is the agent's failure instead.
+    """
+    used = UsedHub()
+    if github is None:
+        yield used
+        return
+    try:
+        yield used
+    finally:
+        try:
+            traffic = github.hub.detach(github.attached, folder.root).traffic
+            content = json.loads(folder.file(STATE_FILE).read_bytes())
+            used.counts = GitHubUse(**traffic.model_dump(), writes=len(content["journal"]))
+            is_pushed = content["start"]["refs"] != content["end"]["refs"]
+            if is_pushed and _holds_secret(folder.file(BUNDLE_FILE), redaction):
+                folder.file(BUNDLE_FILE).unlink()
+                used.failure = "pushed to GitHub what looks like a secret, so its commits are not stored"
+        except ToolError as error:
+            before = AttemptFolder(folder.root.with_name(f"attempt-{folder.number - 1}"))
+            if not (_died_of_request(folder) and _died_of_request(before)):
+                raise SandboxError(str(error)) from None
+            used.failure = "twice in a row, GitHub's process died while it answered a request of this trial"
+        finally:
+            shutil.rmtree(github.folder, ignore_errors=True)
+            for name in (REQUESTS_FILE, STATE_FILE):
+                redaction.file(folder.file(name))
+
+
+def _holds_secret(bundle: Path, redaction: RedactionSession) -> bool:
+    """Return whether new commits hold what is redacted in other files; a bundle, which is compressed, cannot be."""
+    with tempfile.TemporaryDirectory() as folder:
+        git = GitRepository.create(Path(folder) / "all.git")
+        git.run("fetch", "--quiet", str(bundle.resolve()), "+refs/*:refs/*")
+        ends, starts = "--glob=refs/end/*", "--glob=refs/start/*"
+        names = git.run("rev-list", "--objects", "--no-object-names", ends, "--not", starts)
+        contents = git.run("cat-file", "--batch", stdin=names)
+    return redaction.redactor.redact_bytes(contents)[1] > 0
+
+
+def _died_of_request(folder: AttemptFolder) -> bool:
+    return answering_mark(folder.file(REQUESTS_FILE)).exists()
+
+
+def open_github(
+    hub: HubProcess | None, prepared: PreparedScenario, sockets: Path | None, folder: AttemptFolder, sandbox: Sandbox
+) -> TrialHub | None:
+    """Serve the start state of a scenario's GitHub; None if the scenario has none.
+
+    Args:
+        hub: the hub's process; None: no scenario of the run has GitHub state.
+        prepared: the scenario.
+        sockets: folder for the cell's socket.
+        folder: the attempt's, for its request log.
+        sandbox: where the agent runs; if it shares the host's network, git needs a port there.
+
+    Raises:
+        FixtureError: GitHub would refuse a step of the fixture.
+        ToolError: the hub does not start, or does not answer.
+    """
+    scenario, fixture = prepared.folder.scenario, prepared.folder.github
+    if hub is None or fixture is None or scenario.github is None or sockets is None:
+        return None
+    folder.root.mkdir(parents=True, exist_ok=True)
+    start = own_commit(prepared.start.git_dir, scenario.source.hash)
+    request = AttachRequest(
+        cell=f"{folder.root.parent.name}-{uuid.uuid4().hex[:12]}",
+        fixture=fixture,
+        start=start,
+        start_git_dir=prepared.start.git_dir if start else None,
+        cache=cache_root(),
+        folder=sockets.with_name("hub"),
+        socket=sockets / HUB_SOCKET,
+        log=folder.file(REQUESTS_FILE),
+        loopback=sandbox.has_network,
+    )
+    attached = hub.attach(request)
+    names = {scenario.github.identity, *(name for name, login in attached.logins.items()
+                                         if login == scenario.github.identity)}  # fmt: skip
+    identity = next(name for name in attached.tokens if name in names)
+    return TrialHub(hub, attached, identity, request.folder)

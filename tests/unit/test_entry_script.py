@@ -1,0 +1,111 @@
+"""`./scylla test`: steps that run beside others count like them, and end with the run.
+
+The script is real; the programs that it starts are replaced by scripts.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes import number_in, wait_for
+
+ROOT = Path(__file__).parents[2]
+SYSTEM = ("cat", "chmod", "cksum", "dirname", "git", "mktemp", "nproc", "rm", "setsid", "sh", "stat")
+PROGRAMS = ("ruff", "shellcheck", "actionlint", "zizmor", "scylla-gha", "mypy", "lint-imports", "pytest")
+
+
+def make_checkout(folder: Path, scripts: Mapping[str, str]) -> Path:
+    """Make a checkout whose programs write their names to the file `started` and then run these scripts."""
+    (folder / ".venv/bin").mkdir(parents=True)
+    shutil.copy(ROOT / "scylla", folder)
+    for name in ("uv.lock", "pyproject.toml"):
+        (folder / name).touch()
+    sums = [subprocess.check_output(["cksum"], stdin=subprocess.DEVNULL, text=True).strip()] * 2
+    (folder / ".venv/synced").write_text(" ".join(["dev", *sums]))
+    for name in {*PROGRAMS, *scripts}:
+        program = folder / ".venv/bin" / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*" >>"{folder}/started"\n{scripts.get(name, "")}\n')
+        program.chmod(0o755)
+    return folder
+
+
+def run(folder: Path, **env: str) -> "subprocess.CompletedProcess[str]":
+    env = {**os.environ, **env}
+    return subprocess.run([folder / "scylla", "test"], env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+def make_bare_machine(folder: Path, apt_get: str) -> dict[str, str]:
+    """Make a checkout on a machine without containers and browser; return what it runs with."""
+    make_checkout(folder, {"apt-get": apt_get, "id": "echo 0", "make": "", "npm": ""})
+    (folder / "bin").mkdir()
+    for name in SYSTEM:
+        (folder / "bin" / name).symlink_to(str(shutil.which(name)))
+    return {"PATH": f"{folder}/bin:{folder}/.venv/bin", "DOCKER_HOST": ""}
+
+
+@pytest.mark.parametrize(
+    ("program", "script", "message"),
+    [
+        ("mypy", "echo wrong types; exit 1", "wrong types"),
+        ("lint-imports", "echo wrong imports >&2; exit 1", "wrong imports"),
+        ("pytest", "echo no such module; exit 2", "no such module"),
+    ],
+)
+def test_a_fault_of_a_step_beside_others_is_shown_and_ends_the_run_before_the_tests(
+    tmp_path: Path, program: str, script: str, message: str
+) -> None:
+    done = run(make_checkout(tmp_path, {program: script}))
+    assert (done.returncode, message in done.stdout) == (1, True), done.stderr
+    assert "pytest -q -n" not in (tmp_path / "started").read_text()
+
+
+def test_tests_run_after_all_linters_and_their_fault_fails_the_run(tmp_path: Path) -> None:
+    done = run(make_checkout(tmp_path, {"pytest": '[ "$2" = --collect-only ] || exit 3'}))
+    assert done.returncode == 3, done.stderr
+    *before, last = (tmp_path / "started").read_text().splitlines()
+    assert last.startswith("pytest -q -n")
+    assert {line.split()[0] for line in before} == set(PROGRAMS)
+
+
+def test_missing_packages_are_installed_before_the_tests_start(tmp_path: Path) -> None:
+    done = run(tmp_path, **make_bare_machine(tmp_path, ""))
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "started").read_text().splitlines()
+    (containers, browser) = [number for number, line in enumerate(lines) if line.startswith("apt-get install")]
+    assert {"mmdebstrap", "bubblewrap"} < set(lines[containers].split())
+    assert "chromium" in lines[browser].split()
+    assert browser < len(lines) - 1
+    assert lines[-1].startswith("pytest -q -n")
+
+
+def test_packages_that_cannot_be_installed_end_the_run_before_the_tests(tmp_path: Path) -> None:
+    done = run(tmp_path, **make_bare_machine(tmp_path, "exit 100"))
+    assert (done.returncode, "scylla: apt-get failed" in done.stderr) == (5, True), done.stderr
+    assert "pytest -q -n" not in (tmp_path / "started").read_text()
+
+
+def test_scenarios_are_proved_in_a_folder_that_is_gone_afterwards(tmp_path: Path) -> None:
+    prove = '[ "$1" = schemas ] || { mkdir "${SCYLLA_WORK:-.}/proof"; echo "$SCYLLA_WORK" >work; }'
+    done = run(make_checkout(tmp_path, {"scylla-gha": prove}), SCYLLA_WORK="")
+    assert done.returncode == 0, done.stderr
+    work = (tmp_path / "work").read_text().strip()
+    assert work == "" or (work.startswith("/dev/shm/scylla-") and not Path(work).exists())
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    assert run(tmp_path, SCYLLA_WORK=str(kept)).returncode == 0
+    assert (kept / "proof").is_dir()
+
+
+def test_an_interrupted_run_ends_the_steps_beside_it(tmp_path: Path) -> None:
+    waits = 'echo $$ >"$0.pid"; exec sleep 600'
+    folder = make_checkout(tmp_path, {"mypy": waits, "scylla-gha": f'[ "$1" = schemas ] || {{ {waits}; }}'})
+    process = subprocess.Popen([folder / "scylla", "test"], start_new_session=True)
+    pids = [number_in(folder / ".venv/bin" / f"{name}.pid") for name in ("mypy", "scylla-gha")]
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert process.wait(60) == 130
+    assert wait_for(lambda: not any(Path("/proc", str(pid)).exists() for pid in pids))

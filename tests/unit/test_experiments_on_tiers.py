@@ -1,0 +1,104 @@
+"""The six experiments on the tiers: each is planned in full, and docs/tiers.md has their figures."""
+
+import functools
+import re
+
+import pytest
+
+from scylla_gha.analysis.design import planned_comparisons
+from scylla_gha.analysis.frame import build_frame
+from scylla_gha.analysis.interactions import ArmParts, interactions
+from scylla_gha.analysis.verdicts import scenarios_needed
+from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.model.plan import Plan
+from scylla_gha.plan import plan_cells, select_scenarios
+from scylla_gha.plan.build import find_agents
+from scylla_gha.stats.resampling import Resampling
+from tests.support.frames import row
+from tests.support.pages import ROOT
+
+ARMS = {"full-ablation": 114, "adjacent-tiers": 7, "prompt-blocks": 38, "skills-against-tools": 5, "delegation": 4,
+        "models": 12}  # fmt: skip
+COMPARISONS = {"full-ablation": 6, "adjacent-tiers": 6, "prompt-blocks": 37, "skills-against-tools": 4, "delegation": 3,
+               "models": 15}  # fmt: skip
+NAMES = sorted(ARMS)
+
+
+@functools.cache
+def library() -> Library:
+    return Library((toolkit_root(),))
+
+
+@functools.cache
+def plan(name: str) -> Plan:
+    experiment = library().experiment(name)
+    agents = {agent: installed.info for agent, installed in find_agents(experiment, install=False).items()}
+    return plan_cells(experiment, library(), agents)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_arms_are_planned_on_all_scenarios_with_a_cost_within_the_budget(name: str) -> None:
+    planned, experiment = plan(name), library().experiment(name)
+    assert len(planned.arms) == ARMS[name]
+    core = select_scenarios(("core/*",), library())
+    assert len(planned.cells) == ARMS[name] * len(core) * (experiment.repetitions or 0)
+    assert planned.estimate.usd.high is not None
+    assert experiment.budget_usd is not None
+    assert planned.estimate.usd.high <= experiment.budget_usd
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_declares_a_hypothesis_and_the_verdicts_that_would_support_it(name: str) -> None:
+    experiment = library().experiment(name)
+    assert experiment.hypothesis
+    assert experiment.expected
+    assert experiment.judges == library().experiment("hello-claude").judges
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_declared_family_has_its_comparisons(name: str) -> None:
+    assert len(planned_comparisons(plan(name), ())) == COMPARISONS[name]
+
+
+def test_adjacent_tiers_are_the_representatives() -> None:
+    tiers = library().tiers.tiers
+    names = [f"{name}/{tier.representative}" for name, tier in tiers.items()]
+    assert list(library().experiment("adjacent-tiers").variants) == names
+
+
+@pytest.mark.parametrize(("name", "pairs"), [("full-ablation", 1), ("prompt-blocks", 18)])
+def test_the_whole_prompt_and_its_blocks_can_be_compared(name: str, pairs: int) -> None:
+    planned = plan(name)
+    parts = {arm.id: ArmParts("one", arm.variant.treatment.parts) for arm in planned.arms if arm.variant}
+    rows = [row(arm.id, "001-s", 1) for arm in planned.arms]
+    found = interactions(build_frame(rows), parts, Resampling(seed=0))
+    whole = next(each for each in found if each.whole.startswith("t0-05-full.") and len(each.parts) > 2)
+    assert (len(whole.parts), whole.kinds, whole.without.partition(".")[0]) == (18, ("blocks",), "t0-01-vanilla")
+    assert sum(len(each.parts) == 2 for each in found) == pairs
+
+
+def test_the_page_has_the_figures_of_the_plans() -> None:
+    text = (ROOT / "docs/tiers.md").read_text(encoding="utf-8")
+    rows = {match[1]: match[0] for match in re.finditer(r"^\| `([\w-]+)` .*$", text, re.MULTILINE)}
+    for name in NAMES:
+        planned = plan(name)
+        usd = planned.estimate.usd
+        figures = f"{usd.likely:,.0f} ({usd.low:,.0f} to {usd.high:,.0f})"
+        assert rows[name].endswith(f"| {len(planned.cells):,} | {len(planned.arms)} | {figures} |"), figures
+
+
+def test_the_page_has_the_scenarios_that_a_verdict_takes() -> None:
+    text = " ".join((ROOT / "docs/tiers.md").read_text(encoding="utf-8").split())
+    needed = {name: scenarios_needed(count) for name, count in COMPARISONS.items()}
+    assert (f"takes {needed['full-ablation']} scenarios in `full-ablation` and `adjacent-tiers`, {needed['models']} in "
+            f"`models` and {needed['prompt-blocks']} in `prompt-blocks`") in text  # fmt: skip
+
+
+def test_the_page_has_the_numbers_of_sub_tests() -> None:
+    text = (ROOT / "docs/tiers.md").read_text(encoding="utf-8")
+    listed = {match[1]: int(match[2]) for match in re.finditer(r"^\| (T\d) \| \w+ \| (\d+) \|", text, re.MULTILINE)}
+    counts = {
+        tier: sum(name.startswith(f"{tier}/") for name in library().tiers.names) for tier in library().tiers.tiers
+    }
+    assert listed == counts
+    assert sum(counts.values()) == 114

@@ -1,0 +1,54 @@
+"""A scenario with GitHub state as the library reads it: facts in the prompt, digests, and faults at load."""
+
+from pathlib import Path
+
+import pytest
+
+from scylla_gha.config.library import Library
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.errors import ConfigError
+from tests.support.hub_scenario import GITHUB, ID, write_hub_scenario
+
+
+def read(root: Path) -> ScenarioFolder:
+    return Library.here(root).scenario(ID)
+
+
+def test_a_changed_fixture_changes_the_key_of_the_task(tmp_path: Path) -> None:
+    write_hub_scenario(tmp_path / "a")
+    write_hub_scenario(tmp_path / "b")
+    assert read(tmp_path / "a").task_digest == read(tmp_path / "b").task_digest
+    write_hub_scenario(tmp_path / "c")
+    (tmp_path / "c/fixtures/demo/github.yaml").write_text(GITHUB.replace("title: Another", "title: Other"))
+    assert read(tmp_path / "a").task_digest != read(tmp_path / "c").task_digest
+    assert read(tmp_path / "a").judging_digest == read(tmp_path / "c").judging_digest
+
+
+def test_the_prompt_states_facts_of_the_fixture(tmp_path: Path) -> None:
+    write_hub_scenario(tmp_path)
+    assert read(tmp_path).prompt == "Fix #2 of octo-org/demo.\n"
+
+
+def test_what_may_change_is_a_part_of_how_a_trial_is_judged(tmp_path: Path) -> None:
+    folder = write_hub_scenario(tmp_path / "a")
+    before = read(tmp_path / "a")
+    write_hub_scenario(tmp_path / "b")
+    changed = (folder / "scenario.yaml").read_text().replace("[labels, comments]", "[labels]")
+    (tmp_path / "b/scenarios/core" / ID / "scenario.yaml").write_text(changed)
+    after = read(tmp_path / "b")
+    assert before.task_digest == after.task_digest
+    assert before.judging_digest != after.judging_digest
+
+
+@pytest.mark.parametrize(("file", "text", "other", "message"), [
+    ("scenario.yaml", "select: labels", "select: label", r"scenario\.yaml: checkpoints\.labelled: select: there is no"),
+    ("scenario.yaml", "identity: author", "identity: nobody", r"github\.identity: there is no user 'nobody'"),
+    ("scenario.yaml", "issue.crash.number", "issue.crush.number", r"scenario\.yaml: .*no 'issue\.crush'"),
+    ("prompt.md", "issue.crash.number", "issue.crash.size", r"prompt\.md: .*issue\.crash has no 'size'"),
+    ("rubric.yaml", "checks: [labelled, proposed, fixed, clean]", "points: 1", r"item F1: judges are not shown GitHub"),
+])  # fmt: skip
+def test_faults_name_the_file(tmp_path: Path, file: str, text: str, other: str, message: str) -> None:
+    path = write_hub_scenario(tmp_path) / file
+    path.write_text(path.read_text().replace(text, other))
+    with pytest.raises(ConfigError, match=message):
+        read(tmp_path)

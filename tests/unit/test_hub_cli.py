@@ -1,0 +1,73 @@
+"""`scylla-gha hub serve` with the real gh and git, until it is interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.support.command import scylla
+from tests.support.hub_server import BIN
+
+FIXTURE = Path(__file__).parents[1] / "support/hub_fixture"
+
+
+def printed_json(process: "subprocess.Popen[str]") -> dict[str, Any]:
+    assert process.stdout is not None
+    lines: Iterator[str] = iter(process.stdout.readline, "}\n")
+    facts: dict[str, Any] = json.loads("".join(lines) + "}")
+    return facts
+
+
+def test_a_fixture_is_served_to_gh_and_git_until_an_interrupt(tmp_path: Path) -> None:
+    (tmp_path / "fixture").mkdir()
+    (tmp_path / "fixture/github.yaml").write_bytes((FIXTURE / "github.yaml").read_bytes())
+    argv = [sys.executable, "-m", "scylla_gha", "hub", "serve", "fixture", "--user", "HUBOT", "--files", "files",
+            "--json"]  # fmt: skip
+    env = {**os.environ, "SCYLLA_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    with subprocess.Popen(argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
+        facts = printed_json(process)
+        assert facts["bindings"]["issue.crash"]["number"] == 1
+        clients = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(tmp_path), **facts["environment"]}
+        told = [
+            subprocess.run(command, cwd=tmp_path, env=clients, capture_output=True, text=True, check=True).stdout
+            for command in (
+                ["gh", "api", "user", "--jq", ".login"],
+                ["gh", "label", "create", "new", "-R", "octo-org/demo"],
+                ["git", "ls-remote", "--heads", "https://github.com/octo-org/demo"],
+            )
+        ]
+        assert told[0] == "hubot\n"
+        assert "refs/heads/fix-add" in told[2]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    content = json.loads((tmp_path / "files/github.json").read_text())
+    assert [label["name"] for label in content["end"]["records"]["label"]] == ["bug", "Good First", "new"]
+    assert not Path(facts["socket"]).parent.exists()
+
+
+def test_a_folder_with_files_is_served_as_the_first_person_who_can_push(tmp_path: Path) -> None:
+    folder = tmp_path / "fixture"
+    folder.mkdir()
+    (folder / "README.md").write_text("Demo\n")
+    (folder / "github.yaml").write_text(
+        "users:\n  org: {login: acme, kind: Organization, permission: admin}\n"
+        "  guest: {login: guest, permission: read}\n  ann: {login: ann-a}\n"
+        "repository: {owner: org, name: demo}\nbegin: 2025-01-01T00:00:00Z\n"
+    )
+    argv = [sys.executable, "-m", "scylla_gha", "hub", "serve", "fixture", "--json"]
+    env = {**os.environ, "SCYLLA_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    with subprocess.Popen(argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert printed_json(process)["user"] == "ann"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+
+
+def test_a_user_that_the_fixture_lacks_is_named(tmp_path: Path) -> None:
+    said = scylla("hub", "serve", str(FIXTURE), "--user", "nobody", cwd=tmp_path,
+                  env={"SCYLLA_CACHE": str(tmp_path / "cache")})  # fmt: skip
+    assert said.code == 3
+    assert "--user: there is no user 'nobody'; the fixture has org, author" in said.err

@@ -1,0 +1,60 @@
+"""The contract of the hub: the file, what is registered, GitHub's descriptions and the page agree."""
+
+from graphql import GraphQLInterfaceType, GraphQLObjectType
+
+from scylla_gha.config import load_yaml
+from scylla_gha.config.library import toolkit_root
+from scylla_gha.hub.contract import Contract, contract, contract_page
+from scylla_gha.hub.graphql.schema import github_schema
+from tests.support.hub_contract import FILE, as_yaml, registered_graphql, registered_rest, updated
+from tests.support.hub_journey import JOURNEYS, read_journey
+from tests.support.openapi_answers import described
+
+ADVICE = "run `python -m tests.support.hub_contract`, name the clients, then run `scylla-gha schemas`"
+
+
+def test_each_registered_operation_is_listed_and_each_listed_one_is_registered() -> None:
+    assert registered_rest() ^ contract().rest.keys() == set(), ADVICE
+    assert registered_graphql() ^ contract().graphql == set(), ADVICE
+
+
+def test_the_file_is_as_it_is_written() -> None:
+    assert FILE.read_text(encoding="utf-8") == as_yaml(updated(load_yaml(FILE, Contract))), ADVICE
+
+
+def test_each_operation_is_one_of_github() -> None:
+    assert [name for name in contract().rest if not described(name)] == []
+    kinds = github_schema().type_map
+    unknown = []
+    for kind, name in contract().graphql:
+        declared = kinds.get(kind)
+        assert isinstance(declared, GraphQLObjectType | GraphQLInterfaceType), kind
+        if name not in declared.fields:
+            unknown.append(f"{kind}.{name}")
+    assert unknown == []
+
+
+def test_each_operation_names_a_client() -> None:
+    listed = contract()
+    rows = [*listed.rest.items(), *listed.queries.items(), *listed.mutations.items()]
+    assert [name for name, clients in rows if not clients] == []
+
+
+def test_each_command_of_the_contract_is_in_a_journey() -> None:
+    """The journeys run in tests/integration/test_hub_clients.py."""
+    names = [path.stem for path in JOURNEYS.glob("*.txt")]
+    run = [(name, step.command) for name in names for step in read_journey(name) if name != "gaps" or step.fails]
+    missing = []
+    for support in contract().commands.values():
+        for entry, is_gap in [(entry, False) for entry in support.works] + [(entry, True) for entry in support.gaps]:
+            command, _, options = entry.removesuffix(")").partition(" (")
+            words = [f"{text} " for name, text in run if text.startswith(command.partition(" --")[0])
+                     and (name == "gaps") == is_gap]  # fmt: skip
+            wanted = [*options.split(), *(word for word in command.split() if word.startswith("--"))]
+            missing += [entry] if not words else []
+            missing += [f"{command} {option}" for option in wanted if not any(f" {option} " in text for text in words)]
+    assert missing == []
+
+
+def test_the_page_is_current() -> None:
+    assert (toolkit_root() / "docs/hub-contract.md").read_text(encoding="utf-8") == contract_page()
