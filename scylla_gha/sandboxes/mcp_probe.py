@@ -4,6 +4,7 @@ It is fed to the sandbox's own Python, and imports nothing but the standard libr
 with command, args, env and seconds. Its output is an object in JSON with `tools` and `seconds`, or with `fault`.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -64,7 +65,10 @@ def _ask(server: "subprocess.Popen[str]", number: int, method: str, params: dict
 
 
 def _send(server: "subprocess.Popen[str]", message: dict) -> None:  # type: ignore[type-arg]
-    if server.stdin:
+    """Write a message; where the server has ended before it read it, reading its output tells so."""
+    if not server.stdin:
+        return
+    with contextlib.suppress(BrokenPipeError):
         server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         server.stdin.flush()
 
