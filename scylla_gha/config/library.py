@@ -2,7 +2,7 @@
 
 ```
 <root>/config/experiments/<id>.yaml  config/tiers/           config/models/<file>.yaml  config/prices/<name>.yaml
-<root>/config/images/<id>.yaml       scenarios/<suite>/<id>/  fixtures/<name>/
+<root>/config/images/<id>.yaml       config/modes/<id>.yaml  scenarios/<suite>/<id>/  fixtures/<name>/
 ```
 """
 
@@ -13,10 +13,12 @@ from typing import Final
 
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.materials import resolve_inside
+from scylla_gha.config.modes import resolve_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.traffic import ModelInfo, PriceList
@@ -87,6 +89,14 @@ class Library:
     def variants(self) -> dict[str, Variant]:
         """Read and resolve all variants of all tiers, by id, sorted."""
         return {name: self.tiers.variant(name) for name in self.tiers.names}
+
+    def mode(self, name: str) -> Mode:
+        """Read and resolve the mode with that id."""
+        return resolve_mode(_pick(self._by_stem("modes"), name, "mode", "config/modes/"), self.roots)
+
+    def mode_names(self) -> list[str]:
+        """Return the ids of all modes."""
+        return sorted(self._by_stem("modes"))
 
     def models(self) -> dict[str, ModelInfo]:
         """Read all models, by id."""

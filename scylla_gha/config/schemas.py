@@ -8,6 +8,7 @@ from scylla_gha.model import Record
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import GitHubFixture
 from scylla_gha.model.mcp_server import McpServer
+from scylla_gha.model.mode import ModeFile
 from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.scenario import Rubric, Scenario
@@ -20,6 +21,7 @@ _KINDS: Final[dict[str, type[Record]]] = {
     "image": ImageRecipe,
     "inventory": Inventory,
     "mcp-server": McpServer,
+    "mode": ModeFile,
     "model": ModelInfo,
     "prices": PriceList,
     "result": Result,
@@ -42,6 +44,7 @@ _FILES: Final = {
     "tier": "config/tiers/ID.yaml",
     "sub-test": "config/tiers/TIER/ID.yaml",
     "mcp-server": "config/mcp/NAME/server.yaml",
+    "mode": "config/modes/ID.yaml",
     "model": "config/models/ID.yaml",
     "prices": "config/prices/NAME.yaml",
     "image": "config/images/NAME.yaml",

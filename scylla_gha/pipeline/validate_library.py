@@ -44,13 +44,14 @@ def validate_experiment(library: Library, name: str, note: Report) -> None:
 
 
 def validate_configuration(library: Library, note: Report) -> None:
-    """Check models, prices, inventories, variants and all experiments.
+    """Check models, prices, inventories, modes, variants and all experiments.
 
     Raises:
         ConfigError: something is invalid; the message has all faults.
     """
     checks: list[Callable[[], object]] = [library.models]
     checks += [functools.partial(library.price_list, prices) for prices in library.price_list_names()]
+    checks += [functools.partial(library.mode, name) for name in library.mode_names()]
     checks += [library.inventories, lambda: check_variants(library.variants().values())]
     checks += [functools.partial(validate_experiment, library, name, note) for name in library.experiment_names()]
     _raise_faults(checks)

@@ -14,7 +14,7 @@ ROOT = toolkit_root()
 FILES = sorted([*ROOT.glob("config/*/*.yaml"), *ROOT.glob("scenarios/*/*/*.yaml")])
 COMMENT = re.compile(r"# yaml-language-server: \$schema=(\S+)")
 KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model", "prices": "prices",
-                  "inventories": "inventory", "images": "image"}  # fmt: skip
+                  "inventories": "inventory", "images": "image", "modes": "mode"}  # fmt: skip
 
 
 def plain(file: Path) -> Any:
@@ -34,6 +34,7 @@ def test_there_is_something_to_check() -> None:
         "inventory",
         "prices",
         "image",
+        "mode",
         "scenario",
         "rubric",
     }

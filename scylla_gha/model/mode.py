@@ -1,0 +1,94 @@
+"""Mode: programs, MCP servers and instructions for work on GitHub, which are compared under equal prompts."""
+
+from typing import Annotated, Final, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from scylla_gha.model import Record, Slug, Text, digest
+from scylla_gha.model.mcp_server import ExactVersion
+from scylla_gha.model.variant import Name
+
+DEFAULT_MODE: Final = "baseline"  # of a scenario with GitHub in an experiment without `modes`
+
+ProgramName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=60)]
+_NAME: Final = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
+RelativePath = Annotated[str, StringConstraints(pattern=rf"^{_NAME}(/{_NAME})*$")]
+
+
+class ModeProgram(Record):
+    """Source of a program: a package of PyPI, npm or Debian, or a file beside the mode's own."""
+
+    python: Annotated[Text | None, Field(description="PyPI package that has the program")] = None
+    npm: Annotated[Text | None, Field(description="npm package that has the program; its scripts are not run")] = None
+    version: Annotated[ExactVersion | None, Field(description="Version of the PyPI or npm package")] = None
+    node: Annotated[ExactVersion | None, Field(description="Version of Node.js that runs the npm package")] = None
+    system: Annotated[Slug | None, Field(description="Debian package that has the program")] = None
+    file: Annotated[
+        RelativePath | None, Field(description="Executable file, by its path in config/modes/, such as mytool/mytool")
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if [self.python, self.npm, self.system, self.file].count(None) != 3:  # noqa: PLR2004 all but one
+            raise ValueError("give exactly one of python, npm, system and file")
+        if (self.version is None) != (self.python is None and self.npm is None):
+            raise ValueError("give version with python and npm, and only with them")
+        if (self.node is None) != (self.npm is None):
+            raise ValueError("give node, an exact version such as 22.23.3, with npm, and only with it")
+        return self
+
+
+class ModeFile(Record):
+    """Toolset that is compared with others under equal prompts (`config/modes/<id>.yaml`). Every mode has git."""
+
+    id: Slug
+    description: Text
+    programs: Annotated[
+        dict[ProgramName, ModeProgram], Field(description="Programs on PATH by name; gh gets its settings by itself")
+    ] = {}
+    mcp_servers: Annotated[tuple[Name, ...], Field(description="Folders in config/mcp/")] = ()
+    env: Annotated[
+        dict[str, str],
+        Field(
+            description="Environment of the agent; {token}, {proxy} and {socket} stand for the token, the HTTP proxy "
+            "and the Unix socket of the trial's GitHub"
+        ),
+    ] = {}
+    instructions: Annotated[
+        Text | None, Field(description="Text on the tools, which is added to the agent's system prompt")
+    ] = None
+    instructions_file: Annotated[
+        RelativePath | None, Field(description="File with the instructions, by its path in config/modes/")
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_text(self) -> Self:
+        if self.instructions is not None and self.instructions_file is not None:
+            raise ValueError("give at most one of instructions and instructions_file")
+        if "git" in self.programs:
+            raise ValueError("programs: git is in every mode; remove it")
+        return self
+
+
+class Mode(Record):
+    """A resolved mode, with its instructions as text."""
+
+    id: str
+    programs: dict[str, ModeProgram] = {}
+    mcp_servers: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    instructions: str | None = None
+    materials: Annotated[
+        dict[str, str], Field(description="digests of what it names, as mcp/<name> and modes/<file>")
+    ] = {}
+
+    @property
+    def digest(self) -> str:
+        """Digest of the toolset, independent of its name."""
+        return digest(self.model_dump(mode="json", exclude={"id"}))
+
+    @property
+    def python(self) -> dict[str, str]:
+        """Versions of the PyPI packages of its programs."""
+        programs = self.programs.values()
+        return {program.python: program.version for program in programs if program.python and program.version}
