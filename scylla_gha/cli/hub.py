@@ -36,8 +36,10 @@ def hub() -> None:
                              "(default: author, or the first person who can push).")  # fmt: skip
 @click.option("--files", type=click.Path(path_type=Path, file_okay=False),
               help="Folder for github.json and github.bundle, written at the end (default: none).")  # fmt: skip
+@click.option("--faults", "plan", type=click.Path(path_type=Path, dir_okay=False, exists=True),
+              help="YAML file of faults that answers are to have, to rehearse them (default: none).")  # fmt: skip
 @options.as_json
-def serve(fixture: str, user: str | None, files: Path | None, *, as_json: bool) -> None:
+def serve(fixture: str, user: str | None, files: Path | None, plan: Path | None, *, as_json: bool) -> None:
     """Serve the GitHub of FIXTURE, a name in fixtures/ or a folder with github.yaml, until it is interrupted.
 
     The first lines on standard output are commands for a shell. In a shell that has run them, gh and git use this
@@ -48,13 +50,16 @@ def serve(fixture: str, user: str | None, files: Path | None, *, as_json: bool) 
     until [ -s hub.env ]; do sleep 0.1; done
     . ./hub.env; gh pr list --repo northgate-library/loanbook
     """  # noqa: D301
+    from scylla_gha.config import load_yaml
     from scylla_gha.hub.client import HubProcess
+    from scylla_gha.model.github_faults import GitHubFaultPlan
 
+    faults = load_yaml(plan, GitHubFaultPlan).faults if plan else ()
     folder = Path(fixture).resolve() if Path(fixture).is_dir() else options.library().fixture(fixture)
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts jobs in the background without SIGINT
         signal.signal(number, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="hub-") as name, HubProcess.start() as process:
-        cell = process.attach(_request(folder, Path(name)))
+        cell = process.attach(_request(folder, Path(name)).model_copy(update={"faults": faults}))
         chosen = _chosen(folder, cell, user)
         with contextlib.suppress(KeyboardInterrupt):
             _print(cell, chosen, Path(name), as_json=as_json)

@@ -14,6 +14,7 @@ import os
 import secrets
 import sys
 import threading
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +22,16 @@ from typing import Final, Self
 
 from scylla_gha import process
 from scylla_gha.errors import FixtureError, ToolError
-from scylla_gha.hub.control import CONTROL_HEADER, AttachedCell, AttachRequest, DetachedCell, DetachRequest, HubStart
+from scylla_gha.hub.control import (
+    CONTROL_HEADER,
+    AttachedCell,
+    AttachRequest,
+    DetachedCell,
+    DetachRequest,
+    FaultRequest,
+    HubStart,
+)
+from scylla_gha.model.github_faults import GitHubFault
 
 _START_SECONDS: Final = 30.0
 _ASK_SECONDS: Final = 180.0
@@ -108,6 +118,17 @@ class HubProcess:
         if status != HTTPStatus.OK:
             raise ToolError(f"{cell.cell}: the hub does not detach it ({status}): {answer}")
         return DetachedCell.model_validate_json(answer)
+
+    def set_faults(self, cell: AttachedCell, faults: Sequence[GitHubFault]) -> None:
+        """Give the answers of a cell these faults from now on; none ends them.
+
+        Raises:
+            ToolError: the cell is not served, or its process has died.
+        """
+        request = FaultRequest(cell=cell.cell, faults=tuple(faults))
+        status, answer = self._ask("/control/faults", request.model_dump_json())
+        if status != HTTPStatus.OK:
+            raise ToolError(f"{cell.cell}: the hub does not take its faults ({status}): {answer}")
 
     def stop(self) -> None:
         """End the process; the states of cells that are attached are lost."""

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from scylla_gha.model import Record, Sha, Text
+from scylla_gha.model.github_faults import GitHubFault
 from scylla_gha.model.github_requests import GitHubTraffic
 
 CONTROL_HEADER: Final = "x-scylla-control"  # of the secret that attaches and detaches cells
@@ -29,6 +30,7 @@ class AttachRequest(Record):
         socket: path of the Unix socket to listen on.
         log: the request log to write.
         loopback: whether to listen on a free port of loopback as well.
+        faults: that its answers are to have.
     """
 
     cell: Text
@@ -40,6 +42,7 @@ class AttachRequest(Record):
     socket: Path
     log: Path | None = None
     loopback: bool = False
+    faults: tuple[GitHubFault, ...] = ()
 
 
 class AttachedCell(Record):
@@ -55,6 +58,13 @@ class AttachedCell(Record):
     logins: dict[str, str]
     bindings: dict[str, dict[str, str | int]]
     names: dict[str, int]
+
+
+class FaultRequest(Record):
+    """Faults that the answers of a cell are to have from now on; requests are counted anew."""
+
+    cell: Text
+    faults: tuple[GitHubFault, ...]
 
 
 class DetachRequest(Record):

@@ -19,6 +19,7 @@ from aiohttp import web
 from scylla_gha.git import GitOutputError
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.errors import HubError
+from scylla_gha.hub.faults import LOST, FaultInjector
 from scylla_gha.hub.git_http import answer_git, git_operation, refusal
 from scylla_gha.hub.graphql.execute import answer
 from scylla_gha.hub.http_request import HubRequest, read_request
@@ -44,9 +45,14 @@ class CellEndpoint:
     threads: Executor
     is_foreign: Callable[[str], bool]
     limiter: RateLimiter = field(default_factory=RateLimiter)
+    faults: FaultInjector = field(init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_AT_ONCE))
     _number: int = 0
+
+    def __post_init__(self) -> None:
+        """Begin without faults."""
+        self.faults = FaultInjector(self.hub)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request, and note it in the log."""
@@ -60,6 +66,8 @@ class CellEndpoint:
                     reply = await asyncio.get_running_loop().run_in_executor(self.threads, self.answer, arrived, entry)
             reply = _with_base_url(reply, arrived)
             entry.status = reply.status
+            if reply is LOST and request.transport is not None:
+                request.transport.abort()
         except HubError as error:  # before it could be read
             entry.operation = entry.operation or f"{request.method} {request.raw_path[:100]}"
             entry.refuse(error.message)
@@ -75,15 +83,19 @@ class CellEndpoint:
     def answer(self, request: HubRequest, entry: RequestEntry) -> RestAnswer:
         """Answer a request that was read, under the cell's lock."""
         with self.hub.lock, self.log.answering():
-            try:
-                session = self._session(request, entry)
-                return self._dispatch(session, request, entry)
-            except RecursionError:
-                return failure(HubError(400, "Problems parsing JSON: it is nested too deep"))
-            except GitOutputError as error:
-                return failure(HubError(422, str(error)))
-            except HubError as error:
-                return refusal(error) if git_operation(request) and request.host in _SITES else failure(error)
+            reply, entry.fault = self.faults.answered(request, _api_path(request), lambda: self._done(request, entry))
+        return reply
+
+    def _done(self, request: HubRequest, entry: RequestEntry) -> RestAnswer:
+        try:
+            session = self._session(request, entry)
+            return self._dispatch(session, request, entry)
+        except RecursionError:
+            return failure(HubError(400, "Problems parsing JSON: it is nested too deep"))
+        except GitOutputError as error:
+            return failure(HubError(422, str(error)))
+        except HubError as error:
+            return refusal(error) if git_operation(request) and request.host in _SITES else failure(error)
 
     def _session(self, request: HubRequest, entry: RequestEntry) -> HubSession:
         entry.operation = f"{request.method} {request.path[:100]}"
@@ -95,11 +107,9 @@ class CellEndpoint:
         return session
 
     def _dispatch(self, session: HubSession, request: HubRequest, entry: RequestEntry) -> RestAnswer:
-        path = request.path
-        if request.host in _SITES and not path.startswith("/api/"):
+        path = _api_path(request)
+        if request.host in _SITES and not request.path.startswith("/api/"):
             return self._site(session, request, entry)
-        if matched := _ENTERPRISE.match(path):
-            path = "/graphql" if matched[1] == "graphql" else path[matched.end() :] or "/"
         if path == "/graphql" and request.method == "POST":
             entry.interface = "graphql"
             return self.limiter.checked(session, "graphql") or _graphql(session, request, entry)
@@ -126,6 +136,13 @@ class CellEndpoint:
         content = orjson.dumps(reply.body) if reply.body is not None else b""
         content = content if reply.content is None else reply.content
         return web.Response(status=reply.status, body=content, headers=headers)
+
+
+def _api_path(request: HubRequest) -> str:
+    """Return the path at api.github.com; clients with a host of their own send one below /api."""
+    if matched := _ENTERPRISE.match(request.path):
+        return "/graphql" if matched[1] == "graphql" else request.path[matched.end() :] or "/"
+    return request.path
 
 
 def _with_base_url(reply: RestAnswer, request: HubRequest) -> RestAnswer:

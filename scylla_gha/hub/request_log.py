@@ -29,6 +29,7 @@ class RequestEntry:
     status: int = HTTPStatus.INTERNAL_SERVER_ERROR
     gaps: tuple[str, ...] = ()
     refused: str | None = None
+    fault: str | None = None
     arrived: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
     _started: float = field(default_factory=time.perf_counter)
 
@@ -55,6 +56,7 @@ class RequestEntry:
             client=self.client,
             gaps=tuple(gap[:_LONGEST] for gap in self.gaps[:20]),
             refused=refused,
+            fault=self.fault,
         )
 
 

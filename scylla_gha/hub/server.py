@@ -31,9 +31,11 @@ from scylla_gha.hub.control import (
     AttachRequest,
     DetachedCell,
     DetachRequest,
+    FaultRequest,
     HubStart,
 )
 from scylla_gha.hub.endpoint import CellEndpoint
+from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.graphql.register import register as register_graphql
 from scylla_gha.hub.graphql.schema import github_schema
@@ -76,6 +78,7 @@ class HubServer:
         application = web.Application(client_max_size=_LONGEST_CONTROL, middlewares=[self._guard])
         application.router.add_get("/", _status)
         application.router.add_post("/control/attach", self._attach)
+        application.router.add_post("/control/faults", self._set_faults)
         application.router.add_post("/control/detach", self._detach)
         self.harness = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
 
@@ -98,6 +101,7 @@ class HubServer:
             raise ConfigError(f"{asked.cell}: this cell is attached already")
         seed, hub = await self._in_thread(_restored, asked)
         endpoint = CellEndpoint(hub, RequestLog(asked.log), self._threads, self._is_token, _limiter(seed))
+        endpoint.faults = FaultInjector(hub, asked.faults)
         cell = ServedCell(endpoint, seed, web.Server(endpoint.handle, access_log=None, auto_decompress=False))
         try:
             cell.listeners.append(Listener.at(asked.socket, cell.server))
@@ -112,11 +116,21 @@ class HubServer:
     def _is_token(self, token: str) -> bool:
         return any(token in cell.hub.tokens for cell in self._cells.values())
 
+    async def _set_faults(self, request: web.Request) -> web.Response:
+        asked = FaultRequest.model_validate_json(await request.read())
+        endpoint = self._cell(asked.cell).endpoint
+        endpoint.faults = FaultInjector(endpoint.hub, asked.faults)
+        return web.json_response({})
+
+    def _cell(self, name: str) -> ServedCell:
+        if name not in self._cells:
+            raise ConfigError(f"{name}: this cell is not attached")
+        return self._cells[name]
+
     async def _detach(self, request: web.Request) -> web.Response:
         asked = DetachRequest.model_validate_json(await request.read())
-        cell = self._cells.pop(asked.cell, None)
-        if cell is None:
-            raise ConfigError(f"{asked.cell}: this cell is not attached")
+        cell = self._cell(asked.cell)
+        del self._cells[asked.cell]
         await self._close(cell)
         detached = await self._in_thread(_finished, cell, asked.files)
         return web.json_response(text=detached.model_dump_json())

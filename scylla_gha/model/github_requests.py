@@ -18,11 +18,12 @@ class GitHubRequest(Record):
         str, Field(description="such as `GET /repos/{owner}/{repo}`, `query repository`, `git-receive-pack`")
     ]
     identity: Annotated[str | None, Field(description="login; null if nobody was signed in")]
-    status: int
+    status: Annotated[int, Field(description="of the answer; 0 if a fault lost it")]
     milliseconds: Annotated[float, Field(ge=0)]
     client: Annotated[str, Field(description="from User-Agent, such as `gh/2.102.0`")]
     gaps: Annotated[tuple[str, ...], Field(description="what it asked for outside the contract")] = ()
     refused: Annotated[str | None, Field(description="why the request was refused as such")] = None
+    fault: Annotated[str | None, Field(description="kind of the fault that a test asked for")] = None
 
 
 class GitHubTraffic(Record):

@@ -26,7 +26,8 @@ def test_a_fixture_is_served_to_gh_and_git_until_an_interrupt(tmp_path: Path) ->
     (tmp_path / "fixture").mkdir()
     (tmp_path / "fixture/github.yaml").write_bytes((FIXTURE / "github.yaml").read_bytes())
     argv = [sys.executable, "-m", "scylla_gha", "hub", "serve", "fixture", "--user", "HUBOT", "--files", "files",
-            "--json"]  # fmt: skip
+            "--faults", "faults.yaml", "--json"]  # fmt: skip
+    (tmp_path / "faults.yaml").write_text("faults: [{kind: server_error, operation: POST */milestones}]\n")
     env = {**os.environ, "SCYLLA_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
     with subprocess.Popen(argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
         facts = printed_json(process)
@@ -42,10 +43,14 @@ def test_a_fixture_is_served_to_gh_and_git_until_an_interrupt(tmp_path: Path) ->
         ]
         assert told[0] == "hubot\n"
         assert "refs/heads/fix-add" in told[2]
+        milestone = ["gh", "api", "repos/octo-org/demo/milestones", "-f", "title=done anyway"]
+        failed = subprocess.run(milestone, cwd=tmp_path, env=clients, capture_output=True, text=True, check=False)
+        assert "Server Error (HTTP 500)" in failed.stderr
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
     content = json.loads((tmp_path / "files/github.json").read_text())
     assert [label["name"] for label in content["end"]["records"]["label"]] == ["bug", "Good First", "new"]
+    assert "done anyway" in [milestone["title"] for milestone in content["end"]["records"]["milestone"]]
     assert not Path(facts["socket"]).parent.exists()
 
 

@@ -75,6 +75,13 @@ def answer(session: HubSession, request: Mapping[str, Any]) -> GraphQLAnswer:
     return GraphQLAnswer(_body(result, document), _operation(document, name), tuple(dict.fromkeys(run.gaps)))
 
 
+def operation_name(request: Mapping[str, Any]) -> str:
+    """Return what a request asks for, as `GraphQLAnswer.operation` says it, without running it."""
+    text, name = request.get("query"), request.get("operationName")
+    document = _checked(text) if isinstance(text, str) else ()
+    return "invalid" if isinstance(document, tuple) else _operation(document, name or None)
+
+
 def _refused(message: str) -> GraphQLAnswer:
     return GraphQLAnswer({"errors": [{"message": message}]}, "invalid")
 
