@@ -9,7 +9,7 @@ import pytest
 
 from scylla_gha.gateway.recording import PathAliases
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.providers.anthropic.request import _require_unique_keys, apply_settings, parse_request
+from scylla_gha.providers.anthropic.request import _PART, _require_unique_keys, apply_settings, parse_request
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest
 
 BODY: dict[str, Any] = {
@@ -63,6 +63,15 @@ def changed(change: Callable[[dict[str, Any]], object]) -> ModelRequest:
 )
 def test_who_when_and_where_make_no_other_question(change: Callable[[dict[str, Any]], object]) -> None:
     assert changed(change).digest == understood(BODY).digest
+
+
+@pytest.mark.parametrize("length", range(_PART - 90, _PART - 10, 3))
+def test_the_date_in_a_long_text_makes_no_other_question(length: int) -> None:
+    first, second = (
+        {"model": "m", "system": f"{'x' * length}Today's date is {date}."} for date in ("2026-11-21", "2027-01-31")
+    )
+    assert understood(first).digest == understood(second).digest
+    assert understood({**first, "system": "x" * length + "cache_control"}).terms.caches
 
 
 @pytest.mark.parametrize(

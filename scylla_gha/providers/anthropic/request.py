@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, cast
 
+import ahocorasick_rs
 import orjson
 from pydantic import JsonValue
 
@@ -22,11 +23,15 @@ from scylla_gha.providers.base import (
     parse_object,
 )
 
-# What the CLI writes into its requests about the date and the machine, by its first words, which are found faster.
+# What the CLI writes into its requests about the date and the machine, by its first words.
 _CIRCUMSTANCES: Final = (
     (b"Today's date is ", re.compile(rb"Today's date is \d{4}-\d\d-\d\d"), b"Today's date is DATE"),
     (b"OS Version: ", re.compile(rb'OS Version: [^\\"]*'), b"OS Version: SYSTEM"),
 )
+_CACHING: Final = b"cache_control"
+_WORDS: Final = (*(words for words, _, _ in _CIRCUMSTANCES), _CACHING)
+_SEARCH: Final = ahocorasick_rs.BytesAhoCorasick(_WORDS)  # of a large body in a twentieth of the time of three `in`
+_PART: Final = 256 * 1024  # bytes of one search
 _MAX_TOKENS: Final = re.compile(rb'"max_tokens"\s*:\s*\d+')
 _MIN_THINKING: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
 _BILLING: Final = "x-anthropic-billing-header:"
@@ -82,7 +87,16 @@ def _unambiguous(body: bytes) -> tuple[Body, bool]:
             json.loads(body, object_pairs_hook=_require_unique_keys)
         except (ValueError, RecursionError) as error:
             raise InvalidRequestError(str(error)) from None
-    return content, b"cache_control" in written  # orjson escapes no letter
+    return content, _CACHING in _words_in(written)  # orjson escapes no letter
+
+
+def _words_in(text: bytes) -> set[bytes]:
+    """Return the words that are in a text; a long one is searched in parts, since each match takes memory."""
+    overlap = max(map(len, _WORDS)) - 1
+    found: set[int] = set()
+    for start in range(0, len(text), _PART):
+        found.update(number for number, _, _ in _SEARCH.find_matches_as_indexes(text[start : start + _PART + overlap]))
+    return {_WORDS[number] for number in found}
 
 
 def _quotes(body: bytes) -> int:
@@ -112,8 +126,9 @@ def _without_client(content: Body) -> Body:
 def _digest_of(asked: Body, *, counting: bool) -> str:
     """Return the SHA-256 of a request without client, date and machine: equal for equal requests of two runs."""
     text = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
+    found = _words_in(text)
     for words, pattern, constant in _CIRCUMSTANCES:
-        if words in text:
+        if words in found:
             text = pattern.sub(constant, text)
     return hashlib.sha256((b"count_tokens:" if counting else b"") + text).hexdigest()
 
