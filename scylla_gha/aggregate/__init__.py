@@ -22,6 +22,7 @@ from scylla_gha.model.plan import CollectReport, Plan, UnstartedCells
 from scylla_gha.model.report import ArmSummary, Comparison, Counts, Excluded, Failure, Report, ScenarioRow
 from scylla_gha.model.result import Result
 from scylla_gha.stats import MOST_EXACT, cost_per_success, difference_interval, sign_flip_bound, wilson
+from scylla_gha.store.same_github import of_same_github
 
 _ALPHA: Final = 0.05
 _DRAWN_ALPHA: Final = 0.04  # five standard errors of a p of 0.05 that is drawn 10,000 times
@@ -79,9 +80,12 @@ def aggregate(
         unstarted: why a run did not start some cells.
         analyse: computes the statistics; None: they are not installed.
         intake: result of reading rows that other machines sent.
+
+    Raises:
+        ConfigError: some rows are of the hub, and some of github.com.
     """
     controls, counts = list(probes), RowCounts()
-    counted_rows = _counted(plan, rows, counts)
+    counted_rows = of_same_github(_counted(plan, rows, counts), plan.experiment.id)
     analysis = analyse(counted_rows) if analyse else None
     deque(counted_rows, maxlen=0)  # what no analysis read
     expected = Counter(cell.arm for cell in plan.cells)
@@ -110,6 +114,7 @@ def aggregate(
         replayed=plan.replayed,
         analysis=analysis,
         imported=plan.imported is not None,
+        github=counts.github,
     )  # fmt: skip
 
 

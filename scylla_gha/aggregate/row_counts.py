@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from statistics import fmean
 
+from scylla_gha.model.github_requests import GitHubServer
 from scylla_gha.model.report import Counts
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
@@ -171,6 +172,7 @@ class RowCounts:
     starts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     scenarios: set[str] = field(default_factory=set)
     isolations: set[str] = field(default_factory=set)
+    github: GitHubServer | None = None
     with_model: int = 0
     exposed: int = 0
     on_host: bool = False
@@ -216,6 +218,7 @@ class RowCounts:
 
     def _add_conditions(self, row: Result) -> None:
         self.isolations.add(row.isolation)
+        self.github = self.github or row.github
         self.with_model += bool(row.model)
         self.exposed += bool(row.model) and row.keys == "exposed"
         sandbox = SANDBOXES.get(row.sandbox)  # imported rows may name others

@@ -120,6 +120,7 @@ def _row(plan: Plan, cell: Cell, records: _CellRecords, judge_usd: float | None)
         subscription=any(attempt.subscription for attempt in trial.attempts)
         or bool(judgment and judgment.subscription),
         replayed=plan.replayed, human_usd=scenario.human_baseline_usd, sandbox=trial.sandbox,
+        github="hub" if scenario.github else None,
         **(trial.isolation.model_dump() if trial.isolation else {}),
     )  # fmt: skip
 
@@ -170,17 +171,14 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "short_skills": len(last.delivery.short_skills) if last.delivery else None,
         "files_changed": len(last.diff.files) if last.diff else None,
         "lines_changed": last.diff.added + last.diff.deleted if last.diff else None,
-        **_github(last),
+        **_github_counts(last),
         "redactions": sum(attempt.redactions for attempt in trial.attempts),
     }  # fmt: skip
 
 
-def _github(attempt: Attempt) -> dict[str, Any]:
+def _github_counts(attempt: Attempt) -> dict[str, Any]:
     """Return the columns of the attempt's use of GitHub."""
-    if attempt.github is None:
-        return {}
-    counts = {f"github_{name}": getattr(attempt.github, name) for name in ("requests", "writes", "gaps")}
-    return {"github": "hub", **counts}
+    return {f"github_{name}": getattr(attempt.github, name, None) for name in ("requests", "writes", "gaps")}
 
 
 def _treatment_tokens(attempt: Attempt) -> dict[str, int]:

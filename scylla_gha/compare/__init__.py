@@ -19,6 +19,7 @@ from scylla_gha.model.comparison import History, Metric, ResultComparison, Serie
 from scylla_gha.model.publication import ArmVerdict
 from scylla_gha.model.report import Report
 from scylla_gha.store.records import read_record
+from scylla_gha.store.same_github import require_same_github
 
 if TYPE_CHECKING:
     from scylla_gha.compare.result_set import LoadedResults
@@ -40,10 +41,12 @@ def compare(a: "LoadedResults", b: "LoadedResults", pairs: ArmPairs, metric: Met
         margin: largest difference that counts as none.
 
     Raises:
-        ConfigError: an arm does not exist, or nothing says which arms belong together.
+        ConfigError: an arm does not exist, nothing says which arms belong together, or some rows are of the hub and
+            some of github.com.
     """
     from scylla_gha.analysis.side_by_side import confounders, side_by_side
 
+    require_same_github((*a.rows, *b.rows), f"{a.name} and {b.name}")
     arms = _paired(a, b, pairs)
     return ResultComparison(
         a=a.name, b=b.name, metric=metric, margin=margin, pairs=side_by_side(a.rows, b.rows, arms, metric, margin),

@@ -19,6 +19,7 @@ from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.store.records import read_lines, read_record
 from scylla_gha.store.run_folder import RunFolder
+from scylla_gha.store.same_github import of_same_github, require_same_github
 
 if TYPE_CHECKING:
     from scylla_gha.analysis.history import ResultSet
@@ -135,9 +136,9 @@ def read_rows(path: Path) -> tuple[Result, ...]:
     """Return the rows of a file, each once.
 
     Raises:
-        ConfigError: a line is not a row, or the file has none.
+        ConfigError: a line is not a row, the file has none, or some are of the hub and some of github.com.
     """
-    rows = {(row.epoch, row.cell, row.key): row for row in read_lines(path, Result)}
+    rows = {(row.epoch, row.cell, row.key): row for row in of_same_github(read_lines(path, Result), str(path))}
     if not rows:
         raise ConfigError(f"{path}: holds no row; nothing was run")
     return tuple(rows.values())
@@ -160,7 +161,8 @@ def history_of_files(
         margin: largest difference that counts as none; None: that of the newest plan, or 0.05.
 
     Raises:
-        ConfigError: a file has no rows, or no row has one of the arms.
+        ConfigError: a file has no rows, no row has one of the arms, or some rows are of the hub and some of
+            github.com.
     """
     from scylla_gha.analysis.history import Pin, history
 
@@ -168,6 +170,7 @@ def history_of_files(
     if pinned not in files:
         files = [pinned, *files]
     sets = [result_set for file in dict.fromkeys(files) for result_set in _epochs(file, _label(file, files))]
+    require_same_github((row for result_set in sets for row in result_set.rows), ", ".join(map(str, files)))
     if margin is None:
         plans = [plan for file in files if (plan := plan_beside(file))]
         margin = plans[-1].experiment.margin if plans else MARGIN

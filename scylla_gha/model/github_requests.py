@@ -6,6 +6,7 @@ from pydantic import Field
 
 from scylla_gha.model import Record
 
+GitHubServer = Literal["hub", "github.com"]
 Interface = Literal["rest", "graphql", "git", "site"]
 
 

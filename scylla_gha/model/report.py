@@ -7,6 +7,7 @@ from pydantic import Field
 from scylla_gha.model import Record
 from scylla_gha.model.analysis import FAMILIES, Analysis, Verdict
 from scylla_gha.model.experiment import Expectation
+from scylla_gha.model.github_requests import GitHubServer
 from scylla_gha.model.plan import Estimate
 
 
@@ -129,6 +130,10 @@ class Report(Record):
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing was measured")] = False
     analysis: Annotated[Analysis | None, Field(description="null: the statistics were not installed")] = None
     imported: Annotated[bool, Field(description="no trial of it lies beside the report")] = False
+    github: Annotated[
+        GitHubServer | None,
+        Field(description="whose GitHub the trials had; null: none had one", exclude_if=lambda github: github is None),
+    ] = None
 
     @property
     def answer(self) -> tuple[Comparison, ...]:

@@ -1,11 +1,12 @@
 """Result: one flat row per trial, the only input of the statistics."""
 
 import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from scylla_gha.model import Record
+from scylla_gha.model.github_requests import GitHubServer
 from scylla_gha.model.judgment import Fraction, Grade
 from scylla_gha.model.sandbox import Files, Keys, Network
 from scylla_gha.model.trial import Outcome
@@ -117,7 +118,10 @@ class Result(Record):
     keys: Annotated[Keys | None, Field(description="whether the agent could get hold of the provider's key")] = None
     files: Annotated[Files | None, Field(description="of this machine, beside its programs")] = None
     redactions: Annotated[int, Field(description="secrets that were taken out of what all attempts left")] = 0
-    github: Annotated[Literal["hub"] | None, Field(description="whose GitHub it was; null: the task has none")] = None
+    github: Annotated[
+        GitHubServer | None,
+        Field(description="whose GitHub it was, which is never mixed with the other; null: the task has none"),
+    ] = None
     github_requests: Annotated[int | None, Field(description="of the attempt that stands, to that GitHub")] = None
     github_writes: Annotated[int | None, Field(description="changes there: of records and refs")] = None
     github_gaps: Annotated[

@@ -28,6 +28,7 @@ from scylla_gha.report.site.site_page import SiteFile, place_of
 from scylla_gha.report.view import report_view
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.stored_runs import RunQuery, StoredRun, index_entries, last_waves, select_runs
+from scylla_gha.store.same_github import reports_of_same_github
 
 if TYPE_CHECKING:
     from scylla_gha.model.comparison import History
@@ -168,14 +169,16 @@ class _ExperimentReader:
     def _history(self) -> "History | None":
         """Return the pass rates over the runs that can be read, with changes if there are enough of them."""
         runs = self._history_runs[-self._options.last :]
-        reports = [(name, run.report) for name, run in _named(runs) if run.report is not None]
+        all_reports = [(name, run.report) for name, run in _named(runs) if run.report is not None]
+        reports = reports_of_same_github(all_reports)
         if len(reports) < 2:  # noqa: PLR2004 a line takes two points
             return None
         from scylla_gha.analysis.history import SHORT, Pin, ResultSet, history
 
         shown = history_of_reports(reports)
         sets = [ResultSet(name, name, "", self._rows.followed[str(run.entry.name)])
-                for name, run in _named(runs) if str(run.entry.name) in self._rows.followed]  # fmt: skip
+                for name, run in _named(runs)
+                if name in dict(reports) and str(run.entry.name) in self._rows.followed]  # fmt: skip
         if len(reports) < SHORT:
             few = f"{len(reports)} runs are too few to look for changes of level: it takes {SHORT}"
             return shown.model_copy(update={"notes": (few,)})

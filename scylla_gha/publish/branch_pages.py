@@ -19,6 +19,7 @@ from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.publish_run import RunToPublish
 from scylla_gha.results_branch.stored_runs import StoredRun, last_waves
 from scylla_gha.store.run_folder import RunFolder
+from scylla_gha.store.same_github import reports_of_same_github
 
 _MOST_POINTS: Final = 15  # runs of a trend
 
@@ -67,7 +68,8 @@ def _trend(copy: BranchClone, report: Report, entry: RunIndexEntry, earlier: Seq
     same = [other for other in earlier if other.name.experiment == entry.name.experiment and other.complete
             and other.origin.pull is None and other.origin.branch == entry.origin.branch]  # fmt: skip
     runs = sorted(last_waves(same), key=lambda other: other.published_at)[1 - _MOST_POINTS :]
-    chart = history(history_of_reports([*_stored_reports(copy, runs), (_label(entry), report)]))
+    reports = reports_of_same_github([*_stored_reports(copy, runs), (_label(entry), report)])
+    chart = history(history_of_reports(reports))
     return chart.file if chart else ""
 
 

@@ -66,6 +66,7 @@ def _page(view: ReportView, values: Mapping[str, Any], most_verdicts: int) -> st
         "totals": totals(report), "verdict_counts": verdict_counts(view, most_verdicts),
         "verdicts": list(verdict_lines(view, most_verdicts)), "hypothesis": hypothesis_line(report),
         "has_family": report.answer != report.comparisons,
+        "github": "the hub" if report.github == "hub" else report.github,
         "replayed": REPLAYED, "arms": _arms(view, numbered_notes), "counts_note": COUNTS_NOTE, "notes": numbered_notes,
         "note_text": note_text, "noted": any(note.arms for note in numbered_notes),
         **_comparison_values(view), **_metric_values(view), **_outcome_values(view),

@@ -147,6 +147,8 @@ def mismatch(row: Result, cell: Cell, plan: Plan, arm: Arm) -> str | None:
         "variant": arm.variant.id if arm.variant else None,
         **({"judging": plan.judging[cell.scenario]} if row.judged and cell.scenario in plan.judging else {}),
     }  # fmt: skip
+    if row.github not in (None, "hub"):
+        return f"{cell.id}: its github is not the planned one"
     for name, value in planned.items():
         if getattr(row, name) != value:
             return f"{cell.id}: its {name} is not the planned one"

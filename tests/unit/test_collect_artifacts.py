@@ -65,6 +65,7 @@ CONTENTS = {
     "measures nothing, and passes": (raw(outcome="sandbox_error"), "measures_agent does not follow from its outcome"),
     "judged without a verdict": (raw(passed=None), "line 1: it is judged, and has no verdict"),
     "a verdict without judging": (raw(judged=False), "line 1: it has a verdict, and is not judged"),
+    "another GitHub": (raw(github="github.com"), "its github is not the planned one"),
     "another experiment": (raw(experiment="other"), "its experiment is not the planned one"),
     "another epoch": (raw(epoch="e"), "its epoch is not the planned one"),
     "another key": (raw(key="other"), "its key is not the planned one"),

@@ -25,6 +25,7 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Arm, Cell, ColumnMap, CostRange, Estimate, EstimateShare, Format, ImportSource, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
+from scylla_gha.store.same_github import require_same_github
 
 _AGENT: Final = "imported"
 _UNKNOWN: Final = "unknown"
@@ -103,7 +104,8 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
         options: mapping of columns, and judges' scores.
 
     Raises:
-        ConfigError: a value is not one of its field, a row exists twice, or the baseline is not an arm.
+        ConfigError: a value is not one of its field, a row exists twice, the baseline is not an arm, or some rows are
+            of the hub and some of github.com.
     """
     mapping = options.mapping
     rule = parse_rule(mapping.passed_if) if mapping.passed_if else None
@@ -111,6 +113,7 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
     rows = [_Row(row.where, parse_values(row, columns), _digest(row)) for row in table.rows]
     _number_repetitions(rows)
     results = [_result(row, name, cell, rule) for row, cell in zip(rows, _cell_names(rows), strict=True)]
+    require_same_github(results, file)
     notes = [*table.notes, *(() if rows else ("The table has no rows.",))]
     unmeasured = sum(row.values.get("passed") is not None and not result.measures_agent
                      for row, result in zip(rows, results, strict=True))  # fmt: skip

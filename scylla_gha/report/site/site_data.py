@@ -116,5 +116,7 @@ def _notes(run: SiteRun) -> Iterator[str]:
         yield "replay: nothing was measured"
     if run.report and run.report.imported:
         yield "imported rows"
+    if run.report and run.report.github == "github.com":
+        yield "on github.com"
     if run.fault:
         yield clipped(f"not shown in full: {run.fault}", _MOST_REASON)
