@@ -35,9 +35,11 @@ def side_by_side(
         return ()
     rows = (row.model_copy(update={"arm": f"{letter}:{row.arm}"}) for letter, part in (("a", a), ("b", b))
             for row in part)  # fmt: skip
-    frame = build_frame(rows, [name for one, other in arms for name in (f"a:{one}", f"b:{other}")])
+    frame = build_frame(rows, [name for a_arm, b_arm in arms for name in (f"a:{a_arm}", f"b:{b_arm}")])
     index = {name: at for at, name in enumerate(frame.arms)}
-    pairings = [Pairing(f"b:{other}", f"a:{one}", (index[f"b:{other}"],), (index[f"a:{one}"],)) for one, other in arms]
+    pairings = [
+        Pairing(f"b:{b_arm}", f"a:{a_arm}", (index[f"b:{b_arm}"],), (index[f"a:{a_arm}"],)) for a_arm, b_arm in arms
+    ]
     how = Resampling(seed=0)
     contrasts = compare(frame, pairings, FAMILY, how, metric)
     beside = [
@@ -51,8 +53,10 @@ def side_by_side(
             others[contrast.arm, contrast.baseline].append(contrast)
     passed = grouped(frame, frame.columns["passed"])
     return tuple(
-        _pair(frame, passed, pairing, rest=tuple(others[pairing.arm, pairing.baseline]), contrast=one, margin=margin)
-        for pairing, one in zip(pairings, contrasts, strict=True)
+        _pair(
+            frame, passed, pairing, rest=tuple(others[pairing.arm, pairing.baseline]), contrast=contrast, margin=margin
+        )
+        for pairing, contrast in zip(pairings, contrasts, strict=True)
     )
 
 
@@ -100,7 +104,7 @@ def confounders(a: Sequence[Result], b: Sequence[Result], arms: Sequence[tuple[s
     """
     yield from _differences("sandboxes", lambda row: row.isolation, a, b)
     yield from _differences_by_arm("agent versions", lambda row: row.agent_version, a, b, arms)
-    same = [(one, other) for one, other in arms if one == other]  # in other pairs, the model may be the question
+    same = [(a_arm, b_arm) for a_arm, b_arm in arms if a_arm == b_arm]  # in other pairs, the model may be the question
     yield from _differences_by_arm("models", lambda row: row.model, a, b, same)
     starts_a, starts_b = _starts(a), _starts(b)
     changed = sorted(name for name in starts_a.keys() & starts_b.keys() if starts_a[name] != starts_b[name])
