@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.mcp_server import ServerCommand
 from scylla_gha.model.trial import Outcome, SafetyNetSummary, Trajectory
 from scylla_gha.model.variant import AgentResources, Declared, Observed, Treatment
 from scylla_gha.process import FinishedProcess
@@ -52,6 +53,14 @@ class AgentTask:
             if path.is_relative_to(folder):
                 return str(Path(name) / path.relative_to(folder))
         return str(path)
+
+    def started_servers(self, folder: Path) -> dict[str, ServerCommand]:
+        """Return how the MCP servers are started, whose folders have been copied to `folder`/mcp."""
+        workspace = self.sandbox_path(self.workspace)
+        return {
+            name: server.started(name, self.sandbox_path(folder / "mcp" / name), workspace, self.programs)
+            for name, server in self.resources.mcp_servers.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

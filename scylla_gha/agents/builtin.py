@@ -1,17 +1,26 @@
 """Built-in agents, which prove a scenario: `oracle` applies the reference solution, `nop` does nothing.
 
-The reference solution is a patch, or with GitHub state a shell script that works with git and gh.
+The reference solution is a patch, or with GitHub state a shell script that works with git and the tools of its mode.
+If these are MCP servers, the script calls their tools by the command `mcp-call`, which nobody but the oracle gets.
 """
 
+import json
+import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.agents import mcp_client
 from scylla_gha.agents.base import AgentCommand, AgentTask, ProcessResult, TranscriptSummary
 from scylla_gha.model.trial import Outcome
+from scylla_gha.store.records import write_text
 
 _ADVICE: Final = ("git cannot apply the patch; to make one, change the files in the folder that `scylla-gha prepare "
                   "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch")  # fmt: skip
-_SCRIPT: Final = 'sh -eux "$0" || exit 3'  # which is no exit code of git apply
+_SCRIPT: Final = 'PATH="$1:$PATH" sh -eux "$0" || exit 3'  # which is no exit code of git apply
+_COMMANDS: Final = "commands"  # folder in HOME
+_MCP_CALL: Final = 'folder=$(dirname "$0")\nexec python3 -I -S "$folder/mcp_client.py" call "$folder/servers.json" "$@"\n'
+_CALL_SECONDS: Final = 60
 _GIT_APPLY_ERRORS: Final = (1, 128)  # exit codes for a patch that does not fit, and for a file that is not a patch
 
 
@@ -57,7 +66,7 @@ class Oracle(NopAgent):
     def command(self, task: AgentTask, program: str) -> AgentCommand:  # noqa: ARG002 the Protocol's signature
         """Return a command that applies the patch, or runs the script in the workspace."""
         if task.patch.suffix == ".sh":
-            return AgentCommand(("/bin/sh", "-c", _SCRIPT, str(task.patch)))
+            return AgentCommand(("/bin/sh", "-c", _SCRIPT, str(task.patch), str(_write_commands(task))))
         return AgentCommand(("git", "apply", "--binary", "--whitespace=nowarn", str(task.patch)))
 
     def read(self, ended: ProcessResult) -> TranscriptSummary:
@@ -66,3 +75,21 @@ class Oracle(NopAgent):
         if ended.finished.code in _GIT_APPLY_ERRORS and not ended.finished.timed_out:
             return TranscriptSummary(summary.outcome, f"{summary.reason}; {_ADVICE}", turns=0)
         return summary
+
+
+def _write_commands(task: AgentTask) -> Path:
+    """Write `mcp-call` if the task has MCP servers; return the folder of commands, which may be empty."""
+    folder = task.home / _COMMANDS
+    folder.mkdir(parents=True)
+    if task.resources.mcp_servers:
+        for name, source in task.resources.folders.items():
+            shutil.copytree(source, folder / name)
+        tools = {name: server.tools for name, server in task.resources.mcp_servers.items()}
+        servers = [{**asdict(server), "tools": tools[name], "seconds": _CALL_SECONDS}
+                   for name, server in task.started_servers(folder).items()]  # fmt: skip
+        write_text(folder / "servers.json", json.dumps(servers))
+        shutil.copyfile(mcp_client.__file__, folder / "mcp_client.py")
+        command = folder / "mcp-call"
+        write_text(command, f"#!/bin/sh\n{_MCP_CALL}")
+        command.chmod(0o755)
+    return folder

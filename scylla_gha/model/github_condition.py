@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue, model_validator
 
-from scylla_gha.model import Record, Text
+from scylla_gha.model import Record, Slug, Text
 
 ObjectName = Annotated[str, Field(pattern=r"^[a-z_]+\.[a-z0-9_-]+$", max_length=120)]
 UNCHANGED_ID: Final = "github-unchanged"
@@ -169,3 +169,7 @@ class GitHubStart(Record):
     may_change: Annotated[
         tuple[AllowedChange, ...], Field(description="What may change; all else must be equal to the start")
     ] = ()
+    not_possible: Annotated[
+        dict[Slug, Text],
+        Field(description="Why the task cannot be done in a mode, by its id; else solution/<mode>.sh is its oracle"),
+    ] = {}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scylla_gha import process
+from scylla_gha.agents import mcp_client
 from scylla_gha.config.library import Library
 from scylla_gha.config.materials import materials
 from scylla_gha.config.mcp_servers import server_folders
@@ -31,7 +32,7 @@ from scylla_gha.prepare.mcp_packages import install_server, installed_programs, 
 from scylla_gha.prepare.tools import cache_root, search_path
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import ProcessLimits, ProcessStreams
-from scylla_gha.sandboxes import SANDBOXES, mcp_probe
+from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget, names_inside
 from scylla_gha.variants import agent_resources
 
@@ -116,8 +117,8 @@ def _start(name: str, resources: AgentResources, target: SandboxTarget) -> dict[
         inside = f"{names[home]}/mcp/{name}"
         command = resources.mcp_servers[name].started(name, inside, names[workspace], on_host)
         spec = json.dumps({**asdict(command), "seconds": _SECONDS})
-        streams = ProcessStreams(root / "stdout", root / "stderr", Path(mcp_probe.__file__))
-        finished = sandbox.run(("python3", "-I", "-", spec), mounts, streams, ProcessLimits(2.0 * _SECONDS))
+        streams = ProcessStreams(root / "stdout", root / "stderr", Path(mcp_client.__file__))
+        finished = sandbox.run(("python3", "-I", "-", "tools", spec), mounts, streams, ProcessLimits(2.0 * _SECONDS))
         errors = streams.stderr.read_text(encoding="utf-8", errors="replace").strip()[-_SHOWN:]
         lines = streams.stdout.read_text(encoding="utf-8", errors="replace").splitlines()
     answer: dict[str, Any] = json.loads(lines[-1]) if lines else {"fault": f"exit code {finished.code}"}
@@ -150,7 +151,7 @@ def _description(answer: dict[str, Any], resources: AgentResources) -> str:
 
 def _proof_key(variant: Variant, arm: Arm, sandboxes: SandboxPool) -> str:
     image = sandboxes.image(Tools(), arm).digest if SANDBOXES[sandboxes.sandbox].needs_image else ""
-    probe = hashlib.sha256(Path(mcp_probe.__file__).read_bytes()).hexdigest()
+    probe = hashlib.sha256(Path(mcp_client.__file__).read_bytes()).hexdigest()
     system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
     return digest({
         "server": variant.materials,

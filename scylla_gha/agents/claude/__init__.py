@@ -145,13 +145,8 @@ def _resource_flags(task: AgentTask) -> list[str]:
         write_text(folder / ".claude-plugin" / "plugin.json", json.dumps(manifest))
         flags += ["--plugin-dir", str(folder)]
     if resources.mcp_servers:
-        workspace, path = task.sandbox_path(task.workspace), task.home / "mcp.json"
-        servers = {
-            name: dataclasses.asdict(
-                server.started(name, task.sandbox_path(folder / "mcp" / name), workspace, task.programs)
-            )
-            for name, server in resources.mcp_servers.items()
-        }
+        path = task.home / "mcp.json"
+        servers = {name: dataclasses.asdict(server) for name, server in task.started_servers(folder).items()}
         write_text(path, json.dumps({"mcpServers": servers}))
         flags += ["--mcp-config", str(path)]
     return [*flags, *_agent_flags(task)]
