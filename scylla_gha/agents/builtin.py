@@ -19,7 +19,11 @@ _ADVICE: Final = ("git cannot apply the patch; to make one, change the files in 
                   "SCENARIO` prints, and there run: git add --all && git diff --cached --binary > X.patch")  # fmt: skip
 _SCRIPT: Final = 'PATH="$1:$PATH" sh -eux "$0" || exit 3'  # which is no exit code of git apply
 _COMMANDS: Final = "commands"  # folder in HOME
-_MCP_CALL: Final = 'folder=$(dirname "$0")\nexec python3 -I -S "$folder/mcp_client.py" call "$folder/servers.json" "$@"\n'
+_MCP_CALL: Final = """\
+#!/bin/sh
+folder=$(dirname "$0")
+exec python3 -I -S "$folder/mcp_client.py" call "$folder/servers.json" "$@"
+"""
 _CALL_SECONDS: Final = 60
 _GIT_APPLY_ERRORS: Final = (1, 128)  # exit codes for a patch that does not fit, and for a file that is not a patch
 
@@ -90,6 +94,6 @@ def _write_commands(task: AgentTask) -> Path:
         write_text(folder / "servers.json", json.dumps(servers))
         shutil.copyfile(mcp_client.__file__, folder / "mcp_client.py")
         command = folder / "mcp-call"
-        write_text(command, f"#!/bin/sh\n{_MCP_CALL}")
+        write_text(command, _MCP_CALL)
         command.chmod(0o755)
     return folder

@@ -21,7 +21,7 @@ import time
 
 _PROTOCOL = "2025-06-18"
 _CLIENT = {"name": "scylla-gha", "version": "1"}
-_CALL = "usage: mcp-call TOOL JSON, such as: mcp-call get_issue '{\"owner\": \"o\", \"repo\": \"r\", \"issue_number\": 1}'"
+_USAGE = """usage: mcp-call TOOL JSON, such as: mcp-call list_issues '{"owner": "o", "repo": "r"}'"""
 
 
 class ServerError(Exception):
@@ -38,7 +38,7 @@ def main() -> None:
     except ServerError as error:
         sys.exit(f"mcp-call: {error}")
     except TypeError:
-        sys.exit(_CALL)
+        sys.exit(_USAGE)
     sys.stdout.write(text + "\n")
     sys.exit(1 if failed else 0)
 
@@ -59,7 +59,8 @@ def _answer(file: str, tool: str, arguments: str) -> "tuple[str, bool]":
         specs = json.load(stream)
     spec = next((spec for spec in specs if spec["tools"] is None or tool in spec["tools"]), None)
     if spec is None:
-        raise ServerError(f"there is no tool {tool!r}; there are: {', '.join(n for spec in specs for n in spec['tools'])}")
+        names = sorted(name for spec in specs for name in spec["tools"])
+        raise ServerError(f"there is no tool {tool!r}; there are: {', '.join(names)}")
     try:
         params = {"name": tool, "arguments": json.loads(arguments)}
     except ValueError as error:

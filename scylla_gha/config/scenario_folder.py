@@ -19,6 +19,7 @@ from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.github_conditions import Names, condition_faults, rendered, rendered_scenario
 from scylla_gha.config.github_fixture import fixture_names, github_digest
 from scylla_gha.config.materials import resolve_inside
+from scylla_gha.config.scenario_oracles import oracle_faults, oracle_file
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
 from scylla_gha.model.scenario import WEIGHT_TOLERANCE, Checkpoint, Rubric, Scenario
@@ -30,7 +31,7 @@ class ScenarioFolder:
     """A scenario and its files.
 
     `solution`, `right` and `wrong` are patches against the fixture. With GitHub state (`github` is the fixture's
-    folder), they are shell scripts that work with git and gh.
+    folder), they are shell scripts that work with the tools of the mode `baseline`; `oracle` is that of any mode.
     """
 
     path: Path
@@ -52,6 +53,10 @@ class ScenarioFolder:
     def solution(self) -> Path:
         """Path of the reference solution."""
         return self.path / "solution" / f"solution{self._suffix}"
+
+    def oracle(self, mode: str) -> Path:
+        """Return the path of the reference solution in a mode."""
+        return self.solution if self.github is None else oracle_file(self.path, mode)
 
     @property
     def right(self) -> list[Path]:
@@ -117,6 +122,8 @@ def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
     scenario = load_yaml(path / "scenario.yaml", Scenario)
     rubric = load_yaml(path / scenario.validation.rubric_file, Rubric)
     check_scenario(path, scenario, rubric)
+    if faults := [f"{path / 'scenario.yaml'}: {fault}" for fault in oracle_faults(path, scenario, roots)]:
+        raise ConfigError("\n".join(faults))
     prompt = (path / scenario.task.prompt_file).read_text(encoding="utf-8")
     if scenario.github is None:
         return ScenarioFolder(path, scenario, rubric, prompt)

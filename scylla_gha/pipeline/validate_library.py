@@ -13,14 +13,8 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
 from scylla_gha.images import SandboxPool
 from scylla_gha.model.scenario import size_of
-from scylla_gha.pipeline.validate_scenario import (
-    ScenarioProof,
-    proof_digest,
-    record_proof,
-    recorded_proof,
-    stop,
-    validate_scenario,
-)
+from scylla_gha.pipeline.proof_records import proof_digest, record_proof, recorded_proof
+from scylla_gha.pipeline.validate_scenario import ScenarioProof, stop, validate_scenario
 from scylla_gha.plan import plan_cells
 from scylla_gha.plan.build import find_agents
 from scylla_gha.plan.notes import model_notes

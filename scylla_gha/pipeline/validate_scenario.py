@@ -5,51 +5,45 @@ fail or that accepts only the reference solution. The no-op must fail and break 
 make every checkpoint hold, each wrong solution must fail, and each other right solution must pass. All but the other
 right solutions are judged twice, to show that the checks are stable.
 
-A proof can be recorded under a digest of everything that it depends on: the scenario's files (which pin the fixture),
-the toolkit's code that prepares, runs and judges, the sandbox with its image, and the system whose programs the checks
-start. All code counts except the packages named here, which only plan, reach models, or read results.
+With GitHub state there is a reference solution for each mode in which the task is possible. Each works with the tools
+of its mode alone; the other solutions have those of the mode `baseline`.
 """
 
 import functools
-import hashlib
-import platform
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import scylla_gha
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
+from scylla_gha.config.materials import materials
 from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.config.scenario_oracles import oracle_modes
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.judge.judge_trial import JudgingContext, judge_trial
-from scylla_gha.model import digest
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.mode import DEFAULT_MODE
 from scylla_gha.model.plan import Arm
+from scylla_gha.model.scenario import Tools
 from scylla_gha.model.trial import Attempt, Outcome, Trial
+from scylla_gha.model.variant import AgentResources, Treatment, Variant
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
-from scylla_gha.prepare.tools import cache_root
+from scylla_gha.prepare.tools import cache_root, search_path
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import Cancel
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner
-from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.store.records import write_text
+from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.run_folder import CellFolder
+from scylla_gha.variants import agent_resources
 
 _LEAST_WRONG: Final = 2
-_WITHOUT_EFFECT: Final = frozenset({
-    "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github", "interop", "onboarding",
-    "plan", "providers", "publish", "report", "results_branch", "stats",
-})  # fmt: skip
-_SYSTEM: Final = Path("/etc/os-release")
 
 Verdict = tuple[bool, str | None]  # whether a solution passes, and what is wrong with that
 
@@ -74,7 +68,7 @@ def validate_scenario(
 
     Args:
         folder: the scenario.
-        library: has its fixture.
+        library: has its fixture and the modes.
         sandboxes: in which its checks run; None: on the host.
         executor: tries several solutions at once; None: one after another.
 
@@ -82,18 +76,49 @@ def validate_scenario(
         FixtureError: the start state is not the pinned one.
         ToolError: a tool or the image is not available.
     """
-    target = (sandboxes or SandboxPool("host", library)).target(folder.scenario.tools)
-    context = JudgingContext(target, TrialLimits(), _cancel())
+    pool = sandboxes or SandboxPool("host", library)
+    context = JudgingContext(pool.target(folder.scenario.tools), TrialLimits(), _cancel())
     prepared = prepare_scenario(folder, library, cache_root())
+    modes = oracle_modes(folder.path) if folder.github else [DEFAULT_MODE]
+    toolsets = {mode: _toolset(folder, mode, library, pool) for mode in modes}
     with HubProcess.start() if folder.github else nullcontext() as hub:
-        return ScenarioProof(folder.scenario.id, _try_all(_SolutionTests(prepared, context, hub), executor))
+        tests = _SolutionTests(prepared, context, hub, toolsets)
+        return ScenarioProof(folder.scenario.id, _try_all(tests, executor))
+
+
+@dataclass(frozen=True, slots=True)
+class _Toolset:
+    """Tools of a mode: where the oracle runs, the PATH there, and the MCP servers."""
+
+    variant: Variant | None
+    target: SandboxTarget
+    path: str
+    resources: AgentResources = AgentResources()
+
+
+def _toolset(folder: ScenarioFolder, mode: str, library: Library, sandboxes: SandboxPool) -> _Toolset:
+    """Return the tools of a mode, without what only other modes have."""
+    tools = folder.scenario.tools
+    if folder.github is None:
+        return _Toolset(None, sandboxes.target(tools), search_path(tools, cache_root()))
+    of_modes = {package for name in library.mode_names() for package in library.mode(name).python}
+    resolved = library.mode(mode)
+    python = {name: version for name, version in tools.python.items() if name not in of_modes} | resolved.python
+    tools = Tools(python=python, system=tools.system)
+    treatment = Treatment(mcp_servers=resolved.mcp_servers)
+    variant = Variant(id=f"mode/{mode}", treatment=treatment, materials=materials(treatment, library.roots))
+    target = sandboxes.target(tools, Arm(id="oracle", agent="oracle", version="1", variant=variant))
+    resources = agent_resources(variant, library.roots)
+    return _Toolset(variant, target, search_path(tools, cache_root()), resources)
 
 
 def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[tuple[str, bool, str | None], ...]:
     folder = tests.prepared.folder
+    others = [mode for mode in tests.toolsets if mode != DEFAULT_MODE]
     trials: list[tuple[str, Callable[[], Verdict]]] = [
         ("nop", tests.no_op),
-        ("solution", tests.reference),
+        ("solution", partial(tests.reference, DEFAULT_MODE)),
+        *((f"solution/{mode}", partial(tests.reference, mode)) for mode in others),
         *((f"right/{patch.stem}", partial(tests.right, patch)) for patch in folder.right),
         *((f"wrong/{patch.stem}", partial(tests.wrong, patch)) for patch in folder.wrong),
     ]
@@ -122,6 +147,7 @@ class _SolutionTests:
     prepared: PreparedScenario
     context: JudgingContext
     hub: HubProcess | None
+    toolsets: dict[str, _Toolset]  # by mode
 
     def no_op(self) -> Verdict:
         folder = self.prepared.folder
@@ -136,9 +162,9 @@ class _SolutionTests:
             fault = f"these guards do not hold on the base: {', '.join(_evidence(judgment, broken))}"
         return solved, fault
 
-    def reference(self) -> Verdict:
+    def reference(self, mode: str) -> Verdict:
         folder = self.prepared.folder
-        passed, judgment, fault = self._try_twice("oracle", folder.solution)
+        passed, judgment, fault = self._try_twice("oracle", folder.oracle(mode), mode)
         absent = {item.applies_if for item in folder.rubric.items if item.applies_if}
         failing = (
             [check.id for check in judgment.checks if not check.holds and check.id not in absent] if judgment else []
@@ -160,11 +186,11 @@ class _SolutionTests:
         failing = [check.id for check in judgment.checks if not check.holds and check.id in required]
         return False, f"fails, so the checks refuse a right one: {_reasons(judgment, failing)}"
 
-    def _try_twice(self, agent: str, patch: Path) -> tuple[bool, Judgment | None, str | None]:
+    def _try_twice(self, agent: str, patch: Path, mode: str = DEFAULT_MODE) -> tuple[bool, Judgment | None, str | None]:
         """Return whether the first try passed, its judgment, and what went wrong."""
         judgments: list[Judgment] = []
         for _ in range(2):
-            judgment, fault = self._try_once(agent, patch)
+            judgment, fault = self._try_once(agent, patch, mode)
             if judgment is None:
                 return False, None, fault
             judgments.append(judgment)
@@ -173,24 +199,24 @@ class _SolutionTests:
         fault = f"not the same twice: {', '.join(changed)}" if changed else None
         return bool(judgments[0].result and judgments[0].result.passed), judgments[0], fault
 
-    def _try_once(self, agent: str, patch: Path) -> tuple[Judgment | None, str | None]:
+    def _try_once(self, agent: str, patch: Path, mode: str = DEFAULT_MODE) -> tuple[Judgment | None, str | None]:
         """Return the judgment, or what went wrong."""
-        attempt, judgment = self._run_and_judge(agent, patch)
+        attempt, judgment = self._run_and_judge(agent, patch, self.toolsets[mode])
         if attempt.outcome is not Outcome.COMPLETED:
             return None, f"{attempt.outcome}: {attempt.reason}"
         if judgment.result is None:
             return None, f"cannot be judged: {judgment.error}"
         return judgment, None
 
-    def _run_and_judge(self, agent: str, patch: Path) -> tuple[Attempt, Judgment]:
+    def _run_and_judge(self, agent: str, patch: Path, tools: _Toolset) -> tuple[Attempt, Judgment]:
         prepared, context = self.prepared, self.context
-        arm = Arm(id=agent, agent=agent, version="1")
-        runner = AgentRunner(arm, AGENTS[agent], "", None, context.target, context.limits, context.cancel, patch,
-                             hub=self.hub)  # fmt: skip
+        arm = Arm(id=agent, agent=agent, version="1", variant=tools.variant)
+        runner = AgentRunner(arm, AGENTS[agent], "", None, tools.target, context.limits, context.cancel, patch,
+                             tools.resources, hub=self.hub)  # fmt: skip
         with scratch() as root:
             cell = CellFolder(root / "cell")
             workspace = prepare_workspace(prepared, root / "ground")
-            attempt = run_attempt(runner, prepared, workspace, cell.attempt(1))
+            attempt = run_attempt(runner, replace(prepared, path=tools.path), workspace, cell.attempt(1))
             sandbox = context.target.sandbox.name
             trial = Trial(cell=agent, key=agent, sandbox=sandbox, versions={}, attempts=(attempt,))
             return attempt, judge_trial(trial, prepared, cell, context)
@@ -203,42 +229,3 @@ def _reasons(judgment: Judgment | None, failing: list[str]) -> str:
 def _evidence(judgment: Judgment | None, names: Iterable[str]) -> list[str]:
     evidence = {check.id: check.evidence for check in judgment.checks} if judgment else {}
     return [f"{name} ({' '.join(evidence[name].split())[:200]})" for name in names]
-
-
-def proof_digest(folder: ScenarioFolder, sandboxes: SandboxPool) -> str:
-    """Compute the digest under which a scenario's proof is recorded.
-
-    Raises:
-        ToolError: the sandbox's image cannot be built.
-    """
-    image = sandboxes.image(folder.scenario.tools, None).digest if SANDBOXES[sandboxes.sandbox].needs_image else ""
-    code = ((name, value) for name, value in _file_digests(Path(scylla_gha.__path__[0])) if name.endswith(".py"))
-    system = _SYSTEM.read_text(encoding="utf-8") if _SYSTEM.is_file() else ""
-    return digest({
-        "scenario": dict(_file_digests(folder.path)),
-        "code": {name: value for name, value in code if name.split("/", 1)[0] not in _WITHOUT_EFFECT},
-        "sandbox": [sandboxes.sandbox, image],
-        "system": [platform.python_version(), platform.machine(), system],
-    })  # fmt: skip
-
-
-def recorded_proof(key: str) -> str | None:
-    """Return the solutions tried in the proof that is recorded under a digest, in words; None if there is none."""
-    file = _proof_file(key)
-    return file.read_text(encoding="utf-8") if file.is_file() else None
-
-
-def record_proof(key: str, trials: str) -> None:
-    """Record that a scenario's proof holds; `trials` names the solutions tried."""
-    write_text(_proof_file(key), trials)
-
-
-def _proof_file(key: str) -> Path:
-    return cache_root() / "proofs" / re.sub(r"[^0-9a-f]", "", key)
-
-
-def _file_digests(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            yield path.relative_to(folder).as_posix(), f"{path.stat().st_mode & 0o111:o} {content}"

@@ -26,8 +26,8 @@ from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import Tools
 from scylla_gha.model.variant import AgentResources, Treatment, Variant
+from scylla_gha.pipeline.proof_records import record_proof, recorded_proof
 from scylla_gha.pipeline.validate_library import Report
-from scylla_gha.pipeline.validate_scenario import record_proof, recorded_proof
 from scylla_gha.prepare.mcp_packages import install_server, installed_programs, packaged_servers
 from scylla_gha.prepare.tools import cache_root, search_path
 from scylla_gha.prepare.workspace import scratch

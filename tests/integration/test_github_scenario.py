@@ -1,4 +1,4 @@
-"""A scenario with GitHub state, proved with the real gh and git: on the host, in namespaces, and in a container."""
+"""A scenario with GitHub state, proved with the real clients: on the host, in namespaces, and in a container."""
 
 from pathlib import Path
 
@@ -17,7 +17,8 @@ def prove(root: Path, sandbox: SandboxName) -> None:
     proof = validate_scenario(library.scenario(ID), library, SandboxPool(sandbox, library))
     assert proof.faults == []
     assert [(name, passed) for name, passed, _ in proof.tried] == [
-        ("nop", False), ("solution", True), ("wrong/careless", False), ("wrong/no-pull-request", False),
+        ("nop", False), ("solution", True), ("solution/mcp", True), ("wrong/careless", False),
+        ("wrong/no-pull-request", False),
     ]  # fmt: skip
 
 

@@ -64,11 +64,23 @@ git commit --quiet --all --message 'Add instead of subtracting'
 git push --quiet --set-upstream origin fix
 gh pr create --title Fix --body 'Closes #2' --base main
 """
+BY_MCP = """\
+if command -v gh; then exit 1; fi
+call() { mcp-call "$1" '{"owner": "octo-org", "repo": "demo", '"$2}"; }
+if call get_issue '"issue_number": 99'; then exit 1; fi
+call update_issue '"issue_number": 2, "labels": ["bug"]'
+git switch --quiet --create fix
+echo 'print(1 + 1)' >app.py
+git commit --quiet --all --message 'Add instead of subtracting'
+git push --quiet origin fix
+call create_pull_request '"title": "Fix", "body": "Closes #2", "head": "fix", "base": "main"'
+"""
 FILES = {
     "prompt.md": "Fix #{{ issue.crash.number }} of {{ repo.main.full_name }}.\n",
     "rubric.yaml": "categories: [{id: all, weight: 1.0, items: [{id: F1, text: It is so, type: binary, "
     "checks: [labelled, proposed, fixed, clean]}]}]\n",
     "solution/solution.sh": SOLUTION,
+    "solution/mcp.sh": BY_MCP,
     "wrong/careless.sh": f"{SOLUTION}gh issue close 1\n",
     "wrong/no-pull-request.sh": SOLUTION.replace("gh pr create", "true"),
 }

@@ -8,6 +8,7 @@ from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
 from tests.support.hub_scenario import GITHUB, ID, write_hub_scenario
+from tests.support.library import write
 
 
 def read(root: Path) -> ScenarioFolder:
@@ -51,4 +52,40 @@ def test_faults_name_the_file(tmp_path: Path, file: str, text: str, other: str, 
     path = write_hub_scenario(tmp_path) / file
     path.write_text(path.read_text().replace(text, other))
     with pytest.raises(ConfigError, match=message):
+        read(tmp_path)
+
+
+IMPOSSIBLE = "identity: author\n  not_possible: {mcp: It cannot}"
+
+
+@pytest.mark.parametrize(("declared", "removed", "fault"), [
+    ("identity: author", "solution/mcp.sh",
+     r"github\.not_possible\.mcp: is missing, and so is solution/mcp\.sh; write the oracle of this mode, or here why"),
+    (IMPOSSIBLE, "wrong/careless.sh", r"github\.not_possible\.mcp: there is solution/mcp\.sh too; remove one of them"),
+    (IMPOSSIBLE.replace("mcp", "mpc"), "wrong/careless.sh",
+     r"github\.not_possible\.mpc: there is no such mode; did you mean .mcp"),
+    (IMPOSSIBLE.replace("mcp", "baseline"), "solution/mcp.sh",
+     r"github\.not_possible\.baseline: there is solution/solution\.sh too"),
+])  # fmt: skip
+def test_each_mode_of_its_repository_has_an_oracle_or_a_reason(
+    tmp_path: Path, declared: str, removed: str, fault: str
+) -> None:
+    folder = write_hub_scenario(tmp_path)
+    write(tmp_path / "config" / "modes" / "mcp.yaml", "id: mcp\ndescription: Servers\n")
+    (folder / removed).unlink()
+    scenario = folder / "scenario.yaml"
+    scenario.write_text(scenario.read_text().replace("identity: author", declared))
+    with pytest.raises(ConfigError, match=fault):
+        read(tmp_path)
+
+
+def test_a_mode_of_another_repository_needs_no_oracle(tmp_path: Path) -> None:
+    folder = write_hub_scenario(tmp_path)
+    (folder / "solution" / "mcp.sh").unlink()
+    assert read(tmp_path).oracle("baseline") == folder / "solution" / "solution.sh"
+
+
+def test_an_oracle_of_no_mode_is_found(tmp_path: Path) -> None:
+    write(write_hub_scenario(tmp_path) / "solution" / "mpc.sh", "true\n")
+    with pytest.raises(ConfigError, match=r"solution/mpc\.sh: there is no mode 'mpc'; did you mean .mcp"):
         read(tmp_path)
