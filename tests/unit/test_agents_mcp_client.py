@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.agents import mcp_client
-from tests.support.hub_clients import BIN
+from tests.support.hub_server import BIN
 
 SERVER = {"command": str(BIN / "github-mcp-server"), "args": ["stdio"], "seconds": 60,
           "env": {"GITHUB_PERSONAL_ACCESS_TOKEN": "none"}, "tools": ["get_issue", "list_issues"]}  # fmt: skip
