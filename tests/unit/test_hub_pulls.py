@@ -115,20 +115,33 @@ def test_deleting_a_head_branch_closes_its_pull_request(hub: Hub) -> None:
     assert len(caller.get(f"{PULLS}/1/files")) == 3
 
 
-def test_deleting_a_base_branch_closes_or_retargets(hub: Hub) -> None:
+def test_a_base_branch_that_github_deletes_after_a_merge_retargets(hub: Hub) -> None:
     """https://docs.github.com/pull-requests/collaborating-with-pull-requests/proposing-changes-to-your-work-with-pull-requests/creating-and-deleting-branches-within-your-repository."""
     caller = Caller(hub)
+    caller.rest("PATCH", PULLS.removesuffix("/pulls"), {"delete_branch_on_merge": True})
+    upper = open_stack(hub, caller)
+    retargeted = caller.get(f"{PULLS}/{upper}")
+    assert (retargeted["state"], retargeted["base"]["ref"], retargeted["commits"]) == ("open", "main", 1)
+
+
+def test_a_base_branch_that_a_client_deletes_closes_even_after_a_merge(hub: Hub) -> None:
+    """https://github.com/cli/cli/issues/1168: only GitHub's own deletion of a merged branch retargets."""
+    caller = Caller(hub)
+    upper = open_stack(hub, caller)
+    delete_branch(hub, "topic")
+    closed = caller.get(f"{PULLS}/{upper}")
+    assert (closed["state"], closed["merged"], closed["base"]["ref"]) == ("closed", False, "topic")
+    gone = "state cannot be changed. The topic branch has been deleted."
+    assert refusal(caller, "PATCH", f"{PULLS}/{upper}", {"state": "open"}) == (422, gone)
+
+
+def open_stack(hub: Hub, caller: Caller) -> int:
+    """Merge a pull request that another one is based on, and return the number of the other one."""
     lower = open_pull(caller)["number"]
     push(hub, "upper", {"upper.txt": "u\n"}, onto="topic")
     upper = open_pull(caller, "upper", "topic")["number"]
     assert caller.rest("PUT", f"{PULLS}/{lower}/merge", {"merge_method": "merge"}).status == 200
-    delete_branch(hub, "topic")
-    retargeted = caller.get(f"{PULLS}/{upper}")
-    assert (retargeted["state"], retargeted["base"]["ref"], retargeted["commits"]) == ("open", "main", 1)
-    push(hub, "base", {"base.txt": "b\n"}, onto="main")
-    caller.rest("PATCH", f"{PULLS}/{upper}", {"base": "base"})
-    delete_branch(hub, "base")
-    assert caller.get(f"{PULLS}/{upper}")["state"] == "closed"
+    return int(upper)
 
 
 def test_a_push_moves_the_head_and_dismisses_only_where_a_rule_says_so(hub: Hub) -> None:

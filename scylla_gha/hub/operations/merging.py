@@ -18,8 +18,8 @@ from scylla_gha.hub.operations.pull_facts import (
     repository_of,
     unmet_rules,
 )
-from scylla_gha.hub.operations.pull_heads import mark_merged
-from scylla_gha.hub.operations.refs import RefRefusedError, change_ref
+from scylla_gha.hub.operations.pull_heads import mark_merged, retarget_stacked
+from scylla_gha.hub.operations.refs import RefRefusedError, change_ref, check_change
 from scylla_gha.hub.records import PullRequestRecord, RepositoryRecord, UserRecord
 
 MergeMethod = Literal["merge", "squash", "rebase"]
@@ -170,7 +170,10 @@ def _delete_head(session: HubSession, pull: PullRequestRecord) -> None:
                                  state="open")  # fmt: skip
     if pull.head_repository != pull.repository or others:
         return
+    repository, ref = repository_of(session, pull), f"refs/heads/{pull.head_ref}"
     try:
-        change_ref(session, repository_of(session, pull), f"refs/heads/{pull.head_ref}", None)
+        check_change(session, repository, ref, None)
     except RefRefusedError:
         return  # protected, or gone already
+    retarget_stacked(session, pull)
+    change_ref(session, repository, ref, None)

@@ -41,20 +41,23 @@ def _head_deleted(session: HubSession, repository: RepositoryRecord, branch: str
 
 
 def _base_deleted(session: HubSession, repository: RepositoryRecord, branch: str, old: str | None) -> None:
-    """Close the pull requests into a deleted branch, or give them the base of the merged one that it was the head of.
+    """Close the pull requests into a deleted branch."""
+    for pull in session.state.where(PullRequestRecord, repository=repository.id, base_ref=branch, state="open"):
+        add_event(session, pull, "base_ref_deleted", ref=branch)
+        mark_closed(session, pull, old)
 
+
+def retarget_stacked(session: HubSession, merged: PullRequestRecord) -> None:
+    """Give the pull requests into the head of a merged one its base, before GitHub deletes that branch by itself.
+
+    A branch that a client deletes, by REST or by a push, closes them instead: https://github.com/cli/cli/issues/1168.
     See the page of `_head_deleted`, "Deleting a branch used for a pull request".
     """
-    merged = [pull for pull in _from(session, repository, branch)
-              if pull.merged_at is not None and pull.repository == repository.id]  # fmt: skip
-    base = merged[-1].base_ref if merged else None
-    for pull in session.state.where(PullRequestRecord, repository=repository.id, base_ref=branch, state="open"):
-        tip = session.git(repository).branch(base) if base is not None else None
-        if base is None or tip is None or open_pulls(session, repository, base, pull.head_repository, pull.head_ref):
-            add_event(session, pull, "base_ref_deleted", ref=branch)
-            mark_closed(session, pull, old)
-        else:
-            add_event(session, pull, "automatic_base_change_succeeded", from_=branch, to=base)
+    repository, base = repository_of(session, merged), merged.base_ref
+    stacked = session.state.where(PullRequestRecord, repository=repository.id, base_ref=merged.head_ref, state="open")
+    for pull in stacked:
+        if not open_pulls(session, repository, base, pull.head_repository, pull.head_ref):
+            add_event(session, pull, "automatic_base_change_succeeded", from_=merged.head_ref, to=base)
             session.state.update(session.user, pull, base_ref=base)
 
 
