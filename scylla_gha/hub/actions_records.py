@@ -9,7 +9,7 @@ Time = datetime.datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubRecord:
-    """What all records have."""
+    """Base of all records."""
 
     id: int
     created_at: Time

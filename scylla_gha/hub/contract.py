@@ -43,7 +43,7 @@ class TypeSupport(Record):
 
 
 class Contract(Record):
-    """What the hub supports (`scylla_gha/hub/contract.yaml`)."""
+    """Contract of the hub: the operations that it supports (`scylla_gha/hub/contract.yaml`)."""
 
     commands: dict[str, CommandSupport]
     rest: Annotated[dict[str, Clients], Field(description="REST operation in GitHub's notation -> its clients")]

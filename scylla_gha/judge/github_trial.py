@@ -23,7 +23,7 @@ When = Literal["start", "end"]
 
 
 class GoneError(Exception):
-    """What a condition looks at is not there any more; the message is evidence."""
+    """Object of a condition that no longer exists; the message is evidence."""
 
 
 @dataclass(frozen=True)

@@ -60,12 +60,12 @@ class StateCondition(GitHubQuery):
 
     @property
     def has_equals(self) -> bool:
-        """Whether `equals` is given; null is a value."""
+        """True if `equals` is given; null is a value."""
         return "equals" in self.model_fields_set
 
     @property
     def has_contains(self) -> bool:
-        """Whether `contains` is given."""
+        """True if `contains` is given."""
         return "contains" in self.model_fields_set
 
     @model_validator(mode="after")

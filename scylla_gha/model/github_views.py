@@ -11,7 +11,7 @@ OpenOrClosed = Literal["open", "closed"]
 
 
 class GitHubView(Record):
-    """What all views have."""
+    """Base of all views."""
 
     id: int
     sequence: int

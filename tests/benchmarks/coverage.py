@@ -1,4 +1,4 @@
-"""How often the default intervals hold the truth, run by hand: `python tests/benchmarks/coverage.py [DATASETS]`.
+"""Coverage of the default intervals, run by hand: `python tests/benchmarks/coverage.py [DATASETS]`.
 
 Nominal is 95 %. Each figure is averaged over the parameter (the true rate, and so on), which is drawn anew for each
 data set. Clusters have true rates of their own (ICC 0.33), and what is to be covered is the mean of all such clusters.

@@ -1,4 +1,4 @@
-"""What the Docker sandbox costs, run by hand: `python tests/benchmarks/docker_sandbox.py [trial|copy ...]`.
+"""Cost of the Docker sandbox, run by hand: `python tests/benchmarks/docker_sandbox.py [trial|copy ...]`.
 
 An engine has to answer.
 `trial`: `true` in a sandbox, workspace in and out, in turn with a bare `docker run --rm --network none`;

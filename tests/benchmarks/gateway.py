@@ -1,4 +1,4 @@
-"""What the gateway adds: `python tests/benchmarks/gateway.py`. Two processors, one run, upstream and load outside.
+"""Time that the gateway adds: `python tests/benchmarks/gateway.py`. Two processors, one run, upstream and load outside.
 
 Targets: time to first byte +3 ms at the median and +10 ms at p99 with 16 streams at once; 200 streams at once; flat
 memory over a stream of 100 MB.

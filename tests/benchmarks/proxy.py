@@ -1,4 +1,4 @@
-"""What the proxy adds to a download of 50 MB: `python -m tests.benchmarks.proxy`. The server is a process apart."""
+"""Time that the proxy adds to a download of 50 MB: `python -m tests.benchmarks.proxy`. The server is another one."""
 
 import http.client
 import statistics

@@ -72,7 +72,7 @@ def write_plan(path: Path, arms: int, repetitions: int) -> None:
 
 
 def whole(file: str) -> None:
-    """What the cold process does: what `scylla-gha aggregate` and `report` do; its last line is what it took."""
+    """Run what the cold process does: what `scylla-gha aggregate` and `report` do; its last line is what it took."""
     from scylla_gha.aggregate import aggregate
     from scylla_gha.model.plan import Plan
     from scylla_gha.model.result import Result

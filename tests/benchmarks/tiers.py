@@ -1,4 +1,4 @@
-"""What sub-tests cost the harness: `python tests/benchmarks/tiers.py`.
+"""Cost of sub-tests for the harness: `python tests/benchmarks/tiers.py`.
 
 Targets: all 114 resolved and hashed in 1 s; the largest (T6) prepared in at most 200 ms more than the smallest (T0).
 """
@@ -34,7 +34,7 @@ def resolve() -> None:
 
 
 def equip(name: str) -> None:
-    """What `run` does for the variant before the agent starts: check its digests, write its files."""
+    """Do what `run` does for the variant before the agent starts: check its digests, write its files."""
     library = Library((toolkit_root(),))
     variant = VARIANTS[name]
     resources = agent_resources(variant, library.roots)

@@ -1,4 +1,4 @@
-"""How often verdicts are wrong, and what they find: `nice -n 5 python tests/benchmarks/verdicts.py [--full]`.
+"""Rates of wrong verdicts, and what they find: `nice -n 5 python tests/benchmarks/verdicts.py [--full]`.
 
 Rates .05 to .95, scenarios 3 to 80, repetitions 1 to 10. Scenarios are alike (`same`), differ in difficulty (`beta`: an
 ICC of 1/3, both arms by the same one), are solved always or never (`always`: an effect turns whole scenarios around),

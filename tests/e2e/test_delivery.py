@@ -1,4 +1,4 @@
-"""What a variant declares is what the real Claude Code CLI has, or the trial does not count.
+"""The declared parts of a variant are what the real Claude Code CLI has, or the trial does not count.
 
 A `claude` of our own stands before the real one: it takes away the flag that delivers a treatment, or adds one.
 """

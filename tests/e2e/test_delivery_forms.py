@@ -70,7 +70,7 @@ OWN = {
 def deliveries(
     root: Path, treatments: dict[str, Treatment], own: dict[str, str], sandbox: str = "auto", **given: str
 ) -> dict[str, Any]:
-    """What came of each treatment on a start state with `own`: its outcome, or else the reason."""
+    """Return what came of each treatment on a start state with `own`: its outcome, or else the reason."""
     repo = make_repository(root / "repo", files={**FILES, **own}).root
     write_tree(repo, CONFIG)
     write_tier(repo, **treatments)

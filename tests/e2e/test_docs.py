@@ -1,4 +1,4 @@
-"""What the pages of docs/ say is so: local commands are run, those for GitHub are held against the real workflows."""
+"""The pages of docs/ are true: local commands are run, those for GitHub are held against the real workflows."""
 
 import re
 from pathlib import Path

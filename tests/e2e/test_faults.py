@@ -1,4 +1,4 @@
-"""What becomes of a trial when the provider fails: the real Claude Code CLI, the real SDK, the whole command line.
+"""A trial whose provider fails: the real Claude Code CLI, the real SDK, the whole command line.
 
 Faults that `test_claude_code.py` has for the agent (401, 404, 429, 500, 529, refusal, silence) are not repeated.
 """
@@ -233,7 +233,7 @@ def test_neither_the_key_nor_a_canary_is_in_a_file_a_log_or_a_process_of_agent_o
 
 
 def evaluate_with_an_echo(folder: Path) -> str:
-    """What a run says whose provider quotes the key that it was sent, to agent and judges alike."""
+    """Return what a run says whose provider quotes the key that it was sent, to agent and judges alike."""
     quoting = Fail(403, message=f"the key {KEY} is blocked:")
     agents_repository(folder / "agent")
     judges_repository(folder / "judge")

@@ -58,7 +58,7 @@ def rows(folder: Path, run: str = "hello-claude") -> list[dict[str, Any]]:
 
 
 def trajectories(folder: Path) -> dict[str, Any]:
-    """What was said and done, by cell, without durations, and without the ids that the provider counted up."""
+    """Return what was said and done, by cell, without durations, and without the ids that the provider counted up."""
     found = {path.parts[-3]: json.loads(path.read_text()) for path in folder.glob("runs/*/*/attempt-1/trajectory.json")}
     for trajectory in found.values():
         for call in (call for step in trajectory["steps"] for call in step["tool_calls"]):

@@ -115,7 +115,7 @@ def root() -> Iterator[Path]:
 
 
 def give_cache(root: Path) -> None:
-    """What takes long to make or comes from the network is taken from the user's cache; the rest is made anew."""
+    """Take from the user's cache what takes long to make or comes from the network; the rest is made anew."""
     system = base_layer(Library.here(ROOT).image(), cache_root()).path
     own = root / "scylla_cache"
     (own / "layers").mkdir()

@@ -1,4 +1,4 @@
-"""What an agent leaves to trip up the harness: the real Claude Code CLI, the whole command line."""
+"""Files that an agent leaves to trip up the harness: the real Claude Code CLI, the whole command line."""
 
 from pathlib import Path
 

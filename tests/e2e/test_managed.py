@@ -1,4 +1,4 @@
-"""What the real CLI's agent does to its own settings, hook, way to the model and box, and what it finds out of them."""
+"""Attacks of the real CLI's agent on its own settings, hook, way to the model and box, and what it finds out."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a release hands on, by the workflow's own script, and what is installed from a Git address without a clone."""
+"""Files of a release, by the workflow's own script, and what is installed from a Git address without a clone."""
 
 import os
 import shutil

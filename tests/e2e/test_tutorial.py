@@ -1,4 +1,4 @@
-"""What docs/tutorial.md says is done on a repository with a history, and it ends with a verdict."""
+"""The steps of docs/tutorial.md are done on a repository with a history, and it ends with a verdict."""
 
 import json
 import re

@@ -19,7 +19,7 @@ SCENARIOS = tuple(f"10{number}-greet" for number in range(1, 7))
 
 
 def run(*argv: str | Path, cwd: Path, code: int = 0, given: dict[str, str] | None = None) -> str:
-    """What it printed on both streams."""
+    """Return what it printed on both streams."""
     env = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH"}} | (
         given or {}
     )

@@ -56,7 +56,7 @@ def run_all(folder: Path) -> None:
 
 
 def outputs(ran: Ran) -> dict[str, str]:
-    """What the workflow gave to the one that called it."""
+    """Return what the workflow gave to the one that called it."""
     told = "".join(line.text for line in ran.lines if line.job == "after" and line.is_output)
     found: dict[str, str] = json.loads(told.partition("OUTPUTS ")[2])
     return found

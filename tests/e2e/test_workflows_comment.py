@@ -19,7 +19,7 @@ RUNNER = {"lanes": "2", "parallelism": "2", "minutes": "60", "runs-on": "ubuntu-
 
 
 def event(number: int, body: str, login: str) -> dict[str, Any]:
-    """What GitHub tells of a new comment on pull request 7."""
+    """Return the event of a new comment on pull request 7."""
     user = {"login": login, "type": "User"}
     return {
         "action": "created", "sender": user, "comment": {"id": number, "body": body, "user": user, "created_at": AT},

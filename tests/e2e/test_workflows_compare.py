@@ -1,4 +1,4 @@
-"""What `init` writes for pull requests: a change of a prompt is compared with what it was."""
+"""Workflow that `init` writes for pull requests: a change of a prompt is compared with what it was."""
 
 import json
 import re

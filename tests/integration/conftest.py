@@ -1,4 +1,4 @@
-"""What the tests with real engines share."""
+"""Fixtures that the tests with real engines share."""
 
 import contextlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an agent plants for the shipped scenarios' checks makes no task that is not solved a solved one.
+"""Files that an agent plants for the shipped scenarios' checks make no unsolved task a solved one.
 
 Where code that is planted runs, it claims all that the checks would print, and ends as if nothing were wrong.
 """
@@ -31,7 +31,7 @@ def prepared(scenario: str) -> PreparedScenario:
 
 
 def claims(scenario: str) -> str:
-    """What all the scenario's checks print where all is well."""
+    """Return what all the scenario's checks print if all is well."""
     folder = prepared(scenario).folder
     lines = [re.sub(r"\\A|[\^$\\]", "", check.stdout_matches or "") for check in folder.scenario.checkpoints]
     names = folder.checks / "tests.txt"

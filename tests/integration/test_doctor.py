@@ -62,7 +62,7 @@ def doctor(root: Path, served: Served, *args: str, token: str = TOKEN, name: str
 
 
 def looked(served: Served, token: str | None = TOKEN) -> dict[str, Finding]:
-    """What is found on GitHub, by the thing's name."""
+    """Return the findings on GitHub, by name."""
     told: list[str] = []
     setup = read_setup(
         GitHubAccess(served.url, token, "GITHUB_TOKEN"), NAME, RetryPolicy(told.append), "scylla-eval", "scylla-results"
@@ -71,7 +71,7 @@ def looked(served: Served, token: str | None = TOKEN) -> dict[str, Finding]:
 
 
 def found(said: Said, part: str = "github") -> dict[str, tuple[str, str]]:
-    """What was said of each thing: its state and how to mend it."""
+    """Return what was said of each finding: its state and how to mend it."""
     return {each["id"]: (each["state"], each["mend"]) for each in json.loads(said.out)[part]}
 
 

@@ -59,7 +59,7 @@ def prune(folder: Path) -> None:
 
 
 def solve_without_the_image(repository: Repository, runs: Path) -> None:
-    """What was planned with is not in the engine when the agent is to start: it is given it."""
+    """The planned image is not in the engine when the agent is to start: it is given it."""
     journey = boxed(repository, runs, SOLVE)
     with contextlib.closing(engine.connect()) as api:
         assert api.images() == []

@@ -1,4 +1,4 @@
-"""What a first run meets: a wrong name, no key, no git, a rejected key, nobody at the address."""
+"""Obstacles of a first run: a wrong name, no key, no git, a rejected key, nobody at the address."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a request costs by its own length, and what a budget is charged where a price is not known."""
+"""Cost of a request by its own length, and what a budget is charged if a price is not known."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was recorded is answered again without a key, by content."""
+"""Recorded answers are given again without a key, by content."""
 
 import json
 from pathlib import Path

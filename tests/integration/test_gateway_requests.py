@@ -1,4 +1,4 @@
-"""What the gateway refuses beyond a trial's requests and turns."""
+"""Refusals of the gateway beyond a trial's requests and turns."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a session can spend and reach at most, however it asks: attacks on the gateway, with a provider that bills all.
+"""Limits of what a session can spend and reach, however it asks: attacks on the gateway, with one that bills all.
 
 The scripted provider bills each request at its maximum: a token for two bytes of its body, and all of `max_tokens`.
 """
@@ -36,7 +36,7 @@ def billed(body: Body, **more: Any) -> Say:
 
 
 def bill(provider: Provider) -> float:
-    """What the provider asks for all requests that it was sent, in USD."""
+    """Return what the provider asks for all requests that it was sent, in USD."""
     tokens = [(len(raw) // 2, int(body["max_tokens"])) for raw, body in zip(provider.raw, provider.requests)]  # noqa: B905 one may be coming
     return sum(prompt * 2 / 1e6 + answer * 10 / 1e6 for prompt, answer in tokens)
 

@@ -1,4 +1,4 @@
-"""What the toolkit writes to GitHub, against a local server that knows GitHub's description of its API."""
+"""Writes of the toolkit to GitHub, against a local server that knows GitHub's description of its API."""
 
 from collections.abc import Callable, Iterator
 

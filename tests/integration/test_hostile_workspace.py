@@ -1,4 +1,4 @@
-"""What an agent plants in its own repository neither runs in the harness nor hides or changes anything."""
+"""Files that an agent plants in its own repository: none runs in the harness, hides or changes anything."""
 
 from pathlib import Path
 

@@ -22,7 +22,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedHub]:
 
 
 def fields(served: ServedHub, *command: str) -> str:
-    """What gh names as fields of a command."""
+    """Return the fields of a command that gh names."""
     ran = subprocess.run(
         [*command, "--json"], env=served.environment(), cwd=served.folder, capture_output=True, text=True, check=False
     )

@@ -174,7 +174,7 @@ def test_what_was_recorded_is_judged_again_without_a_key(room: JudgedRepository)
 
 
 def without_journals(said: str) -> dict[str, Any]:
-    """What was judged, without the digests of journals, which hold times."""
+    """Return what was judged, without the digests of journals, which hold times."""
     told: dict[str, Any] = json.loads(said)
     return {**told, "probes": [{**probe, "traffic": None} for probe in told["probes"]]}
 

@@ -19,7 +19,7 @@ FOREVER = 1_000_000
 
 
 def judged(say: Callable[[Body], Say | Fail], models: Sequence[str] = MODELS) -> tuple[list[JudgeAnswer], list[Body]]:
-    """What judges answer that are scripted by what they were really sent; and that."""
+    """Return the answers of judges that are scripted by what they were really sent; and that."""
     with serve(say) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
         answers = ask_panel(Panel(tuple(Judge(name) for name in models), WORDING, send), BLIND)
         assert keys(provider) == {"Bearer dummy"}

@@ -1,4 +1,4 @@
-"""What an agent plants in a container runs neither in the harness nor for the checks, which have another container."""
+"""Files planted by an agent in a container run neither in the harness nor for the checks in another container."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a program in a bubblewrap box tries and does not get; each attempt is made from inside."""
+"""Attempts to leave a bubblewrap box, which fail; each is made from inside."""
 
 import contextlib
 import json
@@ -192,7 +192,7 @@ def test_it_does_not_outlive_a_harness_that_is_killed(tmp_path: Path) -> None:
 
 
 def quiet(beat: Path) -> bool:
-    """Whether nobody writes to it any more."""
+    """Return whether nobody writes to it any more."""
     before = beat.stat().st_mtime_ns
     time.sleep(0.3)
     return beat.stat().st_mtime_ns == before

@@ -1,4 +1,4 @@
-"""What a program in a container is given, and what is kept of it; on a real engine."""
+"""Files and environment of a program in a container, and what is kept of it; on a real engine."""
 
 import contextlib
 import os

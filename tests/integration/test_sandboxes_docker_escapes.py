@@ -1,4 +1,4 @@
-"""What a program in a container tries and does not get; each attempt is made from inside, on a real engine."""
+"""Attempts to leave a container, which fail; each is made from inside, on a real engine."""
 
 import contextlib
 import os

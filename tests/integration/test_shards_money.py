@@ -1,4 +1,4 @@
-"""What a job may spend, and what it says when the money, or the provider, is at its end."""
+"""Money of a job: what it may spend, and what it says when the money, or the provider, is at its end."""
 
 from pathlib import Path
 

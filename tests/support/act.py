@@ -63,7 +63,7 @@ class Ran:
     lines: Sequence[Line]
 
     def log(self, job: str = "", shard: int | None = None) -> str:
-        """What the steps of a job printed, and how act says they ended."""
+        """Return what the steps of a job printed, and how act says they ended."""
         return "\n".join(line.text for line in self.lines if job in {"", line.job}
                          and (shard is None or line.matrix.get("shard") == shard))  # fmt: skip
 
@@ -77,7 +77,7 @@ class Ran:
 
     @property
     def ended(self) -> dict[str, str]:
-        """How each job ended, by its id, and its shard where it has one: succeeded, failed."""
+        """Return how each job ended, by its id, and its shard where it has one: succeeded, failed."""
         ends = (
             (line, line.text.rpartition("Job ")[2]) for line in self.lines if line.text.startswith("\N{CHEQUERED FLAG}")
         )
@@ -235,7 +235,7 @@ def git(folder: Path, *args: str) -> str:
 
 
 def _path() -> str:
-    """Where act's jobs find programs: no `scylla-gha` but the one that they install."""
+    """Folders in which act's jobs find programs: no `scylla-gha` but the one that they install."""
     own = Path(sys.executable).parent
     return os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if Path(each) != own)
 

@@ -43,7 +43,7 @@ def step_in(root: Path) -> Step:
 
 
 def read_outputs(path: Path) -> dict[str, str]:
-    """What a step gave in a file; nothing where there is none."""
+    """Return what a step gave in a file; nothing if there is none."""
     return read_values(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 

@@ -31,7 +31,7 @@ def streamed(name: str, *, model: str = "m", stop: bool = True, **usage: int) ->
 
 
 def said(name: str, *content: Event, model: str = "m", **given: Any) -> Event:
-    """What the CLI says of a message."""
+    """Return what the CLI says of a message."""
     return {"type": "assistant", "message": {"id": name, "model": model, "content": list(content)}, **given}
 
 

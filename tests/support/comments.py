@@ -19,7 +19,7 @@ REPETITIONS = 5
 
 @dataclasses.dataclass(frozen=True)
 class Made:
-    """What a made run is like: how many of five tries pass, by arm; cells without a trial, and faults of others.
+    """Shape of a made run: how many of five tries pass, by arm; cells without a trial, and faults of others.
 
     `against` says what arms are held against, where that is not the first one for all.
     """

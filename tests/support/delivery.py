@@ -1,4 +1,4 @@
-"""What a treatment's proof is made of: records, and a start event and a request in the form of Claude Code 2.1.197.
+"""Sources of a treatment's proof: records, and a start event and a request in the form of Claude Code 2.1.197.
 
 The lists are cut short; what is left has the CLI's own words, since the proof reads them.
 """
@@ -85,7 +85,7 @@ def request(*instructions: str, prompt: str = PROMPT + GIT_STATUS, **given: Any)
 
 
 def observe(folder: Path, start: Body | bytes | None, body: Body | bytes | None) -> dict[str, Observed]:
-    """What is read of a transcript and a request, by source; None: there is none."""
+    """Return what is read of a transcript and a request, by source; None: there is none."""
     transcript, asked = folder / "transcript.jsonl", folder / "first-request.json"
     transcript.write_bytes(b"" if start is None else _bytes(start) + b"\n")
     if body is not None:

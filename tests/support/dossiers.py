@@ -27,7 +27,7 @@ PAID = Usage(input_tokens=1200, output_tokens=50, cache_read_tokens=0, cache_wri
 
 
 def shown(dossier: CellRecord, view: TrialViewOptions | None = None, **console: Any) -> str:
-    """What is printed, by default to a file."""
+    """Return what is printed, by default to a file."""
     file = io.StringIO()
     out = Console(**{"file": file, "highlight": False, **console})
     for part in trial_text(dossier, view or TrialViewOptions()):

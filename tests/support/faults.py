@@ -120,7 +120,7 @@ class Left:
 
 
 def left(folder: Path) -> Left:
-    """What the run of the folder left."""
+    """Return what the run of the folder left."""
     (line,) = (folder / "runs/greet/results.jsonl").read_text().splitlines()
     row = json.loads(line)
     return Left(folder / "runs/greet" / row["cell"], row)

@@ -7,7 +7,7 @@ _WHO = "-c user.name=Dev -c user.email=dev@example.com -c init.defaultBranch=mai
 
 
 def shell(folder: Path, script: str) -> str:
-    """What a shell script prints, which fails at its first error; its git has an identity."""
+    """Return what a shell script prints, which fails at its first error; its git has an identity."""
     prelude = f'git() {{ command git {_WHO} "$@"; }}\n'
     done = subprocess.run(["sh", "-ec", prelude + script], cwd=folder, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode(errors="replace")

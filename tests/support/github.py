@@ -53,7 +53,7 @@ class Fault:
 
 @dataclass
 class GitHub:
-    """What the server knows, and what it was asked."""
+    """State of the server, and the requests that it was sent."""
 
     pulls: Sequence[Closed] = ()
     commits: Sequence[tuple[str, datetime, str]] = ()

@@ -1,4 +1,4 @@
-"""What the local server does with each kind of request; a KeyError becomes 404."""
+"""Answers of the local server to each kind of request; a KeyError becomes 404."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ class Broken:
 
 @dataclass
 class State:
-    """What the server knows, and what it was asked. Comments are keyed by their ids, issues and pulls by number."""
+    """State of the server, and the requests to it. Comments are keyed by their ids, issues and pulls by number."""
 
     login: str | None = BOT
     comments: dict[int, Told] = field(default_factory=dict)

@@ -31,7 +31,7 @@ def facts(**given: Any) -> Told:
 
 
 def right() -> dict[str, Any]:
-    """What is told, by path within the repository, where all is as it should be; a number is a status."""
+    """Return the answers by path within the repository if all is as it should be; a number is a status."""
     return {
         "": facts(),
         "/actions/permissions": {"enabled": True, "allowed_actions": "all"},
@@ -53,7 +53,7 @@ def right() -> dict[str, Any]:
 
 @dataclass
 class Served:
-    """What is told, how the token is told of, and what was asked."""
+    """Answers, how the token is told of, and what was asked."""
 
     told: dict[str, Any] = field(default_factory=right)
     headers: Mapping[str, str] = field(default_factory=lambda: {"x-oauth-scopes": "repo, workflow"})

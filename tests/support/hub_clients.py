@@ -32,7 +32,7 @@ class McpSession:
     _number: int = field(default=0, init=False)
 
     def tool(self, name: str, **arguments: Any) -> Any:
-        """What a tool of the hub's repository answers; JSON is read."""
+        """Return the answer of a tool about the hub's repository; JSON is read."""
         result = self.request("tools/call", {"name": name, "arguments": {"owner": OWNER, "repo": NAME, **arguments}})
         parts = [part.get("resource", part) for part in result["content"]]
         text = "\n".join(part.get("text", "") for part in parts)
@@ -91,7 +91,7 @@ def base_url(served: ServedHub) -> str:
 
 
 def octokit(served: ServedHub, script: str, token: str = AUTHOR) -> Any:
-    """What a script writes as JSON. It has `octokit`, and `at` with owner and repo."""
+    """Return what a script writes as JSON. It has `octokit`, and `at` with owner and repo."""
     file = served.folder / "client.mjs"
     file.write_text(_OCTOKIT_START + script, encoding="utf-8")
     modules = served.folder / "node_modules"

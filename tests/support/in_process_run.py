@@ -21,7 +21,7 @@ from tests.support.repository import SCENARIO, Repository
 
 @dataclass
 class InProcessRun:
-    """What was told of each cell, in the order in which they were done."""
+    """Lines about each cell, in the order in which they were done."""
 
     journey: RunContext
     told: list[tuple[Cell, Trial, Judgment | None]] = field(default_factory=list)

@@ -34,7 +34,7 @@ Script = Callable[[Body], Say | Fail | Hang]
 
 
 def sees(body: Body) -> bool:
-    """Whether the answer that is shown prints `hello`, as it must."""
+    """Return whether the answer that is shown prints `hello`, as it must."""
     return "greets: holds" in body["messages"][0]["content"]
 
 
@@ -71,7 +71,7 @@ class JudgedRepository:
         return said
 
     def json(self, *args: str, **how: Any) -> dict[str, Any]:
-        """What `judge --json` prints."""
+        """Return what `judge --json` prints."""
         said = self.judge(*args, "--json", **how)
         assert said.code == 0, said.err
         found: dict[str, Any] = json.loads(said.out)

@@ -72,7 +72,7 @@ def _command(pid: int) -> str:
 
 
 def is_running(*argv: str) -> bool:
-    """Whether a process of this command line runs, in whichever box."""
+    """Return whether a process of this command line runs, in whichever box."""
     wanted = "".join(f"{word}\0" for word in argv).encode()
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):

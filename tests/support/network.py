@@ -137,7 +137,7 @@ def fetch(session: SessionHandle, url: str, method: str = "GET", body: bytes | N
 
 
 def knock(session: SessionHandle, raw: bytes) -> bytes:
-    """What comes back to these very bytes, up to the end of the head or of the connection."""
+    """Return what comes back to these very bytes, up to the end of the head or of the connection."""
     with dialled(session) as connection:
         connection.sendall(raw)
         return head(connection)

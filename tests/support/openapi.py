@@ -56,7 +56,7 @@ _SLASHES: Final = {f"GET {_REPO}/git/ref/{{ref}}"}  # where the last part of a p
 
 @dataclass(frozen=True)
 class Operation:
-    """What one kind of request may be."""
+    """Description of one kind of request."""
 
     name: str
     path: re.Pattern[str]
@@ -65,7 +65,7 @@ class Operation:
     fields: frozenset[str]
 
     def faults(self, parts: Mapping[str, str], query: Mapping[str, str], body: object) -> Iterator[str]:
-        """What GitHub's description does not allow; `parts` are of the path."""
+        """Return what GitHub's description does not allow; `parts` are of the path."""
         yield from (f"{self.name} knows no parameter {name!r}" for name in query.keys() - self.query.keys())
         for name, value in {**query, **parts}.items():
             schema = self.query.get(name)
@@ -95,7 +95,7 @@ def operations() -> tuple[tuple[str, Operation], ...]:
 
 
 def faults(method: str, path: str, query: Mapping[str, str], body: object = None) -> list[str]:
-    """What is wrong with a request, by GitHub's description."""
+    """Return what is wrong with a request, by GitHub's description."""
     found = find(method, path)
     if found is None:
         return [f"GitHub describes no {method} {path}, or tests/support/openapi.py does not name it"]

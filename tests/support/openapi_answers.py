@@ -71,7 +71,7 @@ def _is_uri(value: object) -> bool:
 
 
 def outcome_faults(outcome: RestOutcome) -> list[str]:
-    """What GitHub's description does not allow in what the hub answered. Answers that are not JSON have no schema."""
+    """Return what GitHub's description does not allow in an answer of the hub. Only JSON has a schema."""
     method, _, template = outcome.operation.partition(" ")
     if outcome.answer.status == 501 and outcome.gap:
         return [f"{outcome.gap}: {fault}" for fault in _faults(Draft202012Validator(ERROR), outcome.answer.body)]
@@ -81,7 +81,7 @@ def outcome_faults(outcome: RestOutcome) -> list[str]:
 
 
 def answer_faults(method: str, template: str, status: int, body: object) -> list[str]:
-    """What GitHub's description does not allow in a JSON answer (None: an empty body) of an operation."""
+    """Return what GitHub's description does not allow in a JSON answer (None: an empty body) of an operation."""
     name = ALIASES.get(f"{method} {template}", f"{method} {template}")
     if not described(name):
         return [f"{name} is not in GitHub's description"]
@@ -99,7 +99,7 @@ def answer_faults(method: str, template: str, status: int, body: object) -> list
 
 
 def described(name: str) -> bool:
-    """Whether GitHub describes an operation such as "GET /user"."""
+    """Return whether GitHub describes an operation such as "GET /user"."""
     operations: dict[str, Any] = _description()["operations"]
     return ALIASES.get(name, name) in operations
 
@@ -115,7 +115,7 @@ def _faults(validator: Draft202012Validator, body: object) -> Iterator[str]:
 
 
 def _is_null(error: ValidationError) -> bool:
-    """Whether a fault is only that a value is not null."""
+    """Return whether a fault is only that a value is not null."""
     return bool(error.validator == "type" and error.validator_value == "null")
 
 

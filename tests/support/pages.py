@@ -42,7 +42,7 @@ def yaml_parts(page: Path) -> list[dict[Any, Any]]:
 
 
 def links(page: Path) -> list[str]:
-    """Where its links lead."""
+    """Return where its links lead."""
     return _LINK.findall(page.read_text(encoding="utf-8"))
 
 

@@ -14,7 +14,7 @@ _NOBODY = 65534
 
 
 def wait_for(condition: Callable[[], bool]) -> bool:
-    """Whether the condition came to hold."""
+    """Return whether the condition came to hold."""
     end = time.monotonic() + _MOST_SECONDS
     while not condition():
         if time.monotonic() > end:
@@ -47,7 +47,7 @@ def cancelled_once_there(path: Path) -> Iterator[Cancel]:
 
 
 def ends(pid: int) -> bool:
-    """Whether a process comes to its end; what nobody has waited for yet is a zombie."""
+    """Return whether a process comes to its end; what nobody has waited for yet is a zombie."""
     return wait_for(lambda: not _lives(pid))
 
 

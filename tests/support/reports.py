@@ -58,7 +58,7 @@ def judged(score: float, noise: int, judge: int, scenario: int) -> float:
 
 
 def row_of(variant: int, scenario: int, repetition: int, **given: Any) -> Result:
-    """What differs from trial to trial follows from its place, by no rule that means anything."""
+    """Return a row: what differs from trial to trial follows from its place, by no rule that means anything."""
     passed = repetition <= PASSES[variant][scenario]
     noise = (7 * variant + 5 * scenario + 3 * repetition) % 11
     score = round((0.72 if passed else 0.25) + noise / 50, 3)

@@ -55,7 +55,7 @@ def cache() -> Path:
 
 @dataclass(frozen=True)
 class Repository:
-    """Where things are in it."""
+    """Folder of a small repository with a library."""
 
     root: Path
 
@@ -130,6 +130,6 @@ def write_greet_experiment(root: Path, **given: Any) -> Path:
 
 
 def environment(root: Path, **given: str) -> dict[str, str]:
-    """What the command line needs to touch nothing outside of `root` but the tests' own cache."""
+    """Return the environment for commands that touch nothing outside of `root` but the tests' own cache."""
     return {"SCYLLA_CACHE": str(cache()), "SCYLLA_WORK": str(root / "work"), "HOME": str(root / "home"),
             "PATH": os.environ["PATH"], **given}  # fmt: skip

@@ -1,4 +1,4 @@
-"""How a repository may be set up on GitHub, as the toolkit's own record."""
+"""Setups of a repository on GitHub, as the toolkit's own record."""
 
 from dataclasses import replace
 from typing import Any
@@ -37,5 +37,5 @@ RIGHT = RepositorySetup(
 
 
 def make_setup(**given: Any) -> RepositorySetup:
-    """Where all is right, but for what is given."""
+    """Return a setup in which all is right, but for what is given."""
     return replace(RIGHT, **given)

@@ -13,7 +13,7 @@ from tests.support.repository import environment, make_repository, write_greet_e
 
 @dataclass
 class Shop:
-    """Where it all lies. `env` is added to every step's environment."""
+    """Folders of a run. `env` is added to every step's environment."""
 
     root: Path
     env: dict[str, str]

@@ -58,7 +58,7 @@ def steps() -> Iterator[Step]:
 
 
 def expressions(text: str) -> list[str]:
-    """What stands between `${{` and `}}`."""
+    """Return what stands between `${{` and `}}`."""
     return re.findall(r"\$\{\{(.*?)\}\}", text, re.DOTALL)
 
 

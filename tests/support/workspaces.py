@@ -1,4 +1,4 @@
-"""What an agent did in a workspace, as the harness sees it."""
+"""Work of an agent in a workspace, as the harness sees it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

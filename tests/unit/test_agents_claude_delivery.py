@@ -42,7 +42,7 @@ CLOCK = {"mcp_servers": ("clock",), "skills": ("greeting",), "agents": ("proofre
 
 
 def declare(place: Path, **treatment: Any) -> Declared:
-    """What is declared for a workspace and a HOME under this folder."""
+    """Return what is declared for a workspace and a HOME under this folder."""
     task = AgentTask(
         prompt="",
         home=place / "h",

@@ -1,4 +1,4 @@
-"""What the report says of treatments, of the safety net, and of secrets."""
+"""Statements of the report on treatments, on the safety net, and on secrets."""
 
 import pytest
 

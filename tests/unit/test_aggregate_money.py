@@ -1,4 +1,4 @@
-"""What the report says of budgets, of settings that a model refuses, of who paid, and of the judges' controls."""
+"""Statements of the report on budgets, on settings that a model refuses, of who paid, and of the judges' controls."""
 
 from typing import Any
 

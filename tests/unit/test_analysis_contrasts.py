@@ -126,7 +126,7 @@ def test_a_baseline_without_rows_has_no_comparison() -> None:
 
 @pytest.mark.parametrize(("scenarios", "repetitions", "family"), [(8, 3, 1), (20, 1, 1), (20, 3, 1), (12, 3, 5)])
 def test_a_report_and_power_name_about_the_same_smallest_effect(scenarios: int, repetitions: int, family: int) -> None:
-    """Where the effect does not change the spread: the same level, and the sign-flip test counts in both."""
+    """An effect that does not change the spread: the same level, and the sign-flip test counts in both."""
     layout = Layout(scenarios, repetitions, repetitions)
     promised = hardest_effect([USUAL_SPLIT], layout, family) or 0.0
     spread = math.sqrt(USUAL_SPLIT.of_difference(repetitions, repetitions))

@@ -1,4 +1,4 @@
-"""What is complained of in a step of a workflow, whose log the runner searches for commands."""
+"""Complaints in a step of a workflow, whose log the runner searches for commands."""
 
 import json
 import os

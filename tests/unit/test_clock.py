@@ -23,6 +23,6 @@ def test_no_duration_is_a_difference_of_the_wall_clock() -> None:
 
 
 def is_wall(node: ast.expr) -> bool:
-    """Whether it asks the wall clock for the time."""
+    """Return whether it asks the wall clock for the time."""
     return isinstance(node, ast.Call) and ast.unparse(node.func) in {
         "time.time", "time.time_ns", "datetime.datetime.now", "datetime.datetime.utcnow"}  # fmt: skip

@@ -14,7 +14,7 @@ GOOD = "id: demo\nquestion: q\nscenarios: ['*']\nagents: [nop]\nbaseline: nop\n"
 
 
 def fault(folder: Path, text: str | bytes) -> str:
-    """What is said of a file, without its folder."""
+    """Return what is said of a file, without its folder."""
     file = write(folder / "x.yaml", text)
     with pytest.raises(ConfigError) as caught:
         load_yaml(file, Experiment)

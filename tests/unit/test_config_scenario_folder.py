@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def faults(folder: Path, **given: Any) -> list[str]:
-    """What is said of a scenario, without its folder; `rubric` may be given as well."""
+    """Return what is said of a scenario, without its folder; `rubric` may be given as well."""
     rubric = given.pop("rubric", make_rubric())
     try:
         check_scenario(folder, make_scenario(**given), rubric)

@@ -18,7 +18,7 @@ KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model
 
 
 def plain(file: Path) -> Any:
-    """What an editor checks: the data as JSON has it."""
+    """Return the faults that an editor shows: the data as JSON has it."""
     return json.loads(json.dumps(yaml.safe_load(file.read_text(encoding="utf-8")), default=str))
 
 

@@ -21,7 +21,7 @@ PUBLIC, PUBLIC_6 = "93.184.216.34", "2606:2800:220:1::1"
 
 
 def find(*found: str, permit: EgressPolicy | None = None) -> list[Address]:
-    """What of the addresses of a name may be dialled."""
+    """Return which addresses of a name may be dialled."""
     return asyncio.run(Resolver(lambda _host, _port: found).addresses(TARGET, permit or EgressPolicy()))
 
 

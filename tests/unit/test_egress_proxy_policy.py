@@ -1,4 +1,4 @@
-"""Which hosts a session may reach: the policy, how a request's target is parsed, headers, variables."""
+"""Policy of the hosts that a session may reach: how a request's target is parsed, headers, variables."""
 
 import base64
 import ipaddress

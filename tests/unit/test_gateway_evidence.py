@@ -1,4 +1,4 @@
-"""What a journal proves about the provider, and what an agent's own requests cannot make it prove."""
+"""Evidence of a journal about the provider, and what an agent's own requests cannot make it prove."""
 
 import datetime
 from typing import Any

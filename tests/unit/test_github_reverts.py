@@ -47,7 +47,7 @@ def rate(pulls: list[ClosedPull], undos: list[RevertReference], **given: Any) ->
 
 
 def reverted_by(*undos: RevertReference, **given: Any) -> str | None:
-    """What reverted pull request 1, merged on day 0, with a window of 10 days."""
+    """Return what reverted pull request 1, merged on day 0, with a window of 10 days."""
     found = rate([pull(1)], list(undos), **given).reverts
     return found[0].reverted_by if found else None
 

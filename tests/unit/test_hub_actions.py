@@ -188,7 +188,7 @@ def test_logs_are_behind_a_redirect_that_needs_no_token(hub: Hub) -> None:
 
 
 def behind(hub: Hub, url: str) -> bytes:
-    """What a redirect leads to, for nobody."""
+    """Return what a redirect leads to, for nobody."""
     answer = Caller(hub).rest("GET", url)
     assert (answer.status, answer.body) == (302, None)
     path = answer.headers["Location"].removeprefix("https://api.github.com")

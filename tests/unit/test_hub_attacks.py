@@ -49,7 +49,7 @@ def push(served: ServedHub, sha: str, ref: str) -> bytes:
 
 
 def files_of(served: ServedHub, folder: Path) -> dict[str, Any]:
-    """What the trial leaves: an attack on it would end the trial without its evidence."""
+    """Return what the trial leaves: an attack on it would end the trial without its evidence."""
     folder.mkdir()
     state = exported_state(served.hub)
     write_trial_files(folder, served.hub, {**state, "refs": {}}, {})

@@ -1,4 +1,4 @@
-"""What queries of GraphQL read: connections, nodes, issues, pull requests, git, and errors in GitHub's words."""
+"""Queries of GraphQL: connections, nodes, issues, pull requests, git, and errors in GitHub's words."""
 
 from pathlib import Path
 from typing import Any

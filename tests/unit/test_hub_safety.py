@@ -1,4 +1,4 @@
-"""What an agent sends to the hub is bounded and harmless: paths, names, packs, queries, floods, bodies."""
+"""Requests of an agent to the hub are bounded and harmless: paths, names, packs, queries, floods, bodies."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What exporters share: rows by planned cell, and text that every format can contain."""
+"""Parts that exporters share: rows by planned cell, and text that every format can contain."""
 
 import json
 from xml.etree.ElementTree import Element, fromstring, tostring

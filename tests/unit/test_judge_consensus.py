@@ -10,7 +10,7 @@ Said = float | str | None
 
 
 def agreed(kind: str, *said: Said) -> AgreedItem:
-    """What judges hold together that said a value, None for N/A, or GONE."""
+    """Return the consensus of judges that said a value, None for N/A, or GONE."""
     found = consensus(
         [make_item(kind=kind)], [answer(name, one(what)) for name, what in zip(NAMES, said, strict=False)]
     )

@@ -105,7 +105,7 @@ def test_any_key_is_access_unless_it_is_empty(monkeypatch: pytest.MonkeyPatch, k
 
 
 def ask_through(journey: RunContext, folder: Path, **body: Any) -> Reply:
-    """What a session of the run's gateway answers."""
+    """Return what a session of the run's gateway answers."""
     assert journey.gateway is not None
     handle = journey.gateway.open(Session(cell="cell", role="agent", journal=folder / "probe.jsonl"))
     return ask(handle, question(**body))

@@ -27,7 +27,7 @@ def env_of(repo: Path, provider: Provider) -> dict[str, str]:
 
 
 def at_a_terminal(repo: Path, env: dict[str, str], answer: str, *args: str) -> Said:
-    """What is said when somebody at a terminal answers so."""
+    """Return what is said when somebody at a terminal answers so."""
     master, slave = pty.openpty()
     os.write(master, answer.encode())
     try:

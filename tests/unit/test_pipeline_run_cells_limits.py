@@ -1,4 +1,4 @@
-"""Where a run stops for want of disk, and which workspaces it keeps."""
+"""A run stops for want of disk, and keeps some workspaces."""
 
 import datetime
 import time

@@ -1,4 +1,4 @@
-"""What a journey's gateway is told of money and of models' settings."""
+"""Settings of a journey's gateway: money and models."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a plan may cost, and what of models and money stands in its keys."""
+"""Costs of a plan, and what of models and money stands in its keys."""
 
 import datetime
 from pathlib import Path

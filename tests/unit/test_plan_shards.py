@@ -46,7 +46,7 @@ def places(packed: PackedWave) -> list[list[int]]:
 
 
 def run(shard: Sequence[ScheduledCell], lanes: int) -> dict[int, float]:
-    """When each cell starts, if every lane takes the next one as soon as it is free, as jobs do."""
+    """Return when each cell starts, if every lane takes the next one as soon as it is free, as jobs do."""
     free, starts = [0.0] * lanes, {}
     for one in shard:
         lane = free.index(min(free))

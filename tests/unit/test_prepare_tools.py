@@ -21,7 +21,7 @@ PINNED = version("iniconfig")  # small, pure, and what pytest needs anyway
 
 
 def python(path: str, code: str) -> str:
-    """What the Python prints that is first on a PATH."""
+    """Return what the Python prints that is first on a PATH."""
     argv = ["python3", "-c", code]
     done = subprocess.run(argv, cwd="/", env={"PATH": path}, capture_output=True, text=True, check=True)
     return done.stdout.strip()

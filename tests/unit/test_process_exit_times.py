@@ -27,7 +27,7 @@ def is_of_this(path: Path) -> bool:
 
 
 def ended(seconds: float) -> float | None:
-    """When a process of so many seconds ended, as is told much later."""
+    """Return when a process of so many seconds ended, as is told much later."""
     with subprocess.Popen(["sleep", str(seconds)]) as process:
         handle = os.pidfd_open(process.pid)
         told = process_watchers.watch_exit(handle)

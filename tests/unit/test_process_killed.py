@@ -1,4 +1,4 @@
-"""What is left of a harness that is killed: nothing, and nothing of others is touched."""
+"""A harness that is killed leaves nothing, and nothing of others is touched."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a request is, and what makes it another one."""
+"""Identity of a request, and what makes it another one."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What an answer says of itself, however it is cut."""
+"""Facts that an answer states of itself, however it is cut."""
 
 import json
 

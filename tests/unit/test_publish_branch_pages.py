@@ -1,4 +1,4 @@
-"""What people see when they open the results branch on GitHub."""
+"""Pages that people see when they open the results branch on GitHub."""
 
 import importlib.util
 import re

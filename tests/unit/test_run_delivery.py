@@ -1,4 +1,4 @@
-"""Which of several things that went wrong is the outcome, and what is proved of an attempt, with a real gateway.
+"""Outcome of an attempt in which several things went wrong, and what is proved of it, with a real gateway.
 
 From the strongest: the user's interruption, another treatment than the declared one, the gateway's death, a request
 that is not in the recording, a spent budget, what the agent says.

@@ -1,4 +1,4 @@
-"""What an agent on the host seeks by the proxy that its environment names: a real gateway, and a client as any."""
+"""Hosts that an agent on the host seeks by the proxy that its environment names: a real gateway, and any client."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an attempt cost and how it ended, as the gateway saw it: a real one, asked from the agent's own process."""
+"""Cost and end of an attempt, as the gateway saw it: a real one, asked from the agent's own process."""
 
 import os
 import signal

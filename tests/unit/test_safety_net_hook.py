@@ -22,7 +22,7 @@ def asked(command: str, **given: Any) -> dict[str, Any]:
 
 
 def start(home: Path, said: str) -> tuple[str, Any]:
-    """What the laid net answers, and what it tells."""
+    """Return what the laid net answers, and what it tells."""
     safety_hook.install_hook(None, home)
     argv = ["python3", "-IS", str(home / "safety-net")]
     env = {"PATH": "/usr/bin:/bin", "HOME": str(home)}

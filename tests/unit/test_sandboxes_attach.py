@@ -1,4 +1,4 @@
-"""What is around a process in a box; terminals as a person has them are in test_cli_cells.py."""
+"""Surroundings of a process in a box; terminals as a person has them are in test_cli_cells.py."""
 
 import os
 import signal

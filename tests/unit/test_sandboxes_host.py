@@ -12,7 +12,7 @@ BOX_PATH = "/usr/bin:/bin"
 
 
 def environment(folder: Path, **extra: str) -> dict[str, str]:
-    """What a process in the sandbox finds in its environment."""
+    """Return the environment of a process in the sandbox."""
     box = SandboxMounts(folder, folder / "home", BOX_PATH, extra)
     streams = ProcessStreams(folder / "out", folder / "err")
     HostSandbox().run(("env", "-0"), box, streams, ProcessLimits(60))

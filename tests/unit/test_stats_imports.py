@@ -1,4 +1,4 @@
-"""What the statistics need: nothing for the base install's few, and never the slow parts of SciPy."""
+"""Imports of the statistics: nothing for the base install's few, and never the slow parts of SciPy."""
 
 import ast
 import subprocess

@@ -38,7 +38,7 @@ def faults(
     request: Observed | None = REQUEST,
     inventory: Inventory | None = KNOWN,
 ) -> list[str]:
-    """What is missing, with -, and what was not declared, with +."""
+    """Return what is missing, with -, and what was not declared, with +."""
     made = proof(declared, start, request, inventory)
     return [f"-{each}" for each in made.missing] + [f"+{each}" for each in made.undeclared]
 

@@ -1,4 +1,4 @@
-"""What holds for every workflow and action, and what no linter knows of ours."""
+"""Rules of every workflow and action that no linter knows."""
 
 import re
 import subprocess

@@ -22,7 +22,7 @@ def gathered(script: str, name: str) -> Iterator[str]:
 
 
 def calls() -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Where, command, and the options that it may get there."""
+    """Yield places, commands, and the options that they may get there."""
     for step in steps():
         for command, part, rest in CALL.findall(step.script):
             more = [option for name in ("options", "measured", "base", "origin", "link") if f"${{{name}[@]}}" in rest

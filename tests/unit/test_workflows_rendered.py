@@ -1,4 +1,4 @@
-"""What act runs in the tests is what GitHub runs, but for the lines that act cannot take."""
+"""The workflows that act runs in the tests are what GitHub runs, but for the lines that act cannot take."""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""What issues, pull requests, comments and reviews have alike: authors, texts, labels, comments, what one may do."""
+"""Fields that issues, pull requests, comments and reviews share: authors, texts, labels, comments, permissions."""
 
 import datetime
 import html

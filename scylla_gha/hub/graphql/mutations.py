@@ -1,4 +1,4 @@
-"""What mutations have alike: inputs, ids of nodes, and errors in the words of GitHub's GraphQL interface."""
+"""Parts that mutations share: inputs, ids of nodes, and errors in the words of GitHub's GraphQL interface."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

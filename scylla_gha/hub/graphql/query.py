@@ -1,4 +1,4 @@
-"""Where queries begin: repositories, users, and nodes by their global ids."""
+"""Entry points of queries: repositories, users, and nodes by their global ids."""
 
 import datetime
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the checks of a commit amount to."""
+"""Combined status of the checks of a commit."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal

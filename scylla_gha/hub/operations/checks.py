@@ -23,7 +23,7 @@ _MOST_CHARACTERS: Final = 140
 
 @dataclass(frozen=True, slots=True)
 class CheckRunFields:
-    """What a check run is given or changed to; None leaves a field as it is."""
+    """Values to set in a check run; None leaves a field as it is."""
 
     name: str | None = None
     status: str | None = None

@@ -16,7 +16,7 @@ from scylla_gha.hub.records import PullRequestRecord, RepositoryRecord
 
 @dataclass(frozen=True, slots=True)
 class CommitFilter:
-    """Which commits a list shall have; people by login or address, times of the committer."""
+    """Filter of a list of commits; people by login or address, times of the committer."""
 
     path: str | None = None
     author: str | None = None
@@ -61,7 +61,7 @@ def _shas(session: HubSession, pull: PullRequestRecord) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class RevisionComparison:
-    """What `head` has that `base` has not, since their common ancestor."""
+    """Commits and files of `head` that `base` has not, since their common ancestor."""
 
     base: str
     head: str

@@ -68,7 +68,7 @@ def _shared_refs(git: GitRepository) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSync:
-    """What bringing a fork's branch up to date came to: `kind` is none, fast-forward or merge."""
+    """Result of bringing a fork's branch up to date: `kind` is none, fast-forward or merge."""
 
     kind: str
     upstream: str

@@ -1,4 +1,4 @@
-"""What follows from a pull request's records and from git: its commits, its mergeability, its reviews."""
+"""Facts of a pull request, computed from its records and git: its commits, its mergeability, its reviews."""
 
 from collections.abc import Sequence
 from typing import Final, Literal

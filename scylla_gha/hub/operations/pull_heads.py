@@ -1,4 +1,4 @@
-"""What a change of a branch does to pull requests: heads follow, approvals go stale, bases are changed, some close."""
+"""Effects of a changed branch on pull requests: heads follow, approvals go stale, bases are changed, some close."""
 
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.operations.closing_keywords import close_issues_of_commits, close_issues_of_pull

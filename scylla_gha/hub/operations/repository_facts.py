@@ -1,4 +1,4 @@
-"""What follows about a repository from its records and from git: counts, languages, its README, its people."""
+"""Facts of a repository, computed from its records and git: counts, languages, its README, its people."""
 
 from pathlib import PurePosixPath
 from typing import Final

@@ -1,4 +1,4 @@
-"""What the qualifiers of a search for issues and pull requests say about one.
+"""Qualifiers of a search for issues and pull requests, as conditions on one of them.
 
 By https://docs.github.com/en/search-github/searching-on-github/searching-issues-and-pull-requests.
 """
@@ -36,7 +36,7 @@ class SearchCandidate:
 
     @cached_property
     def repository(self) -> RepositoryRecord:
-        """Where it is."""
+        """Its repository."""
         return self.session.state.need(RepositoryRecord, self.subject.repository)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where a search looks, and for whom: qualifiers that searches of all kinds have."""
+"""Qualifiers that searches of all kinds have: repositories, owners and people."""
 
 from typing import Final
 

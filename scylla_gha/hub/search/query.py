@@ -41,7 +41,7 @@ class SearchQualifier:
 
 @dataclass(frozen=True, slots=True)
 class SearchNot:
-    """What must not match."""
+    """Terms that must not match."""
 
     node: "SearchNode"
 

@@ -38,7 +38,7 @@ class SiteRun:
 
     @property
     def label(self) -> str:
-        """When it was published."""
+        """Time when it was published."""
         return f"{self.entry.published_at:%Y-%m-%d %H:%M}"
 
 
