@@ -10,13 +10,17 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl
 
 import orjson
-from aiohttp import web
+from aiohttp import StreamReader, web, web_protocol
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import RawRequestMessage
 
 from scylla_gha.git import GitOutputError
+from scylla_gha.hub.addresses import API
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.faults import LOST, FaultInjector
@@ -25,7 +29,7 @@ from scylla_gha.hub.graphql.execute import answer
 from scylla_gha.hub.http_request import HubRequest, read_request
 from scylla_gha.hub.rate_limit import RateLimiter, Resource
 from scylla_gha.hub.request_log import RequestEntry, RequestLog, client_name
-from scylla_gha.hub.rest import API, RestAnswer
+from scylla_gha.hub.rest import RestAnswer
 from scylla_gha.hub.rest.dispatch import failure, handle
 
 _SCOPES: Final = "gist, read:org, repo, workflow"
@@ -54,6 +58,25 @@ class CellEndpoint:
         """Begin without faults."""
         self.faults = FaultInjector(self.hub)
 
+    def server(self) -> web.Server:
+        """Return a server of this endpoint, in the running event loop."""
+        return web.Server(self.handle, request_factory=self._request, access_log=None, auto_decompress=False)
+
+    def _request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: "asyncio.Task[None]",
+    ) -> web.BaseRequest:
+        """Make a request; count one that aiohttp's parser refused, which never reaches `handle`."""
+        if message is web_protocol.ERROR:
+            entry = RequestEntry("unknown", operation="invalid HTTP", status=HTTPStatus.BAD_REQUEST)
+            entry.refuse("not a request of HTTP")
+            self.log.add(entry)
+        return web.BaseRequest(message, payload, protocol, writer, task, asyncio.get_running_loop())
+
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request, and note it in the log."""
         entry = RequestEntry(client_name(request.headers.get("User-Agent", "")))
@@ -61,7 +84,7 @@ class CellEndpoint:
         number = self._number
         try:
             async with self._places:
-                arrived = await read_request(request)
+                arrived = await read_request(request, self.threads)
                 async with self._turn:
                     reply = await asyncio.get_running_loop().run_in_executor(self.threads, self.answer, arrived, entry)
             reply = _with_base_url(reply, arrived)

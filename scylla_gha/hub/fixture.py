@@ -14,6 +14,7 @@ from typing import Any, Final
 from scylla_gha.config import load_yaml
 from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.hub import fixture_runs, fixture_steps, fixture_subjects
+from scylla_gha.hub.addresses import SITE
 from scylla_gha.hub.cell import Blobs, Hub
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.fixture_world import FixtureWorld, StepMaker
@@ -24,7 +25,6 @@ from scylla_gha.hub.operations.milestones import create_milestone
 from scylla_gha.hub.operations.refs import BRANCH
 from scylla_gha.hub.operations.repositories import set_topics
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
-from scylla_gha.hub.rest import SITE
 from scylla_gha.hub.state import HubState
 from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture
 

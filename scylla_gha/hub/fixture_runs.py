@@ -5,12 +5,12 @@ from typing import Final
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.hub.actions_records import AnnotationRecord, JobRecord, RunRecord, StepRecord, WorkflowRecord
+from scylla_gha.hub.addresses import SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.fixture_world import FixtureWorld, StepMaker
 from scylla_gha.hub.operations.actions import finish_attempt, mirror_checks
 from scylla_gha.hub.operations.run_logs import job_log
 from scylla_gha.hub.operations.workflow_files import register_workflows
-from scylla_gha.hub.rest import SITE
 from scylla_gha.model.github_history import FixtureJob, FixtureRun
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.hub.addresses import SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.fixture_world import FixtureWorld, StepMaker
 from scylla_gha.hub.operations.comments import add_comment
@@ -24,7 +25,6 @@ from scylla_gha.hub.records import (
     ThreadRecord,
     node_id,
 )
-from scylla_gha.hub.rest import SITE
 from scylla_gha.model.github_history import (
     FixtureClosing,
     FixtureComment,

@@ -4,10 +4,10 @@ import datetime
 from collections.abc import Sequence
 from typing import Final
 
-from scylla_gha.errors import ToolError
-from scylla_gha.git import run_git
+from scylla_gha.git import GitOutputError, run_git
 from scylla_gha.hub.git_store import NO_COMMIT, SECONDS, GitRepository, GitSignature
 
+_MOST_MERGED: Final = 64 * 1024 * 1024  # of a file that a merge writes
 _NOBODY: Final = GitSignature("hub", "hub@localhost", datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
 
 
@@ -60,9 +60,9 @@ def _merge(git: GitRepository, ours: str, theirs: str, base: str | None) -> str 
                         for commit in (ours, theirs))  # fmt: skip
     key = ("merge-tree", ours, theirs)
     if key not in git._known:
-        done = run_git(git.path, "merge-tree", "--write-tree", ours, theirs, seconds=SECONDS)
-        if done.code > 1:
-            raise ToolError(f"git merge-tree: {done.message}")
+        done = run_git(git.path, "merge-tree", "--write-tree", ours, theirs, seconds=SECONDS, most_bytes=_MOST_MERGED)
+        if done.code not in (0, 1):
+            raise GitOutputError(f"git merge-tree: {done.message}")
         git._known[key] = None if done.code else done.stdout.decode().split("\n", 1)[0].strip()
     return git._known[key]
 

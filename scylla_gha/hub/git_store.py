@@ -20,7 +20,7 @@ _READING: Final = frozenset(
     {"archive", "cat-file", "diff", "for-each-ref", "format-patch", "log", "ls-tree", "rev-list"}
 )
 _SUBMODULES: Final = "--ignore-submodules=none"  # whatever .gitmodules says
-_MOST_READ: Final = 16 * 1024 * 1024  # of one of these commands: a small pack can stand for any number of files
+MOST_READ: Final = 16 * 1024 * 1024  # of one of these commands: a small pack can stand for any number of files
 _MOST_KEPT: Final = 1024 * 1024
 _CONFIG: Final = """\
 [core]
@@ -84,7 +84,7 @@ class GitRepository:
         Raises:
             ToolError: it failed, or did not end in time.
         """
-        most = _MOST_READ if args[0] in _READING else None
+        most = MOST_READ if args[0] in _READING else None
         done = run_git(self.path, *args, stdin=stdin, env=env, seconds=SECONDS, most_bytes=most)
         if done.code:
             raise ToolError(f"git {args[0]}: {done.message}")

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import zlib
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -42,8 +43,8 @@ class HubRequest:
         return user if password in ("", "x-oauth-basic") else password
 
 
-async def read_request(request: web.BaseRequest) -> HubRequest:
-    """Read a request within limits of size and time.
+async def read_request(request: web.BaseRequest, threads: Executor) -> HubRequest:
+    """Read a request within limits of size and time; `threads` decompress its body.
 
     Raises:
         HubError: it is beyond a limit, or asks for a tunnel.
@@ -60,7 +61,7 @@ async def read_request(request: web.BaseRequest) -> HubRequest:
     headers = {name.lower(): plain_text(value) for name, value in request.headers.items()}
     try:
         async with asyncio.timeout(_BODY_SECONDS):
-            content = await _body(request)
+            content = await _body(request, threads)
     except (TimeoutError, ConnectionError):
         raise HubError(HTTPStatus.REQUEST_TIMEOUT, "Request Timeout") from None
     path = parts.path if parts.scheme else request.raw_path.partition("?")[0]
@@ -73,18 +74,18 @@ def plain_text(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-async def _body(request: web.BaseRequest) -> bytes:
-    """Return the body, decompressed if it is gzip."""
+async def _body(request: web.BaseRequest, threads: Executor) -> bytes:
+    """Return the body, decompressed if it is gzip: in a thread, since all cells wait for the event loop."""
     coding = request.headers.get("Content-Encoding", "identity").lower()
     unpack = zlib.decompressobj(wbits=31) if coding in ("gzip", "x-gzip") else None
     if unpack is None and coding != "identity":
         raise HubError(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Encoding {plain_text(coding)[:40]} is not supported"
         )
-    parts, left = [], _LONGEST_BODY
+    parts, left, loop = [], _LONGEST_BODY, asyncio.get_running_loop()
     async for part in request.content.iter_any():
         try:
-            plain = unpack.decompress(part, left + 1) if unpack else part
+            plain = await loop.run_in_executor(threads, unpack.decompress, part, left + 1) if unpack else part
         except zlib.error:
             raise HubError(HTTPStatus.BAD_REQUEST, "Problems decompressing the body") from None
         left -= len(plain)

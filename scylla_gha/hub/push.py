@@ -11,12 +11,12 @@ from typing import Final
 
 from scylla_gha.errors import ToolError
 from scylla_gha.git import run_git_limited
+from scylla_gha.hub.addresses import SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.git_store import NO_COMMIT, GitRepository, is_sha
 from scylla_gha.hub.operations.refs import BRANCH, RefRefusedError, change_ref, check_change
 from scylla_gha.hub.records import RepositoryRecord
-from scylla_gha.hub.rest import SITE
 from scylla_gha.process import ProcessLimits
 
 _MEGA: Final = 1024 * 1024

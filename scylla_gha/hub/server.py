@@ -102,7 +102,7 @@ class HubServer:
         seed, hub = await self._in_thread(_restored, asked)
         endpoint = CellEndpoint(hub, RequestLog(asked.log), self._threads, self._is_token, _limiter(seed))
         endpoint.faults = FaultInjector(hub, asked.faults)
-        cell = ServedCell(endpoint, seed, web.Server(endpoint.handle, access_log=None, auto_decompress=False))
+        cell = ServedCell(endpoint, seed, endpoint.server())
         try:
             cell.listeners.append(Listener.at(asked.socket, cell.server))
             if asked.loopback:

@@ -112,7 +112,7 @@ def serving_hub(hub: Hub, folder: Path, foreign: Mapping[str, int] | None = None
 
 
 async def _listen(endpoint: CellEndpoint, socket: Path) -> tuple[web.Server, list[Listener]]:
-    server = web.Server(endpoint.handle, access_log=None, auto_decompress=False)
+    server = endpoint.server()
     return server, [Listener.at(socket, server), Listener.on_loopback(server, 100)]
 
 

@@ -14,10 +14,11 @@ import pytest
 
 from scylla_gha.errors import FixtureError
 from scylla_gha.hub.errors import HubError
+from scylla_gha.hub.git_objects import write_blob, write_commit, write_tree
 from scylla_gha.hub.push import read_push
 from scylla_gha.hub.request_log import RequestEntry, RequestLog
 from scylla_gha.hub.seeds import find_seed
-from tests.support.hub import AUTHOR, NAME, OWNER, make_hub
+from tests.support.hub import AUTHOR, NAME, OWNER, REPO, make_hub
 from tests.support.hub_server import ServedHub, ask_socket, connected, serving_hub
 
 GIT = f"http://github.com/{OWNER}/{NAME}.git"
@@ -183,6 +184,23 @@ def test_a_small_pack_with_a_huge_file_is_refused(served: ServedHub) -> None:
     status, answer = push(served, packet(f"{ZERO} {sha} refs/heads/evil\0report-status side-band-64k"), content)
     assert (status, b"GH001: Large files detected" in answer) == (200, True)
     assert "refs/heads/evil" not in refs(served)
+
+
+def test_a_merge_of_millions_of_lines_is_stopped_at_the_limit_of_memory(served: ServedHub) -> None:
+    """Three texts of 30 MB take a kilobyte each in a push, and git some gigabytes to merge."""
+    lines = b"\n" * (15 << 20)
+    repository = served.hub.state.repository(OWNER, NAME)
+    assert repository is not None
+    git, author = served.hub.git(repository), served.hub.session(AUTHOR).signature()
+    parents: list[str] = []
+    for branch, text in (("main", lines * 2), ("big", lines * 2 + b"a\n"), ("main", lines + b"b\n" + lines)):
+        tree = write_tree(git, None, [("big.txt", "100644", write_blob(git, text))])
+        tip = write_commit(git, tree, parents, "Big\n", author, author)
+        git.set_ref(f"refs/heads/{branch}", tip)
+        parents = parents or [tip]
+    status, content = ask_socket(served.socket, "POST", f"{REPO}/merges", '{"base": "main", "head": "big"}', TOKEN)
+    assert (status, b"Out of memory" in content) == (422, True)
+    assert ask_socket(served.socket, "GET", REPO, None, TOKEN)[0] == 200
 
 
 def test_hooks_and_configuration_of_a_repository_are_never_run(served: ServedHub, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import socket
 from collections.abc import Iterator
 from http.client import HTTPResponse
 from pathlib import Path
@@ -134,6 +135,17 @@ def test_a_tunnel_and_a_huge_body_are_refused_and_counted(served: ServedHub) -> 
         "This GitHub speaks HTTP without TLS",
         "Payload too large",
     ]
+
+
+def test_what_is_no_request_of_http_is_refused_and_counted(served: ServedHub) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(str(served.socket))
+        client.sendall(b"GET / HTTP/9\r\nnonsense\r\n\r\n")
+        assert b" 400 " in client.recv(4096).splitlines()[0]
+    (entry,) = requests(served)
+    assert (entry["operation"], entry["status"], entry["refused"]) == ("invalid HTTP", 400, "not a request of HTTP")
+    assert served.endpoint.log.traffic.requests == 1
 
 
 def test_what_is_unchanged_is_not_sent_again(served: ServedHub) -> None:

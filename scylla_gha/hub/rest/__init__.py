@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlencode
 
-from scylla_gha.hub.addresses import API as API
-from scylla_gha.hub.addresses import SITE as SITE
+from scylla_gha.hub.addresses import API
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord

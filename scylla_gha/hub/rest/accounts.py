@@ -3,12 +3,13 @@
 from collections import Counter
 from typing import Any, Final
 
+from scylla_gha.hub.addresses import API, SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import ContractGapError, HubError, invalid, not_found
 from scylla_gha.hub.operations.repositories import account, set_collaborator
 from scylla_gha.hub.operations.repository_facts import collaborators_of, user_of
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
-from scylla_gha.hub.rest import API, SITE, RestAnswer, RestRequest, route
+from scylla_gha.hub.rest import RestAnswer, RestRequest, route
 from scylla_gha.hub.rest.present import time, user
 from scylla_gha.hub.rest.repositories import roles
 from scylla_gha.hub.rest.repository_json import permissions

@@ -3,11 +3,11 @@
 from typing import Any, Final
 
 from scylla_gha.hub.actions_records import CheckRecord
+from scylla_gha.hub.addresses import SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.operations.checks import CheckSuiteFacts, suite_id
 from scylla_gha.hub.operations.pull_facts import base_sha, head_sha
 from scylla_gha.hub.records import PullRequestRecord, RepositoryRecord, UserRecord
-from scylla_gha.hub.rest import SITE
 from scylla_gha.hub.rest.present import ids, time, user
 from scylla_gha.hub.rest.repository_json import api_url, minimal_repository, site_url
 

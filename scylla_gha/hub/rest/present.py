@@ -4,8 +4,8 @@ import datetime
 from typing import Any
 
 from scylla_gha.hub.actions_records import HubRecord
+from scylla_gha.hub.addresses import API, SITE
 from scylla_gha.hub.records import UserRecord, node_id
-from scylla_gha.hub.rest import API, SITE
 
 
 def time(value: datetime.datetime | None) -> str | None:

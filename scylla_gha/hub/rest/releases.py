@@ -3,6 +3,7 @@
 import hashlib
 from typing import Any
 
+from scylla_gha.hub.addresses import API, SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import not_found
 from scylla_gha.hub.operations.release_assets import asset_by_id, delete_asset, update_asset, upload_asset
@@ -19,7 +20,7 @@ from scylla_gha.hub.operations.releases import (
     visible_releases,
 )
 from scylla_gha.hub.records import AssetRecord, ReleaseRecord, RepositoryRecord, UserRecord
-from scylla_gha.hub.rest import API, SITE, RestAnswer, RestRequest, present, route
+from scylla_gha.hub.rest import RestAnswer, RestRequest, present, route
 
 _RELEASES = "/repos/{owner}/{repo}/releases"
 _ASSET = "/repos/{owner}/{repo}/releases/assets/{asset_id}"

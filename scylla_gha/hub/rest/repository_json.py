@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from scylla_gha.hub.addresses import API, SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.operations.repository_facts import (
     forks_of,
@@ -11,7 +12,6 @@ from scylla_gha.hub.operations.repository_facts import (
     source_of,
 )
 from scylla_gha.hub.records import RepositoryRecord, UserRecord
-from scylla_gha.hub.rest import API, SITE
 from scylla_gha.hub.rest.present import ids, time, user
 
 _URLS: Final = {

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scylla_gha.hub.actions_records import AnnotationRecord, CheckRecord, JobRecord, RunRecord
+from scylla_gha.hub.addresses import API
 from scylla_gha.hub.errors import not_found
 from scylla_gha.hub.operations.actions import (
     cancel,
@@ -18,7 +19,7 @@ from scylla_gha.hub.operations.actions import (
 )
 from scylla_gha.hub.operations.run_logs import run_archive
 from scylla_gha.hub.records import RepositoryRecord, UserRecord
-from scylla_gha.hub.rest import API, RestAnswer, RestRequest, route
+from scylla_gha.hub.rest import RestAnswer, RestRequest, route
 from scylla_gha.hub.rest.actions_json import job_json, run_json
 from scylla_gha.hub.rest.repository_json import site_url
 from scylla_gha.hub.search.ranges import in_range

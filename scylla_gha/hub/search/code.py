@@ -13,7 +13,7 @@ from typing import Final
 
 from scylla_gha.git import run_git
 from scylla_gha.hub.cell import HubSession
-from scylla_gha.hub.git_store import SECONDS, GitCommit, GitTreeEntry
+from scylla_gha.hub.git_store import MOST_READ, SECONDS, GitCommit, GitTreeEntry
 from scylla_gha.hub.operations.repository_facts import all_files, language_of, user_of
 from scylla_gha.hub.records import RepositoryRecord
 from scylla_gha.hub.search.places import PLACES, is_in_place, is_login, readable_repositories
@@ -122,8 +122,8 @@ class _CodeFiles:
     def _files_with(self, word: str) -> frozenset[str]:
         if word not in self._with_word:
             path = self.session.git(self.repository).path
-            done = run_git(path, "grep", "-I", "-i", "-F", "-l", "-z", "-e", word, self.commit,
-                           seconds=SECONDS)  # fmt: skip
+            done = run_git(path, "grep", "-I", "-i", "-F", "-l", "-z", "-e", word, self.commit, seconds=SECONDS,
+                           most_bytes=MOST_READ)  # fmt: skip
             names = done.stdout.decode(errors="replace").split("\x00") if done.code == 0 else []
             self._with_word[word] = frozenset(name.partition(":")[2] for name in names if name)
         return self._with_word[word]
