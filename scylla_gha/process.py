@@ -55,6 +55,11 @@ class Cancel:
         """Return a descriptor that is readable once the flag is set."""
         return self._read
 
+    def close(self) -> None:
+        """Give its descriptors back; nothing may use the flag afterwards."""
+        os.close(self._read)
+        os.close(self._write)
+
     def wait(self, seconds: float) -> bool:
         """Sleep for `seconds`, or less if the flag is set; return True if it is."""
         return bool(select.select([self._read], [], [], seconds)[0])

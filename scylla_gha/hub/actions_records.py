@@ -70,7 +70,11 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord(HubRecord):
-    """Run of a workflow. `jobs` are of all attempts. `scripted` are conclusions of attempts still to come."""
+    """Run of a workflow. `jobs` are of all attempts. `scripted` are conclusions of attempts still to come.
+
+    `commit` is what is checked out, the merge of a pull request's branches; None: `head_sha`. `ref` is the full ref;
+    "": the branch. `base_ref` is the base branch of a pull request. `inputs` are those of a dispatch.
+    """
 
     repository: int
     workflow: int
@@ -87,6 +91,10 @@ class RunRecord(HubRecord):
     attempt: int = 1
     jobs: tuple[JobRecord, ...] = ()
     scripted: tuple[str, ...] = ()
+    ref: str = ""
+    commit: str | None = None
+    base_ref: str = ""
+    inputs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

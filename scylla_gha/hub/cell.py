@@ -42,7 +42,8 @@ class Blobs:
 class Hub:
     """GitHub of one cell. `tokens` name users; requests of one cell are handled one after another, under `lock`.
 
-    `runner` is called with each attempt of a workflow's run that is queued; None: nothing runs it.
+    `runner` is called with each attempt of a workflow's run that is queued or cancelled; None: nothing runs them, and
+    pushes start none.
     """
 
     folder: Path

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from scylla_gha import process
 from scylla_gha.errors import FixtureError, ToolError
@@ -31,8 +31,21 @@ from scylla_gha.hub.control import (
     FaultRequest,
     HubStart,
 )
+from scylla_gha.hub.workflow_records import (
+    AwaitStopRequest,
+    DrainAnswer,
+    DrainRequest,
+    JobReport,
+    NextRun,
+    NextRunRequest,
+    QueuedRun,
+    RunEnd,
+    StopAnswer,
+)
+from scylla_gha.model import Record
 from scylla_gha.model.github_faults import GitHubFault
 
+R = TypeVar("R", bound=Record)
 _START_SECONDS: Final = 30.0
 _ASK_SECONDS: Final = 180.0
 _GRACE_SECONDS: Final = 5.0
@@ -129,6 +142,53 @@ class HubProcess:
         status, answer = self._ask("/control/faults", request.model_dump_json())
         if status != HTTPStatus.OK:
             raise ToolError(f"{cell.cell}: the hub does not take its faults ({status}): {answer}")
+
+    def next_run(self, cell: AttachedCell, seconds: float) -> NextRun:
+        """Return the next queued run of a cell, which is in progress from then on; wait for it for some seconds.
+
+        Raises:
+            ToolError: the hub does not answer, or has lost the cell.
+        """
+        return self._control_runs("next-run", NextRunRequest(cell=cell.cell, seconds=seconds), NextRun)
+
+    def report_job(self, report: JobReport) -> bool:
+        """Store the state of a job; return whether its run is not in progress any more.
+
+        Raises:
+            ToolError: as of `next_run`.
+        """
+        return self._control_runs("report-job", report, StopAnswer).stopped
+
+    def end_run(self, end: RunEnd) -> None:
+        """Complete an attempt of a run.
+
+        Raises:
+            ToolError: as of `next_run`.
+        """
+        self._control_runs("end-run", end, StopAnswer)
+
+    def await_stop(self, cell: AttachedCell, run: QueuedRun, seconds: float) -> bool:
+        """Wait until an attempt is not in progress any more, or for some seconds; return whether it is not.
+
+        Raises:
+            ToolError: as of `next_run`.
+        """
+        request = AwaitStopRequest(cell=cell.cell, run=run.run, attempt=run.attempt, seconds=seconds)
+        return self._control_runs("await-stop", request, StopAnswer).stopped
+
+    def drain_runs(self, cell: AttachedCell, seconds: float) -> int | None:
+        """Wait until no run is queued or in progress; None if some still are. With 0 seconds, cancel and count them.
+
+        Raises:
+            ToolError: as of `next_run`.
+        """
+        return self._control_runs("drain-runs", DrainRequest(cell=cell.cell, seconds=seconds), DrainAnswer).cancelled
+
+    def _control_runs(self, path: str, request: Record, kind: type[R]) -> R:
+        status, answer = self._ask(f"/control/{path}", request.model_dump_json())
+        if status != HTTPStatus.OK:
+            raise ToolError(f"the hub does not answer {path} ({status}): {answer[:500]}")
+        return kind.model_validate_json(answer)
 
     def stop(self) -> None:
         """End the process; the states of cells that are attached are lost."""

@@ -31,6 +31,7 @@ class AttachRequest(Record):
         log: the request log to write.
         loopback: whether to listen on a free port of loopback as well.
         faults: that its answers are to have.
+        runner: whether the harness takes queued runs of workflows; otherwise pushes start none.
     """
 
     cell: Text
@@ -43,6 +44,7 @@ class AttachRequest(Record):
     log: Path | None = None
     loopback: bool = False
     faults: tuple[GitHubFault, ...] = ()
+    runner: bool = False
 
 
 class AttachedCell(Record):

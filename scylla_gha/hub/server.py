@@ -42,13 +42,14 @@ from scylla_gha.hub.graphql.schema import github_schema
 from scylla_gha.hub.rate_limit import RateLimiter, RateLimitRule
 from scylla_gha.hub.request_log import RequestLog
 from scylla_gha.hub.rest.dispatch import register as register_rest
+from scylla_gha.hub.run_queue import RunQueue, run_routes
 from scylla_gha.hub.seeds import HubSeed, find_seed
 from scylla_gha.hub.trial_files import exported_state, state_digest, write_trial_files
 from scylla_gha.listener import Listener, raise_file_limit
 
 _THREADS: Final = 32
 _CONNECTIONS: Final = 256
-_LONGEST_CONTROL: Final = 1024 * 1024
+_LONGEST_CONTROL: Final = 16 * 1024 * 1024  # reports have the logs of jobs
 _DRAIN_SECONDS: Final = 1.0
 _GARBAGE_THRESHOLDS: Final = (20_000, 20, 50)  # as in the gateway: each search holds up all cells
 
@@ -60,6 +61,7 @@ class ServedCell:
     endpoint: CellEndpoint
     seed: HubSeed
     server: web.Server
+    queue: RunQueue | None = None
     listeners: list[Listener] = field(default_factory=list)
 
     @property
@@ -80,6 +82,8 @@ class HubServer:
         application.router.add_post("/control/attach", self._attach)
         application.router.add_post("/control/faults", self._set_faults)
         application.router.add_post("/control/detach", self._detach)
+        for path, handler in run_routes(self._queue).items():
+            application.router.add_post(path, handler)
         self.harness = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
 
     @web.middleware
@@ -111,7 +115,11 @@ class HubServer:
             await self._close(cell)
             raise
         self._cells[asked.cell] = cell
+        cell.queue = RunQueue(hub, self._threads) if asked.runner else None
         return web.json_response(text=_attached(asked, cell).model_dump_json())
+
+    def _queue(self, cell: str) -> RunQueue | None:
+        return self._cells[cell].queue if cell in self._cells else None
 
     def _is_token(self, token: str) -> bool:
         return any(token in cell.hub.tokens for cell in self._cells.values())
@@ -136,6 +144,8 @@ class HubServer:
         return web.json_response(text=detached.model_dump_json())
 
     async def _close(self, cell: ServedCell) -> None:
+        if cell.queue is not None:
+            cell.queue.close()
         for listener in cell.listeners:
             await listener.stop()
         await cell.server.shutdown(_DRAIN_SECONDS)

@@ -1,7 +1,8 @@
 """Check that a trial changed nothing on GitHub but what its scenario allows.
 
 Compared are views, so times do not count. What follows from other changes is left out: timelines; the head's commit and
-the refs of pull requests, which follow their branches; and runs and checks that a push started.
+the refs of pull requests, which follow their branches; runs that a push started, with the workflows of new files; and
+checks of runs, which are compared with their jobs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 from scylla_gha.judge.github_trial import TrialGitHub
 from scylla_gha.model.github_condition import AllowedChange
-from scylla_gha.model.github_views import LIST_QUERIES, CheckView, GitHubView, RunView
+from scylla_gha.model.github_views import LIST_QUERIES, CheckView, GitHubView, RunView, WorkflowView
 
 _LEFT_OUT: Final = frozenset({"sequence", "timeline", "head_sha", "branches", "tags", "commit"})
 _STARTED_BY_PUSH: Final = frozenset({"push", "pull_request"})
@@ -66,7 +67,7 @@ def _object_changes(
     kind: str, before: GitHubView | None, after: GitHubView | None, github: TrialGitHub
 ) -> Iterator[GitHubChange]:
     view = after or before
-    if view is None or (before is None and _follows_from_push(view)):
+    if view is None or _is_of_run(view) or (before is None and _follows_from_push(view)):
         return
     repository, name = _repository_of(kind, view, github), _name(kind, view, github)
     if before is None:
@@ -82,9 +83,11 @@ def _object_changes(
 
 
 def _follows_from_push(view: GitHubView) -> bool:
-    return (isinstance(view, RunView) and view.event in _STARTED_BY_PUSH) or (
-        isinstance(view, CheckView) and view.run is not None
-    )
+    return (isinstance(view, RunView) and view.event in _STARTED_BY_PUSH) or isinstance(view, WorkflowView)
+
+
+def _is_of_run(view: GitHubView) -> bool:
+    return isinstance(view, CheckView) and view.run is not None
 
 
 def _repository_of(kind: str, view: GitHubView, github: TrialGitHub) -> int:

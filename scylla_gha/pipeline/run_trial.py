@@ -108,7 +108,8 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
     experiment = context.plan.experiment
     agent_id = next(name for name in experiment.agents if name.partition("@")[0] == arm.agent)
     installed = context.agents[agent_id]
-    target = context.sandboxes.target(context.scenario(cell.scenario).scenario.tools, arm)
+    scenario = context.scenario(cell.scenario)
+    target = context.sandboxes.target(scenario.scenario.tools, arm)
     return AgentRunner(
         arm=arm,
         agent=installed.agent,
@@ -121,6 +122,7 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
         inventory=context.library.inventory(arm.agent, arm.version),
         redactor=context.redactor,
         hub=context.hub,
+        checks=context.sandboxes.target(scenario.scenario.tools) if scenario.github else None,
         share_usd=_share_usd(context, cell),
     )
 

@@ -24,6 +24,7 @@ from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.run.equip import AgentRunner, EquippedAgent, equip_agent, sandbox_mounts
 from scylla_gha.run.github import closing_github, open_github
+from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
 from scylla_gha.store.records import write_bytes, write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder, file_digests
@@ -43,7 +44,8 @@ def run_attempt(
     needs_socket = has_github or (runner.target.address and runner.gateway and runner.agent.uses_model)
     with socket_folder() if needs_socket else nullcontext() as sockets:
         mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets, has_github=has_github)
-        github = open_github(runner.hub, prepared, sockets, folder, runner.target.sandbox)
+        box = WorkflowBox(runner.checks or runner.target, prepared.path, runner.cancel)
+        github = open_github(runner.hub, prepared, sockets, folder, runner.target.sandbox, box)
         session = _open_session(runner, prepared, mounts, folder)
         access = ModelAccess(runner.target.address or session.url, session.token) if session else None
         equipped = equip_agent(runner, prepared, mounts, access, github)

@@ -37,6 +37,7 @@ class AgentRunner:
     inventory: Inventory | None = None
     redactor: Redactor = field(default_factory=Redactor)
     hub: HubProcess | None = None  # None: no scenario of the run has GitHub state
+    checks: SandboxTarget | None = None  # where workflows of GitHub run; None: in `target`
     share_usd: float | None = None  # part of the shared budgets, if the trial has no limit of its own
 
 

@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ from scylla_gha.prepare.github_clone import own_commit
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.run.workflow_runner import WorkflowRunner
+from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, SandboxMounts
 from scylla_gha.store.run_folder import AttemptFolder
 
@@ -38,6 +40,7 @@ class TrialHub:
     attached: AttachedCell
     identity: str
     folder: Path
+    runner: WorkflowRunner
 
     @property
     def _token(self) -> str:
@@ -101,9 +104,12 @@ def closing_github(github: TrialHub | None, folder: AttemptFolder, redaction: Re
         yield used
     finally:
         try:
-            traffic = github.hub.detach(github.attached, folder.root).traffic
+            try:
+                github.runner.finish()
+            finally:
+                traffic = github.hub.detach(github.attached, folder.root).traffic
             content = json.loads(folder.file(STATE_FILE).read_bytes())
-            used.counts = GitHubUse(**traffic.model_dump(), writes=len(content["journal"]))
+            used.counts = GitHubUse(**traffic.model_dump(), writes=_own_writes(content["journal"]))
             is_pushed = content["start"]["refs"] != content["end"]["refs"]
             if is_pushed and _holds_secret(folder.file(BUNDLE_FILE), redaction):
                 folder.file(BUNDLE_FILE).unlink()
@@ -117,6 +123,11 @@ def closing_github(github: TrialHub | None, folder: AttemptFolder, redaction: Re
             shutil.rmtree(github.folder, ignore_errors=True)
             for name in (REQUESTS_FILE, STATE_FILE):
                 redaction.file(folder.file(name))
+
+
+def _own_writes(journal: Iterable[Mapping[str, object]]) -> int:
+    """Return how many writes users made; those of GitHub itself, as it runs workflows, have the actor 0."""
+    return sum(1 for entry in journal if entry["actor"])
 
 
 def _holds_secret(bundle: Path, redaction: RedactionSession) -> bool:
@@ -135,9 +146,14 @@ def _died_of_request(folder: AttemptFolder) -> bool:
 
 
 def open_github(
-    hub: HubProcess | None, prepared: PreparedScenario, sockets: Path | None, folder: AttemptFolder, sandbox: Sandbox
+    hub: HubProcess | None,
+    prepared: PreparedScenario,
+    sockets: Path | None,
+    folder: AttemptFolder,
+    sandbox: Sandbox,
+    box: WorkflowBox,
 ) -> TrialHub | None:
-    """Serve the start state of a scenario's GitHub; None if the scenario has none.
+    """Serve the start state of a scenario's GitHub, and run its workflows; None if the scenario has none.
 
     Args:
         hub: the hub's process; None: no scenario of the run has GitHub state.
@@ -145,6 +161,7 @@ def open_github(
         sockets: folder for the cell's socket.
         folder: the attempt's, for its request log.
         sandbox: where the agent runs; if it shares the host's network, git needs a port there.
+        box: where workflows run.
 
     Raises:
         FixtureError: GitHub would refuse a step of the fixture.
@@ -165,9 +182,12 @@ def open_github(
         socket=sockets / HUB_SOCKET,
         log=folder.file(REQUESTS_FILE),
         loopback=sandbox.has_network,
+        runner=True,
     )
     attached = hub.attach(request)
     names = {scenario.github.identity, *(name for name, login in attached.logins.items()
                                          if login == scenario.github.identity)}  # fmt: skip
     identity = next(name for name in attached.tokens if name in names)
-    return TrialHub(hub, attached, identity, request.folder)
+    runner = WorkflowRunner(hub, attached, request.folder / "repositories", box)
+    runner.start()
+    return TrialHub(hub, attached, identity, request.folder, runner)

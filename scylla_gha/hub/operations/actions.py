@@ -1,21 +1,21 @@
-"""Runs of workflows: starting, running again, cancelling and deleting them; checks mirror the jobs of the last attempt.
+"""Runs of workflows: completed, run again, cancelled and deleted. Checks mirror the jobs of the last attempt.
 
 Rules by https://docs.github.com/en/rest/actions/workflow-runs and
 https://docs.github.com/en/actions/how-tos/manage-workflow-runs/re-run-workflows-and-jobs.
 """
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from scylla_gha.hub.actions_records import CheckRecord, JobRecord, RunRecord, StepRecord, WorkflowRecord
+from scylla_gha.hub.actions_records import CheckRecord, JobRecord, RunRecord
 from scylla_gha.hub.addresses import SITE
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import HubError, not_found
 from scylla_gha.hub.operations.scripted_runs import scripted_jobs
-from scylla_gha.hub.operations.workflow_files import NO_RIGHTS, PlannedJob, check_inputs, workflow_file
-from scylla_gha.hub.records import RepositoryRecord
+from scylla_gha.hub.operations.workflow_files import NO_RIGHTS
+from scylla_gha.hub.records import RepositoryRecord, UserRecord
 
 PASSED: Final = ("success", "neutral", "skipped")
 _MOST_ATTEMPTS: Final = 51
@@ -73,74 +73,18 @@ def conclusion_of(jobs: Sequence[JobRecord]) -> str:
     return "skipped" if conclusions == {"skipped"} else "success"
 
 
-def start_run(
-    session: HubSession, workflow: WorkflowRecord, sha: str, branch: str, event: str, title: str
-) -> RunRecord:
-    """Create a run of a workflow. It is queued for the hub's runner, unless the fixture scripted its conclusion."""
-    state = session.state
-    now = state.now()
-    file = workflow_file(session, workflow, sha)
-    runs = state.where(RunRecord, workflow=workflow.id)
-    run = RunRecord(
-        id=state.new_id(),
-        created_at=now,
-        updated_at=now,
-        started_at=now,
-        repository=workflow.repository,
-        workflow=workflow.id,
-        number=max((run.number for run in runs), default=0) + 1,
-        event=event,
-        head_branch=branch,
-        head_sha=sha,
-        title=title,
-        actor=session.user.id,
-        status="queued",
-        conclusion=None,
-        jobs=tuple(_queued_job(session, plan) for plan in (file.jobs if file else ())),
-    )
-    state.create(session.user, run)
-    if workflow.scripted:
-        conclusion, *scripted = workflow.scripted
-        state.update(session.user, workflow, scripted=tuple(scripted))
-        return finish_attempt(session, run, scripted_jobs(session, run, run.jobs, conclusion), conclusion)
-    return _hand_over(session, run)
+def as_github(session: HubSession) -> HubSession:
+    """Return the session of GitHub itself, which starts runs after a push; its writes are nobody's."""
+    writer = UserRecord(id=0, created_at=session.state.now(), login="github-actions[bot]", kind="Bot")
+    return HubSession(session.hub, writer)
 
 
-def _queued_job(session: HubSession, plan: PlannedJob) -> JobRecord:
-    steps = tuple(StepRecord(number=number, name=name, status="queued") for number, name in enumerate(plan.steps, 1))
-    return JobRecord(id=session.state.new_id(), name=plan.name, attempt=1, status="queued", conclusion=None,
-                     created_at=session.state.now(), steps=steps)  # fmt: skip
-
-
-def _hand_over(session: HubSession, run: RunRecord) -> RunRecord:
+def hand_over(session: HubSession, run: RunRecord) -> RunRecord:
+    """Tell the runner of a run that is queued, or that is not to be run any more."""
     mirror_checks(session, run)
     if session.hub.runner is not None:
         session.hub.runner(session, run)
     return session.state.need(RunRecord, run.id)
-
-
-def dispatch(
-    session: HubSession, repository: RepositoryRecord, workflow: WorkflowRecord, ref: str, inputs: Mapping[str, Any]
-) -> RunRecord:
-    """Start a workflow by hand on a branch or tag.
-
-    Raises:
-        HubError: the user may not, or ref, inputs or the workflow do not allow it.
-    """
-    session.require(repository, "write", NO_RIGHTS)
-    name = ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
-    git = session.git(repository)
-    sha = git.branches().get(name) or git.tags().get(name)
-    if sha is None:
-        raise HubError(422, f"No ref found for: {ref}")
-    if workflow.state != "active":
-        raise HubError(422, "Cannot trigger a 'workflow_dispatch' on a disabled workflow")
-    file = workflow_file(session, workflow, sha)
-    if file is None or "workflow_dispatch" not in file.triggers:
-        raise HubError(422, "Workflow does not have 'workflow_dispatch' trigger")
-    check_inputs(file, inputs)
-    title = file.run_name if file.run_name and "${{" not in file.run_name else file.name
-    return start_run(session, workflow, sha, name, "workflow_dispatch", title)
 
 
 def finish_attempt(
@@ -227,7 +171,7 @@ def _new_attempt(session: HubSession, run: RunRecord, jobs: Sequence[JobRecord])
                 steps=tuple(replace(step, status="queued", conclusion=None) for step in job.steps))
         for job in jobs
     )  # fmt: skip
-    return _hand_over(session, state.update(session.user, started, jobs=(*run.jobs, *queued)))
+    return hand_over(session, state.update(session.user, started, jobs=(*run.jobs, *queued)))
 
 
 def cancel(session: HubSession, repository: RepositoryRecord, run: RunRecord) -> RunRecord:
@@ -239,11 +183,15 @@ def cancel(session: HubSession, repository: RepositoryRecord, run: RunRecord) ->
     session.require(repository, "write", NO_RIGHTS)
     if run.status == "completed":
         raise HubError(409, "Cannot cancel a workflow run that is completed.")
+    return mark_cancelled(session, run)
+
+
+def mark_cancelled(session: HubSession, run: RunRecord) -> RunRecord:
+    """Complete a run as cancelled, with its jobs that are not completed."""
     now = session.state.now()
     jobs = tuple(_cancelled(job, now) if job.status != "completed" else job for job in run.jobs)
     cancelled = session.state.update(session.user, run, status="completed", conclusion="cancelled", jobs=jobs)
-    mirror_checks(session, cancelled)
-    return cancelled
+    return hand_over(session, cancelled)
 
 
 def _cancelled(job: JobRecord, now: datetime.datetime) -> JobRecord:

@@ -17,11 +17,28 @@ class _Loader(yaml.SafeLoader):
         """Merge nothing."""
 
 
+def read_document(content: bytes) -> Any:  # noqa: ANN401 whatever the file says
+    """Return what a YAML file says.
+
+    Raises:
+        ValueError: it cannot be read, or is too large; the message has the line.
+    """
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+    try:
+        return yaml.load(content, _Loader)  # noqa: S506 a safe loader
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ValueError(f"{error.problem} on line {line}") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError("; ".join(str(error).splitlines())[:200]) from None
+
+
 def read_mapping(content: bytes) -> dict[Any, Any] | None:
     """Return the mapping that a YAML file is; None if it is none, or cannot be read."""
     try:
-        document = yaml.load(content[:_MOST_BYTES], _Loader)  # noqa: S506 a safe loader
-    except (yaml.YAMLError, RecursionError, ValueError):
+        document = read_document(content[:_MOST_BYTES])
+    except ValueError:
         return None
     return document if isinstance(document, dict) else None
 

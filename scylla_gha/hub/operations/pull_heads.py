@@ -8,6 +8,7 @@ from scylla_gha.hub.operations.pull_states import mark_closed
 from scylla_gha.hub.operations.pulls import follow_head, open_pulls
 from scylla_gha.hub.operations.review_requests import request_code_owners
 from scylla_gha.hub.operations.timeline import add_event
+from scylla_gha.hub.operations.workflow_events import start_for_pull
 from scylla_gha.hub.records import PullRequestRecord, RepositoryRecord, ReviewRecord
 
 
@@ -74,6 +75,7 @@ def _head_moved(session: HubSession, pull: PullRequestRecord, old: str, new: str
         mark_closed(session, pull)
         return
     _dismiss_stale_reviews(session, pull)
+    start_for_pull(session, pull, "synchronize")
     request_code_owners(session, pull)
 
 

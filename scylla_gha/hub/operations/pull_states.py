@@ -7,6 +7,7 @@ from scylla_gha.hub.operations.pulls import bring, follow_head, open_pulls, requ
 from scylla_gha.hub.operations.review_requests import request_code_owners
 from scylla_gha.hub.operations.subjects import NO_RIGHTS, may_edit, require_writable
 from scylla_gha.hub.operations.timeline import add_event
+from scylla_gha.hub.operations.workflow_events import start_for_pull
 from scylla_gha.hub.records import PullRequestRecord, RepositoryRecord
 
 
@@ -52,6 +53,7 @@ def reopen_pull(session: HubSession, pull: PullRequestRecord) -> PullRequestReco
     changed = session.state.update(session.user, pull, state="open", closed_at=None, closed_by=None, closed_base=None)
     if tip is not None:
         follow_head(session, changed, tip)
+    start_for_pull(session, changed, "reopened")
     return changed
 
 

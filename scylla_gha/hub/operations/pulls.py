@@ -8,6 +8,7 @@ from scylla_gha.hub.operations.pull_facts import head_sha, repository_of
 from scylla_gha.hub.operations.review_requests import request_code_owners
 from scylla_gha.hub.operations.subjects import NO_RIGHTS, require_writable
 from scylla_gha.hub.operations.timeline import add_event, add_references
+from scylla_gha.hub.operations.workflow_events import start_for_pull
 from scylla_gha.hub.records import PullRequestRecord, RepositoryRecord, UserRecord
 
 
@@ -72,7 +73,9 @@ def create_pull(  # noqa: PLR0913 the fields of GitHub's request
     )  # fmt: skip
     state.create(user, record)
     add_references(session, record, body)
-    return request_code_owners(session, record)
+    requested = request_code_owners(session, record)
+    start_for_pull(session, requested, "opened")
+    return requested
 
 
 def _head(

@@ -4,6 +4,7 @@ from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.git_store import NO_COMMIT, is_ref_name, is_sha
 from scylla_gha.hub.operations.protection import is_exempt, protection_of, unmet_requirements
+from scylla_gha.hub.operations.workflow_events import start_for_push
 from scylla_gha.hub.operations.workflow_files import register_workflows
 from scylla_gha.hub.records import ReleaseRecord, RepositoryRecord
 
@@ -150,6 +151,7 @@ def note_change(
         _follow_first_branch(session, current, ref.removeprefix(BRANCH))
     if new is not None and ref == f"{BRANCH}{repository.default_branch}":
         register_workflows(session, repository)
+    start_for_push(session, repository, ref, old, new)
     if ref.startswith(BRANCH):
         from scylla_gha.hub.operations.pull_heads import branch_changed  # which itself changes refs
 

@@ -22,14 +22,15 @@ _ZIP_TIME: Final = (2026, 1, 1, 0, 0, 0)
 def job_log(sections: Iterable[tuple[str, str]], time: datetime.datetime) -> bytes:
     """Return a job's log from its steps' names and outputs, with a time before each line.
 
-    A step but "Set up job" and "Complete job" begins with the mark `##[group]Run`, by which `step_logs` finds it.
+    A step but "Set up job" and "Complete job" begins with the mark `##[group]Run`, by which `step_logs` finds it. More
+    lines of its name are shown in the group.
     """
     lines: list[str] = []
     for name, output in sections:
         if name == "Complete job":
             lines.append("Cleaning up orphan processes")
         elif name != "Set up job" or lines:
-            lines += [f"##[group]Run {name.removeprefix('Run ')}", "##[endgroup]"]
+            lines += [*f"##[group]Run {name.removeprefix('Run ')}".splitlines(), "##[endgroup]"]
         else:
             lines.append("Current runner version: '2.330.0'")
         lines += output.splitlines()

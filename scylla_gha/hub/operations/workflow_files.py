@@ -9,10 +9,12 @@ from scylla_gha.errors import ToolError
 from scylla_gha.hub.actions_records import WorkflowRecord
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import HubError, not_found
+from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.operations.plain_yaml import list_of, mapping_of, read_mapping, text_of
 from scylla_gha.hub.records import RepositoryRecord
 
 _FOLDER: Final = ".github/workflows"
+_MOST_FILES: Final = 50
 NO_RIGHTS: Final = "Must have admin rights to Repository."  # what GitHub says, though write access is enough
 
 
@@ -44,20 +46,26 @@ class WorkflowFile:
 def read_workflow(content: bytes, path: str) -> WorkflowFile:
     """Return what a workflow file says; one that cannot be read has no triggers and no jobs."""
     document = read_mapping(content) or {}
-    triggers = document.get("on", document.get(True))  # YAML 1.1 reads `on` as true
-    if isinstance(triggers, str | list):
-        triggers = {text_of(event): None for event in list_of([triggers] if isinstance(triggers, str) else triggers)}
     jobs = tuple(_planned(text_of(key), mapping_of(job)) for key, job in mapping_of(document.get("jobs")).items())
     name, run_name = text_of(document.get("name")), text_of(document.get("run-name"))
-    return WorkflowFile(name or path, mapping_of(triggers), jobs, run_name or None)
+    return WorkflowFile(name or path, triggers_of(document), jobs, run_name or None)
+
+
+def triggers_of(document: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return the triggers of a workflow by event, with what stands below each."""
+    triggers = document.get("on", document.get(True))  # YAML 1.1 reads `on` as true
+    if isinstance(triggers, str | list):
+        return {text_of(event): None for event in list_of([triggers] if isinstance(triggers, str) else triggers)}
+    return mapping_of(triggers)
 
 
 def _planned(key: str, job: Mapping[Any, Any]) -> PlannedJob:
-    names = [_step_name(mapping_of(step)) for step in list_of(job.get("steps"))]
+    names = [step_name(mapping_of(step)) for step in list_of(job.get("steps"))]
     return PlannedJob(text_of(job.get("name")) or key, ("Set up job", *names, "Complete job"))
 
 
-def _step_name(step: Mapping[Any, Any]) -> str:
+def step_name(step: Mapping[Any, Any]) -> str:
+    """Return the name of a step: its own, or its command's first line."""
     command = (text_of(step.get("run")) or text_of(step.get("uses"))).strip().partition("\n")[0]
     return text_of(step.get("name")) or f"Run {command}"
 
@@ -97,20 +105,23 @@ def enable_workflow(
     session.state.update(session.user, workflow, state="active" if enabled else "disabled_manually")
 
 
+def workflow_paths(git: GitRepository, commit: str) -> list[tuple[str, str]]:
+    """Return the workflow files of a commit, as paths and names of their blobs; the first ones of very many."""
+    try:
+        entries = git.tree(f"{commit}:{_FOLDER}")
+    except ToolError:
+        return []
+    files = [entry for entry in entries if entry.kind == "blob" and entry.path.endswith((".yml", ".yaml"))]
+    return [(f"{_FOLDER}/{entry.path}", entry.sha) for entry in files[:_MOST_FILES]]
+
+
 def register_workflows(session: HubSession, repository: RepositoryRecord) -> None:
     """Make the records agree with the workflow files of the default branch; that of a file that went away stays."""
     git, state = session.git(repository), session.state
     tip = git.branch(repository.default_branch)
-    try:
-        entries = git.tree(f"{tip}:{_FOLDER}") if tip else []
-    except ToolError:
-        return
     known = {workflow.path: workflow for workflow in workflows_of(session, repository)}
-    for entry in entries:
-        path = f"{_FOLDER}/{entry.path}"
-        if entry.kind != "blob" or not entry.path.endswith((".yml", ".yaml")):
-            continue
-        name = read_workflow(git.content(entry.sha) or b"", path).name
+    for path, sha in workflow_paths(git, tip) if tip else ():
+        name = read_workflow(git.content(sha) or b"", path).name
         if path in known:
             state.update(session.user, known[path], name=name)
         else:

@@ -1,7 +1,8 @@
 """Workflows of Actions: reading, enabling, disabling, and starting them by hand."""
 
 from scylla_gha.hub.actions_records import WorkflowRecord
-from scylla_gha.hub.operations.actions import dispatch, runs_of
+from scylla_gha.hub.operations.actions import runs_of
+from scylla_gha.hub.operations.run_start import dispatch
 from scylla_gha.hub.operations.workflow_files import enable_workflow, find_workflow, workflows_of
 from scylla_gha.hub.records import RepositoryRecord
 from scylla_gha.hub.rest import RestAnswer, RestRequest, route

@@ -1,0 +1,161 @@
+"""Box of a job: its workspace and HOME, in which each step runs as a process of its own in the sandbox.
+
+What a step leaves in the two folders is there for the next one; its processes and /tmp are not.
+"""
+
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.errors import SandboxError
+from scylla_gha.hub.git_objects import fetch
+from scylla_gha.hub.git_store import GitRepository
+from scylla_gha.hub.workflow_records import WorkflowStep
+from scylla_gha.prepare.git_directory import git, init
+from scylla_gha.prepare.workspace import remove_tree
+from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
+from scylla_gha.run.workflow_output import StepOutput, read_lines, read_output, read_variables
+from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
+
+STEP_SECONDS: Final = 600.0
+_FILE_BYTES: Final = 64 * 1024 * 1024
+_GRACE_SECONDS: Final = 2.0
+_MOST_ENVIRONMENT: Final = 100_000  # characters
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHELLS: Final[Mapping[str | None, tuple[str, ...]]] = {
+    None: ("bash", "-e"),
+    "bash": ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail"),
+    "sh": ("sh", "-e"),
+    "python": ("python3",),
+}
+# Arguments: the folder to work in, what comes before PATH, what comes behind it, and the command.
+_START: Final = 'exec 2>&1; cd "$1" || exit 1; PATH="${2:+$2:}$PATH:$3"; export PATH; shift 3; exec "$@"'
+_PYTHON: Final = '#!/bin/sh\nexec python3 "$@"\n'  # runners of GitHub have it by this name too
+_FILES: Final[Mapping[str, str]] = {
+    "GITHUB_ENV": "env",
+    "GITHUB_OUTPUT": "output",
+    "GITHUB_PATH": "path",
+    "GITHUB_STEP_SUMMARY": "summary",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowBox:
+    """Where jobs run: a sandbox without network, and the PATH of its programs. `cancel` ends all."""
+
+    target: SandboxTarget
+    path: str
+    cancel: Cancel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnd:
+    """End of a step's script: `ended` says why it was ended by the runner, None if it ended by itself."""
+
+    code: int
+    ended: str | None
+    outputs: Mapping[str, str]
+
+
+@dataclass
+class JobBox:
+    """Folders of one job below `root`, and the variables that its steps have set."""
+
+    box: WorkflowBox
+    root: Path
+    cancel: Cancel
+    variables: dict[str, str] = field(default_factory=dict)
+    search_path: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Make the folders."""
+        self.workspace.mkdir()
+        (self._runner / "bin").mkdir(parents=True)
+        shim = self._runner / "bin/python"
+        shim.write_text(_PYTHON)
+        shim.chmod(0o755)
+
+    @property
+    def workspace(self) -> Path:
+        """Folder of the checkout."""
+        return self.root / "workspace"
+
+    @property
+    def _runner(self) -> Path:
+        return self.root / "home/_runner"
+
+    def check_out(self, repository: Path, commit: str) -> None:
+        """Make the workspace a repository with a commit and its history; what was there is removed."""
+        remove_tree(self.workspace)
+        own = self.workspace / ".git"
+        init(own)
+        fetch(GitRepository(own), GitRepository(repository), commit, "+refs/tags/*:refs/tags/*")
+        git(own, "config", "core.bare", "false")
+        git(own, "update-ref", "--no-deref", "HEAD", commit)
+        git(own, "read-tree", commit, work_tree=self.workspace)
+        git(own, "checkout-index", "--all", "--force", "--index", work_tree=self.workspace)
+
+    def run_script(self, step: WorkflowStep, env: Mapping[str, str], seconds: float, output: StepOutput) -> StepEnd:
+        """Run a step's script, whose expressions are filled in; add its output.
+
+        Args:
+            step: with script, shell and folder.
+            env: all variables of the step.
+            seconds: that the job has left.
+            output: gets the output.
+
+        Raises:
+            SandboxError: the sandbox cannot be started, or was lost.
+        """
+        limit = min(seconds, STEP_SECONDS, 60 * step.minutes if step.minutes else STEP_SECONDS)
+        if sum(len(name) + len(text) for name, text in env.items()) > _MOST_ENVIRONMENT:
+            output.fail("Argument list too long: the environment is too large")
+            return StepEnd(1, None, {})
+        mounts, argv = self._mounts(env), self._command(step)
+        streams = ProcessStreams(self.root / "stdout", self.root / "stderr")
+        limits = ProcessLimits(max(0.1, limit), _FILE_BYTES, grace_seconds=_GRACE_SECONDS)
+        finished = self.box.target.sandbox.run(argv, mounts, streams, limits, self.cancel)
+        if LimitHit.LOST in finished.hits:
+            raise SandboxError(f"the box of a workflow's step was lost: {finished.note}")
+        for path in (streams.stdout, streams.stderr):
+            read_output(output, path)
+        for hit in sorted(finished.hits):
+            output.fail(f"The runner has reached a limit: {hit}. {finished.note}".strip())
+        ended = "cancelled" if finished.cancelled else "timed_out" if finished.timed_out else None
+        return StepEnd(finished.code, ended, self._collected())
+
+    def _mounts(self, env: Mapping[str, str]) -> SandboxMounts:
+        self._runner.mkdir(exist_ok=True)
+        files = {variable: self._runner / name for variable, name in _FILES.items()}
+        for path in files.values():
+            _empty(path)
+        extra = {name: text for name, text in env.items() if _VARIABLE.fullmatch(name)}
+        extra |= {variable: str(path) for variable, path in files.items()}
+        extra |= {"GITHUB_WORKSPACE": str(self.workspace), "RUNNER_TEMP": str(self._runner)}
+        return SandboxMounts(self.workspace, self.root / "home", self.box.path, extra, image=self.box.target.image)
+
+    def _command(self, step: WorkflowStep) -> tuple[str, ...]:
+        script = self._runner / f"script-{time.monotonic_ns()}"
+        script.write_text(step.script or "")
+        folder = self.workspace / (step.folder or ".")
+        before = ":".join(reversed(self.search_path))
+        return ("/bin/sh", "-c", _START, "sh", str(folder), before, str(self._runner / "bin"),
+                *_SHELLS[step.shell], str(script))  # fmt: skip
+
+    def _collected(self) -> dict[str, str]:
+        """Take over what the step has set for later ones, and return its outputs."""
+        self.variables |= read_variables(self._runner / "env")
+        self.search_path += [line for line in read_lines(self._runner / "path") if ":" not in line]
+        return read_variables(self._runner / "output")
+
+
+def _empty(path: Path) -> None:
+    """Make an empty file where a step before may have left anything."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    path.unlink(missing_ok=True)
+    path.touch()
