@@ -1,9 +1,9 @@
 """Start of processes, which happens here alone.
 
-`capture` is for the harness's own short tools (git, uv). `run` is for what is not trusted (agents, and checks that
-execute what an agent wrote): a session of its own, outputs through pipes into files up to a size, a time limit that
-ends the whole process group (TERM, then KILL), and an end when the caller's `Cancel` is set. A `Service` is a server of
-the harness, which ends when its standard input does. None of them outlives a harness that is killed.
+`capture` is for the harness's own short tools (git, uv). `run` is for what is not trusted (agents and checks): a
+session of its own, outputs through pipes into files up to a size, a time limit that ends the whole process group (TERM,
+then KILL), and an end when the caller's `Cancel` is set. A `Service` is a server of the harness, which ends when its
+standard input does. None of them outlives a harness that is killed.
 """
 
 import contextlib
@@ -57,8 +57,8 @@ class Cancel:
 
     def close(self) -> None:
         """Give its descriptors back; nothing may use the flag afterwards."""
-        os.close(self._read)
-        os.close(self._write)
+        for descriptor in (self._read, self._write):
+            os.close(descriptor)
 
     def wait(self, seconds: float) -> bool:
         """Sleep for `seconds`, or less if the flag is set; return True if it is."""

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ class WorkflowHub:
         """Run gh or git in the clone and return what it printed, errors included."""
         home = self.folder / "home"
         token = self.cell.tokens["author"]
-        env = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home), "GH_REPO": REPO,
-               **gh_environment(self.cell.socket, token, home), **git_environment(self.cell.port or 0, token, home)}  # fmt: skip
+        clients = gh_environment(self.cell.socket, token, home) | git_environment(self.cell.port or 0, token, home)
+        env = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home), "GH_REPO": REPO, **clients}
         cwd = self.clone if self.clone.exists() else self.folder
         ran = subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False,
                              stdin=subprocess.DEVNULL)  # fmt: skip
@@ -80,6 +81,19 @@ class WorkflowHub:
         """Wait for the end of the newest run and return it."""
         self.run("gh", "run", "watch", str(self.runs()[0]["databaseId"]), "--interval", "1", *options, code=code)
         return self.runs()[0]
+
+    def await_step(self, run: str, number: int) -> None:
+        """Wait until a step of a run's first job is in progress."""
+        while self._jobs(run)[0]["steps"][number - 1]["status"] != "in_progress":
+            time.sleep(0.1)
+
+    def conclusions(self, run: str) -> dict[str, list[str]]:
+        """The conclusions of all steps, by their jobs' names."""
+        return {job["name"]: [step["conclusion"] for step in job["steps"]] for job in self._jobs(run)}
+
+    def _jobs(self, run: str) -> list[dict[str, Any]]:
+        jobs: list[dict[str, Any]] = json.loads(self.run("gh", "run", "view", run, "--json", "jobs"))["jobs"]
+        return jobs
 
 
 @contextmanager

@@ -23,7 +23,8 @@ from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.process import Cancel
 from scylla_gha.redaction import Redactor
 from scylla_gha.run.github import open_github
-from scylla_gha.sandboxes.base import socket_folder
+from scylla_gha.run.workflow_steps import WorkflowBox
+from scylla_gha.sandboxes.base import SandboxTarget, socket_folder
 from scylla_gha.sandboxes.host import HostSandbox
 from scylla_gha.store.run_folder import AttemptFolder, RunFolder
 from tests.support.agents import ShellAgent
@@ -104,7 +105,8 @@ def test_githubs_mcp_server_alone_is_led_to_the_trials_github(tmp_path: Path, hu
     servers = {"github": McpServer(description="G", command="g", env=token),
                "time": McpServer(description="T", command="t")}  # fmt: skip
     with socket_folder() as sockets:
-        github = open_github(hub, prepared, sockets, AttemptFolder(tmp_path / "attempt-1"), HostSandbox())
+        box = WorkflowBox(SandboxTarget(HostSandbox()), prepared.path)
+        github = open_github(hub, prepared, sockets, AttemptFolder(tmp_path / "attempt-1"), HostSandbox(), box)
         assert github is not None
         equipped = github.with_servers(AgentResources(mcp_servers=servers)).mcp_servers
         with subprocess.Popen([BIN / "github-mcp-server", "stdio"], env=equipped["github"].env, text=True,

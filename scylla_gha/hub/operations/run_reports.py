@@ -4,14 +4,13 @@ from dataclasses import replace
 from typing import Final
 
 from scylla_gha.hub.actions_records import AnnotationRecord, JobRecord, RunRecord, StepRecord, WorkflowRecord
-from scylla_gha.hub.addresses import SITE
+from scylla_gha.hub.addresses import API, SITE
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.operations.actions import as_github, finish_attempt, jobs_of_attempt, mark_cancelled, mirror_checks
 from scylla_gha.hub.operations.run_logs import job_log
 from scylla_gha.hub.operations.run_start import fail_to_start
 from scylla_gha.hub.operations.workflow_plan import WorkflowError, plan_workflow
 from scylla_gha.hub.records import RepositoryRecord, UserRecord
-from scylla_gha.hub.rest import API
 from scylla_gha.hub.workflow_records import JobReport, QueuedRun, RunEnd, StepReport, WorkflowPlan
 
 _QUEUED: Final = "queued"
