@@ -26,8 +26,7 @@ from scylla_gha.process_pipes import InputPipe, OutputPipe, ProcessPipes
 _PIPE: Final = subprocess.PIPE
 _BLOCK_BYTES: Final = 512  # the unit of `ulimit -f` in POSIX
 # The first line of input is sent when its group is registered with the reaper; without one it ends. A shell reads a
-# line of a pipe byte by byte, so what follows is the program's.
-# `-u` is bash's name of the limit on a user's processes, `-p` is dash's.
+# line of a pipe byte by byte, so what follows is the program's. `-u` limits a user's processes in bash, `-p` in dash.
 _LIMITED: Final = (
     'read -r go || exit; ulimit -c 0; ulimit -f "$1"; '
     'ulimit -u "$2" 2>/dev/null || ulimit -p "$2" 2>/dev/null; shift 2; unset go; exec "$@"'
