@@ -18,7 +18,8 @@ from scylla_gha.pipeline.validate_scenario import ScenarioProof, stop, validate_
 from scylla_gha.plan import plan_cells
 from scylla_gha.plan.build import find_agents
 from scylla_gha.plan.notes import model_notes
-from scylla_gha.prepare.start_state import changed_fixture
+from scylla_gha.prepare.start_state import changed_fixture, start_state
+from scylla_gha.prepare.tools import cache_root
 
 _SIGNAL_SECONDS: Final = 0.5
 Report = Callable[[str], None]
@@ -80,6 +81,8 @@ def _check_scenario(library: Library, name: str) -> None:
         faults.append(fault)
     if faults:
         raise ConfigError("\n".join(f"{folder.path / 'scenario.yaml'}: {fault}" for fault in faults))
+    if source.fixture and folder.github:
+        start_state(source, library.fixture(source.fixture), cache_root())  # GitHub may refuse a step of its history
 
 
 def _solution_faults(folder: ScenarioFolder) -> Iterator[str]:

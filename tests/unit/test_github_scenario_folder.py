@@ -7,8 +7,10 @@ import pytest
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
+from tests.support.command import scylla
 from tests.support.hub_scenario import GITHUB, ID, write_hub_scenario
 from tests.support.library import write
+from tests.support.repository import environment
 
 
 def read(root: Path) -> ScenarioFolder:
@@ -39,6 +41,17 @@ def test_what_may_change_is_a_part_of_how_a_trial_is_judged(tmp_path: Path) -> N
     after = read(tmp_path / "b")
     assert before.task_digest == after.task_digest
     assert before.judging_digest != after.judging_digest
+
+
+def test_validation_makes_the_history_without_executing_anything(tmp_path: Path) -> None:
+    write_hub_scenario(tmp_path)
+    said = scylla("validate", "scenarios/core", cwd=tmp_path, env=environment(tmp_path))
+    assert (said.code, said.out) == (0, "1 scenario: valid\n")
+    path = tmp_path / "fixtures/demo/github.yaml"
+    path.write_text(GITHUB.replace("title: Another,", "title: Another, labels: [wontfix],"))
+    said = scylla("validate", "scenarios/core", cwd=tmp_path, env=environment(tmp_path))
+    assert said.code == 3
+    assert f"{path}: history.0.issue (issue.other): labels: there is no label 'wontfix'" in said.err
 
 
 @pytest.mark.parametrize(("file", "text", "other", "message"), [
