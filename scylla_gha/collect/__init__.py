@@ -178,7 +178,9 @@ def _effort(trial: Trial) -> dict[str, Any]:
 
 def _github_counts(attempt: Attempt) -> dict[str, Any]:
     """Return the columns of the attempt's use of GitHub."""
-    return {f"github_{name}": getattr(attempt.github, name, None) for name in ("requests", "writes", "gaps")}
+    names = ("requests", "writes", "gaps", "failed", "repeated")
+    calls = attempt.github.calls if attempt.github else {}
+    return {**{f"github_{name}": getattr(attempt.github, name, None) for name in names}, "github_calls": calls}
 
 
 def _treatment_tokens(attempt: Attempt) -> dict[str, int]:

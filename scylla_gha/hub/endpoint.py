@@ -21,6 +21,7 @@ from aiohttp.http import RawRequestMessage
 
 from scylla_gha.git import GitOutputError
 from scylla_gha.hub.addresses import API
+from scylla_gha.hub.api_calls import api_calls
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.faults import LOST, FaultInjector
@@ -106,7 +107,10 @@ class CellEndpoint:
     def answer(self, request: HubRequest, entry: RequestEntry) -> RestAnswer:
         """Answer a request that was read, under the cell's lock."""
         with self.hub.lock, self.log.answering():
-            reply, entry.fault = self.faults.answered(request, _api_path(request), lambda: self._done(request, entry))
+            path = _api_path(request)
+            reply, entry.fault = self.faults.answered(request, path, lambda: self._done(request, entry))
+            entry.calls, entry.target = api_calls(request, path)
+            entry.failed = _is_failure(reply, entry.interface)
         return reply
 
     def _done(self, request: HubRequest, entry: RequestEntry) -> RestAnswer:
@@ -159,6 +163,14 @@ class CellEndpoint:
         content = orjson.dumps(reply.body) if reply.body is not None else b""
         content = content if reply.content is None else reply.content
         return web.Response(status=reply.status, body=content, headers=headers)
+
+
+def _is_failure(reply: RestAnswer, interface: str) -> bool:
+    """Return whether a client gets an error. git asks without credentials first, so its 401 is none."""
+    if interface == "git" and reply.status == HTTPStatus.UNAUTHORIZED:
+        return False
+    has_errors = interface == "graphql" and isinstance(reply.body, dict) and "errors" in reply.body
+    return reply is LOST or reply.status >= HTTPStatus.BAD_REQUEST or has_errors
 
 
 def _api_path(request: HubRequest) -> str:

@@ -4,7 +4,8 @@ import contextlib
 import datetime
 import re
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -15,6 +16,8 @@ from scylla_gha.model.github_requests import GitHubRequest, GitHubTraffic, Inter
 _MOST_BYTES: Final = 16 * 1024 * 1024
 _LONGEST: Final = 300
 _CLIENTS: Final = (("GitHub CLI ", "gh/"), ("git/", "git/"))
+_COUNTS: Final = tuple(name for name in GitHubTraffic.model_fields if name != "calls")
+_MOST_FAILED: Final = 1000
 _FOREIGN: Final = "token of another cell"
 
 
@@ -30,6 +33,9 @@ class RequestEntry:
     gaps: tuple[str, ...] = ()
     refused: str | None = None
     fault: str | None = None
+    calls: Mapping[str, int] = field(default_factory=dict)
+    target: str = ""
+    failed: bool = False
     arrived: datetime.datetime = field(default_factory=lambda: datetime.datetime.now(datetime.UTC))
     _started: float = field(default_factory=time.perf_counter)
 
@@ -57,6 +63,9 @@ class RequestEntry:
             gaps=tuple(gap[:_LONGEST] for gap in self.gaps[:20]),
             refused=refused,
             fault=self.fault,
+            calls=dict(self.calls),
+            target=self.target[:_LONGEST],
+            failed=self.failed,
         )
 
 
@@ -68,7 +77,9 @@ class RequestLog:
         self._file: BinaryIO | None = None if path is None else path.open("ab")
         self._mark = None if path is None else answering_mark(path)
         self._left = most_bytes
-        self._counts = dict.fromkeys(GitHubTraffic.model_fields, 0)
+        self._counts = dict.fromkeys(_COUNTS, 0)
+        self._calls: Counter[str] = Counter()
+        self._failed: dict[tuple[str, str], None] = {}  # operations and targets of which the last request failed
 
     def add(self, entry: RequestEntry) -> None:
         """Write an entry and count it."""
@@ -76,6 +87,7 @@ class RequestLog:
         self._count("gaps", bool(entry.gaps))
         self._count("foreign", entry.refused == _FOREIGN)
         self._count("errors", entry.status == HTTPStatus.INTERNAL_SERVER_ERROR)
+        self._count_calls(entry)
         if self._file is None:
             return
         line = entry.record().model_dump_json().encode() + b"\n"
@@ -85,6 +97,17 @@ class RequestLog:
         self._left -= len(line)
         self._file.write(line)
         self._file.flush()
+
+    def _count_calls(self, entry: RequestEntry) -> None:
+        """Count the API operations of a request, those that failed, and those that had failed before."""
+        self._calls.update(entry.calls)
+        amount = sum(entry.calls.values())
+        key = (entry.operation, entry.target)
+        self._counts["repeated"] += amount if key in self._failed else 0
+        self._counts["failed"] += amount if entry.failed else 0
+        self._failed.pop(key, None)
+        if entry.failed and len(self._failed) < _MOST_FAILED:
+            self._failed[key] = None
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
@@ -109,7 +132,7 @@ class RequestLog:
     @property
     def traffic(self) -> GitHubTraffic:
         """The counts so far."""
-        return GitHubTraffic(**self._counts)
+        return GitHubTraffic(**self._counts, calls=dict(sorted(self._calls.items())))
 
 
 def answering_mark(log: Path) -> Path:

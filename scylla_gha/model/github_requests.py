@@ -10,6 +10,9 @@ GitHubServer = Literal["hub", "github.com"]
 Interface = Literal["rest", "graphql", "git", "site"]
 
 
+CallCounts = dict[str, Annotated[int, Field(ge=1)]]  # by category, such as pr.read
+
+
 class GitHubRequest(Record):
     """One request, and how it was answered."""
 
@@ -25,6 +28,11 @@ class GitHubRequest(Record):
     gaps: Annotated[tuple[str, ...], Field(description="what it asked for outside the contract")] = ()
     refused: Annotated[str | None, Field(description="why the request was refused as such")] = None
     fault: Annotated[str | None, Field(description="kind of the fault that a test asked for")] = None
+    calls: Annotated[CallCounts, Field(description="API operations in it; git's further requests have none")] = {}
+    target: Annotated[str, Field(description="a path, or the ids, names and numbers that GraphQL was given")] = ""
+    failed: Annotated[bool, Field(description="the answer is an error, which GraphQL sends with the status 200")] = (
+        False
+    )
 
 
 class GitHubTraffic(Record):
@@ -35,3 +43,11 @@ class GitHubTraffic(Record):
     foreign: Annotated[int, Field(description="requests with a token of another cell")] = 0
     errors: Annotated[int, Field(description="requests that failed by a fault of this GitHub")] = 0
     unlogged: Annotated[int, Field(description="requests that are counted here alone, since the log was full")] = 0
+    calls: Annotated[
+        CallCounts, Field(description="API operations by category: pr.read, pr.write, issue.read, git.write, ...")
+    ] = {}
+    failed: Annotated[int, Field(description="API operations in requests that were answered with an error")] = 0
+    repeated: Annotated[
+        int,
+        Field(description="API operations whose last request with the same target had failed, so that it was retried"),
+    ] = 0

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from scylla_gha.model import Record
-from scylla_gha.model.github_requests import GitHubServer
+from scylla_gha.model.github_requests import CallCounts, GitHubServer
 from scylla_gha.model.judgment import Fraction, Grade
 from scylla_gha.model.sandbox import Files, Keys, Network
 from scylla_gha.model.trial import Outcome
@@ -127,6 +127,11 @@ class Result(Record):
     github_gaps: Annotated[
         int | None, Field(description="requests for what GitHub has and the hub has not; such a trial is marked")
     ] = None
+    github_calls: Annotated[
+        CallCounts, Field(description="API operations by category: pr.read, pr.write, issue.read, git.write, ...")
+    ] = {}
+    github_failed: Annotated[int | None, Field(description="API operations that were answered with an error")] = None
+    github_repeated: Annotated[int | None, Field(description="API operations that had failed right before")] = None
 
     @property
     def changes(self) -> int | None:

@@ -209,11 +209,23 @@ def _locations(error: GraphQLError) -> list[dict[str, int]]:
 
 def _operation(document: DocumentNode, name: str | None) -> str:
     """Return kind and first fields of the operation that was asked for."""
+    for definition in operations_of(document, name):
+        fields = [node.name.value for node in definition.selection_set.selections if isinstance(node, FieldNode)]
+        return f"{definition.operation.value} {', '.join(dict.fromkeys(fields))}"[:200]
+    return "invalid"
+
+
+def parsed_query(text: str) -> DocumentNode | None:
+    """Return a query; None if it is invalid."""
+    document = _checked(text)
+    return None if isinstance(document, tuple) else document
+
+
+def operations_of(document: DocumentNode, name: str | None) -> Iterator[OperationDefinitionNode]:
+    """Yield the operations of a document that a request may mean: those with this name; None: all."""
     for definition in _operations(document):
         if name is None or (definition.name is not None and definition.name.value == name):
-            fields = [node.name.value for node in definition.selection_set.selections if isinstance(node, FieldNode)]
-            return f"{definition.operation.value} {', '.join(dict.fromkeys(fields))}"[:200]
-    return "invalid"
+            yield definition
 
 
 def _operations(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
