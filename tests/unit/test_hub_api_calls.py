@@ -1,4 +1,4 @@
-"""API operations as the hub counts them: a batch counts as what it holds; what failed and was tried again counts too."""
+"""API operations as the hub counts them: a batch counts as what it holds, and a second try as another one."""
 
 import json
 from pathlib import Path
