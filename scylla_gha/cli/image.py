@@ -146,9 +146,9 @@ def _layers(plan: Plan, head: Path | None) -> Iterator[ImageLayer]:
         return
     library = options.library()
     sandboxes = SandboxPool(plan.sandbox, library, sources=ConfigSources.of(library, head))
-    for name in dict.fromkeys(cell.scenario for cell in plan.cells):
-        for arm in (None, *plan.arms):
-            yield from sandboxes.image(library.scenario(name).scenario.tools, arm).layers
+    for folder in map(library.scenario, dict.fromkeys(cell.scenario for cell in plan.cells)):
+        for arm in (None, *map(folder.arm, plan.arms)):
+            yield from sandboxes.image(folder.scenario.tools, arm).layers
 
 
 @image.command()

@@ -122,6 +122,8 @@ _SELECTION: Final = (
                  help="Agents to use instead of the experiment's; may be repeated."),
     click.option("--variant", "variants", multiple=True, metavar="GLOB",
                  help="Variants (tier/sub-test) to use instead of the experiment's; may be repeated."),
+    click.option("--mode", "modes", multiple=True, metavar="ID",
+                 help="Modes (toolsets for GitHub) to use instead of the experiment's; may be repeated."),
     click.option("--model", "models", multiple=True, metavar="ID",
                  help="Models to use instead of the experiment's; may be repeated."),
     click.option("--repetitions", type=click.IntRange(1, 9999), show_default="the experiment's",

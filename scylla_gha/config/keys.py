@@ -37,7 +37,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
     Args:
         experiment: its limits, model settings and prices are covered.
         folder: the scenario; its task is covered, and its solution if the arm is a built-in agent.
-        arm: agent, version, model and variant.
+        arm: agent, version, model, variant, and mode if the scenario has GitHub.
         toolbox: digest of the tools on PATH.
         sandbox: the name of the sandbox that the agent runs in.
         limits_resources: whether that sandbox enforces limits on memory, disk, processes and CPUs.
@@ -58,6 +58,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
         # Prices too: a limit in USD ends a trial by them, and rows of one table must not be priced by two lists.
         [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
         *([image] if image else []),
+        *([{"mode": arm.mode.digest}] if arm.mode else []),
     ])  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.materials import resolve_inside
-from scylla_gha.config.modes import resolve_mode
+from scylla_gha.config.modes import mode_paths, read_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers
 from scylla_gha.errors import ConfigError
@@ -92,11 +92,11 @@ class Library:
 
     def mode(self, name: str) -> Mode:
         """Read and resolve the mode with that id."""
-        return resolve_mode(_pick(self._by_stem("modes"), name, "mode", "config/modes/"), self.roots)
+        return read_mode(name, self.roots)
 
     def mode_names(self) -> list[str]:
         """Return the ids of all modes."""
-        return sorted(self._by_stem("modes"))
+        return sorted(mode_paths(self.roots))
 
     def models(self) -> dict[str, ModelInfo]:
         """Read all models, by id."""

@@ -5,10 +5,30 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from scylla_gha.config import load_yaml, read_text
+from scylla_gha.config import did_you_mean, load_yaml, read_text, there_are
 from scylla_gha.config.materials import material_digest, material_path, resolve_inside
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.mode import Mode, ModeFile
+
+
+def mode_paths(roots: Sequence[Path]) -> dict[str, Path]:
+    """Return the files of all modes by id; an earlier root hides the same id in a later one."""
+    return {path.stem: path for root in reversed(roots) for path in sorted((root / "config" / "modes").glob("*.yaml"))}
+
+
+def read_mode(name: str, roots: Sequence[Path]) -> Mode:
+    """Read and resolve the mode with that id; errors as in `resolve_mode`, and if there is none."""
+    paths = mode_paths(roots)
+    if name not in paths:
+        hint = did_you_mean(name, list(paths)) or there_are(sorted(paths))
+        raise ConfigError(f"mode {name!r}: not found in config/modes/ of this repository or of the toolkit{hint}")
+    return resolve_mode(resolve_inside(paths[name], roots), roots)
+
+
+def program_files(mode: Mode, roots: Sequence[Path]) -> dict[str, Path]:
+    """Return the files of a mode's programs, by the names of the programs."""
+    folder = mode_paths(roots)[mode.id].parent
+    return {name: folder / program.file for name, program in mode.programs.items() if program.file}
 
 
 def resolve_mode(path: Path, roots: Sequence[Path]) -> Mode:
@@ -45,6 +65,7 @@ def resolve_mode(path: Path, roots: Sequence[Path]) -> Mode:
         programs=declared.programs,
         mcp_servers=declared.mcp_servers,
         env=declared.env,
+        clients=declared.clients,
         instructions=_instructions(declared, path, roots),
         materials=materials,
     )

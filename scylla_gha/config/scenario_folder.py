@@ -19,9 +19,12 @@ from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.github_conditions import Names, condition_faults, rendered, rendered_scenario
 from scylla_gha.config.github_fixture import fixture_names, github_digest
 from scylla_gha.config.materials import resolve_inside
+from scylla_gha.config.modes import read_mode
 from scylla_gha.config.scenario_oracles import oracle_faults, oracle_file
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
+from scylla_gha.model.mode import DEFAULT_MODE, Mode
+from scylla_gha.model.plan import Arm
 from scylla_gha.model.scenario import WEIGHT_TOLERANCE, Checkpoint, Rubric, Scenario
 from scylla_gha.model.variant import Variant
 
@@ -31,7 +34,8 @@ class ScenarioFolder:
     """A scenario and its files.
 
     `solution`, `right` and `wrong` are patches against the fixture. With GitHub state (`github` is the fixture's
-    folder), they are shell scripts that work with the tools of the mode `baseline`; `oracle` is that of any mode.
+    folder), they are shell scripts that work with the tools of the mode `baseline`; `oracle` is that of any mode, and
+    `mode` that of arms without one.
     """
 
     path: Path
@@ -39,6 +43,11 @@ class ScenarioFolder:
     rubric: Rubric
     prompt: str
     github: Path | None = None
+    mode: Mode | None = None
+
+    def arm(self, arm: Arm) -> Arm:
+        """Return an arm as it works on this scenario: with GitHub state it has a mode."""
+        return arm if self.mode is None or arm.mode is not None else arm.model_copy(update={"mode": self.mode})
 
     @property
     def _suffix(self) -> str:
@@ -88,8 +97,9 @@ class ScenarioFolder:
 
     @functools.cached_property
     def solution_digest(self) -> str:
-        """SHA-256 of the reference solution, on which an oracle's trial depends."""
-        return hashlib.sha256(self.solution.read_bytes() if self.solution.is_file() else b"").hexdigest()
+        """SHA-256 of the reference solutions of all modes, on which an oracle's trial depends."""
+        files = sorted(self.solution.parent.glob(f"*{self._suffix}"))
+        return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
     @functools.cached_property
     def judging_digest(self) -> str:
@@ -129,7 +139,7 @@ def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
         return ScenarioFolder(path, scenario, rubric, prompt)
     fixture = _fixture(path, scenario, roots)
     scenario, prompt = _with_facts(path, scenario, prompt, fixture_names(fixture))
-    return ScenarioFolder(path, scenario, rubric, prompt, fixture)
+    return ScenarioFolder(path, scenario, rubric, prompt, fixture, read_mode(DEFAULT_MODE, roots))
 
 
 def _fixture(path: Path, scenario: Scenario, roots: tuple[Path, ...]) -> Path:

@@ -1,10 +1,11 @@
 """Settings with which clients of GitHub reach a cell's GitHub as if it were github.com."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-_HELPER: Final = '!f() { test "$1" = get && echo username=x-access-token && echo "password=$GH_TOKEN"; }; f'
+_HELPER: Final = '!f() { test "$1" = get && echo username=x-access-token && echo "password=$GIT_TOKEN"; }; f'
 
 
 def gh_environment(socket: Path | str, token: str, folder: Path) -> dict[str, str]:
@@ -26,7 +27,7 @@ def gh_environment(socket: Path | str, token: str, folder: Path) -> dict[str, st
 
 
 def git_configuration(port: int) -> str:
-    """Return a git configuration that sends what is for github.com to a proxy on loopback, with `GH_TOKEN`."""
+    """Return a git configuration that sends what is for github.com to a proxy on loopback, with `GIT_TOKEN`."""
     return f"""\
 [url "http://github.com/"]
 \tinsteadOf = https://github.com/
@@ -53,8 +54,17 @@ def git_environment(port: int, token: str, folder: Path) -> dict[str, str]:
         "GIT_CONFIG_GLOBAL": str(config),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
-        "GH_TOKEN": token,
+        "GIT_TOKEN": token,
     }
+
+
+def client_environment(declared: Mapping[str, str], socket: Path | str, port: int, token: str) -> dict[str, str]:
+    """Return the environment that a mode declares, with the facts of its placeholders."""
+    facts = {"{token}": token, "{proxy}": f"http://127.0.0.1:{port}", "{socket}": str(socket)}
+    filled = dict(declared)
+    for placeholder, fact in facts.items():
+        filled = {name: text.replace(placeholder, fact) for name, text in filled.items()}
+    return filled
 
 
 def mcp_environment(port: int, token: str) -> dict[str, str]:

@@ -18,16 +18,18 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.images import archive, layers
 from scylla_gha.images.archive import ImageArchive
 from scylla_gha.model.experiment import Experiment, SandboxName, TrialLimits
+from scylla_gha.model.mode import NO_MODE
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.scenario import Tools
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.mcp_packages import installed_programs, packaged_servers
+from scylla_gha.prepare.mode_programs import own_programs, programs_folder
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import GATEWAY_URL, Sandbox, SandboxTarget
 from scylla_gha.sandboxes.docker import engine
-from scylla_gha.variants import agent_resources
+from scylla_gha.variants import arm_resources
 
 
 def _no_digest(tools: Tools, arm: Arm | None) -> str | None:  # noqa: ARG001 the signature of `SandboxImages.image`
@@ -126,20 +128,23 @@ class SandboxPool:
             SandboxError: the sandbox cannot be used here.
         """
         self.check()
+        folders = [self.library.scenario(name) for name in dict.fromkeys(cell.scenario for cell in plan.cells)]
         if not self._kind.needs_image:
-            for planned in plan.arms:
-                installed_programs(self._resources(planned), cache_root())
+            equipped = (folder.arm(arm) for folder in folders for arm in plan.arms)
+            for arm in {(arm.id, arm.mode and arm.mode.id): arm for arm in equipped}.values():
+                installed_programs(resources := self._resources(arm), cache_root())
+                if arm.mode and (own := own_programs(arm.mode, resources)):
+                    programs_folder(own, cache_root())
             return
-        for name in dict.fromkeys(cell.scenario for cell in plan.cells):
-            tools = self.library.scenario(name).scenario.tools
-            for arm in (None, *plan.arms):
-                self.target(tools, arm)
+        for folder in folders:
+            for planned in (None, *map(folder.arm, plan.arms)):
+                self.target(folder.scenario.tools, planned)
 
     def _resources(self, arm: Arm | None) -> AgentResources:
-        if arm is None or arm.variant is None:
+        if arm is None:
             return AgentResources()
         sources = self.sources or ConfigSources(self.library)
-        return agent_resources(arm.variant, sources.variant(arm).roots)
+        return arm_resources(arm, sources.variant(arm).roots)
 
     def check(self) -> None:
         """Check that the sandbox can be used, and remove what killed runs left in it.
@@ -155,9 +160,12 @@ class SandboxPool:
         Raises:
             ToolError: a layer cannot be built.
         """
-        resources = self._resources(arm)
-        recipe = _with_programs(self.library.image(), resources)
-        spec = layers.ImageSpec(recipe, tools.python, _agent_cli(arm), packaged_servers(resources))
+        resources, mode = self._resources(arm), (arm and arm.mode) or NO_MODE
+        recipe = _with_programs(self.library.image(), resources, mode.system)
+        own = own_programs(mode, resources)
+        spec = layers.ImageSpec(
+            recipe, {**tools.python, **mode.python}, _agent_cli(arm), packaged_servers(resources), own
+        )
         with self._lock:
             if spec.title not in self._archives:
                 if not layers.is_base_made(spec.recipe, cache_root()):
@@ -166,10 +174,10 @@ class SandboxPool:
             return self._archives[spec.title]
 
 
-def _with_programs(recipe: ImageRecipe, resources: AgentResources) -> ImageRecipe:
-    """Return the recipe with the Debian packages of MCP servers."""
+def _with_programs(recipe: ImageRecipe, resources: AgentResources, packages: Iterable[str]) -> ImageRecipe:
+    """Return the recipe with the Debian packages of MCP servers and others."""
     programs = {program for server in resources.mcp_servers.values() for program in server.programs}
-    added = sorted(programs - set(recipe.packages))
+    added = sorted({*programs, *packages} - set(recipe.packages))
     if not added:
         return recipe
     return recipe.model_copy(update={"id": "-".join((recipe.id, *added)), "packages": (*recipe.packages, *added)})

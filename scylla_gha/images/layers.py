@@ -21,6 +21,7 @@ from scylla_gha.model import digest
 from scylla_gha.model.mcp_server import NODE, packages_folder
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.prepare.mcp_packages import PackagedServer, install_server, locked_requirements, node_program
+from scylla_gha.prepare.mode_programs import OwnPrograms, programs_folder
 from scylla_gha.prepare.tools import locked, npm_program
 from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
@@ -28,6 +29,7 @@ from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISO
 from scylla_gha.sandboxes.docker.engine import OURS
 
 TOOLS: Final = "/opt/tools"
+_PROGRAMS: Final = "/opt/mode"
 _PATH: Final = f"{TOOLS}/bin:/usr/local/bin:/usr/bin:/bin"
 _DIGEST: Final = "io.scylla-gha.image"  # label with a digest of the image's layers
 _FORMAT: Final = 1  # to be raised if the same recipe makes another layer
@@ -55,12 +57,13 @@ class AgentCli:
 
 @dataclass(frozen=True, slots=True)
 class ImageSpec:
-    """Contents of an image. The one for checks has no agent, and no MCP servers."""
+    """Contents of an image. The one for checks has no agent, no MCP servers and no programs of a mode."""
 
     recipe: ImageRecipe
     python: dict[str, str]
     cli: AgentCli | None = None
     servers: tuple[PackagedServer, ...] = ()
+    programs: OwnPrograms | None = None
 
     @property
     def title(self) -> str:
@@ -68,7 +71,8 @@ class ImageSpec:
         tools = [f"{name} {version}" for name, version in sorted(self.python.items())]
         agent = [f"{self.cli.package}@{self.cli.version}"] if self.cli else []
         servers = [f"mcp/{server.name} {server.lock_digest()[:8]}" for server in self.servers]
-        return ", ".join([self.recipe.id, *agent, *servers, *tools])
+        programs = [f"programs {self.programs.digest[:8]}"] if self.programs else []
+        return ", ".join([self.recipe.id, *agent, *servers, *programs, *tools])
 
 
 def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageArchive:
@@ -87,6 +91,7 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
         node_layer(version, cache) for version in sorted({server.node for server in spec.servers if server.node})
     ]
     layers += [server_layer(server, cache) for server in spec.servers]
+    layers += [programs_layer(spec.programs, cache)] if spec.programs else []
     layers.append(supervisor_layer(cache))  # the smallest one last: an engine unpacks all layers above a change again
     key = digest([[layer.sha256 for layer in layers], _PATH])
     return assemble_image(layers, f"scylla-gha:{key[:16]}", _PATH, {OURS: "1", _DIGEST: key, TITLE: spec.title})
@@ -195,6 +200,20 @@ def server_layer(server: PackagedServer, cache: Path) -> ImageLayer:
         return _layer(digest([_FORMAT, "mcp of npm", server.name, server.lock_digest()]), cache, make)
     key = digest([_FORMAT, "mcp of pypi", server.name, server.lock_digest(), PYTHON, is_compiled()])
     return _layer(key, cache, lambda into: write_environment(into, folder, locked_requirements(server)))
+
+
+def programs_layer(programs: OwnPrograms, cache: Path) -> ImageLayer:
+    """Return the layer of a mode's programs that come from files or from npm.
+
+    Raises:
+        ToolError: a package cannot be installed.
+    """
+
+    def make(into: Path) -> None:
+        links = {f"/usr/local/bin/{name}": f"{_PROGRAMS}/bin/{name}" for name in programs.sources}
+        write_layer(into, {_PROGRAMS: programs_folder(programs, cache)}, links)
+
+    return _layer(digest([_FORMAT, "programs", programs.digest]), cache, make)
 
 
 def node_layer(version: str, cache: Path) -> ImageLayer:

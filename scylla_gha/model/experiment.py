@@ -172,6 +172,14 @@ class Experiment(Record):
         Field(description="Sub-test of several prompt blocks; adds a variant without each of them, e.g. T0/05-full"),
     ] = None
     models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()
+    modes: Annotated[
+        tuple[Slug, ...],
+        Field(
+            description="Modes in config/modes/ that are compared, on scenarios with GitHub alone; empty: such a "
+            "scenario runs in the mode `baseline`",
+            exclude_if=lambda modes: not modes,
+        ),
+    ] = ()
     judges: Annotated[
         tuple[Text, ...],
         Field(description="Model ids of the judge panel, at least two; empty: items for judges are N/A"),
@@ -217,6 +225,13 @@ class Experiment(Record):
         if len(judges) == 1:
             raise ValueError("a panel needs at least two judges (better three), or none")
         return judges
+
+    @field_validator("modes")
+    @classmethod
+    def _each_once(cls, modes: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(modes)) != len(modes):
+            raise ValueError("names a mode twice; remove one")
+        return modes
 
     @model_validator(mode="after")
     def _family_fits(self) -> "Experiment":

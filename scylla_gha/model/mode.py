@@ -54,6 +54,13 @@ class ModeFile(Record):
             "and the Unix socket of the trial's GitHub"
         ),
     ] = {}
+    clients: Annotated[
+        tuple[Text, ...] | None,
+        Field(
+            description="Names, before the slash of User-Agent, of what asks GitHub in this mode beside git; requests "
+            "of others are counted apart. null: any name"
+        ),
+    ] = None
     instructions: Annotated[
         Text | None, Field(description="Text on the tools, which is added to the agent's system prompt")
     ] = None
@@ -67,6 +74,8 @@ class ModeFile(Record):
             raise ValueError("give at most one of instructions and instructions_file")
         if "git" in self.programs:
             raise ValueError("programs: git is in every mode; remove it")
+        if "PATH" in self.env:
+            raise ValueError("env: PATH is made of the programs; remove it")
         return self
 
 
@@ -77,6 +86,7 @@ class Mode(Record):
     programs: dict[str, ModeProgram] = {}
     mcp_servers: tuple[str, ...] = ()
     env: dict[str, str] = {}
+    clients: tuple[str, ...] | None = None
     instructions: str | None = None
     materials: Annotated[
         dict[str, str], Field(description="digests of what it names, as mcp/<name> and modes/<file>")
@@ -92,3 +102,11 @@ class Mode(Record):
         """Versions of the PyPI packages of its programs."""
         programs = self.programs.values()
         return {program.python: program.version for program in programs if program.python and program.version}
+
+    @property
+    def system(self) -> tuple[str, ...]:
+        """Debian packages of its programs."""
+        return tuple(dict.fromkeys(program.system for program in self.programs.values() if program.system))
+
+
+NO_MODE: Final = Mode(id="none")  # of an agent without GitHub

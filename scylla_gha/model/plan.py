@@ -8,6 +8,7 @@ from pydantic import Field
 from scylla_gha.model import Amounts, Record, Sha256, Text
 from scylla_gha.model.analysis import Family
 from scylla_gha.model.experiment import Experiment, RoleBudgets, SandboxName
+from scylla_gha.model.mode import Mode
 from scylla_gha.model.variant import Variant
 
 MOST_SHARDS: Final = 250  # GitHub runs no job at all of a matrix with more than 256
@@ -38,13 +39,17 @@ class ImportSource(Record):
 
 
 class Arm(Record):
-    """Variant x agent x model: the unit of comparison. Its id leaves out parts that the agent does not have."""
+    """Variant x mode x agent x model: the unit of comparison. Its id leaves out parts that it does not have."""
 
     id: str
     agent: str
     version: Annotated[str | None, Field(description="of the agent; None: not known on the planning machine")]
     model: str | None = None
     variant: Variant | None = None
+    mode: Annotated[
+        Mode | None,
+        Field(description="None: the experiment compares no modes", exclude_if=lambda mode: mode is None),
+    ] = None
     side: Annotated[Literal["head"] | None, Field(description="head: its variant is that of the change")] = None
     against: Annotated[str | None, Field(description="arm that it is compared with; None: the baseline")] = None
 

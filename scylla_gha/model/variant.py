@@ -161,11 +161,12 @@ class SubAgent(Record):
 
 
 class AgentResources(Record):
-    """Resources that a treatment names, by name; `folders` has skills and MCP servers, as `skills/<name>`."""
+    """Resources that a treatment or a mode names, by name; `folders` has skills and MCP servers, as `skills/<name>`."""
 
     mcp_servers: dict[str, McpServer] = {}
     agents: dict[str, SubAgent] = {}
     folders: dict[str, Path] = {}
+    programs: Annotated[dict[str, Path], Field(description="files of the mode's programs")] = {}
     system_prompt: Annotated[SystemPrompt | None, Field(description="as one text; None: the CLI's own")] = None
 
 

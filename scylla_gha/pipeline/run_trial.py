@@ -19,7 +19,7 @@ from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import AttemptFolder, CellFolder, file_digests
-from scylla_gha.variants import agent_resources
+from scylla_gha.variants import arm_resources
 
 _LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)  # the next cell of the arm would fail alike
 
@@ -104,12 +104,11 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
     Raises:
         ToolError: the image of its sandbox is not available.
     """
-    arm = context.plan.arm(cell.arm)
-    experiment = context.plan.experiment
+    folder, experiment = context.scenario(cell.scenario), context.plan.experiment
+    arm = folder.arm(context.plan.arm(cell.arm))
     agent_id = next(name for name in experiment.agents if name.partition("@")[0] == arm.agent)
     installed = context.agents[agent_id]
-    scenario = context.scenario(cell.scenario)
-    target = context.sandboxes.target(scenario.scenario.tools, arm)
+    target = context.sandboxes.target(folder.scenario.tools, arm)
     return AgentRunner(
         arm=arm,
         agent=installed.agent,
@@ -118,11 +117,11 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
         target=target,
         limits=experiment.limits,
         cancel=context.cancel,
-        resources=agent_resources(arm.variant, context.sources.variant(arm).roots),
+        resources=arm_resources(arm, context.sources.variant(arm).roots),
         inventory=context.library.inventory(arm.agent, arm.version),
         redactor=context.redactor,
         hub=context.hub,
-        checks=context.sandboxes.target(scenario.scenario.tools) if scenario.github else None,
+        checks=context.sandboxes.target(folder.scenario.tools) if folder.github else None,
         share_usd=_share_usd(context, cell),
     )
 
@@ -142,8 +141,9 @@ def _share_usd(context: RunContext, cell: Cell) -> float | None:
 
 
 def _trial_record(context: RunContext, cell: Cell, attempts: list[Attempt]) -> Trial:
-    arm = context.plan.arm(cell.arm)
-    image = context.sandboxes.image_digests.image(context.scenario(cell.scenario).scenario.tools, arm)
+    folder = context.scenario(cell.scenario)
+    arm = folder.arm(context.plan.arm(cell.arm))
+    image = context.sandboxes.image_digests.image(folder.scenario.tools, arm)
     versions = {
         "scylla-gha": __version__,
         "agent": attempts[-1].agent_version or arm.version or "unknown",

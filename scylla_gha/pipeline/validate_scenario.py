@@ -13,14 +13,13 @@ import functools
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
-from scylla_gha.config.materials import materials
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.config.scenario_oracles import oracle_modes
 from scylla_gha.hub.client import HubProcess
@@ -30,18 +29,17 @@ from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.mode import DEFAULT_MODE
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.scenario import Tools
 from scylla_gha.model.trial import Attempt, Outcome, Trial
-from scylla_gha.model.variant import AgentResources, Treatment, Variant
+from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
-from scylla_gha.prepare.tools import cache_root, search_path
+from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import Cancel
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes.base import SandboxTarget
 from scylla_gha.store.run_folder import CellFolder
-from scylla_gha.variants import agent_resources
+from scylla_gha.variants import arm_resources
 
 _LEAST_WRONG: Final = 2
 
@@ -88,28 +86,17 @@ def validate_scenario(
 
 @dataclass(frozen=True, slots=True)
 class _Toolset:
-    """Tools of a mode: where the oracle runs, the PATH there, and the MCP servers."""
+    """Tools of a mode: the oracle's arm, where it runs, and what it is given."""
 
-    variant: Variant | None
+    arm: Arm
     target: SandboxTarget
-    path: str
-    resources: AgentResources = AgentResources()
+    resources: AgentResources
 
 
 def _toolset(folder: ScenarioFolder, mode: str, library: Library, sandboxes: SandboxPool) -> _Toolset:
-    """Return the tools of a mode, without what only other modes have."""
-    tools = folder.scenario.tools
-    if folder.github is None:
-        return _Toolset(None, sandboxes.target(tools), search_path(tools, cache_root()))
-    of_modes = {package for name in library.mode_names() for package in library.mode(name).python}
-    resolved = library.mode(mode)
-    python = {name: version for name, version in tools.python.items() if name not in of_modes} | resolved.python
-    tools = Tools(python=python, system=tools.system)
-    treatment = Treatment(mcp_servers=resolved.mcp_servers)
-    variant = Variant(id=f"mode/{mode}", treatment=treatment, materials=materials(treatment, library.roots))
-    target = sandboxes.target(tools, Arm(id="oracle", agent="oracle", version="1", variant=variant))
-    resources = agent_resources(variant, library.roots)
-    return _Toolset(variant, target, search_path(tools, cache_root()), resources)
+    """Return the tools of a mode; a scenario without GitHub has none."""
+    arm = Arm(id="oracle", agent="oracle", version="1", mode=library.mode(mode) if folder.github else None)
+    return _Toolset(arm, sandboxes.target(folder.scenario.tools, arm), arm_resources(arm, library.roots))
 
 
 def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[tuple[str, bool, str | None], ...]:
@@ -210,13 +197,13 @@ class _SolutionTests:
 
     def _run_and_judge(self, agent: str, patch: Path, tools: _Toolset) -> tuple[Attempt, Judgment]:
         prepared, context = self.prepared, self.context
-        arm = Arm(id=agent, agent=agent, version="1", variant=tools.variant)
+        arm = tools.arm.model_copy(update={"id": agent, "agent": agent})
         runner = AgentRunner(arm, AGENTS[agent], "", None, tools.target, context.limits, context.cancel, patch,
-                             tools.resources, hub=self.hub)  # fmt: skip
+                             tools.resources, hub=self.hub, checks=context.target)  # fmt: skip
         with scratch() as root:
             cell = CellFolder(root / "cell")
             workspace = prepare_workspace(prepared, root / "ground")
-            attempt = run_attempt(runner, replace(prepared, path=tools.path), workspace, cell.attempt(1))
+            attempt = run_attempt(runner, prepared, workspace, cell.attempt(1))
             sandbox = context.target.sandbox.name
             trial = Trial(cell=agent, key=agent, sandbox=sandbox, versions={}, attempts=(attempt,))
             return attempt, judge_trial(trial, prepared, cell, context)

@@ -1,6 +1,7 @@
 """Step `plan`: expansion of an experiment into arms and cells, in the order in which they run, with their keys."""
 
 import fnmatch
+import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +17,11 @@ from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.images import SandboxImages
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
+from scylla_gha.plan.modes import check_modes, planned_modes
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 
@@ -47,6 +50,7 @@ class CellSelection:
         agents: `name` or `name@version`.
         variants: globs over `tier/sub-test`.
         models: model ids.
+        modes: ids of modes.
         budget_usd: budget of the whole experiment.
         best: sub-test that `best of` a tier stands for, by tier; a tier without one has its representative.
     """
@@ -59,17 +63,18 @@ class CellSelection:
     agents: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
     budget_usd: float | None = None
     best: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_other_arms(self) -> bool:
         """True if the arms may be others than the experiment's."""
-        return bool(self.agents or self.variants or self.models)
+        return bool(self.agents or self.variants or self.models or self.modes)
 
     def apply(self, experiment: Experiment) -> Experiment:
         """Return the experiment with the overridden fields."""
-        names = ("scenarios", "agents", "variants", "models", "repetitions", "budget_usd")
+        names = ("scenarios", "agents", "variants", "models", "modes", "repetitions", "budget_usd")
         overrides = {name: getattr(self, name) for name in names}
         without = {"leave_one_out": None} if self.variants else {}
         return experiment.model_copy(update={name: value for name, value in overrides.items() if value} | without)
@@ -117,6 +122,7 @@ def plan_cells(
         experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.against)})
     scenarios = select_scenarios(experiment.scenarios, library)
     folders = [library.scenario(name) for name in scenarios]
+    check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
     cells = select_cells(list(_cells(experiment, folders, arms, choice.epoch, images)), choice.only)
     estimate = estimate_cells(experiment, library, arms, DueCells(cells, cells), history or {})
     check_images = {folder.scenario.id: images.image(folder.scenario.tools, None) for folder in folders}
@@ -171,24 +177,27 @@ def _arms(
         variants += library.tiers.without_each_block(experiment.leave_one_out)
     check_variants(variants)
     arms: dict[str, Arm] = {}
-    for agent in experiment.agents:
-        for arm in _arms_of(agent, agents[agent], variants, experiment):
+    modes: Sequence[Mode | None] = planned_modes(experiment, library) or [None]
+    for agent, mode in itertools.product(experiment.agents, modes):
+        for arm in _arms_of(agent, agents[agent], variants, experiment, mode):
             if arm.id in arms:
                 raise ConfigError(f"experiment {experiment.id}: two arms are called {arm.id}; name each agent once")
             arms[arm.id] = arm
     return tuple(arms.values())
 
 
-def _arms_of(agent: str, info: AgentInfo, variants: Sequence[Variant], experiment: Experiment) -> list[Arm]:
+def _arms_of(
+    agent: str, info: AgentInfo, variants: Sequence[Variant], experiment: Experiment, mode: Mode | None
+) -> list[Arm]:
     name, pinned = agent_name(agent)
-    version = info.version or pinned
+    version, toolset = info.version or pinned, [mode.id] if mode else []
     if not info.uses_model:
-        return [Arm(id=slug(name), agent=name, version=version)]
+        return [Arm(id=".".join(slug(part) for part in (*toolset, name)), agent=name, version=version, mode=mode)]
     if not variants or not experiment.models:
         raise ConfigError(f"experiment {experiment.id}: {name} needs variants and models; add both lists")
     return [
-        Arm(id=".".join(slug(part) for part in (variant.id, name, model)), agent=name, version=version, model=model,
-            variant=variant)
+        Arm(id=".".join(slug(part) for part in (variant.id, *toolset, name, model)), agent=name, version=version,
+            model=model, variant=variant, mode=mode)
         for model in experiment.models
         for variant in variants
     ]  # fmt: skip
@@ -203,7 +212,7 @@ def _changed_arms(experiment: Experiment, here: Sequence[Arm], head: Sequence[Ar
     by_id, arms = {arm.id: arm for arm in here}, dict[str, Arm]()
     for arm in head:
         before = by_id.get(arm.id)
-        if before and (before.variant and before.variant.digest) == (arm.variant and arm.variant.digest):
+        if before and _treatment_digests(before) == _treatment_digests(arm):
             continue
         before = before or by_id[experiment.baseline]
         arms[before.id] = before
@@ -214,6 +223,10 @@ def _changed_arms(experiment: Experiment, here: Sequence[Arm], head: Sequence[Ar
                            "the changed configuration, so there is nothing to compare; name an experiment whose "
                            "variants the change touches")  # fmt: skip
     return tuple(arms.values())
+
+
+def _treatment_digests(arm: Arm) -> tuple[str | None, str | None]:
+    return arm.variant.digest if arm.variant else None, arm.mode.digest if arm.mode else None
 
 
 def _cells(
@@ -239,7 +252,7 @@ def key_of(plan: Plan, cell: Cell, folder: ScenarioFolder, images: SandboxImages
 
 
 def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, images: SandboxImages) -> str:
-    tools = folder.scenario.tools
+    tools, arm = folder.scenario.tools, folder.arm(arm)
     image = images.image(tools, arm)
     limits_resources = SANDBOXES[images.sandbox].limits_resources
     toolbox = toolbox_digest(tools)

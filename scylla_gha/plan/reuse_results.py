@@ -154,11 +154,14 @@ def environment_fingerprint(
             own = variants(sources.variant(arm)).get(arm.variant.id)
             suffix = " of the change" if arm.side else ""
             values[f"variant {arm.variant.id}{suffix}"] = own.digest if own else "not there"
+        if arm.mode:
+            values[f"mode {arm.mode.id}"] = sources.variant(arm).mode(arm.mode.id).digest
     groups = dict.fromkeys((cell.scenario, cell.arm) for cell in plan.cells)
     for name in dict.fromkeys(scenario for scenario, _ in groups):
         values |= _of_scenario(name, library, images)
     for name, arm in {(name, arms[arm_id].agent): (name, arms[arm_id]) for name, arm_id in groups}.values():
-        if (image := images.image(library.scenario(name).scenario.tools, arm)) is not None:
+        folder = library.scenario(name)
+        if (image := images.image(folder.scenario.tools, folder.arm(arm))) is not None:
             values[f"image of {arm.agent} for {name}"] = image
     return values
 
@@ -172,6 +175,7 @@ def _of_scenario(name: str, library: Library, images: SandboxImages) -> dict[str
         f"checks and rubric of {name}": folder.judging_digest,
         f"tools of {name}": toolbox_digest(folder.scenario.tools),
         **({f"image of the checks of {name}": image} if image else {}),
+        **({f"mode of {name}": folder.mode.digest} if folder.mode else {}),
     }
 
 

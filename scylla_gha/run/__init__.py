@@ -46,6 +46,8 @@ def run_attempt(
         mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets, has_github=has_github)
         box = WorkflowBox(runner.checks or runner.target, prepared.path, runner.cancel)
         github = open_github(runner.hub, prepared, sockets, folder, runner.target.sandbox, box)
+        if github:
+            runner = replace(runner, resources=github.with_servers(runner.resources))
         session = _open_session(runner, prepared, mounts, folder)
         access = ModelAccess(runner.target.address or session.url, session.token) if session else None
         equipped = equip_agent(runner, prepared, mounts, access, github)

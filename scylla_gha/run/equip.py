@@ -8,9 +8,11 @@ from scylla_gha.egress_proxy import proxy_environment
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.mode import DEFAULT_MODE, NO_MODE
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.variant import AgentResources, Inventory
 from scylla_gha.prepare.mcp_packages import installed_programs
+from scylla_gha.prepare.mode_programs import agent_path
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import Workspace
@@ -51,10 +53,22 @@ class EquippedAgent:
 
 
 def sandbox_mounts(runner: AgentRunner, prepared: PreparedScenario, workspace: Workspace) -> SandboxMounts:
-    """Return the mounts without environment; only a built-in agent gets the solution."""
-    patch = runner.patch or prepared.folder.solution
+    """Return the mounts without environment; only a built-in agent gets the solution.
+
+    Raises:
+        ToolError: a program of the mode is not available.
+    """
+    patch, tools = _patch(runner, prepared), prepared.folder.scenario.tools
     read_only = (patch.parent,) if not runner.agent.uses_model and patch.is_file() else ()
-    return SandboxMounts(workspace.repo, workspace.home, prepared.path, read_only=read_only, image=runner.target.image)
+    path = prepared.path  # which images do not use
+    if runner.arm.mode and not runner.target.sandbox.needs_image:
+        path = agent_path(tools, runner.arm.mode, runner.resources, cache_root())
+    return SandboxMounts(workspace.repo, workspace.home, path, read_only=read_only, image=runner.target.image)
+
+
+def _patch(runner: AgentRunner, prepared: PreparedScenario) -> Path:
+    mode = runner.arm.mode
+    return runner.patch or prepared.folder.oracle(mode.id if mode else DEFAULT_MODE)
 
 
 def equip_agent(
@@ -70,12 +84,12 @@ def equip_agent(
         ToolError: packages of an MCP server cannot be installed.
     """
     sandbox = runner.target.sandbox
-    resources = github.with_servers(runner.resources) if github else runner.resources
+    resources = runner.resources
     programs = {} if sandbox.needs_image else installed_programs(resources, cache_root())
     task = AgentTask(
         prompt=prepared.folder.prompt,
         home=mounts.home,
-        patch=runner.patch or prepared.folder.solution,
+        patch=_patch(runner, prepared),
         limits=runner.limits,
         access=access,
         model=runner.arm.model,
@@ -88,6 +102,6 @@ def equip_agent(
     )
     command = runner.agent.command(task, runner.program)
     proxy = proxy_environment(access.url, access.token) if access else {}  # on the host, it binds only who reads it
-    clients = github.environment(sandbox, mounts) if github else {}
+    clients = github.environment(sandbox, mounts, runner.arm.mode or NO_MODE) if github else {}
     extra = {**command.env, **proxy, **clients}
     return EquippedAgent(task, command, replace(mounts, extra=extra, managed=command.managed, programs=programs))

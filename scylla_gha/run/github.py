@@ -12,11 +12,12 @@ from typing import Final
 
 from scylla_gha.errors import SandboxError, ToolError
 from scylla_gha.hub.client import HubProcess
-from scylla_gha.hub.clients import gh_environment, git_environment, mcp_environment
+from scylla_gha.hub.clients import client_environment, gh_environment, git_environment, mcp_environment
 from scylla_gha.hub.control import AttachedCell, AttachRequest
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.request_log import answering_mark
 from scylla_gha.hub.trial_files import BUNDLE_FILE, REQUESTS_FILE, STATE_FILE
+from scylla_gha.model.mode import Mode
 from scylla_gha.model.trial import GitHubUse
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.github_clone import own_commit
@@ -29,6 +30,7 @@ from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, Sa
 from scylla_gha.store.run_folder import AttemptFolder
 
 _CONFIG: Final = ".config"  # in HOME, where gh looks by itself
+_GH: Final = "gh"
 _MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable that GitHub's MCP server reads
 
 
@@ -52,26 +54,32 @@ class TrialHub:
         return HUB_PORT if self.attached.port is None else self.attached.port
 
     def with_servers(self, resources: AgentResources) -> AgentResources:
-        """Return the resources with MCP servers of GitHub that use the trial's; they are told by their token."""
+        """Return the resources with MCP servers of GitHub that use the trial's alone; they are told by their token."""
         ours = {**mcp_environment(self._port, self._token), "NO_PROXY": "", "no_proxy": ""}
         servers = {
-            name: server.model_copy(update={"env": {**server.env, **ours}}) if _MCP_TOKEN in server.env else server
+            name: server.model_copy(update={"env": {**server.env, **ours}, "hosts": ()})
+            if _MCP_TOKEN in server.env
+            else server
             for name, server in resources.mcp_servers.items()
         }
         return resources.model_copy(update={"mcp_servers": servers})
 
-    def environment(self, sandbox: Sandbox, mounts: SandboxMounts) -> Mapping[str, str]:
-        """Write the settings of gh and git into HOME, and return their environment, with paths of the host."""
+    def environment(self, sandbox: Sandbox, mounts: SandboxMounts, mode: Mode) -> Mapping[str, str]:
+        """Write the settings of git, and of gh if the mode has it, into HOME; return their environment and the mode's.
+
+        Paths are those of the host.
+        """
         config = mounts.home / _CONFIG
         config.mkdir(parents=True, exist_ok=True)
         socket = str(self.attached.socket) if sandbox.has_network else f"{SOCKETS}/{HUB_SOCKET}"
         user = self.attached.bindings[f"user.{self.identity}"]
         email = f"{user['id']}+{user['login']}@users.noreply.github.com"
         return {
-            **gh_environment(socket, self._token, config),
+            **(gh_environment(socket, self._token, config) if _GH in mode.programs else {}),
             **git_environment(self._port, self._token, config),
             **{f"GIT_{role}_NAME": str(user["name"]) for role in ("AUTHOR", "COMMITTER")},
             **{f"GIT_{role}_EMAIL": email for role in ("AUTHOR", "COMMITTER")},
+            **client_environment(mode.env, socket, self._port, self._token),
         }
 
 

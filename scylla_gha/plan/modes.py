@@ -1,0 +1,64 @@
+"""Modes of an experiment, and what must hold so that they are compared fairly."""
+
+from collections.abc import Iterator, Sequence
+
+from scylla_gha.config.library import Library
+from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.mode import Mode
+from scylla_gha.model.variant import Variant
+
+
+def planned_modes(experiment: Experiment, library: Library) -> list[Mode]:
+    """Read the modes of an experiment.
+
+    Raises:
+        ConfigError: one is missing or invalid, or two are the same toolset.
+    """
+    modes = [library.mode(name) for name in experiment.modes]
+    seen: dict[str, str] = {}
+    for mode in modes:
+        twin = seen.setdefault(mode.digest, mode.id)
+        if twin != mode.id:
+            raise ConfigError(f"experiment {experiment.id}: modes: {twin} and {mode.id} are one toolset under two "
+                              "names; change or remove one in config/modes/")  # fmt: skip
+    return modes
+
+
+def check_modes(
+    experiment: Experiment, folders: Sequence[ScenarioFolder], variants: Sequence[Variant], library: Library
+) -> None:
+    """Check that the modes of an experiment differ in what they declare alone.
+
+    Raises:
+        ConfigError: a scenario has no GitHub, or a scenario or a variant has a tool of a mode.
+    """
+    if not experiment.modes:
+        return
+    known = [library.mode(name) for name in library.mode_names()]
+    faults = [*_scenario_faults(folders, known), *_variant_faults(variants, known)]
+    if faults:
+        raise ConfigError("\n".join(f"experiment {experiment.id}: {fault}" for fault in faults))
+
+
+def _scenario_faults(folders: Sequence[ScenarioFolder], known: Sequence[Mode]) -> Iterator[str]:
+    packages = {package: mode.id for mode in known for package in mode.python}
+    for folder in folders:
+        scenario = folder.scenario
+        if folder.github is None:
+            yield (f"modes: {scenario.id} has no GitHub, and modes are toolsets for GitHub; name scenarios with "
+                   "`github` alone, such as github/*, or leave out modes")  # fmt: skip
+        for package in scenario.tools.python:
+            if package in packages:
+                yield (f"modes: {scenario.id} gives {package} to every mode, which is a tool of the mode "
+                       f"{packages[package]}; remove it from tools in {folder.path / 'scenario.yaml'}")  # fmt: skip
+
+
+def _variant_faults(variants: Sequence[Variant], known: Sequence[Mode]) -> Iterator[str]:
+    servers = {server: mode.id for mode in known for server in mode.mcp_servers}
+    for variant in variants:
+        for server in variant.treatment.mcp_servers:
+            if server in servers:
+                yield (f"modes: the variant {variant.id} gives the MCP server {server} to every mode, which is a tool "
+                       f"of the mode {servers[server]}; take a variant without it")  # fmt: skip

