@@ -62,13 +62,18 @@ def test_a_folder_with_files_is_served_as_the_first_person_who_can_push(tmp_path
         "users:\n  org: {login: acme, kind: Organization, permission: admin}\n"
         "  guest: {login: guest, permission: read}\n  ann: {login: ann-a}\n"
         "repository: {owner: org, name: demo}\nbegin: 2025-01-01T00:00:00Z\n"
+        "history:\n  - commit: {branch: main, author: ann, message: Two, files: {TWO: ''}}\n"
     )
     argv = [sys.executable, "-m", "scylla_gha", "hub", "serve", "fixture", "--json"]
     env = {**os.environ, "SCYLLA_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
     with subprocess.Popen(argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
-        assert printed_json(process)["user"] == "ann"
+        facts = printed_json(process)
+        log = subprocess.run(["sh", "-c", "git clone -q https://github.com/acme/demo && git -C demo log --format=%s"],
+                             cwd=tmp_path, env={**os.environ, **facts["environment"]}, capture_output=True,
+                             text=True, check=False)  # fmt: skip
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
+    assert (facts["user"], log.stdout) == ("ann", "Two\nInitial commit\n")
 
 
 def test_a_user_that_the_fixture_lacks_is_named(tmp_path: Path) -> None:
