@@ -95,7 +95,7 @@ def test_a_branch_is_merged_without_a_pull_request(tmp_path: Path) -> None:
     assert caller.rest("POST", f"{REPO}/merges", {"base": "main", "head": "topic"}).status == 409
 
 
-def test_pull_requests_and_protection_follow_the_new_name_of_a_branch(tmp_path: Path) -> None:
+def test_the_base_of_pull_requests_and_protection_follow_the_new_name_of_a_branch_and_a_head_is_closed(tmp_path: Path) -> None:
     """https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-branches-in-your-repository/renaming-a-branch"""
     hub = make_hub(tmp_path)
     caller = Caller(hub)
@@ -105,8 +105,18 @@ def test_pull_requests_and_protection_follow_the_new_name_of_a_branch(tmp_path: 
     renamed = caller.rest("POST", f"{REPO}/branches/main/rename", {"new_name": "trunk"})
     assert (renamed.status, renamed.body["name"], renamed.body["protected"]) == (201, "trunk", True)
     assert caller.get(REPO)["default_branch"] == "trunk"
+    assert caller.get(f"{REPO}/pulls/1")["base"]["ref"] == "trunk"
     caller.rest("POST", f"{REPO}/branches/topic/rename", {"new_name": "topic/new"})
     pull = caller.get(f"{REPO}/pulls/1")
-    assert (pull["state"], pull["base"]["ref"], pull["head"]["ref"]) == ("open", "trunk", "topic/new")
+    assert (pull["state"], pull["base"]["ref"], pull["head"]["ref"]) == ("closed", "trunk", "topic")
     assert caller.rest("POST", f"{REPO}/branches/trunk/rename", {"new_name": "a..b"}).status == 422
     assert caller.rest("POST", f"{REPO}/branches/none/rename", {"new_name": "x"}).status == 404
+
+
+def test_only_administrators_rename_a_protected_branch(tmp_path: Path) -> None:
+    """https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-branches-in-your-repository/renaming-a-branch"""
+    hub = make_hub(tmp_path)
+    Caller(hub).rest("PUT", RULE.replace("main", "topic"), STRICT)
+    names = {"new_name": "kept"}
+    assert Caller(hub, REVIEWER).rest("POST", f"{REPO}/branches/topic/rename", names).status == 403
+    assert Caller(hub).rest("POST", f"{REPO}/branches/topic/rename", names).status == 201

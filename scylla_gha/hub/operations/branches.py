@@ -6,7 +6,10 @@ from scylla_gha.hub.git_objects import merged_tree, write_commit
 from scylla_gha.hub.git_store import NO_COMMIT, GitRepository, is_ref_name
 from scylla_gha.hub.operations.git_data import check_message
 from scylla_gha.hub.operations.merging import web_flow
+from scylla_gha.hub.operations.protection import protection_of
+from scylla_gha.hub.operations.pull_states import mark_closed
 from scylla_gha.hub.operations.refs import BRANCH, change_ref, set_default_branch
+from scylla_gha.hub.operations.timeline import add_event
 from scylla_gha.hub.records import ProtectionRecord, PullRequestRecord, RepositoryRecord
 
 
@@ -37,12 +40,15 @@ def merge_branch(
 
 
 def rename_branch(session: HubSession, repository: RepositoryRecord, old: str, new: str) -> None:
-    """Give a branch a new name, which its pull requests and its protection follow.
+    """Give a branch a new name. Open pull requests into it and its protection follow; those from it are closed.
+
+    See https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-branches-in-your-repository/renaming-a-branch
 
     Raises:
         HubError: the user may not; 404, there is no such branch; 422, the new name is invalid or not free.
     """
-    session.require(repository, "admin" if old == repository.default_branch else "write")
+    is_guarded = old == repository.default_branch or protection_of(session, repository, old) is not None
+    session.require(repository, "admin" if is_guarded else "write")
     git, state, user = session.git(repository), session.state, session.user
     tip = git.branch(old)
     if tip is None:
@@ -67,11 +73,12 @@ def _move(git: GitRepository, old: str, new: str, tip: str) -> None:
 
 
 def _follow(session: HubSession, repository: RepositoryRecord, old: str, new: str) -> None:
-    """Give open pull requests and the protection of a branch its new name."""
+    """Give open pull requests into a branch and its protection its new name, and close those from it."""
     state, user = session.state, session.user
     for pull in state.where(PullRequestRecord, repository=repository.id, base_ref=old, state="open"):
         state.update(user, pull, base_ref=new)
     for pull in state.where(PullRequestRecord, head_repository=repository.id, head_ref=old, state="open"):
-        state.update(user, pull, head_ref=new)
+        mark_closed(session, pull)
+        add_event(session, pull, "head_ref_deleted", ref=old)
     for rule in state.where(ProtectionRecord, repository=repository.id, pattern=old):
         state.update(user, rule, pattern=new)
