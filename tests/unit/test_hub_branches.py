@@ -95,7 +95,7 @@ def test_a_branch_is_merged_without_a_pull_request(tmp_path: Path) -> None:
     assert caller.rest("POST", f"{REPO}/merges", {"base": "main", "head": "topic"}).status == 409
 
 
-def test_the_base_of_pull_requests_and_protection_follow_the_new_name_of_a_branch_and_a_head_is_closed(tmp_path: Path) -> None:
+def test_bases_and_protection_follow_the_new_name_of_a_branch_and_heads_do_not(tmp_path: Path) -> None:
     """https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-branches-in-your-repository/renaming-a-branch"""
     hub = make_hub(tmp_path)
     caller = Caller(hub)
