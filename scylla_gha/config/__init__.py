@@ -114,7 +114,7 @@ def there_are(names: Sequence[str]) -> str:
 
 def _line_of(text: str, location: Location) -> int:
     """Return the line of a key, or of the innermost mapping that lacks it."""
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    node = yaml.compose(text, Loader=_Base)  # as it was read: one loader takes what the other one refuses
     line = 1
     for part in location:
         key, value = _child(node, part)

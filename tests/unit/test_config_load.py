@@ -50,6 +50,7 @@ def test_anchors_and_merges_are_not_keys_given_twice(tmp_path: Path) -> None:
         ("limits:\n  turn: 1", 'x.yaml:7: limits.turn: unknown key; did you mean "turns"?'),
         ("retry:\n  turns: 1", "x.yaml:7: retry.turns: unknown key"),  # a key of another mapping is no suggestion
         ("seed: '1'", 'x.yaml:6: seed: input should be a valid integer, not "1"'),
+        ("limits: {turn: who?, usd: 1}", 'x.yaml:6: limits.turn: unknown key; did you mean "turns"?'),
         ("seed: 1.5", "x.yaml:6: seed: input should be a valid integer, not 1.5"),
         ("limits:\n\n  turns: -1", "x.yaml:8: limits.turns: input should be greater than 0, not -1"),
         ("models: [a, '']", 'x.yaml:6: models.1: string should have at least 1 character, not ""'),
