@@ -14,7 +14,7 @@ def is_new(pull):
 
 sections = {heading: [] for heading in LABELS.values()}
 for pull in sorted(json.load(sys.stdin), key=lambda pull: pull["number"]):
-    labels = [label["name"] for label in pull["labels"]]
+    labels = [label["name"] for label in pull.get("labels", [])]
     if is_new(pull) and "skip-changelog" not in labels:
         heading = next((LABELS[name] for name in LABELS if name in labels), "Changed")
         sections[heading].append("- {title} (#{number}, @{login})\n".format(login=pull["user"]["login"], **pull))
