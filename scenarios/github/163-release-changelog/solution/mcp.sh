@@ -8,8 +8,10 @@ LABELS = {"removed": "Removed", "added": "Added", "changed": "Changed", "fixed":
 
 
 def is_new(pull):
+    if "merged_at" not in pull:
+        return False
     in_tag = ["git", "merge-base", "--is-ancestor", pull["merge_commit_sha"], "v2.1.0"]
-    return pull.get("merged_at") and subprocess.run(in_tag).returncode == 1
+    return subprocess.run(in_tag).returncode == 1
 
 
 sections = {heading: [] for heading in LABELS.values()}
