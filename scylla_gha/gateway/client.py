@@ -11,17 +11,12 @@ with GatewayProcess.start(settings) as gateway:
 
 import http.client
 import json
-import os
 import secrets
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Final, Self
 
-from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.gateway.budget import SHARED_BUDGETS
 from scylla_gha.gateway.log import TrafficSummary, summarise_traffic
@@ -34,9 +29,9 @@ from scylla_gha.gateway.settings import (
     Session,
 )
 from scylla_gha.model.traffic import Role
+from scylla_gha.server_process import ServerProcess
 
 _START_SECONDS: Final = 30.0
-_GRACE_SECONDS: Final = 5.0
 _UNREACHED: Final = 0
 # What the gateway gets of the harness's environment: the way to the provider, and how to find this package.
 _PASSED_ON: Final = ("PATH", "LANG", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE",
@@ -62,16 +57,15 @@ class _OpenedSession:
         return max(0.0, now.charged_usd - self.before_usd)
 
 
-class GatewayProcess:
+class GatewayProcess(ServerProcess):
     """A running gateway. All methods may be called from any thread."""
 
     def __init__(self, settings: GatewaySettings) -> None:
+        super().__init__("scylla_gha.gateway.server", _PASSED_ON)
         self._settings = settings
         self._spent: dict[Role, float] = dict(settings.spent_usd)
         self._sessions: dict[str, _OpenedSession] = {}
         self._judge_reserves: dict[str, float] = {}
-        self._lock = threading.Lock()
-        self._service: process.Service | None = None
         self._port = self._control_port = 0
         self._control = secrets.token_urlsafe(32)
         self._overspent = False
@@ -86,18 +80,6 @@ class GatewayProcess:
         gateway = cls(settings)
         gateway._launch()
         return gateway
-
-    @property
-    def alive(self) -> bool:
-        """True if its process runs."""
-        service = self._service
-        return service is not None and service.alive
-
-    @property
-    def pid(self) -> int | None:
-        """The process that runs now."""
-        service = self._service
-        return service.pid if service and service.alive else None
 
     def open(self, session: Session) -> SessionHandle:
         """Open a session; a gateway that has died is started again first, with what is spent taken from the logs.
@@ -180,22 +162,6 @@ class GatewayProcess:
         """True if a subscription pays, so that USD are what the price list would ask."""
         return self._settings.is_subscription
 
-    def stop(self) -> None:
-        """End the process, after what is in flight or two seconds."""
-        with self._lock:
-            if self._service is not None:
-                self._service.stop(_GRACE_SECONDS)
-
-    def __enter__(self) -> Self:
-        """Return the gateway itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop it."""
-        self.stop()
-
     @property
     def _address(self) -> str:
         return f"http://127.0.0.1:{self._port}"
@@ -210,22 +176,14 @@ class GatewayProcess:
     def _give_up(self, handle: SessionHandle) -> None:
         """End a process that does not answer, unless another thread has done so."""
         with self._lock:
-            if self._service is not None and handle.url == self._address:
-                self._service.stop(0.0)
+            if handle.url == self._address:
+                self._end(0.0)
 
     def _launch(self) -> None:
-        if self._service is not None:
-            self._service.stop(0.0)
+        self._end(0.0)
         changes = {"spent_usd": self._spent_now(), "judge_reserves_usd": dict(self._judge_reserves)}
         start = GatewayStart(settings=self._settings.model_copy(update=changes), control=self._control)
-        env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        # -P: no modules of the current folder, which may be a stranger's checkout, in the process that has the key
-        self._service = process.Service([sys.executable, "-P", "-m", "scylla_gha.gateway.server"], env=env)
-        answer = self._service.converse(start.model_dump_json().encode(), _START_SECONDS)
-        if not answer.replace(" ", "").isdigit():
-            self._service.stop(0.0)
-            raise ToolError(f"the model gateway does not start: {self._service.message or 'it prints nothing'}")
-        self._port, self._control_port = map(int, answer.split())
+        self._port, self._control_port = self._start(start.model_dump_json())
 
     def _spent_now(self) -> dict[Role, float]:
         """Return what closed sessions and those that were open in a dead process have spent."""

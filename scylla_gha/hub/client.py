@@ -10,17 +10,12 @@ with HubProcess.start() as hub:
 """
 
 import http.client
-import os
 import secrets
-import sys
-import threading
 from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from scylla_gha import process
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.hub.control import (
     CONTROL_HEADER,
@@ -44,22 +39,20 @@ from scylla_gha.hub.workflow_records import (
 )
 from scylla_gha.model import Record
 from scylla_gha.model.github_faults import GitHubFault
+from scylla_gha.server_process import ServerProcess
 
 R = TypeVar("R", bound=Record)
-_START_SECONDS: Final = 30.0
 _ASK_SECONDS: Final = 180.0
-_GRACE_SECONDS: Final = 5.0
 _UNREACHED: Final = 0
 # All that the hub gets of the harness's environment: how to find programs and this package.
 _PASSED_ON: Final = ("PATH", "LANG", "PYTHONPATH", "TMPDIR", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
 
 
-class HubProcess:
+class HubProcess(ServerProcess):
     """A running hub. All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._service: process.Service | None = None
+        super().__init__("scylla_gha.hub.server", _PASSED_ON)
         self._port = 0
         self._control = secrets.token_urlsafe(32)
         self._owners: dict[str, int] = {}  # process ids by the cells that they serve
@@ -74,18 +67,6 @@ class HubProcess:
         hub = cls()
         hub._launch()
         return hub
-
-    @property
-    def alive(self) -> bool:
-        """True if its process runs."""
-        service = self._service
-        return service is not None and service.alive
-
-    @property
-    def pid(self) -> int | None:
-        """The process that runs now."""
-        service = self._service
-        return service.pid if service and service.alive else None
 
     @property
     def port(self) -> int:
@@ -190,34 +171,8 @@ class HubProcess:
             raise ToolError(f"the hub does not answer {path} ({status}): {answer[:500]}")
         return kind.model_validate_json(answer)
 
-    def stop(self) -> None:
-        """End the process; the states of cells that are attached are lost."""
-        with self._lock:
-            if self._service is not None:
-                self._service.stop(_GRACE_SECONDS)
-
-    def __enter__(self) -> Self:
-        """Return the hub itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop it."""
-        self.stop()
-
     def _launch(self) -> None:
-        if self._service is not None:
-            self._service.stop(0.0)
-        env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        # -P: no modules of the current folder, which may be a stranger's checkout
-        self._service = process.Service([sys.executable, "-P", "-m", "scylla_gha.hub.server"], env=env)
-        line = HubStart(control=self._control).model_dump_json().encode()
-        answer = self._service.converse(line, _START_SECONDS)
-        if not answer.isdigit():
-            self._service.stop(0.0)
-            raise ToolError(f"the hub does not start: {self._service.message or 'it prints nothing'}")
-        self._port = int(answer)
+        (self._port,) = self._start(HubStart(control=self._control).model_dump_json())
 
     def _ask(self, path: str, body: str | None) -> tuple[int, str]:
         """Send a control request; return status 0 if the hub cannot be reached."""
