@@ -182,13 +182,8 @@ def run(
         assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 they are pipes
         ends = zip((process.stdout, process.stderr), outputs, strict=True)
         first, second = (OutputPipe(pipe, file, blocks * _BLOCK_BYTES) for pipe, file in ends)
-        return _wait(
-            process,
-            ProcessPipes(InputPipe(process.stdin, b"\n", source), (first, second)),
-            started,
-            limits,
-            cancel,
-        )
+        pipes = ProcessPipes(InputPipe(process.stdin, b"\n", source), (first, second))
+        return _wait(process, pipes, started, limits, cancel)
 
 
 class Service:
@@ -248,7 +243,8 @@ class Service:
         self.message  # noqa: B018 kept before its file is closed
         for pipe in (self._process.stdin, self._process.stdout, self._stderr):
             if pipe is not None:
-                pipe.close()
+                with contextlib.suppress(BrokenPipeError):  # a line that it did not read
+                    pipe.close()
 
 
 def _wait(

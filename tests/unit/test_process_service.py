@@ -33,6 +33,15 @@ def test_one_that_does_not_start_says_why() -> None:
         process.Service(["/no/such/program"], env={})
 
 
+def test_a_line_to_one_that_has_ended_is_not_answered() -> None:
+    service = started("raise SystemExit('no such port')")
+    while service.alive:
+        time.sleep(0.01)
+    assert service.converse(b"hello", 20) == ""
+    service.stop(0)
+    assert service.message == "no such port"
+
+
 def test_silence_and_deafness_have_an_end() -> None:
     service = started("import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)")
     assert service.converse(b"hello", 0.5) == ""
