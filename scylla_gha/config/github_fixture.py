@@ -49,6 +49,20 @@ def fixture_names(fixture: Path) -> dict[str, Facts]:
     return names
 
 
+def check_identity(fixture: Path, identity: str) -> None:
+    """Refuse to let an agent act as a scripted reviewer of a fixture; `identity` is a login, or a name of a user.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    content = load_yaml(fixture / FIXTURE_FILE, GitHubFixture)
+    for reviewer in content.scripted_reviewers:
+        user = content.users.get(reviewer.reviewer)
+        if user is not None and identity in (reviewer.reviewer, user.login):
+            raise ConfigError(f"github.identity: {identity!r} is a scripted reviewer of {fixture / FIXTURE_FILE}; "
+                              "let the agent act as somebody else")  # fmt: skip
+
+
 def _ground(content: GitHubFixture) -> Iterator[tuple[str, Facts]]:
     for name, user in content.users.items():
         yield f"user.{name}", {"login": user.login, "name": user.name or user.login}

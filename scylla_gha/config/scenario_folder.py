@@ -17,7 +17,7 @@ import pathspec
 
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.github_conditions import Names, condition_faults, rendered, rendered_scenario
-from scylla_gha.config.github_fixture import fixture_names, github_digest
+from scylla_gha.config.github_fixture import check_identity, fixture_names, github_digest
 from scylla_gha.config.materials import resolve_inside
 from scylla_gha.config.modes import read_mode
 from scylla_gha.config.scenario_oracles import oracle_faults, oracle_file
@@ -139,6 +139,10 @@ def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
         return ScenarioFolder(path, scenario, rubric, prompt)
     fixture = _fixture(path, scenario, roots)
     scenario, prompt = _with_facts(path, scenario, prompt, fixture_names(fixture))
+    try:
+        check_identity(fixture, scenario.github.identity if scenario.github else "")
+    except ConfigError as error:
+        raise ConfigError(f"{path / 'scenario.yaml'}: {error}") from None
     return ScenarioFolder(path, scenario, rubric, prompt, fixture, read_mode(DEFAULT_MODE, roots))
 
 

@@ -32,6 +32,7 @@ from scylla_gha.hub.rate_limit import RateLimiter, Resource
 from scylla_gha.hub.request_log import RequestEntry, RequestLog, client_name
 from scylla_gha.hub.rest import RestAnswer
 from scylla_gha.hub.rest.dispatch import failure, handle
+from scylla_gha.hub.scripted_reviewers import ReviewScript
 
 _SCOPES: Final = "gist, read:org, repo, workflow"
 _SITES: Final = frozenset({"github.com", "www.github.com"})
@@ -50,6 +51,7 @@ class CellEndpoint:
     threads: Executor
     is_foreign: Callable[[str], bool]
     limiter: RateLimiter = field(default_factory=RateLimiter)
+    script: ReviewScript = field(default_factory=ReviewScript)
     faults: FaultInjector = field(init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_AT_ONCE))
@@ -116,7 +118,7 @@ class CellEndpoint:
     def _done(self, request: HubRequest, entry: RequestEntry) -> RestAnswer:
         try:
             session = self._session(request, entry)
-            return self._dispatch(session, request, entry)
+            return self._followed(self._dispatch(session, request, entry))
         except RecursionError:
             return failure(HubError(400, "Problems parsing JSON: it is nested too deep"))
         except GitOutputError as error:
@@ -132,6 +134,11 @@ class CellEndpoint:
         session = self.hub.session(token)
         entry.identity = session.viewer.login if session.viewer else None
         return session
+
+    def _followed(self, reply: RestAnswer) -> RestAnswer:
+        """Return an answer after the reviews that its request leads to."""
+        self.script.follow(self.hub)
+        return reply
 
     def _dispatch(self, session: HubSession, request: HubRequest, entry: RequestEntry) -> RestAnswer:
         path = _api_path(request)

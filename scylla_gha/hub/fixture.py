@@ -25,6 +25,8 @@ from scylla_gha.hub.operations.milestones import create_milestone
 from scylla_gha.hub.operations.refs import BRANCH
 from scylla_gha.hub.operations.repositories import set_topics
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
+from scylla_gha.hub.rest import SITE
+from scylla_gha.hub.scripted_reviewers import add_scripted_reviewer
 from scylla_gha.hub.state import HubState
 from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture
 
@@ -73,6 +75,9 @@ def build_fixture(folder: Path, target: Path, start: StartCommit | None = None) 
                                   f"{hub.state.clock:%Y-%m-%dT%H:%M:%SZ}; give a later time")  # fmt: skip
             hub.state.clock = entry.at
         _attempt(world, where, functools.partial(_STEPS[kind], world, step))
+    for number, reviewer in enumerate(fixture.scripted_reviewers):
+        where = f"scripted_reviewers.{number} ({reviewer.reviewer})"
+        _attempt(world, where, functools.partial(add_scripted_reviewer, world, reviewer))
     hub.state.clock = max(hub.state.clock, fixture.now or hub.state.clock)
     hub.state.journal.clear()
     return world

@@ -12,6 +12,7 @@ from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.records import RepositoryRecord, UserRecord
 from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER, GitHubFixture
+from scylla_gha.model.github_reviewers import ScriptedReviewer
 
 _NAME: Final = re.compile(r"(?<!\$)\{\{ *([a-z]+\.[a-z0-9_-]+)\.([a-z_0-9]+) *\}\}")
 Binding = Mapping[str, str | int]
@@ -24,6 +25,7 @@ class FixtureWorld:
     Attributes:
         names: ids of records, by names such as `pr.review_me`.
         bindings: facts for prompts by the same names and those of commits, such as number, id, sha or branch.
+        scripted_reviewers: those of the file, with the facts that their texts name.
     """
 
     hub: Hub
@@ -32,6 +34,7 @@ class FixtureWorld:
     repository_id: int = 0
     names: dict[str, int] = field(default_factory=dict)
     bindings: dict[str, dict[str, str | int]] = field(default_factory=dict)
+    scripted_reviewers: list[ScriptedReviewer] = field(default_factory=list)
 
     @property
     def repository(self) -> RepositoryRecord:

@@ -26,9 +26,11 @@ from scylla_gha.hub.cell import Blobs, Hub
 from scylla_gha.hub.fixture import StartCommit, build_fixture
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.records import RepositoryRecord
+from scylla_gha.hub.scripted_reviewers import ReviewScript
 from scylla_gha.hub.state import HubState
 from scylla_gha.hub.trial_files import exported_state
 from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER, FixtureRateLimit
+from scylla_gha.model.github_reviewers import ScriptedReviewer
 
 _SNAPSHOT, _FACTS = "snapshot.pickle", "seed.json"
 _CODE: Final = Path(__file__).parent
@@ -43,7 +45,8 @@ class HubSeed:
     Attributes:
         folder: its repositories and blobs, which are never written to.
         snapshot: of its state.
-        facts: `names` and `bindings` of the fixture (see `FixtureWorld`), `logins` by user, and `rate_limit`.
+        facts: `names` and `bindings` of the fixture (see `FixtureWorld`), `logins` by user, `scripted_reviewers`, and
+            `rate_limit`.
         exported: its state as `trial_files.exported_state` gives it.
     """
 
@@ -57,6 +60,13 @@ class HubSeed:
         """The refusals that the fixture asks for."""
         rule = self.facts["rate_limit"]
         return None if rule is None else FixtureRateLimit(**rule)
+
+    @property
+    def review_script(self) -> ReviewScript:
+        """A script of its own for a cell, of the fixture's scripted reviewers."""
+        reviewers = tuple(ScriptedReviewer.model_validate(reviewer, strict=False)
+                          for reviewer in self.facts["scripted_reviewers"])  # fmt: skip
+        return ReviewScript(reviewers, self.facts["names"])
 
     def restore(self, folder: Path) -> Hub:
         """Make a cell's hub in a folder that does not exist yet, with a new token for each user."""
@@ -127,6 +137,7 @@ def _make(fixture: Path, folder: Path, start: StartCommit | None) -> None:
             "names": world.names,
             "bindings": world.bindings,
             "logins": {name: user.login for name, user in world.fixture.users.items()},
+            "scripted_reviewers": [reviewer.model_dump() for reviewer in world.scripted_reviewers],
             "rate_limit": None if rule is None else rule.model_dump(),
         }
         (new / _SNAPSHOT).write_bytes(world.hub.state.snapshot())

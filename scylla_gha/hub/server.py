@@ -104,7 +104,8 @@ class HubServer:
         if asked.cell in self._cells:
             raise ConfigError(f"{asked.cell}: this cell is attached already")
         seed, hub = await self._in_thread(_restored, asked)
-        endpoint = CellEndpoint(hub, RequestLog(asked.log), self._threads, self._is_token, _limiter(seed))
+        endpoint = CellEndpoint(hub, RequestLog(asked.log), self._threads, self._is_token, _limiter(seed),
+                                seed.review_script)  # fmt: skip
         endpoint.faults = FaultInjector(hub, asked.faults)
         cell = ServedCell(endpoint, seed, endpoint.server())
         try:

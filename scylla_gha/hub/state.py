@@ -25,7 +25,10 @@ R = TypeVar("R", bound=HubRecord)
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """Write to a record: who did it, and the fields that changed (empty if it was created or deleted)."""
+    """Write to a record: who did it, and the fields that changed (empty if it was created or deleted).
+
+    `scripted` are the writes of a fixture's scripted reviewers.
+    """
 
     sequence: int
     time: datetime.datetime
@@ -35,6 +38,7 @@ class JournalEntry:
     id: int
     fields: tuple[str, ...] = ()
     detail: str = ""
+    scripted: bool = False
 
 
 class HubState:
@@ -126,6 +130,10 @@ class HubState:
     def note_push(self, actor: UserRecord | int, repository: RepositoryRecord, ref: str, detail: str) -> None:
         """Note in the journal that a ref was changed; `detail` is "<old> <new>", and " forced" if it was."""
         self._note(actor, "push", repository, (ref,), detail)
+
+    def mark_scripted(self, start: int) -> None:
+        """Note that the writes from an index of the journal on are those of a scripted reviewer."""
+        self.journal[start:] = [dataclasses.replace(entry, scripted=True) for entry in self.journal[start:]]
 
     def _note(
         self,

@@ -49,11 +49,27 @@ class TrialGitHub:
 
     @functools.cached_property
     def written_by(self) -> Mapping[int, frozenset[str]]:
-        """Logins of those who wrote each record in the trial, by the record's id."""
+        """Logins of those who wrote each record in the trial, by the record's id.
+
+        Scripted reviewers count for what nobody else wrote: their reviews change a pull request's time as well.
+        """
         writers: dict[int, set[str]] = {}
         for entry in self.journal:
-            writers.setdefault(entry["id"], set()).add(self.end.login(entry["actor"]) or "")
+            if not entry.get("scripted") or entry["id"] in self.scripted:
+                writers.setdefault(entry["id"], set()).add(self.end.login(entry["actor"]) or "")
         return {id_: frozenset(logins) for id_, logins in writers.items()}
+
+    @functools.cached_property
+    def scripted(self) -> frozenset[int]:
+        """Ids of the records that scripted reviewers alone wrote in the trial."""
+        by_script = {entry["id"] for entry in self.journal if entry.get("scripted")}
+        return frozenset(by_script - {entry["id"] for entry in self.journal if not entry.get("scripted")})
+
+    def scripted_reviewers(self, pull: int) -> frozenset[str]:
+        """Return the logins of those who are no longer asked to review a pull request, since they did by a script."""
+        return frozenset(self.end.login(entry["actor"]) or "" for entry in self.journal
+                         if entry.get("scripted") and entry["id"] == pull and "requested_reviewers" in entry["fields"]
+                         )  # fmt: skip
 
     def query(self, query: str, target: str | None) -> GitHubView | list[GitHubView]:
         """Return the object of a query, or all objects.

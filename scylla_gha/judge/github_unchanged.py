@@ -1,11 +1,11 @@
 """Check that a trial changed nothing on GitHub but what its scenario allows.
 
 Compared are views, so times do not count. What follows from other changes is left out: timelines; the head's commit and
-the refs of pull requests, which follow their branches; runs that a push started, with the workflows of new files; and
-checks of runs, which are compared with their jobs.
+the refs of pull requests, which follow their branches; runs that a push started, with the workflows of new files;
+checks of runs, which are compared with their jobs; and what scripted reviewers wrote, if nobody else changed it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -75,11 +75,26 @@ def _object_changes(
     elif after is None:
         yield GitHubChange(repository, f"{name} was deleted", kind, view.id)
     else:
-        old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
+        old, new = _unscripted(before, github), _unscripted(after, github)
         for field in old:
             if field not in _LEFT_OUT and _compared(old[field]) != _compared(new[field]):
                 text = f"{name}: {field}: {_difference(old[field], new[field])}"
                 yield GitHubChange(repository, text, kind, view.id, field)
+
+
+def _unscripted(view: GitHubView, github: TrialGitHub) -> dict[str, Any]:
+    """Return the fields of an object, without the reviews and threads of scripted reviewers."""
+    fields = view.model_dump(mode="json")
+    for field in ("reviews", "threads"):
+        if field in fields:
+            fields[field] = [element for element in fields[field] if not _ids(element) <= github.scripted]
+    if asked := fields.get("requested_reviewers"):
+        fields["requested_reviewers"] = [login for login in asked if login not in github.scripted_reviewers(view.id)]
+    return fields
+
+
+def _ids(review_or_thread: Mapping[str, Any]) -> set[int]:
+    return {review_or_thread["id"], *(comment["id"] for comment in review_or_thread.get("comments", ()))}
 
 
 def _follows_from_push(view: GitHubView) -> bool:

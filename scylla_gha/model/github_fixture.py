@@ -26,6 +26,7 @@ from scylla_gha.model.github_history import (
     UserName,
     UtcTime,
 )
+from scylla_gha.model.github_reviewers import ScriptedReviewer
 
 FIXTURE_FILE: Final = "github.yaml"
 FIXTURE_FOLDER: Final = "github"  # beside it, with longer files; neither is a part of the fixture's commit
@@ -131,4 +132,7 @@ class GitHubFixture(Record):
     labels: tuple[FixtureLabel, ...] = ()
     milestones: tuple[FixtureMilestone, ...] = ()
     history: tuple[FixtureEntry, ...] = ()
+    scripted_reviewers: Annotated[
+        tuple[ScriptedReviewer, ...], Field(description="Who reviews pull requests while a trial goes on")
+    ] = ()
     rate_limit: Annotated[FixtureRateLimit | None, Field(description="null: nobody is refused")] = None

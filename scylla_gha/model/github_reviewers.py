@@ -1,0 +1,114 @@
+"""Scripted reviewers of a fixture: people who review pull requests while a trial goes on, by rules that are data."""
+
+import re
+from typing import Annotated, Literal
+
+import pathspec
+from pydantic import AfterValidator, Field, model_validator
+
+from scylla_gha.model import Record, Text
+from scylla_gha.model.github_history import UserName
+
+
+def _is_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    return text
+
+
+def _is_pattern(text: str) -> str:
+    try:
+        pathspec.GitIgnoreSpec.from_lines([text])
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a gitignore pattern: {error}") from None
+    return text
+
+
+Expression = Annotated[Text, AfterValidator(_is_expression)]
+PathPattern = Annotated[Text, AfterValidator(_is_pattern)]
+
+
+class ReviewedPulls(Record):
+    """Pull requests to review, of the open ones that are no drafts and not the reviewer's own. All given must hold."""
+
+    pull: Annotated[str | None, Field(description="`pr.KEY`: this one alone")] = None
+    closes: Annotated[str | None, Field(description="`issue.KEY`, which its text closes by a keyword")] = None
+    author: UserName | None = None
+    base: Annotated[str | None, Field(description="Branch; null: any")] = None
+
+
+class HeadFile(Record):
+    """File that the pull request changes, as it is in the head."""
+
+    path: Annotated[PathPattern, Field(description="gitignore-style; one of the files has to match")]
+    matches: Annotated[Expression, Field(description="Regular expression found in it (multiline)")]
+
+
+class ReviewTrigger(Record):
+    """State of a pull request in which a review is written. All that is given must hold."""
+
+    requested: Annotated[bool, Field(description="The reviewer was asked for a review")] = False
+    pushed: Annotated[bool, Field(description="The head differs from that of the reviewer's last review")] = False
+    replied: Annotated[
+        bool,
+        Field(
+            description="Each thread of the reviewer is resolved, or its last comment is somebody else's; without a "
+            "thread, somebody else commented on the pull request after the review"
+        ),
+    ] = False
+    files: tuple[HeadFile, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it always holds."""
+        return not (self.requested or self.pushed or self.replied or self.files)
+
+
+class ScriptedThread(Record):
+    """Thread of a scripted review, at the first line of the diff that matches.
+
+    Without such a line it is on the first file that matches; without such a file its text is added to the review's.
+    """
+
+    path: Annotated[PathPattern, Field(description="gitignore-style, of a file that the pull request changes")]
+    line: Annotated[Expression | None, Field(description="Regular expression of the line; null: the whole file")] = None
+    body: Text
+
+
+class ScriptedReminder(Record):
+    """Comment that is written when the head has moved, but the next review is not due; once for each head."""
+
+    body: Text
+    times: Annotated[int, Field(ge=1, le=20, description="at most, for each pull request")] = 3
+
+
+class ScriptedReview(Record):
+    """Review that somebody writes in a trial as soon as `when` holds, once for each pull request."""
+
+    when: ReviewTrigger = ReviewTrigger()
+    event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"]
+    body: Annotated[str, Field(max_length=60_000)] = ""
+    threads: tuple[ScriptedThread, ...] = ()
+    reminder: Annotated[ScriptedReminder | None, Field(description="null: the reviewer waits in silence")] = None
+
+    @model_validator(mode="after")
+    def _some_words(self) -> "ScriptedReview":
+        if self.event != "APPROVE" and not self.body.strip() and not self.threads:
+            raise ValueError(f"GitHub refuses {self.event} without words; give body or threads")
+        return self
+
+
+class ScriptedReviewer(Record):
+    """Person who reviews pull requests in a trial: on each, the reviews are written in their order, each once."""
+
+    reviewer: UserName
+    pulls: ReviewedPulls = ReviewedPulls()
+    reviews: Annotated[tuple[ScriptedReview, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _later_reviews_wait(self) -> "ScriptedReviewer":
+        if any(review.when.is_empty for review in self.reviews[1:]):
+            raise ValueError("reviews: each but the first needs `when`, or it would follow the one before at once")
+        return self
