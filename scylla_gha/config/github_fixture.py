@@ -14,6 +14,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
 from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER, FixtureEntry, GitHubFixture
 from scylla_gha.model.github_history import FixtureIssue, FixturePullRequest, FixtureReview
+from scylla_gha.model.scenario import Scenario
 
 Facts = Mapping[str, str | int]
 _SITE: Final = "https://github.com"
@@ -49,18 +50,19 @@ def fixture_names(fixture: Path) -> dict[str, Facts]:
     return names
 
 
-def check_identity(fixture: Path, identity: str) -> None:
-    """Refuse to let an agent act as a scripted reviewer of a fixture; `identity` is a login, or a name of a user.
+def check_identity(file: Path, scenario: Scenario, fixture: Path) -> None:
+    """Refuse a scenario, in `file`, whose agent acts as a scripted reviewer of its fixture.
 
     Raises:
-        ConfigError: it is one.
+        ConfigError: it does.
     """
+    identity = scenario.github.identity if scenario.github else None
     content = load_yaml(fixture / FIXTURE_FILE, GitHubFixture)
     for reviewer in content.scripted_reviewers:
         user = content.users.get(reviewer.reviewer)
         if user is not None and identity in (reviewer.reviewer, user.login):
-            raise ConfigError(f"github.identity: {identity!r} is a scripted reviewer of {fixture / FIXTURE_FILE}; "
-                              "let the agent act as somebody else")  # fmt: skip
+            raise ConfigError(f"{file}: github.identity: {identity!r} is a scripted reviewer of "
+                              f"{fixture / FIXTURE_FILE}; let the agent act as somebody else")  # fmt: skip
 
 
 def _ground(content: GitHubFixture) -> Iterator[tuple[str, Facts]]:

@@ -139,10 +139,7 @@ def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
         return ScenarioFolder(path, scenario, rubric, prompt)
     fixture = _fixture(path, scenario, roots)
     scenario, prompt = _with_facts(path, scenario, prompt, fixture_names(fixture))
-    try:
-        check_identity(fixture, scenario.github.identity if scenario.github else "")
-    except ConfigError as error:
-        raise ConfigError(f"{path / 'scenario.yaml'}: {error}") from None
+    check_identity(path / "scenario.yaml", scenario, fixture)
     return ScenarioFolder(path, scenario, rubric, prompt, fixture, read_mode(DEFAULT_MODE, roots))
 
 

@@ -25,7 +25,6 @@ from scylla_gha.hub.operations.milestones import create_milestone
 from scylla_gha.hub.operations.refs import BRANCH
 from scylla_gha.hub.operations.repositories import set_topics
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
-from scylla_gha.hub.rest import SITE
 from scylla_gha.hub.scripted_reviewers import add_scripted_reviewer
 from scylla_gha.hub.state import HubState
 from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture

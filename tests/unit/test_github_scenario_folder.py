@@ -54,6 +54,17 @@ def test_validation_makes_the_history_without_executing_anything(tmp_path: Path)
     assert f"{path}: history.0.issue (issue.other): labels: there is no label 'wontfix'" in said.err
 
 
+@pytest.mark.parametrize("name", ["reader", "monalisa"])
+def test_the_agent_is_not_a_scripted_reviewer(tmp_path: Path, name: str) -> None:
+    folder = write_hub_scenario(tmp_path)
+    with (tmp_path / "fixtures/demo/github.yaml").open("a") as file:
+        file.write("scripted_reviewers: [{reviewer: reader, reviews: [{event: APPROVE}]}]\n")
+    scenario = folder / "scenario.yaml"
+    scenario.write_text(scenario.read_text().replace("identity: author", f"identity: {name}"))
+    with pytest.raises(ConfigError, match=rf"scenario\.yaml: github\.identity: '{name}' is a scripted reviewer"):
+        read(tmp_path)
+
+
 @pytest.mark.parametrize(("file", "text", "other", "message"), [
     ("scenario.yaml", "select: labels", "select: label", r"scenario\.yaml: checkpoints\.labelled: select: there is no"),
     ("scenario.yaml", "identity: author", "identity: nobody", r"github\.identity: there is no user 'nobody'"),
