@@ -11,6 +11,7 @@ with HubProcess.start() as hub:
 
 import http.client
 import secrets
+import shutil
 from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -80,14 +81,17 @@ class HubProcess(ServerProcess):
             FixtureError: the fixture is invalid, or the cell cannot be served.
             ToolError: the hub does not start, or does not answer.
         """
-        with self._lock:
-            if not self.alive:
-                self._launch()
-            pid = self.pid
-        status, answer = self._ask("/control/attach", request.model_dump_json())
-        if status == HTTPStatus.OK and pid is not None:
-            self._owners[request.cell] = pid
-            return AttachedCell.model_validate_json(answer)
+        status, answer = _UNREACHED, ""
+        for _ in range(2):  # it may die just when it is asked
+            pid = self._running()
+            status, answer = self._ask("/control/attach", request.model_dump_json())
+            if status == HTTPStatus.OK and pid is not None:
+                self._owners[request.cell] = pid
+                return AttachedCell.model_validate_json(answer)
+            if status != _UNREACHED or self._ask("/", None)[0] != _UNREACHED:
+                break
+            self._give_up(pid)
+            shutil.rmtree(request.folder, ignore_errors=True)
         if status == HTTPStatus.UNPROCESSABLE_ENTITY:
             raise FixtureError(answer)
         raise ToolError(f"{request.cell}: the hub does not attach it ({status}): {answer}")
@@ -170,6 +174,19 @@ class HubProcess(ServerProcess):
         if status != HTTPStatus.OK:
             raise ToolError(f"the hub does not answer {path} ({status}): {answer[:500]}")
         return kind.model_validate_json(answer)
+
+    def _running(self) -> int | None:
+        """Return the id of a running process; start one if the last has died."""
+        with self._lock:
+            if not self.alive:
+                self._launch()
+            return self.pid
+
+    def _give_up(self, pid: int | None) -> None:
+        """End a process that does not answer, unless another thread has done so."""
+        with self._lock:
+            if self.pid == pid:
+                self._end(0.0)
 
     def _launch(self) -> None:
         (self._port,) = self._start(HubStart(control=self._control).model_dump_json())
