@@ -84,7 +84,7 @@ def aggregate(
     Raises:
         ConfigError: some rows are of the hub, and some of github.com.
     """
-    controls, counts = list(probes), RowCounts()
+    controls, counts = list(probes), RowCounts(frozenset(task.scenario for task in plan.not_possible))
     counted_rows = of_same_github(_counted(plan, rows, counts), plan.experiment.id)
     analysis = analyse(counted_rows) if analyse else None
     deque(counted_rows, maxlen=0)  # what no analysis read
@@ -108,6 +108,7 @@ def aggregate(
         judge_usd=_judge_cost(counts, controls),
         excused=tuple(excused_attempts(counts)),
         failures=tuple(_failures(counts)),
+        not_possible=plan.not_possible,
         warnings=(*refused_artifact_warnings(intake), *warnings, *control_warnings(controls),
                   *analysis_warnings(plan, analysis)),
         estimate=plan.estimate,
@@ -156,6 +157,7 @@ def _summary(arm: str, planned: int, counts: RowCounts, *, by_scenario: bool) ->
         pass_bounds=counts.bounds(arm, by_scenario=by_scenario),
         github_gaps=rows.gaps,
         pass_rate_without_gaps=_rate_without_gaps(rows),
+        api=rows.api.means,
         mean_score=rows.score.mean,
         mean_progress=rows.progress.mean,
         grades={grade: rows.grades[grade] for grade in _GRADES if rows.grades[grade]},

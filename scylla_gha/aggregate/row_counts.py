@@ -6,7 +6,7 @@ from operator import attrgetter
 from statistics import fmean
 
 from scylla_gha.model.github_requests import GitHubServer
-from scylla_gha.model.report import Counts
+from scylla_gha.model.report import ApiUse, Counts
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.sandboxes import SANDBOXES
@@ -66,6 +66,34 @@ class ExcusedAttempts:
 
 
 @dataclass(slots=True)
+class ApiCounts:
+    """API operations in trials that measure the agent."""
+
+    trials: int = 0
+    scenarios: set[str] = field(default_factory=set)
+    calls: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
+    repeated: int = 0
+
+    def add(self, row: Result) -> None:
+        """Add a row, if it measures the agent and its operations were counted."""
+        if row.measures_agent and row.github_failed is not None:
+            self.trials += 1
+            self.scenarios.add(row.scenario)
+            self.calls.update(row.github_calls)
+            self.failed += row.github_failed
+            self.repeated += row.github_repeated or 0
+
+    @property
+    def means(self) -> ApiUse | None:
+        """Means over the trials; None if there are none."""
+        n = self.trials
+        calls = {name: count / n for name, count in sorted(self.calls.items())}
+        return ApiUse(trials=n, scenarios=len(self.scenarios), calls=calls, failed=self.failed / n,
+                      repeated=self.repeated / n) if n else None  # fmt: skip
+
+
+@dataclass(slots=True)
 class ArmCounts:
     """Counts of one arm's rows."""
 
@@ -97,6 +125,7 @@ class ArmCounts:
     unverified: set[str] = field(default_factory=set)
     unadjusted: Counter[str] = field(default_factory=Counter)
     judge_unadjusted: Counter[str] = field(default_factory=Counter)
+    api: ApiCounts = field(default_factory=ApiCounts)
 
     def add(self, row: Result) -> None:
         """Add a row."""
@@ -160,8 +189,15 @@ class ArmCounts:
 
 @dataclass(slots=True)
 class RowCounts:
-    """Counts of all rows. `left_out` holds outcome and reason of the cells that are not in the rates."""
+    """Counts of all rows.
 
+    Attributes:
+        uncommon: scenarios that not all modes can do; operations on them are not counted, since modes are compared by
+            these counts.
+        left_out: outcome and reason of the cells that are not in the rates.
+    """
+
+    uncommon: frozenset[str] = frozenset()
     arms: dict[str, ArmCounts] = field(default_factory=lambda: defaultdict(ArmCounts))
     passed: dict[str, dict[str, list[int]]] = field(default_factory=dict)  # and judged, by scenario and arm
     unjudged: Counter[tuple[str, str]] = field(default_factory=Counter)  # by scenario and arm
@@ -186,6 +222,8 @@ class RowCounts:
         self.seen.add(row.cell)
         self.scenarios.add(row.scenario)
         self.arms[row.arm].add(row)
+        if row.scenario not in self.uncommon:
+            self.arms[row.arm].api.add(row)
         self.judge_usd.add(row.judge_usd)
         self.delivered.add(row.delivered)
         if row.judged:

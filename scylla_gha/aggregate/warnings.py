@@ -5,7 +5,9 @@ that caused such evidence would remove its own failures from the rates. So excus
 that lost more than a few of its cells gets no verdict, nor does an arm that is compared with it.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 from scylla_gha.aggregate.row_counts import RowCounts
@@ -94,6 +96,7 @@ def excused_attempts(counts: RowCounts) -> Iterator[Excused]:
 def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *, analysed: bool) -> Iterator[str]:
     """Yield all warnings of a report but those of refused artifacts, controls and statistics."""
     yield from _import_warnings(plan)
+    yield from _mode_warnings(plan)
     for arm in arms:
         yield from _arm_warnings(arm)
     yield from _mixed_warnings(counts)
@@ -137,6 +140,16 @@ def _import_warnings(plan: Plan) -> Iterator[str]:
             "toolkit: what was run, how it was judged, and what was left out is known to their source alone."
         )
         yield from plan.imported.notes
+
+
+def _mode_warnings(plan: Plan) -> Iterator[str]:
+    """Yield a warning for each mode whose tools cannot do all tasks."""
+    scenarios = {cell.scenario for cell in plan.cells} | {task.scenario for task in plan.not_possible}
+    for mode, tasks in itertools.groupby(plan.not_possible, key=attrgetter("mode")):
+        names = [task.scenario for task in tasks]
+        yield (f"Mode {mode}: {counted(len(names), 'scenario')} of {len(scenarios)} "
+               f"{'is' if len(names) == 1 else 'are'} not possible with its tools ({', '.join(names)}). Rates of its "
+               "arms are over the others; two arms are compared over the scenarios that both have.")  # fmt: skip
 
 
 def _isolation_warnings(counts: RowCounts) -> Iterator[str]:

@@ -54,6 +54,14 @@ class Arm(Record):
     against: Annotated[str | None, Field(description="arm that it is compared with; None: the baseline")] = None
 
 
+class ImpossibleTask(Record):
+    """Scenario that no cell of a mode has, since its task cannot be done with the mode's tools."""
+
+    mode: str
+    scenario: str
+    reason: str
+
+
 class Cell(Record):
     """Scenario x arm x repetition; `key` covers all that can change what the agent does."""
 
@@ -128,6 +136,10 @@ class Plan(Record):
     notes: Annotated[
         tuple[str, ...],
         Field(description="of models (near their end, not known, without a price), and of what can be seen"),
+    ] = ()
+    not_possible: Annotated[
+        tuple[ImpossibleTask, ...],
+        Field(description="what has no cells, by mode and scenario", exclude_if=lambda tasks: not tasks),
     ] = ()
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing is measured")] = False
     imported: Annotated[ImportSource | None, Field(description="source of rows that this toolkit did not make")] = None

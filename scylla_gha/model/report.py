@@ -8,7 +8,7 @@ from scylla_gha.model import Record
 from scylla_gha.model.analysis import FAMILIES, Analysis, Verdict
 from scylla_gha.model.experiment import Expectation
 from scylla_gha.model.github_requests import GitHubServer
-from scylla_gha.model.plan import Estimate
+from scylla_gha.model.plan import Estimate, ImpossibleTask
 
 
 class Counts(Record):
@@ -18,6 +18,16 @@ class Counts(Record):
     ran: Annotated[int, Field(description="cells that left a trial of any outcome")]
     judged: Annotated[int, Field(description="trials that measure the agent and were judged")]
     scored: Annotated[int, Field(description="judged trials with a score that is not null")]
+
+
+class ApiUse(Record):
+    """Operations of an arm on GitHub: means of the trials that measure the agent."""
+
+    trials: int
+    scenarios: Annotated[int, Field(description="that all modes can do: on others, modes cannot be compared")]
+    calls: Annotated[dict[str, float], Field(description="API operations of a trial by category, such as pr.read")]
+    failed: Annotated[float, Field(description="operations of a trial that were answered with an error")]
+    repeated: Annotated[float, Field(description="operations of a trial that had failed right before")]
 
 
 class ArmSummary(Record):
@@ -41,6 +51,9 @@ class ArmSummary(Record):
     pass_rate_without_gaps: Annotated[
         float | None,
         Field(description="of the other judged trials; null: no trial met a gap", exclude_if=lambda rate: rate is None),
+    ] = None
+    api: Annotated[
+        ApiUse | None, Field(description="null: its trials had no GitHub", exclude_if=lambda api: api is None)
     ] = None
     mean_score: float | None
     mean_progress: float | None
@@ -125,6 +138,12 @@ class Report(Record):
         tuple[int, int] | None, Field(description="trials whose treatment was proved, of those that had one")
     ] = None
     judge_usd: Annotated[float | None, Field(description="of all judging and all controls; null when one is unknown")]
+    not_possible: Annotated[
+        tuple[ImpossibleTask, ...],
+        Field(
+            description="what a mode's tools cannot do, so that it is not compared", exclude_if=lambda tasks: not tasks
+        ),
+    ] = ()
     warnings: tuple[str, ...]
     estimate: Estimate
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing was measured")] = False

@@ -21,7 +21,7 @@ from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
-from scylla_gha.plan.modes import check_modes, planned_modes
+from scylla_gha.plan.modes import check_modes, impossible_tasks, planned_modes, why_impossible
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 
@@ -123,6 +123,7 @@ def plan_cells(
     scenarios = select_scenarios(experiment.scenarios, library)
     folders = [library.scenario(name) for name in scenarios]
     check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
+    not_possible = impossible_tasks(experiment, folders, arms)
     cells = select_cells(list(_cells(experiment, folders, arms, choice.epoch, images)), choice.only)
     estimate = estimate_cells(experiment, library, arms, DueCells(cells, cells), history or {})
     check_images = {folder.scenario.id: images.image(folder.scenario.tools, None) for folder in folders}
@@ -132,6 +133,7 @@ def plan_cells(
         only=choice.only,
         arms=arms,
         cells=tuple(cells),
+        not_possible=not_possible,
         estimate=estimate,
         sandbox=images.sandbox,
         check_images={name: image for name, image in check_images.items() if image is not None},
@@ -233,13 +235,14 @@ def _cells(
     experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], epoch: str, images: SandboxImages
 ) -> Iterable[Cell]:
     """Return all cells by repetition; the arms of each scenario and repetition are in a seeded random order."""
-    keys = {(f.scenario.id, arm.id): _group_key(experiment, f, arm, images) for f in folders for arm in arms}
+    keys = {(f.scenario.id, arm.id): _group_key(experiment, f, arm, images) for f in folders for arm in arms
+            if why_impossible(f, arm) is None}  # fmt: skip
     times = {f.scenario.id: experiment.repetitions or f.scenario.runs_per_tier for f in folders}
     for repetition in range(1, max(times.values()) + 1):
         for scenario in (name for name, last in times.items() if repetition <= last):
             order = list(arms)
             random.Random(f"{experiment.seed}:{scenario}:{repetition}").shuffle(order)  # noqa: S311 no secret
-            for arm in order:
+            for arm in (arm for arm in order if (scenario, arm.id) in keys):
                 key = trial_key(keys[scenario, arm.id], repetition, epoch)
                 name = f"{scenario}--{arm.id}--r{repetition:02d}"
                 yield Cell(id=name, scenario=scenario, arm=arm.id, repetition=repetition, key=key)

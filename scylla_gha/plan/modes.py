@@ -7,6 +7,7 @@ from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.mode import Mode
+from scylla_gha.model.plan import Arm, ImpossibleTask
 from scylla_gha.model.variant import Variant
 
 
@@ -40,6 +41,38 @@ def check_modes(
     faults = [*_scenario_faults(folders, known), *_variant_faults(variants, known)]
     if faults:
         raise ConfigError("\n".join(f"experiment {experiment.id}: {fault}" for fault in faults))
+
+
+def why_impossible(folder: ScenarioFolder, arm: Arm) -> str | None:
+    """Return why a scenario's task cannot be done with the tools of an arm's mode; None if it can."""
+    github, mode = folder.scenario.github, folder.arm(arm).mode
+    return github.not_possible.get(mode.id) if github and mode else None
+
+
+def impossible_tasks(
+    experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm]
+) -> tuple[ImpossibleTask, ...]:
+    """Return the scenarios that get no cells in a mode, by mode.
+
+    Raises:
+        ConfigError: no scenario is left for an arm.
+    """
+    tasks: dict[tuple[str, str], ImpossibleTask] = {}
+    for arm in arms:
+        reasons = {folder.scenario.id: why_impossible(folder, arm) for folder in folders}
+        mode = next((of.id for folder in folders if (of := folder.arm(arm).mode)), "")
+        if all(reasons.values()):
+            raise ConfigError(f"experiment {experiment.id}: no scenario is possible with the tools of {arm.id} "
+                              f"(`github.not_possible.{mode}`); add scenarios, or remove the mode")  # fmt: skip
+        tasks |= {(mode, name): ImpossibleTask(mode=mode, scenario=name, reason=reason)
+                  for name, reason in reasons.items() if reason}  # fmt: skip
+    return tuple(tasks[key] for key in sorted(tasks))
+
+
+def impossible_notes(tasks: Sequence[ImpossibleTask]) -> Iterator[str]:
+    """Yield a note for each scenario that gets no cells in a mode."""
+    for task in tasks:
+        yield f"mode {task.mode}: no cell of {task.scenario}, which is not possible with its tools: {task.reason}"
 
 
 def _scenario_faults(folders: Sequence[ScenarioFolder], known: Sequence[Mode]) -> Iterator[str]:

@@ -118,6 +118,7 @@ def _outcome_values(view: ReportView) -> dict[str, Any]:
         "all_passed": all(arm.passed == arm.counts.judged for arm in view.report.arms),
         "all_completed": all(set(arm.outcomes) <= {"completed"} for arm in view.report.arms),
         "failures": outcomes.failures(view), "outliers": outcomes.outliers(view), "excused": outcomes.excused(view),
+        "not_possible": outcomes.not_possible(view), "api_operations": outcomes.api_operations(view),
         "excluded": outcomes.excluded(view), "agreement": agreement, **judges, "alpha_good": outcomes.ALPHA_GOOD,
         "alpha_fair": outcomes.ALPHA_FAIR,
         "excluded_outcomes": Counter(cell.outcome for cell in view.report.excluded).most_common(),

