@@ -114,13 +114,13 @@ class _QueryReader:
 
     def target(self, operation: OperationDefinitionNode) -> str:
         """Return what an operation is about, by the ids, names and numbers that it is given."""
-        given = dict(_flat(self._variables))
+        named = dict(_flat(self._variables))
         for node in self._fields(operation.selection_set):
-            given |= dict(_flat(self._arguments(node), node.alias.value if node.alias else ""))
-        return " ".join(f"{key}={value}" for key, value in sorted(given.items()) if _TARGETS.fullmatch(key))
+            named |= dict(_flat(self._arguments(node), node.alias.value if node.alias else ""))
+        return " ".join(f"{key}={text}" for key, text in sorted(named.items()) if _TARGETS.fullmatch(key))
 
     def _noun(self, node: FieldNode) -> str:
-        ids = (_IDS.match(str(value)) for _, value in _flat(self._arguments(node)))
+        ids = (_IDS.match(str(text)) for _, text in _flat(self._arguments(node)))
         kinds = {_KINDS[matched[1]] for matched in ids if matched}
         return next((kind for kind in _KINDS.values() if kind in kinds), _noun_of_field(node.name.value))
 
@@ -141,13 +141,13 @@ def _noun_of_field(name: str) -> str:
     return next((noun for noun, pattern in _FIELDS if pattern.search(name)), "other")
 
 
-def _flat(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+def _flat(content: object, key: str = "") -> Iterator[tuple[str, object]]:
     """Yield the plain values in a JSON value, with their paths."""
-    if isinstance(value, dict):
-        for name, part in value.items():
+    if isinstance(content, dict):
+        for name, part in content.items():
             yield from _flat(part, f"{key}.{name}" if key else str(name))
-    elif isinstance(value, list):
-        for number, part in enumerate(value):
+    elif isinstance(content, list):
+        for number, part in enumerate(content):
             yield from _flat(part, f"{key}.{number}" if key else str(number))
-    elif value is not None:
-        yield key, value
+    elif content is not None:
+        yield key, content
