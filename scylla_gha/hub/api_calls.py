@@ -114,10 +114,10 @@ class _QueryReader:
 
     def target(self, operation: OperationDefinitionNode) -> str:
         """Return what an operation is about, by the ids, names and numbers that it is given."""
-        named = dict(_flat(self._variables))
+        words = dict(_flat(self._variables))
         for node in self._fields(operation.selection_set):
-            named |= dict(_flat(self._arguments(node), node.alias.value if node.alias else ""))
-        return " ".join(f"{key}={text}" for key, text in sorted(named.items()) if _TARGETS.fullmatch(key))
+            words |= dict(_flat(self._arguments(node), node.alias.value if node.alias else ""))
+        return " ".join(f"{key}={text}" for key, text in sorted(words.items()) if _TARGETS.fullmatch(key))
 
     def _noun(self, node: FieldNode) -> str:
         ids = (_IDS.match(str(text)) for _, text in _flat(self._arguments(node)))

@@ -60,7 +60,7 @@ def impossible_tasks(
     tasks: dict[tuple[str, str], ImpossibleTask] = {}
     for arm in arms:
         reasons = {folder.scenario.id: why_impossible(folder, arm) for folder in folders}
-        mode = next((of.id for folder in folders if (of := folder.arm(arm).mode)), "")
+        mode = next((toolset.id for folder in folders if (toolset := folder.arm(arm).mode)), "")
         if all(reasons.values()):
             raise ConfigError(f"experiment {experiment.id}: no scenario is possible with the tools of {arm.id} "
                               f"(`github.not_possible.{mode}`); add scenarios, or remove the mode")  # fmt: skip
