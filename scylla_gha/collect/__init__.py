@@ -15,7 +15,7 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.judge import score_by_judge
 from scylla_gha.judge.controls import has_known_answers
 from scylla_gha.model.judgment import Judge, JudgeControl, Judgment
-from scylla_gha.model.plan import Cell, CollectReport, Plan
+from scylla_gha.model.plan import Arm, Cell, CollectReport, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.store.records import digest_mismatch, read_record, write_lines, write_record
@@ -104,7 +104,7 @@ class _CellRecords:
 
 def _row(plan: Plan, cell: Cell, records: _CellRecords, judge_usd: float | None) -> Result:
     trial, judgment, scenario = records.trial, records.judgment, records.folder.scenario
-    arm, last = plan.arm(cell.arm), trial.last
+    arm, last = records.folder.arm(plan.arm(cell.arm)), trial.last
     outcome, reason = trial.outcome, last.reason
     if outcome.measures_agent and judgment and judgment.error and judgment.result is None:
         outcome, reason = Outcome.JUDGE_ERROR, judgment.error
@@ -113,9 +113,10 @@ def _row(plan: Plan, cell: Cell, records: _CellRecords, judge_usd: float | None)
         experiment=plan.experiment.id, cell=cell.id, key=cell.key, epoch=plan.epoch,
         scenario=cell.scenario, category=scenario.category, size=scenario.size, difficulty=scenario.difficulty,
         arm=cell.arm, agent=arm.agent, agent_version=last.agent_version or arm.version, model=arm.model,
-        variant=arm.variant.id if arm.variant else None, repetition=cell.repetition,
-        outcome=outcome, reason=reason, measures_agent=measures,
-        **_verdict(records, measures=measures), **_effort(trial), **trial.usage.model_dump(), judge_usd=judge_usd,
+        variant=arm.variant.id if arm.variant else None, mode=arm.mode.id if arm.mode else None,
+        repetition=cell.repetition, outcome=outcome, reason=reason, measures_agent=measures,
+        **_verdict(records, measures=measures), **_effort(trial), github_other_clients=_other_clients(arm, last),
+        **trial.usage.model_dump(), judge_usd=judge_usd,
         judge_unadjusted=" ".join(judgment.unadjusted) if judgment else "",
         subscription=any(attempt.subscription for attempt in trial.attempts)
         or bool(judgment and judgment.subscription),
@@ -181,6 +182,14 @@ def _github_counts(attempt: Attempt) -> dict[str, Any]:
     names = ("requests", "writes", "gaps", "failed", "repeated")
     calls = attempt.github.calls if attempt.github else {}
     return {**{f"github_{name}": getattr(attempt.github, name, None) for name in names}, "github_calls": calls}
+
+
+def _other_clients(arm: Arm, attempt: Attempt) -> dict[str, int]:
+    """Return the requests of clients that the arm's mode has not; none if it may have any."""
+    if arm.mode is None or arm.mode.clients is None or attempt.github is None:
+        return {}
+    own = {"git", *arm.mode.clients}
+    return {name: count for name, count in attempt.github.clients.items() if name not in own}
 
 
 def _treatment_tokens(attempt: Attempt) -> dict[str, int]:

@@ -16,8 +16,10 @@ from scylla_gha.model.github_requests import GitHubRequest, GitHubTraffic, Inter
 _MOST_BYTES: Final = 16 * 1024 * 1024
 _LONGEST: Final = 300
 _CLIENTS: Final = (("GitHub CLI ", "gh/"), ("git/", "git/"))
-_COUNTS: Final = tuple(name for name in GitHubTraffic.model_fields if name != "calls")
+_COUNTS: Final = tuple(name for name in GitHubTraffic.model_fields if name not in {"calls", "clients"})
 _MOST_FAILED: Final = 1000
+_MOST_CLIENTS: Final = 50
+_OTHERS: Final = "others"
 _FOREIGN: Final = "token of another cell"
 
 
@@ -79,6 +81,7 @@ class RequestLog:
         self._left = most_bytes
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._calls: Counter[str] = Counter()
+        self._clients: Counter[str] = Counter()
         self._failed: dict[tuple[str, str], None] = {}  # operations and targets of which the last request failed
 
     def add(self, entry: RequestEntry) -> None:
@@ -88,6 +91,7 @@ class RequestLog:
         self._count("foreign", entry.refused == _FOREIGN)
         self._count("errors", entry.status == HTTPStatus.INTERNAL_SERVER_ERROR)
         self._count_calls(entry)
+        self._count_client(entry.client.partition("/")[0])
         if self._file is None:
             return
         line = entry.record().model_dump_json().encode() + b"\n"
@@ -108,6 +112,9 @@ class RequestLog:
         self._failed.pop(key, None)
         if entry.failed and len(self._failed) < _MOST_FAILED:
             self._failed[key] = None
+
+    def _count_client(self, name: str) -> None:
+        self._clients[name if name in self._clients or len(self._clients) < _MOST_CLIENTS else _OTHERS] += 1
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
@@ -132,7 +139,8 @@ class RequestLog:
     @property
     def traffic(self) -> GitHubTraffic:
         """The counts so far."""
-        return GitHubTraffic(**self._counts, calls=dict(sorted(self._calls.items())))
+        calls, clients = (dict(sorted(counts.items())) for counts in (self._calls, self._clients))
+        return GitHubTraffic(**self._counts, calls=calls, clients=clients)
 
 
 def answering_mark(log: Path) -> Path:

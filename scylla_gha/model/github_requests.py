@@ -43,6 +43,7 @@ class GitHubTraffic(Record):
     foreign: Annotated[int, Field(description="requests with a token of another cell")] = 0
     errors: Annotated[int, Field(description="requests that failed by a fault of this GitHub")] = 0
     unlogged: Annotated[int, Field(description="requests that are counted here alone, since the log was full")] = 0
+    clients: Annotated[dict[str, int], Field(description="requests by the client's name, without its version")] = {}
     calls: Annotated[
         CallCounts, Field(description="API operations by category: pr.read, pr.write, issue.read, git.write, ...")
     ] = {}

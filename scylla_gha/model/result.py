@@ -29,6 +29,7 @@ class Result(Record):
     agent_version: str | None
     model: str | None
     variant: str | None
+    mode: Annotated[str | None, Field(description="toolset for GitHub; null: the task has no GitHub")] = None
     repetition: int
     started_at: datetime.datetime | None = None
     outcome: Outcome
@@ -129,6 +130,9 @@ class Result(Record):
     ] = None
     github_calls: Annotated[
         CallCounts, Field(description="API operations by category: pr.read, pr.write, issue.read, git.write, ...")
+    ] = {}
+    github_other_clients: Annotated[
+        dict[str, int], Field(description="requests of clients that the mode has not, by their names in User-Agent")
     ] = {}
     github_failed: Annotated[int | None, Field(description="API operations that were answered with an error")] = None
     github_repeated: Annotated[int | None, Field(description="API operations that had failed right before")] = None

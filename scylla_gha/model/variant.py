@@ -15,7 +15,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", 
 BlockName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$", max_length=60)]
 SettingSource = Literal["user", "project", "local"]
 ServerTool = Literal["web_search", "web_fetch", "code_execution"]
-Source = Literal["start event", "first request", "hook events"]
+Source = Literal["start event", "first request", "hook events", "search of PATH"]
 BEST_OF = "best of "
 Inherited = Annotated[str, StringConstraints(pattern=r"^(T[0-6]/[0-9]{2}-[a-z0-9._-]+|best of T[0-6])$")]
 _LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
@@ -195,6 +195,7 @@ class Declared(Record):
     mcp_servers: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
+    programs: Annotated[tuple[str, ...], Field(description="on PATH, of all that any mode has")] = ()
     own_skills: Annotated[tuple[str, ...], Field(description="of the start state: neither treatment nor fault")] = ()
     own_agents: Annotated[tuple[str, ...], Field(description="of the start state")] = ()
     plugins: tuple[str, ...] = ()
@@ -219,6 +220,7 @@ class Observed(Record):
     mcp_servers: Annotated[tuple[str, ...] | None, Field(description="those that offer tools")] = None
     idle_servers: Annotated[tuple[str, ...], Field(description="those that are there, without a tool so far")] = ()
     skills: tuple[str, ...] | None = None
+    programs: Annotated[tuple[str, ...] | None, Field(description="on PATH, of all that any mode has")] = None
     agents: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
     instructions: Annotated[tuple[str, ...] | None, Field(description="instruction files that were put in")] = None

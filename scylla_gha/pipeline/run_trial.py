@@ -122,8 +122,18 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
         redactor=context.redactor,
         hub=context.hub,
         checks=context.sandboxes.target(folder.scenario.tools) if folder.github else None,
+        other_programs=_other_programs(context, arm),
         share_usd=_share_usd(context, cell),
     )
+
+
+def _other_programs(context: RunContext, arm: Arm) -> tuple[str, ...]:
+    """Return the names of the programs that other modes have and an arm's mode has not."""
+    if arm.mode is None:
+        return ()
+    modes = map(context.library.mode, context.library.mode_names())
+    names = dict.fromkeys(name for mode in modes for name in mode.programs)
+    return tuple(name for name in names if name not in arm.mode.programs)
 
 
 def _share_usd(context: RunContext, cell: Cell) -> float | None:

@@ -15,7 +15,7 @@ from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.gateway.settings import Session
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome, Step
-from scylla_gha.model.variant import Declared, Delivery
+from scylla_gha.model.variant import Declared, Delivery, Observed
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tree_manifest import TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, snapshot
@@ -24,6 +24,7 @@ from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.run.equip import AgentRunner, EquippedAgent, equip_agent, sandbox_mounts
 from scylla_gha.run.github import closing_github, open_github
+from scylla_gha.run.search_path import GIT, not_started, observe_programs
 from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
 from scylla_gha.store.records import write_bytes, write_record, write_text
@@ -112,6 +113,10 @@ def _run(
 ) -> Attempt:
     """Run the agent's process, store its trajectory, and return the record without diff."""
     declared = _declared(runner, equipped)
+    programs = observe_programs(runner, equipped) if declared and runner.arm.mode else None
+    if declared and programs and (fault := prove_delivery(declared, [programs], runner.inventory)).reason:
+        _close_session(runner, session, folder)
+        return not_started(folder.number, fault, runner.target.sandbox)
     prompt = folder.file("prompt.md")
     write_text(prompt, prepared.folder.prompt)
     streams = ProcessStreams(folder.file("transcript.jsonl"), folder.file("stderr.txt"), prompt)
@@ -123,7 +128,7 @@ def _run(
     finally:
         traffic = _close_session(runner, session, folder)
     summary, delivery = _read_outputs(
-        runner, ProcessResult(finished, seconds, streams.stdout, streams.stderr), declared, folder, redaction
+        runner, ProcessResult(finished, seconds, streams.stdout, streams.stderr), declared, folder, redaction, programs
     )
     traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
     summary = classify_outcome(summary, finished, delivery, traffic, runner.limits.turns)
@@ -140,12 +145,13 @@ def _run(
 
 
 def _declared(runner: AgentRunner, equipped: EquippedAgent) -> Declared | None:
-    """Return what has to be delivered, with the paths of instructions as the agent sees them."""
+    """Return what has to be delivered, with the mode's programs and the instructions' paths as the agent sees them."""
     declared = runner.agent.declare(equipped.task, equipped.mounts.cwd)
     if declared is None:
         return None
     paths = dict.fromkeys(translate_paths(path, equipped.task.names) for path in declared.places)
-    return declared.model_copy(update={"places": tuple(paths)})
+    programs = (GIT, *runner.arm.mode.programs) if runner.arm.mode else ()
+    return declared.model_copy(update={"places": tuple(paths), "programs": programs})
 
 
 def _close_session(runner: AgentRunner, session: SessionHandle | None, folder: AttemptFolder) -> AttemptTraffic:
@@ -162,6 +168,7 @@ def _read_outputs(
     declared: Declared | None,
     folder: AttemptFolder,
     redaction: RedactionSession,
+    programs: Observed | None,
 ) -> tuple[TranscriptSummary, Delivery | None]:
     """Read the transcript and prove the delivery; an unreadable output is the agent's own doing."""
     try:
@@ -172,7 +179,8 @@ def _read_outputs(
         summary = runner.agent.read(ended)
         if declared is None or runner.gateway is None:
             return summary, None
-        observed = runner.agent.observe(ended.transcript, folder.file("first-request.json"))
+        observed = [*runner.agent.observe(ended.transcript, folder.file("first-request.json"))]
+        observed += [programs] if programs else []
     except OSError as error:
         if is_lack_of_the_host(error):
             raise

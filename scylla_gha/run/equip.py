@@ -40,6 +40,7 @@ class AgentRunner:
     redactor: Redactor = field(default_factory=Redactor)
     hub: HubProcess | None = None  # None: no scenario of the run has GitHub state
     checks: SandboxTarget | None = None  # where workflows of GitHub run; None: in `target`
+    other_programs: tuple[str, ...] = ()  # of other modes: they must not be on PATH
     share_usd: float | None = None  # part of the shared budgets, if the trial has no limit of its own
 
 

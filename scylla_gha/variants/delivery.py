@@ -5,7 +5,8 @@ CLI has by default is known from an inventory, which is measured once per versio
 servers, plugins, explicit tools and replaced system prompts can be recognised as undeclared; the rest is `unverified`.
 The agent's process writes the sources, so quotations of them are short.
 
-The gateway stores the first request before the model has answered, so the agent could not influence it. The start event
+PATH is searched in the sandbox before the agent starts, for the programs of all modes. The gateway stores the first
+request before the model has answered, so the agent could not influence it. The start event
 is part of the agent's output: if the agent could rewrite that, it is believed only as far as the first request agrees.
 Events of hooks come later, when the agent can write such lines itself, so a fault that only they show is a claim.
 """
@@ -23,6 +24,7 @@ from scylla_gha.model.variant import (
     Source,
 )
 
+_FACTS: Final[frozenset[Source]] = frozenset({"first request", "search of PATH"})  # from before the agent could act
 ALWAYS_SEEN: Final[frozenset[Source]] = frozenset({"start event", "first request"})
 _SHOWN: Final = 60
 _LONGEST_PATH: Final = 300
@@ -49,7 +51,7 @@ def prove_delivery(
     lacking = {fault.partition(" (")[0] for fault in _missing(declared, request, inventory)} if request else set()
     missing, undeclared, claimed = dict[str, None](), dict[str, None](), dict.fromkeys(_unguarded(declared, seen))
     for source in seen:
-        is_fact = source is request or is_out_of_reach
+        is_fact = source.source in _FACTS or is_out_of_reach
         for fault in _missing(declared, source, inventory):
             (missing if is_fact or fault.partition(" (")[0] in lacking else claimed)[fault] = None
         for fault in _undeclared(declared, source, inventory):
@@ -98,6 +100,7 @@ def _kinds(declared: Declared, source: Observed) -> _Kinds:
     return (
         ("tool", declared.least_tools if declared.tools is None else declared.tools, source.tools),
         ("MCP server", declared.mcp_servers, source.mcp_servers),
+        ("program", declared.programs, source.programs),
         ("plugin", declared.plugins, source.plugins),
         ("skill", declared.skills, source.skills),
         ("sub-agent", declared.agents, source.agents),
@@ -149,6 +152,7 @@ def _undeclared(declared: Declared, source: Observed, inventory: Inventory | Non
     elif inventory is not None and declared.usual_tools:
         yield from _beyond("tool", source.tools, (*own.tools, *declared.side_tools))
     yield from _beyond("MCP server", (*(source.mcp_servers or ()), *source.idle_servers), declared.mcp_servers)
+    yield from _beyond("program", source.programs, declared.programs)
     yield from _beyond("plugin", source.plugins, declared.plugins)
     if inventory is not None and source.source == "start event":  # in the request they are words among others
         yield from _beyond("skill", source.skills, (*declared.skills, *declared.own_skills, *own.skills))

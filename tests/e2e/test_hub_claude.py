@@ -1,60 +1,140 @@
-"""Claude Code in a container works on a trial's GitHub with gh, git and GitHub's MCP server, as on github.com."""
+"""Claude Code in a container triages issues on a trial's GitHub, once by gh and once by GitHub's MCP server."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from scylla_gha.config.library import toolkit_root
 from tests.support.command import scylla
 from tests.support.engine import found_by
-from tests.support.hub_scenario import ID, SOLUTION, write_hub_scenario
 from tests.support.library import write
-from tests.support.provider import Body, Say, serve, tool_results
+from tests.support.provider import Body, Provider, Say, serve, tool_results, user_texts
 
 pytestmark = pytest.mark.usefixtures("running_engine")
-ARM = "t2-11-mcp-github.claude-code.claude-sonnet-5"
+SCENARIO = "156-issue-triage-assign"
+ARMS = {mode: f"t0-01-vanilla.{mode}.claude-code.claude-sonnet-5" for mode in ("baseline", "mcp")}
 EXPERIMENT = f"""\
 id: probe
-question: Does it work on GitHub?
-scenarios: [{ID}]
+question: Does it work in both modes?
+scenarios: [{SCENARIO}]
 agents: [claude-code@2.1.197]
-variants: [T2/11-mcp-github]
+variants: [T0/01-vanilla]
 models: [claude-sonnet-5]
+modes: [baseline, mcp]
 repetitions: 1
-baseline: {ARM}
+baseline: {ARMS["baseline"]}
 sandbox: docker
 """
-COMMENT = {"owner": "octo-org", "repo": "demo", "issue_number": 2, "body": "See the pull request."}
+BY_GH = (toolkit_root() / "scenarios/github" / SCENARIO / "solution/solution.sh").read_text(encoding="utf-8")
+OWNER = {"owner": "harbour-club", "repo": "tidewatch"}
+# In the box of the mode mcp there is git, and nothing of gh. Python can reach GitHub by itself, which the row states.
+WITHOUT_GH = """\
+command -v gh && exit 1
+test -z "$(find / -name gh -not -path '/proc/*' 2>/dev/null)"
+test -z "$(env | grep '^GH_')"
+git ls-remote --exit-code origin main && git push --dry-run origin HEAD:refs/heads/probe
+python3 - <<'END'
+import os, urllib.request
+proxy = os.popen("git config http.http://github.com/.proxy").read().strip()
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": proxy}))
+headers = {"Authorization": "token " + os.environ["GIT_TOKEN"]}
+print(opener.open(urllib.request.Request("http://api.github.com/user", headers=headers)).status)
+END
+"""
+TRIAGE: dict[str, Body] = {
+    "Low water at List is 12 minutes early": {
+        "labels": ["bug", "area/predict", "priority/high"], "assignees": ["priya-nair"], "milestone": "0.9.2"},
+    "Table is crooked for stations with long names": {
+        "labels": ["bug", "area/render", "priority/normal"], "assignees": ["jonas-ahlers"]},
+    "Add --json to tidewatch stations": {
+        "labels": ["enhancement", "area/cli"], "assignees": ["sam-okafor"], "milestone": "0.10.0"},
+    "Which station is taken if two are equally near?": {"labels": ["question", "area/stations"]},
+    "Write tides as a calendar file": {
+        "labels": ["enhancement"], "assignees": ["sam-okafor"], "milestone": "0.10.0"},
+}  # fmt: skip
 
 
 def work(body: Body) -> Say:
-    """An agent that solves the task with gh and git, and comments with the MCP server's tool."""
+    """An agent that triages with the tools that it is offered."""
     if not body.get("tools"):
         return Say("A title")
-    match len(tool_results(body)):
+    results = tool_results(body)
+    if any(tool["name"].startswith("mcp__github__") for tool in body["tools"]):
+        return by_mcp(results)
+    return Say("I triage.", "Bash", {"command": f"{BY_GH}\necho triaged"}) if not results else Say("Done.")
+
+
+def by_mcp(results: list[str]) -> Say:
+    match len(results):
         case 0:
-            return Say("I work.", "Bash", {"command": f"set -e\n{SOLUTION}git config remote.origin.url"})
+            return Say("I look around.", "Bash", {"command": f"set -e\n{WITHOUT_GH}"})
         case 1:
-            return Say("I comment.", "mcp__github__add_issue_comment", COMMENT)
+            find = {**OWNER, "labels": ["needs-triage"], "state": "OPEN"}
+            return Say("I list.", "mcp__github__list_issues", find)
+        case 2:
+            first, *others = (
+                {"query": f"repo:harbour-club/tidewatch milestone:{name}"} for name in ("0.9.2", "0.10.0")
+            )
+            return Say("I ask for milestones.", "mcp__github__search_issues", first, beside=tuple(others))
+        case 4:
+            said = {"issue_number": numbers(results)["Write tides as a calendar file"],
+                    "body": "The label `area/export` does not exist."}  # fmt: skip
+            return Say("I tell.", "mcp__github__add_issue_comment", {**OWNER, **said})
+        case 5:
+            first, *others = updates(results)
+            return Say("I triage.", "mcp__github__update_issue", first, beside=tuple(others))
         case _:
             return Say("Done.")
 
 
-def test_gh_git_and_tools_of_the_mcp_server_reach_the_trials_github(tmp_path: Path) -> None:
-    write_hub_scenario(tmp_path)
+def numbers(results: list[str]) -> dict[str, int]:
+    return {issue["title"]: issue["number"] for issue in json.loads(results[1])["issues"]}
+
+
+def updates(results: list[str]) -> Iterator[Body]:
+    known = [json.loads(text)["items"][0]["milestone"] for text in results[2:4]]
+    milestones = {milestone["title"]: milestone["number"] for milestone in known}
+    for title, change in TRIAGE.items():
+        milestone = {"milestone": milestones[change["milestone"]]} if "milestone" in change else {}
+        yield {**OWNER, "issue_number": numbers(results)[title], **change, **milestone}
+
+
+def rows_of(root: Path) -> dict[str, Any]:
+    lines = (root / "runs/probe/results.jsonl").read_text(encoding="utf-8").splitlines()
+    return {row["mode"]: row for row in map(json.loads, lines)}
+
+
+def first_requests(provider: Provider) -> dict[str, Body]:
+    """The first request of each mode, by the tools that it offers."""
+    asked = [body for body in provider.requests if body.get("tools") and not tool_results(body)]
+    return {"mcp" if any(tool["name"].startswith("mcp__") for tool in body["tools"]) else "baseline": body
+            for body in asked}  # fmt: skip
+
+
+def test_each_mode_is_delivered_alone_and_solves_the_task(tmp_path: Path) -> None:
     write(tmp_path / "config/experiments/probe.yaml", EXPERIMENT)
     with serve(work) as provider:
         env = {**found_by(), "ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
         said = scylla("evaluate", "probe", "--yes", "--json", cwd=tmp_path, env=env)
     assert said.code == 0, said.err
-    results = tool_results(max(provider.requests, key=lambda body: len(body["messages"])))
-    assert results[0].rstrip().endswith("https://github.com/octo-org/demo.git"), results[0]
-    (row,) = [json.loads(line) for line in (tmp_path / "runs/probe/results.jsonl").read_text().splitlines()]
-    assert (row["outcome"], row["passed"], row["delivered"]) == ("completed", True, True), results
-    assert (row["github"], row["github_gaps"]) == ("hub", 0)
-    log = next((tmp_path / "runs/probe").rglob("github-requests.jsonl"))
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert {line["interface"] for line in lines} == {"rest", "graphql", "git"}
-    assert {line["identity"] for line in lines if line["interface"] != "git"} == {"octocat"}
-    state = json.loads(log.with_name("github.json").read_text())
-    assert str(COMMENT["body"]) in json.dumps(state)
+    for mode, row in rows_of(tmp_path).items():
+        seen = [tool_results(body) for body in provider.requests]
+        assert (row["arm"], row["outcome"], row["passed"]) == (ARMS[mode], "completed", True), seen
+        assert (row["delivered"], row["github"], row["github_gaps"]) == (True, "hub", 0), row["reason"]
+    rows = rows_of(tmp_path)
+    assert rows["baseline"]["github_other_clients"] == {}
+    assert rows["mcp"]["github_other_clients"] == {"Python-urllib": 1}
+    assert set(rows["baseline"]["tools"]) == {"Bash"}
+    first = first_requests(provider)
+    servers = {tool["name"].split("__")[1] for tool in first["mcp"]["tools"] if tool["name"].startswith("mcp__")}
+    assert (servers, set(first)) == ({"github"}, {"baseline", "mcp"})
+    prompts = {mode: [text for text in user_texts(body) if "Kit Moreau" in text] for mode, body in first.items()}
+    assert prompts["baseline"] == prompts["mcp"] != []
+    systems = {mode: json.dumps(body["system"]) for mode, body in first.items()}
+    assert "`gh api` reaches" in systems["baseline"]
+    assert "mcp__github__" not in systems["baseline"]
+    assert "mcp__github__" in systems["mcp"]
+    assert "`gh api` reaches" not in systems["mcp"]
