@@ -62,7 +62,7 @@ class ReviewTrigger(Record):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it always holds."""
+        """True if it always holds."""
         return not (self.requested or self.pushed or self.replied or self.files)
 
 

@@ -45,7 +45,7 @@ _FILES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class WorkflowBox:
-    """Where jobs run: a sandbox without network, and the PATH of its programs. `cancel` ends all."""
+    """Box in which jobs run: a sandbox without network, and the PATH of its programs. `cancel` ends all."""
 
     target: SandboxTarget
     path: str

@@ -32,7 +32,7 @@ class ExpressionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExpressionScope:
-    """What expressions can name: contexts by name, and which of the status functions are true."""
+    """Names that expressions can use: contexts by name, and the status functions that are true."""
 
     contexts: Mapping[str, Any]
     status: str = "success"

@@ -17,7 +17,7 @@ Matches = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class TriggerEvent:
-    """What happened in a repository, as filters look at it.
+    """Event in a repository, as filters look at it.
 
     Attributes:
         name: push or pull_request.

@@ -33,7 +33,8 @@ def scenario_files(latest: LatestRun, table: TrialTable | None) -> Iterator[Site
         if part.by == "scenario":
             slices.setdefault(part.name, {})[part.arm] = part
     earlier = [(run, {row.scenario: row.passed for row in run.report.scenarios})
-               for run in latest.experiment.followed if run.report and run.is_measured][:_MOST_RUNS]  # fmt: skip
+               for run in latest.experiment.followed if run.report and run.is_measured
+               and run.report.github in (None, latest.report.github)][:_MOST_RUNS]  # fmt: skip
     for scenario in latest.report.scenarios:
         name = scenario.scenario
         data = TrialTable(tuple(trials.get(name, ())), table.arms, has_files=False, is_site=True) if table else None
