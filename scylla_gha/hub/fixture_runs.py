@@ -11,7 +11,7 @@ from scylla_gha.hub.fixture_world import FixtureWorld, StepMaker
 from scylla_gha.hub.operations.actions import finish_attempt, mirror_checks
 from scylla_gha.hub.operations.run_logs import job_log
 from scylla_gha.hub.operations.workflow_files import register_workflows
-from scylla_gha.model.github_history import FixtureJob, FixtureRun
+from scylla_gha.model.github_history import FixtureJob, FixtureRun, FixtureStep
 
 
 def _run(world: FixtureWorld, step: FixtureRun) -> None:
@@ -34,7 +34,7 @@ def _run(world: FixtureWorld, step: FixtureRun) -> None:
         if attempt > 1:
             run = state.update(session.user, run, attempt=attempt, status="queued", conclusion=None,
                                started_at=state.now())  # fmt: skip
-        run = _attempt(session, run, jobs, is_last=attempt == len(step.attempts))
+        run = _attempt(world, session, run, jobs, is_last=attempt == len(step.attempts))
     facts = {f"job_{at}": job.id for at, job in enumerate(run.jobs, 1)}
     url = f"{SITE}/{state.full_name(world.repository)}/actions/runs/{run.id}"
     world.remember("run", step.key, run, number=number, sha=sha, branch=step.branch, url=url, **facts)
@@ -49,8 +49,10 @@ def _workflow(world: FixtureWorld, path: str) -> WorkflowRecord:
     return workflow
 
 
-def _attempt(session: HubSession, run: RunRecord, jobs: Sequence[FixtureJob], *, is_last: bool) -> RunRecord:
-    records = [_job(session, run, job) for job in jobs]
+def _attempt(
+    world: FixtureWorld, session: HubSession, run: RunRecord, jobs: Sequence[FixtureJob], *, is_last: bool
+) -> RunRecord:
+    records = [_job(world, session, run, job) for job in jobs]
     if all(job.conclusion is not None for job in jobs):
         return finish_attempt(session, run, records)
     if not is_last:
@@ -61,7 +63,7 @@ def _attempt(session: HubSession, run: RunRecord, jobs: Sequence[FixtureJob], *,
     return running
 
 
-def _job(session: HubSession, run: RunRecord, job: FixtureJob) -> JobRecord:
+def _job(world: FixtureWorld, session: HubSession, run: RunRecord, job: FixtureJob) -> JobRecord:
     state, is_done = session.state, job.conclusion is not None
     now = state.now()
     steps = tuple(
@@ -73,12 +75,16 @@ def _job(session: HubSession, run: RunRecord, job: FixtureJob) -> JobRecord:
                          message=note.message, title=note.title)
         for note in job.annotations
     )  # fmt: skip
-    ran = ((step.name, step.log) for step in job.steps if step.conclusion != "skipped")
+    ran = ((step.name, _output(world, step)) for step in job.steps if step.conclusion != "skipped")
     return JobRecord(
         id=state.new_id(), name=job.name, attempt=run.attempt, status="completed" if is_done else "in_progress",
         conclusion=job.conclusion, created_at=now, started_at=now, completed_at=now if is_done else None, steps=steps,
         annotations=annotations, log=session.hub.blobs.add(job_log(ran, now)) if is_done else None,
     )  # fmt: skip
+
+
+def _output(world: FixtureWorld, step: FixtureStep) -> str:
+    return step.log if step.log_file is None else world.beside(step.log_file).decode(errors="replace")
 
 
 STEPS: Final[Mapping[str, StepMaker]] = {"run": _run}

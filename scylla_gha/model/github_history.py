@@ -179,11 +179,18 @@ class FixtureAnnotation(Record):
 
 
 class FixtureStep(Record):
-    """Step of a job, with its output."""
+    """Step of a job, with its output: a text, or the name of a file of the folder `github/`."""
 
     name: Text
     conclusion: Conclusion = "success"
     log: str = ""
+    log_file: str | None = None
+
+    @model_validator(mode="after")
+    def _one_log(self) -> "FixtureStep":
+        if self.log and self.log_file is not None:
+            raise ValueError("give at most one of log and log_file")
+        return self
 
 
 class FixtureJob(Record):

@@ -170,6 +170,27 @@ ALL_STEPS = """\
 """
 
 
+def test_the_log_of_a_step_may_be_a_file_of_the_folder(tmp_path: Path) -> None:
+    steps = """\
+  - commit: {branch: main, author: me, message: CI, files: {.github/workflows/ci.yml: "name: CI\\non: push\\n"}}
+  - run:
+      key: ci
+      workflow: .github/workflows/ci.yml
+      branch: main
+      actor: me
+      attempts: [[{name: test, steps: [{name: Test, log_file: test.log}]}]]
+"""
+    (tmp_path / "fixture/github").mkdir(parents=True)
+    (tmp_path / "fixture/github/test.log").write_text("1 passed\n")
+    world = built(tmp_path / "fixture", steps)
+    (job,) = world.hub.state.need(RunRecord, world.names["run.ci"]).jobs
+    assert world.hub.blobs.read(job.log or "").endswith(b" 1 passed\n")
+    with pytest.raises(ConfigError, match="at most one of log and log_file"):
+        built(tmp_path / "fixture", steps.replace("log_file", "log: x, log_file"))
+    with pytest.raises(ConfigError, match=r"there is no file 'none.log' in github/"):
+        built(tmp_path / "other", steps.replace("test.log", "none.log"))
+
+
 def test_every_kind_of_step_can_stand_alone(tmp_path: Path) -> None:
     world = built(tmp_path / "fixture", ALL_STEPS)
     state, names, git = world.hub.state, world.names, world.git
