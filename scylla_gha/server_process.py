@@ -17,9 +17,15 @@ _GRACE_SECONDS: Final = 5.0
 class ServerProcess:
     """A server that runs. All methods may be called from any thread."""
 
-    def __init__(self, module: str, passed_on: Sequence[str]) -> None:
-        """Prepare to run a module, with these variables of the harness's environment and no others."""
-        self._module, self._passed_on = module, passed_on
+    def __init__(self, name: str, module: str, passed_on: Sequence[str]) -> None:
+        """Prepare to run a module, with these variables of the harness's environment and no others.
+
+        Args:
+            name: of the server in messages, such as "the hub".
+            module: to run.
+            passed_on: names of the variables.
+        """
+        self._name, self._module, self._passed_on = name, module, passed_on
         self._lock = threading.Lock()
         self._service: process.Service | None = None
 
@@ -67,5 +73,5 @@ class ServerProcess:
         answer = self._service.converse(line.encode(), _START_SECONDS)
         if not answer.replace(" ", "").isdigit():
             self._end(0.0)
-            raise ToolError(f"{self._module} does not start: {self._service.message or 'it prints nothing'}")
+            raise ToolError(f"{self._name} does not start: {self._service.message or 'it prints nothing'}")
         return list(map(int, answer.split()))

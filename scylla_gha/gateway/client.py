@@ -61,7 +61,7 @@ class GatewayProcess(ServerProcess):
     """A running gateway. All methods may be called from any thread."""
 
     def __init__(self, settings: GatewaySettings) -> None:
-        super().__init__("scylla_gha.gateway.server", _PASSED_ON)
+        super().__init__("the model gateway", "scylla_gha.gateway.server", _PASSED_ON)
         self._settings = settings
         self._spent: dict[Role, float] = dict(settings.spent_usd)
         self._sessions: dict[str, _OpenedSession] = {}

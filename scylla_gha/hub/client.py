@@ -53,7 +53,7 @@ class HubProcess(ServerProcess):
     """A running hub. All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        super().__init__("scylla_gha.hub.server", _PASSED_ON)
+        super().__init__("the hub", "scylla_gha.hub.server", _PASSED_ON)
         self._port = 0
         self._control = secrets.token_urlsafe(32)
         self._owners: dict[str, int] = {}  # process ids by the cells that they serve
