@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from scylla_gha import process
-from scylla_gha.errors import FixtureError, SandboxError, ToolError
+from scylla_gha.config.library import Library
+from scylla_gha.errors import ConfigError, FixtureError, SandboxError, ToolError
 from scylla_gha.github.access import REPOSITORY
+from scylla_gha.model.mode import Mode
 from scylla_gha.onboarding import checkout_of, origin_of
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
+from scylla_gha.prepare.tools import SYSTEM_PATH
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 
@@ -100,6 +103,24 @@ def _bubblewrap() -> Finding:
     if lack is None:
         return Finding("bubblewrap", "ok", "works here")
     return Finding("bubblewrap", "optional", "does not work here; it isolates agents without a container engine", lack)
+
+
+def mode_findings(library: Library) -> Iterator[Finding]:
+    """Yield whether the modes can be read, and programs of modes that this machine has for all of them."""
+    modes: list[Mode] = []
+    for name in library.mode_names():
+        try:
+            modes.append(library.mode(name))
+        except ConfigError as error:
+            yield Finding("modes", "problem", f"the mode {name} cannot be read: {error}", "correct its file")
+    owners = {program: mode.id for mode in modes for program in mode.programs}
+    paths = {program: shutil.which(program, path=SYSTEM_PATH) for program in owners}
+    present = ", ".join(f"{path} (of the mode {owners[program]})" for program, path in paths.items() if path)
+    if present:
+        what = f"{present}: other modes cannot be compared on this machine itself, nor by bubblewrap"
+        yield Finding("modes", "optional", what, "sandbox: docker in experiments with modes")
+    elif modes:
+        yield Finding("modes", "ok", ", ".join(mode.id for mode in modes))
 
 
 def _runners() -> Iterator[Finding]:

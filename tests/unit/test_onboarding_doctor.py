@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.config.library import Library
 from scylla_gha.github.setup import (
     DefaultRights,
     Environment,
@@ -14,7 +15,7 @@ from scylla_gha.github.setup import (
     SelectedActions,
     Workflow,
 )
-from scylla_gha.onboarding.doctor import caller_findings, machine_findings, repository_of
+from scylla_gha.onboarding.doctor import caller_findings, machine_findings, mode_findings, repository_of
 from scylla_gha.onboarding.doctor_github import (
     FEDERATION,
     KEY,
@@ -111,6 +112,17 @@ def test_what_is_not_there_too_old_or_broken_is_told(
     }  # fmt: skip
     program(tmp_path, "node", says)
     assert {each.id: each.state for each in machine_findings()}["node"] == "optional"
+
+
+def test_a_mode_that_cannot_be_read_and_a_program_that_all_modes_would_have_are_found(tmp_path: Path) -> None:
+    assert [(each.state, each.what) for each in mode_findings(Library((tmp_path,)))] == []
+    write(tmp_path / "config/modes/probe.yaml", "id: probe\ndescription: A\nprograms: {env: {system: coreutils}}\n")
+    (found,) = mode_findings(Library((tmp_path,)))
+    assert (found.state, found.mend) == ("optional", "sandbox: docker in experiments with modes")
+    assert "bin/env (of the mode probe)" in found.what
+    write(tmp_path / "config/modes/probe.yaml", "id: prob\n")
+    (found,) = mode_findings(Library((tmp_path,)))
+    assert (found.state, found.what.startswith("the mode probe cannot be read")) == ("problem", True)
 
 
 @pytest.mark.parametrize(("version", "state"), [("2.335.1", "problem"), ("2.336.0", "ok"), ("no idea", "problem")])
