@@ -196,7 +196,8 @@ class HubProcess(ServerProcess):
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_ASK_SECONDS)
         headers = {CONTROL_HEADER: self._control, "content-type": "application/json"}
         try:
-            connection.request("GET" if body is None else "POST", path, body, headers)
+            content = None if body is None else body.encode()  # http.client would take Latin-1
+            connection.request("GET" if body is None else "POST", path, content, headers)
             answer = connection.getresponse()
             return answer.status, answer.read().decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:

@@ -4,6 +4,7 @@ The hub's process executes nothing. Jobs run one after another, in a thread besi
 a cancellation. A run that still goes on a while after the trial is cancelled.
 """
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -82,6 +83,7 @@ class WorkflowRunner:
         cancel = Cancel()
         watcher = threading.Thread(target=self._await_stop, args=(run, cancel), name="workflow-stop")
         watcher.start()
+        is_done = False
         try:
             results = self._do_jobs(run, cancel)
             failed = [job for job in run.plan.jobs
@@ -89,12 +91,17 @@ class WorkflowRunner:
             tolerated = any(results[job.key].conclusion == "failure" for job in run.plan.jobs) and not failed
             self.hub.end_run(RunEnd(cell=self.cell.cell, run=run.run, attempt=run.attempt,
                                     conclusion="success" if tolerated else None))  # fmt: skip
-        except SandboxError:
-            self.hub.drain_runs(self.cell, 0.0)  # which ends the watcher as well
-            raise
+            is_done = True
         finally:
+            if not is_done:
+                self._give_up()
             watcher.join()
             cancel.close()
+
+    def _give_up(self) -> None:
+        """Cancel all runs after a fault, so that nobody waits for them; this ends the watcher too."""
+        with contextlib.suppress(ToolError):  # the hub is gone
+            self.hub.drain_runs(self.cell, 0.0)
 
     def _await_stop(self, run: QueuedRun, cancel: Cancel) -> None:
         """Set a flag when a run was cancelled, or the hub is gone."""
