@@ -187,8 +187,8 @@ def test_a_small_pack_with_a_huge_file_is_refused(served: ServedHub) -> None:
 
 
 def test_a_merge_of_millions_of_lines_is_stopped_at_the_limit_of_memory(served: ServedHub) -> None:
-    """Three texts of 30 MB take a kilobyte each in a push, and git some gigabytes to merge."""
-    lines = b"\n" * (15 << 20)
+    """Three texts of 20 MB take some kilobytes in a push, and git some gigabytes to merge."""
+    lines = b"\n" * (10 << 20)
     repository = served.hub.state.repository(OWNER, NAME)
     assert repository is not None
     git, author = served.hub.git(repository), served.hub.session(AUTHOR).signature()
