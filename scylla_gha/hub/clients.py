@@ -60,7 +60,7 @@ def git_environment(port: int, token: str, folder: Path) -> dict[str, str]:
 
 def client_environment(declared: Mapping[str, str], socket: Path | str, port: int, token: str) -> dict[str, str]:
     """Return the environment that a mode declares, with the facts of its placeholders."""
-    facts = {"{token}": token, "{proxy}": f"http://127.0.0.1:{port}", "{socket}": str(socket)}
+    facts = {"{token}": token, "{address}": f"http://127.0.0.1:{port}", "{socket}": str(socket)}
     filled = dict(declared)
     for placeholder, fact in facts.items():
         filled = {name: text.replace(placeholder, fact) for name, text in filled.items()}

@@ -50,8 +50,8 @@ class ModeFile(Record):
     env: Annotated[
         dict[str, str],
         Field(
-            description="Environment of the agent; {token}, {proxy} and {socket} stand for the token, the HTTP proxy "
-            "and the Unix socket of the trial's GitHub"
+            description="Environment of the agent; {token}, {address} and {socket} stand for the token, the address "
+            "and the Unix socket of the trial's GitHub, whose API is below {address}/api/v3"
         ),
     ] = {}
     clients: Annotated[

@@ -1,0 +1,79 @@
+"""A tool of a user's own under test: the mode that docs/github-modes.md shows works on a trial's GitHub."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scylla_gha.collect import rows
+from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.hub.client import HubProcess
+from scylla_gha.model.result import Result
+from scylla_gha.model.trial import Outcome
+from scylla_gha.pipeline.context import RunContext
+from scylla_gha.pipeline.run_cells import run_cells
+from scylla_gha.plan import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.process import Cancel
+from scylla_gha.store.run_folder import RunFolder
+from tests.support.agents import ShellAgent
+from tests.support.hub_scenario import ID, write_hub_scenario
+from tests.support.library import write
+from tests.support.pages import ROOT, yaml_parts
+from tests.support.records import make_experiment
+
+MYTOOL = """\
+#!/usr/bin/env python3
+import json, os, sys, urllib.request
+path, body = sys.argv[1:]
+headers = {"Authorization": "token " + os.environ["MYTOOL_TOKEN"], "User-Agent": os.environ.get("NAME", "mytool/1.0")}
+address = os.environ["MYTOOL_API"] + "/repos/octo-org/demo/" + path
+urllib.request.urlopen(urllib.request.Request(address, body.encode(), headers))
+"""
+SOLUTION = """\
+set -eu
+if command -v gh || env | grep ^GH_ || test -e ~/.config/gh; then exit 1; fi
+mytool issues/2/labels '{"labels": ["bug"]}'
+git switch --quiet --create fix
+echo 'print(1 + 1)' >app.py
+git commit --quiet --all --message 'Add instead of subtracting'
+git push --quiet --set-upstream origin fix
+mytool pulls '{"title": "Fix", "body": "Closes #2", "head": "fix", "base": "main"}'
+"""
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubProcess]:
+    with HubProcess.start() as process:
+        yield process
+
+
+def row_of(root: Path, hub: HubProcess, script: str) -> Result:
+    """The row of an agent that runs the script in the mode of the page."""
+    (mode,) = (part for part in yaml_parts(ROOT / "docs/github-modes.md") if "programs" in part)
+    modes = root / "config/modes"
+    write(modes / "mytool.yaml", yaml.safe_dump(mode))
+    write(modes / mode["instructions_file"], "Use `mytool PATH JSON`.\n")
+    write(modes / mode["programs"]["mytool"]["file"], MYTOOL).chmod(0o755)
+    write(write_hub_scenario(root) / "solution/mytool.sh", SOLUTION)
+    library, experiment = Library.here(root), make_experiment(
+        id="own", scenarios=(ID,), agents=("sh",), modes=("mytool",), baseline="mytool.sh"
+    )  # fmt: skip
+    plan = plan_cells(experiment, library, {"sh": AgentInfo("1", uses_model=False)}, CellSelection())
+    installed = {"sh": InstalledAgent(ShellAgent(script), "", "1")}
+    context = RunContext(plan, RunFolder(root / "runs"), ConfigSources(library), installed, Cancel(), hub=hub)
+    run_cells(context, plan.cells, 1, lambda *_: None)
+    (row,) = rows(plan, context.folder, library)
+    return row
+
+
+def test_a_tool_of_a_user_works_on_the_trials_github(tmp_path: Path, hub: HubProcess) -> None:
+    row = row_of(tmp_path, hub, SOLUTION)
+    assert (row.outcome, row.passed, row.mode) == (Outcome.COMPLETED, True, "mytool"), row.reason
+    assert (row.arm, row.github_gaps, row.github_other_clients) == ("mytool.sh", 0, {})
+
+
+def test_requests_of_a_client_that_the_mode_has_not_are_stated(tmp_path: Path, hub: HubProcess) -> None:
+    row = row_of(tmp_path, hub, "NAME='GitHub CLI 2.102.0' mytool issues/2/labels '{\"labels\": [\"bug\"]}'")
+    assert (row.outcome, row.passed, row.github_other_clients) == (Outcome.COMPLETED, False, {"gh": 1})
