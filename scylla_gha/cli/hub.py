@@ -72,20 +72,13 @@ def serve(fixture: str, user: str | None, files: Path | None, plan: Path | None,
 
 def _request(folder: Path, scratch: Path) -> "AttachRequest":
     from scylla_gha.hub.control import AttachRequest
-    from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER
-    from scylla_gha.model.scenario import FixtureSource
-    from scylla_gha.prepare.github_clone import own_commit
-    from scylla_gha.prepare.start_state import commit_of, start_state
+    from scylla_gha.prepare.start_state import own_files_commit
     from scylla_gha.prepare.tools import cache_root
 
     cache = cache_root()
-    own = git_dir = None
-    if any(path.name not in (FIXTURE_FILE, FIXTURE_FOLDER) for path in folder.iterdir()):
-        source = FixtureSource(fixture="served", hash=commit_of(folder))
-        git_dir = start_state(source, folder, cache).git_dir
-        own = own_commit(git_dir, source.hash)  # the history begins there; the start state is the tip at its end
+    commit, git_dir = own_files_commit(folder, cache) or (None, None)
     return AttachRequest(
-        cell="served", fixture=folder.resolve(), start=own, start_git_dir=git_dir if own else None, cache=cache,
+        cell="served", fixture=folder.resolve(), start=commit, start_git_dir=git_dir, cache=cache,
         folder=scratch / "hub", socket=scratch / "hub.sock", log=None, loopback=True,
     )  # fmt: skip
 

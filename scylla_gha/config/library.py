@@ -18,6 +18,7 @@ from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_fold
 from scylla_gha.config.tiers import Tiers
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.github_repositories import REPOSITORIES_FILE, GitHubRepositories
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.sandbox import ImageRecipe
@@ -80,6 +81,15 @@ class Library:
         """Return a fixture's folder."""
         folders = {path.name: path for root in reversed(self.roots) for path in (root / "fixtures").glob("*/")}
         return resolve_inside(_pick(folders, name, "fixture", "fixtures/"), self.roots)
+
+    def repositories(self) -> GitHubRepositories:
+        """Read the repositories on github.com that fixtures may change; the toolkit has none of its own."""
+        paths = [root / "config" / REPOSITORIES_FILE for root in self.roots]
+        path = next((path for path in paths if path.is_file()), paths[0])
+        if not path.is_file():
+            raise ConfigError(f"{path}: there is no such file; list in it the repositories that may be changed, and "
+                              "their accounts (docs/github-com.md)")  # fmt: skip
+        return load_yaml(resolve_inside(path, self.roots), GitHubRepositories)
 
     @functools.cached_property
     def tiers(self) -> Tiers:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from scylla_gha.model import Record
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import GitHubFixture
+from scylla_gha.model.github_repositories import GitHubRepositories
 from scylla_gha.model.mcp_server import McpServer
 from scylla_gha.model.mode import ModeFile
 from scylla_gha.model.result import Result
@@ -18,6 +19,7 @@ from scylla_gha.model.variant import Inventory, SubTest, Tier
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,
     "github": GitHubFixture,
+    "github-fixtures": GitHubRepositories,
     "image": ImageRecipe,
     "inventory": Inventory,
     "mcp-server": McpServer,
@@ -41,6 +43,7 @@ _FILES: Final = {
     "scenario": "scenarios/SUITE/ID/scenario.yaml",
     "rubric": "scenarios/SUITE/ID/rubric.yaml",
     "github": "fixtures/NAME/github.yaml",
+    "github-fixtures": "config/github-fixtures.yaml",
     "tier": "config/tiers/ID.yaml",
     "sub-test": "config/tiers/TIER/ID.yaml",
     "mcp-server": "config/mcp/NAME/server.yaml",

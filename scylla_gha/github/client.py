@@ -5,6 +5,7 @@ repeat PATCH. They are switched off here: what is created is searched for before
 request is repeated as it is.
 """
 
+import io
 import logging
 import os
 import time
@@ -25,6 +26,7 @@ from scylla_gha.counting import counted
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github.access import ApiRequestError, GitHubAccess, access_from, explain_error
+from scylla_gha.github.graphql import GraphQLRequest, GraphQLResponse, graphql_response
 
 for _logger in ("github", "urllib3"):  # they would log each retry to standard error a second time
     logging.getLogger(_logger).setLevel(logging.ERROR)
@@ -177,6 +179,29 @@ class GitHubRepository:
             if 'rel="next"' not in link:
                 return
 
+    def graphql(self, request: GraphQLRequest) -> GraphQLResponse:
+        """Return the answer to a GraphQL request that may be repeated; errors of single fields are in it."""
+
+        def attempt() -> GraphQLResponse:
+            self._count(request.what)
+            body = {"query": request.document, "variables": dict(request.variables)}
+            address = self._requester.graphql_url
+            return graphql_response(request, *self._requester.requestJsonAndCheck("POST", address, input=body))
+
+        with explain_error(self.access, self.repository, request.what, request.needs):
+            return self._retried(attempt, None)
+
+    def upload(self, address: str, content: bytes, content_type: str, request: ApiRequest) -> None:
+        """Send a file to an address of GitHub's answers; `request` says what it is in messages, and its query."""
+
+        def attempt() -> None:
+            self._count(request.what)
+            self._requester.requestMemoryBlobAndCheck(
+                request.method, address, dict(request.query), {"Content-Type": content_type}, io.BytesIO(content)
+            )
+
+        self._explained(request, attempt)
+
     def _explained(
         self, request: ApiRequest, attempt: Callable[[], T], search: Callable[[], T | None] | None = None
     ) -> T:
@@ -184,15 +209,18 @@ class GitHubRepository:
             return self._retried(attempt, search)
 
     def _once(self, request: ApiRequest, query: Mapping[str, str | int] | None = None) -> tuple[dict[str, Any], Any]:
-        if self.calls >= self._limits.max_calls:
-            raise GitHubError(f"{self.repository}: cannot {request.what}: stopped after "
-                              f"{counted(self.calls, 'request')}; the list has too many pages")  # fmt: skip
-        self.calls += 1
+        self._count(request.what)
         path = request.path[1:] if request.path.startswith("//") else f"/repos/{self.repository}{request.path}"
         return self._requester.requestJsonAndCheck(
             request.method, path, parameters=dict(query or request.query) or None,
             input=None if request.body is None else dict(request.body),
         )  # fmt: skip
+
+    def _count(self, what: str) -> None:
+        if self.calls >= self._limits.max_calls:
+            raise GitHubError(f"{self.repository}: cannot {what}: stopped after "
+                              f"{counted(self.calls, 'request')}; the list has too many pages")  # fmt: skip
+        self.calls += 1
 
     def _retried(self, attempt: Callable[[], T], search: Callable[[], T | None] | None) -> T:
         for number in range(self._limits.attempts):

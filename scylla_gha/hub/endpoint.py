@@ -124,7 +124,7 @@ class CellEndpoint:
         except GitOutputError as error:
             return failure(HubError(422, str(error)))
         except HubError as error:
-            return refusal(error) if git_operation(request) and request.host in _SITES else failure(error)
+            return refusal(error) if git_operation(request) and _is_for_site(request) else failure(error)
 
     def _session(self, request: HubRequest, entry: RequestEntry) -> HubSession:
         entry.operation = f"{request.method} {request.path[:100]}"
@@ -142,7 +142,7 @@ class CellEndpoint:
 
     def _dispatch(self, session: HubSession, request: HubRequest, entry: RequestEntry) -> RestAnswer:
         path = _api_path(request)
-        if request.host in _SITES and not request.path.startswith("/api/"):
+        if _is_for_site(request):
             return self._site(session, request, entry)
         if path == "/graphql" and request.method == "POST":
             entry.interface = "graphql"
@@ -178,6 +178,12 @@ def _is_failure(reply: RestAnswer, interface: str) -> bool:
         return False
     has_errors = interface == "graphql" and isinstance(reply.body, dict) and "errors" in reply.body
     return reply is LOST or reply.status >= HTTPStatus.BAD_REQUEST or has_errors
+
+
+def _is_for_site(request: HubRequest) -> bool:
+    """Return whether a request is for github.com itself; of those to a port of loopback, only git's are."""
+    is_git = request.host in _LOOPBACK and git_operation(request) is not None
+    return (request.host in _SITES or is_git) and not request.path.startswith("/api/")
 
 
 def _api_path(request: HubRequest) -> str:

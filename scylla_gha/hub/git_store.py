@@ -39,7 +39,7 @@ _CONFIG: Final = """\
 \treceivepack = true
 """
 _SHA: Final = re.compile(r"[0-9a-f]{40}")
-_REF: Final = re.compile(r"refs/(heads|tags|pull|hub)/[^\x00-\x20~^:?*\[\\\x7f]+")
+_REF: Final = re.compile(r"refs/[A-Za-z0-9_-]+/[^\x00-\x20~^:?*\[\\\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)

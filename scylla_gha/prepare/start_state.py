@@ -21,7 +21,7 @@ from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.prepare.git_directory import fetch, git, init, tidy
-from scylla_gha.prepare.github_clone import clone_github, default_tip, seed_name
+from scylla_gha.prepare.github_clone import clone_github, default_tip, own_commit, seed_name
 from scylla_gha.prepare.tools import locked
 from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
 
@@ -68,6 +68,22 @@ def changed_fixture(source: FixtureSource, fixture: Path) -> str | None:
     """Return a message if a fixture's files are not the pinned commit, or None; the cache is not asked."""
     commit = commit_of(fixture)
     return None if commit == source.hash else _changed(fixture, commit, source.hash)
+
+
+def own_files_commit(fixture: Path, cache: Path) -> tuple[str, Path] | None:
+    """Return the commit of the files of a fixture with GitHub state, where its history begins, and its git directory.
+
+    None: the fixture has no files but those of its GitHub state.
+
+    Raises:
+        FixtureError: the fixture's GitHub has no commit.
+    """
+    if all(path.name in (FIXTURE_FILE, FIXTURE_FOLDER) for path in fixture.iterdir()):
+        return None
+    commit = commit_of(fixture)
+    start = start_state(FixtureSource(fixture="served", hash=commit), fixture, cache)
+    own = own_commit(start.git_dir, commit)
+    return None if own is None else (own, start.git_dir)
 
 
 def start_state(source: FixtureSource, fixture: Path | None, cache: Path) -> StartState:

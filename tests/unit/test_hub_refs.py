@@ -10,7 +10,7 @@ from scylla_gha.hub.operations.branches import merge_branch
 from scylla_gha.hub.operations.checks import NewStatus, create_status
 from scylla_gha.hub.operations.refs import RefRefusedError, change_ref
 from scylla_gha.hub.records import ProtectionRecord, RepositoryRecord
-from tests.support.hub import AUTHOR, NAME, OWNER, READER, REVIEWER, commit, make_hub
+from tests.support.hub import AUTHOR, NAME, OWNER, READER, REVIEWER, Caller, commit, make_hub
 
 
 def demo(hub: Hub) -> RepositoryRecord:
@@ -124,3 +124,28 @@ def test_a_branch_with_linear_history_takes_no_merge_commit(tmp_path: Path) -> N
     with pytest.raises(RefRefusedError, match="This branch must not contain merge commits"):
         merge_branch(hub.session(REVIEWER), demo(hub), "main", "topic", None)
     change_ref(hub.session(REVIEWER), demo(hub), "refs/heads/main", hub.git(demo(hub)).branches()["topic"])
+
+
+def test_refs_beside_branches_and_tags_are_created_once_moved_and_deleted(tmp_path: Path) -> None:
+    """https://docs.github.com/rest/git/refs#create-a-reference"""
+    hub = make_hub(tmp_path)
+    main, topic = (hub.git(demo(hub)).branches()[name] for name in ("main", "topic"))
+    author, url = Caller(hub), "/repos/octo-org/demo/git/refs"
+    assert author.rest("POST", url, {"ref": "refs/scylla/lease", "sha": main}).status == 201
+    assert (
+        author.rest("POST", url, {"ref": "refs/scylla/lease", "sha": main}).body["message"]
+        == "Reference already exists"
+    )
+    assert author.rest("POST", url, {"ref": "refs/lease", "sha": main}).status == 422, "it needs two slashes"
+    listed = """{ repository(owner: "octo-org", name: "demo") { id refs(refPrefix: "refs/scylla/", first: 9) {
+                  nodes { prefix name target { oid } } } } }"""
+    repository = author.data(listed)["repository"]
+    assert repository["refs"]["nodes"] == [{"prefix": "refs/scylla/", "name": "lease", "target": {"oid": main}}]
+    moves = """mutation($repository: ID!, $before: GitObjectID!, $after: GitObjectID!) {
+               updateRefs(input: {repositoryId: $repository, refUpdates: [
+                   {name: "refs/scylla/lease", beforeOid: $before, afterOid: $after}]}) { clientMutationId } }"""
+    author.data(moves, repository=repository["id"], before=main, after=topic)
+    stale = author.graphql(moves, repository=repository["id"], before=main, after="0" * 40)
+    assert "is not at" in stale["errors"][0]["message"]
+    assert author.rest("DELETE", f"{url}/scylla/lease").status == 204
+    assert "refs/scylla/lease" not in hub.git(demo(hub)).refs()

@@ -11,6 +11,11 @@ from scylla_gha.hub.records import ReleaseRecord, RepositoryRecord
 BRANCH = "refs/heads/"
 TAG = "refs/tags/"
 DECLINED = "protected branch hook declined"
+_HIDDEN = (
+    "refs/pull/",
+    "refs/hub/",
+)  # GitHub's and the hub's own; all other refs may be written, such as refs/notes/...
+_FEWEST_SLASHES = 2  # "If it doesn't start with 'refs' and have at least two slashes, it will be rejected."
 
 
 class RefRefusedError(HubError):
@@ -43,12 +48,12 @@ def change_ref(
     force: bool = False,
     merging: bool = False,
 ) -> None:
-    """Create, move or (None) delete a branch or a tag, and do what follows from it.
+    """Create, move or (None) delete a branch, a tag or another ref, and do what follows from it.
 
     Args:
         session: who does it.
         repository: where.
-        ref: full name, refs/heads/... or refs/tags/...
+        ref: full name, such as refs/heads/main; see https://docs.github.com/rest/git/refs#create-a-reference
         new_sha: object of the repository that it shall name.
         force: whether it may lose commits.
         merging: a pull request is merged, whose requirements the caller has checked; only these are left out.
@@ -82,7 +87,7 @@ def check_change(
     """
     repository = session.state.need(RepositoryRecord, repository.id)
     session.require(repository, "write")
-    if not is_ref_name(ref) or not ref.startswith((BRANCH, TAG)):
+    if not is_ref_name(ref) or ref.count("/") < _FEWEST_SLASHES or ref.startswith(_HIDDEN):
         raise RefRefusedError(422, f"{ref[:250]} is not a valid ref name.", "deny updating a hidden ref")
     old = session.git(repository).ref(ref)
     if new_sha is None:

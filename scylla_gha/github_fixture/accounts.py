@@ -1,0 +1,121 @@
+"""Accounts that act in fixture repositories: the login and token of each user of a fixture, and a client for each."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from scylla_gha.egress_proxy import is_loopback
+from scylla_gha.errors import ConfigError
+from scylla_gha.github.access import GitHubAccess, access_from
+from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.model.github_repositories import REPOSITORIES_FILE, RepositoryPool
+
+_PREFIX: Final = "SCYLLA_FIXTURE_TOKEN_"
+_MOST_CALLS: Final = 2000
+
+
+def token_variable(user: str) -> str:
+    """Return the name of the variable that has the token of a user."""
+    return _PREFIX + re.sub(r"[^A-Z0-9]", "_", user.upper())
+
+
+@dataclass
+class FixtureAccounts:
+    """Clients of one repository by user.
+
+    Attributes:
+        pool: logins by user, and who administers.
+        repository: OWNER/NAME.
+        environ: has the tokens.
+    """
+
+    pool: RepositoryPool
+    repository: str
+    environ: Mapping[str, str]
+    retries: RetryPolicy
+    limits: RequestLimits
+    _clients: dict[str, GitHubRepository] = field(default_factory=dict)
+
+    @property
+    def admin(self) -> GitHubRepository:
+        """The client of the user who administers the repository."""
+        return self.client(self.pool.admin)
+
+    @property
+    def calls(self) -> int:
+        """Requests of all clients so far."""
+        return sum(client.calls for client in self._clients.values())
+
+    def client(self, user: str) -> GitHubRepository:
+        """Return the client of a user.
+
+        Raises:
+            ConfigError: there is no account or token.
+        """
+        if user not in self._clients:
+            self.require([user])
+            self._clients[user] = GitHubRepository(self.access(user), self.repository, self.retries, self.limits)
+        return self._clients[user]
+
+    def access(self, user: str) -> GitHubAccess:
+        """Return address and token of a user."""
+        variable = token_variable(user)
+        address = access_from({"GITHUB_API_URL": self.environ.get("GITHUB_API_URL", "")}).api
+        return GitHubAccess(address, self.environ[variable].strip(), variable)
+
+    def has_token(self, user: str) -> bool:
+        """Return whether a user has an account and a token."""
+        return user in self.pool.accounts and bool(self.environ.get(token_variable(user), "").strip())
+
+    def login(self, user: str) -> str:
+        """Return the login of a user."""
+        return self.pool.accounts[user]
+
+    def require(self, users: Iterable[str], others: Iterable[str] = ()) -> None:
+        """Refuse to begin without what will be needed, and name all of it.
+
+        Args:
+            users: who has to act, so that a token is needed.
+            others: who has to have an account.
+
+        Raises:
+            ConfigError: an account or a token is missing.
+        """
+        wanted = sorted(set(users))
+        accounts = [user for user in sorted({*wanted, *others}) if user not in self.pool.accounts]
+        tokens = [token_variable(user) for user in wanted if user not in accounts and not self.has_token(user)]
+        lines = []
+        if accounts:
+            lines.append(f"{REPOSITORIES_FILE}: accounts: there is no login for {', '.join(accounts)}; add them")
+        if tokens:
+            lines.append(f"set {', '.join(tokens)}: tokens of accounts that have to act in {self.repository}")
+        if lines:
+            raise ConfigError("\n".join(lines))
+
+    def shared(self) -> dict[str, str]:
+        """Return, of users that have one account, the first by name, by those of all."""
+        first: dict[str, str] = {}
+        for user, login in sorted(self.pool.accounts.items()):
+            first.setdefault(login.lower(), user)
+        return {user: first[login.lower()] for user, login in self.pool.accounts.items()}
+
+    def users(self) -> dict[str, str]:
+        """Return users by login in lower case."""
+        return {login.lower(): self.shared()[user] for user, login in sorted(self.pool.accounts.items())}
+
+
+def limits_of(environ: Mapping[str, str]) -> RequestLimits:
+    """Return the limits of clients: a server on this machine is not GitHub, and needs no pauses."""
+    is_local = is_loopback(
+        urlsplit(access_from({"GITHUB_API_URL": environ.get("GITHUB_API_URL", "")}).api).hostname or ""
+    )
+    return RequestLimits(
+        between_writes=0.0 if is_local else 1.0, backoff=0.05 if is_local else 2.0, max_calls=_MOST_CALLS
+    )
+
+
+def retries_of(report: Callable[[str], None]) -> RetryPolicy:
+    """Return a policy for all clients together, whose pauses may add up to half an hour."""
+    return RetryPolicy(report, seconds=1800.0)

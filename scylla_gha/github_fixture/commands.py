@@ -1,0 +1,140 @@
+"""What `scylla-gha fixture` does with one repository: seed, reset, status and cleanup, each with a report as data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scylla_gha.errors import GitHubError
+from scylla_gha.github_fixture.accounts import FixtureAccounts
+from scylla_gha.github_fixture.bindings import bindings_of
+from scylla_gha.github_fixture.canonical import canonical_digest, name_of
+from scylla_gha.github_fixture.converge import ConvergedRun, Convergence
+from scylla_gha.github_fixture.leases import HeldLease, free_lease, lease_of, now_utc, require_free, take_lease
+from scylla_gha.github_fixture.marks import require_mark
+from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, batches, send_mutations
+from scylla_gha.github_fixture.recreation import pulls_to_recreate
+from scylla_gha.github_fixture.ref_plan import BRANCH
+from scylla_gha.github_fixture.ref_plan import mutation_of as change_of_refs
+from scylla_gha.github_fixture.reference import FixtureReference
+from scylla_gha.github_fixture.repository_repairs import milestone_requests, release_requests
+from scylla_gha.github_fixture.subject_repairs import removals
+from scylla_gha.github_fixture.view import RepositoryView
+
+LASTING: Final = (
+    "timelines, edit marks and notifications stay",
+    "an issue that was reopened keeps the reason REOPENED",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FixtureSession:
+    """One repository of a fixture, and who works in it."""
+
+    reference: FixtureReference
+    accounts: FixtureAccounts
+    lane: int
+    holder: str
+    report: Callable[[str], None]
+
+    def converge(self, minutes: int | None, *, is_new: bool) -> dict[str, Any]:
+        """Seed (`is_new`) or reset the repository, and take its lease for `minutes` (None: no lease).
+
+        Raises:
+            ConfigError: accounts or tokens are missing.
+            GitHubError: GitHub refuses something, or the state does not become equal.
+            RefusedError: the repository is not marked, or another one has it.
+        """
+        reference, accounts = self.reference, self.accounts
+        if is_new:
+            accounts.require(reference.authors() | {accounts.pool.admin}, reference.people())
+        convergence = Convergence(reference, accounts, self.report)
+        view = convergence.read()
+        require_mark(view.state, reference.name)
+        if minutes is None:
+            require_free(view.state, self.holder, now_utc())
+        else:
+            lease = take_lease(accounts, view.state, self.holder, self.lane, minutes)
+            self.report(f"leased: {lease}")
+        run = convergence.run(view)
+        return {**self._facts(run.view), **_changes(run)}
+
+    def status(self) -> dict[str, Any]:
+        """Return how the repository differs from the fixture.
+
+        Raises:
+            GitHubError: GitHub cannot be asked.
+            RefusedError: the repository is not marked.
+        """
+        view = self._look()
+        return self._facts(view)
+
+    def cleanup(self, *, is_dry: bool) -> dict[str, Any]:
+        """Remove what is not the fixture's, and free the own lease or a stale one; `is_dry` only lists it.
+
+        Raises:
+            GitHubError: GitHub refuses something.
+            RefusedError: the repository is not marked, or another one has it.
+        """
+        view = self._look()
+        require_free(view.state, self.holder, now_utc())
+        held = lease_of(view.state)
+        names = [*_extra_refs(view), *sorted(name_of(node) for node in view.objects.extras.values())]
+        names += [f"lease of {held.lease}"] if held else []
+        if not is_dry:
+            self._remove(view, held)
+        return {"repository": self.accounts.repository, "removed" if not is_dry else "would_remove": names}
+
+    def _look(self) -> RepositoryView:
+        view = Convergence(self.reference, self.accounts, self.report).read()
+        require_mark(view.state, self.reference.name)
+        return view
+
+    def _remove(self, view: RepositoryView, held: HeldLease | None) -> None:
+        refs = {name: (view.state.refs[name], None) for name in _extra_refs(view)}
+        listed: list[Mutation] = [*change_of_refs(view, refs), *removals(view, set(), set())]
+        wanted = set(view.objects.ids().values())
+        listed = [change for change in listed if not wanted & {str(part) for part in change.fields.values()}]
+        failed: list[FailedMutation] = []
+        for _, batch in batches(listed):
+            failed += send_mutations(self.accounts.admin, batch, "remove what is not the fixture's")
+        for request in (*milestone_requests(view), *release_requests(view)):
+            if request.method == "DELETE":
+                self.accounts.admin.send(request)
+        if held is not None:
+            free_lease(self.accounts, view.state, held)
+        if failed:
+            reasons = "\n".join(map(str, failed))
+            raise GitHubError(
+                f"{self.accounts.repository}: GitHub refused a part; `fixture reset` may do it:\n{reasons}"
+            )
+
+    def _facts(self, view: RepositoryView) -> dict[str, Any]:
+        held = lease_of(view.state)
+        lease = (
+            None if held is None else {**held.lease.model_dump(exclude={"nonce"}), "stale": held.is_stale(now_utc())}
+        )
+        return {
+            "fixture": self.reference.name,
+            "repository": self.accounts.repository,
+            "lane": self.lane,
+            "equal": view.is_equal,
+            "digest": canonical_digest(view.canonical),
+            "wanted_digest": canonical_digest(self.reference.canonical),
+            "differences": [str(difference) for difference in view.differences],
+            "to_recreate": pulls_to_recreate(view),
+            "residue": [f"#{subject.number} is retired" for subject in view.objects.retired] + list(LASTING),
+            "not_seeded": list(self.reference.not_seeded),
+            "lease": lease,
+            "limit": view.limit.model_dump(mode="json"),
+            "calls": self.accounts.calls,
+            "bindings": bindings_of(view),
+        }
+
+
+def _changes(run: ConvergedRun) -> dict[str, Any]:
+    return {"created": sorted(set(run.created)), "recreated": run.recreated, "rounds": run.rounds}
+
+
+def _extra_refs(view: RepositoryView) -> list[str]:
+    default = f"{BRANCH}{view.state.default_branch_ref}"
+    return [name for name in view.state.refs if name not in view.reference.state.refs and name != default]

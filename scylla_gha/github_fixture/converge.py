@@ -1,0 +1,216 @@
+"""Seed and reset: a repository is read, what differs from its fixture is mended, and it is read again.
+
+All that exists is mended by changes that may be repeated, most of them in one request. What is missing is created with
+a marker. So a run that was interrupted at any request is finished by the next one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from scylla_gha.errors import GitHubError
+from scylla_gha.github.access import ApiRequestError
+from scylla_gha.github.client import ApiRequest
+from scylla_gha.github_fixture.accounts import FixtureAccounts
+from scylla_gha.github_fixture.builder import FixtureBuilder
+from scylla_gha.github_fixture.marks import note_objects, push_objects, require_mark
+from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, batches, send_mutations
+from scylla_gha.github_fixture.pull_builder import PullBuilder
+from scylla_gha.github_fixture.recreation import is_complete, pulls_to_recreate
+from scylla_gha.github_fixture.ref_plan import RefPlan, mutation_of, plan_refs
+from scylla_gha.github_fixture.reference import FixtureReference, created_order
+from scylla_gha.github_fixture.repository_repairs import (
+    label_repairs,
+    milestone_requests,
+    opening,
+    protection_repairs,
+    release_requests,
+    settings_repairs,
+    settings_requests,
+)
+from scylla_gha.github_fixture.subject_repairs import removals, subject_repairs
+from scylla_gha.github_fixture.view import RepositoryView, view_of
+
+_MOST_ROUNDS: Final = 8
+_MOST_LOOKS: Final = 4  # at lists that do not show yet what was created
+_PASSING: Final = {404, 409, 422}  # statuses of a plan that is out of date
+_SHOWN: Final = 10
+
+
+@dataclass
+class ConvergedRun:
+    """What a seed or reset did.
+
+    Attributes:
+        view: the last reading.
+        created: keys of what was created.
+        recreated: why pull requests were created anew, by key.
+        rounds: readings after which something was changed.
+    """
+
+    view: RepositoryView
+    created: list[str] = field(default_factory=list)
+    recreated: dict[str, str] = field(default_factory=dict)
+    rounds: int = 0
+
+
+class Convergence:
+    """Brings one repository to the state of its fixture."""
+
+    def __init__(self, reference: FixtureReference, accounts: FixtureAccounts, report: Callable[[str], None]) -> None:
+        """Prepare for a repository; `report` is called with a line for each round."""
+        self._reference, self._accounts, self._report = reference, accounts, report
+        self._known: dict[str, str] = {}  # ids of what was created in this run
+        self._undeletable: set[str] = set()
+        self._problems: list[str] = []
+
+    def read(self) -> RepositoryView:
+        """Read the repository; lists that do not show yet what was created are read again.
+
+        Raises:
+            GitHubError: it cannot be read.
+        """
+        view = self._look()
+        for look in range(_MOST_LOOKS):
+            shown = view.objects.ids().values()
+            if all(id_ in shown for id_ in self._known.values()):
+                break
+            self._accounts.retries.pause(self._accounts.limits.backoff * 2**look, 0)
+            view = self._look()
+        return view
+
+    def _look(self) -> RepositoryView:
+        return view_of(self._reference, self._accounts, self._known)
+
+    def run(self, first: RepositoryView | None = None) -> ConvergedRun:
+        """Mend the repository until it is equal; `first` is a reading that is new.
+
+        Raises:
+            ConfigError: tokens are missing.
+            GitHubError: GitHub refuses something, or the state does not become equal.
+            RefusedError: the repository is not marked.
+        """
+        outcome = ConvergedRun(first or self.read())
+        require_mark(outcome.view.state, self._reference.name)
+        for _ in range(_MOST_ROUNDS):
+            if outcome.view.is_equal:
+                push_objects(self._reference, self._accounts, outcome.view.state)
+                note_objects(outcome.view, self._accounts)
+                return outcome
+            outcome.rounds += 1
+            self._round(outcome)
+            outcome.view = self.read()
+        different = [str(difference) for difference in outcome.view.differences]
+        reasons = "\n".join((*different[:_SHOWN], *dict.fromkeys(self._problems)))
+        raise GitHubError(f"{self._accounts.repository}: is not as the fixture after {_MOST_ROUNDS} rounds:\n{reasons}")
+
+    def _round(self, outcome: ConvergedRun) -> None:
+        """Mend what differs in one reading."""
+        view = outcome.view
+        recreated = pulls_to_recreate(view)
+        outcome.recreated |= recreated
+        for key in [name for name in self._known if name.partition("/")[0] in recreated]:
+            del self._known[key]
+        missing = self._missing(view, set(recreated))
+        self._accounts.require(self._actors(view, missing))
+        if push_objects(self._reference, self._accounts, view.state):
+            return  # a first push creates the default branch, so the repository is read again
+        refs = plan_refs(view, set(recreated))
+        lifts_rules = not refs.is_empty or bool(missing)
+        self._report(f"{len(view.differences)} of the state's fields differ, {len(missing)} to be created")
+        self._send(self._mutations(view, refs, set(recreated), lifts_rules=lifts_rules, builds=bool(missing)))
+        self._request([*settings_requests(view), *milestone_requests(view), *release_requests(view)])
+        self._build(outcome, missing, recreated, refs)
+
+    def _missing(self, view: RepositoryView, recreated: set[str]) -> list[str]:
+        """Return the keys of all that has to be created or completed."""
+        wanted, own = view.reference.objects, view.objects
+        subjects = [key for key in created_order(wanted.subjects) if key in recreated or not is_complete(view, key)]
+        others = [name for name in view.reference.canonical
+                  if name.startswith(("label ", "milestone ", "release.")) and name not in view.canonical]  # fmt: skip
+        files = [key for key in own.releases if view.differs(key, "assets")]
+        return [*others, *subjects, *files]
+
+    def _actors(self, view: RepositoryView, missing: Sequence[str]) -> set[str]:
+        """Return who has to act for all that has to be created."""
+        canonical = view.reference.canonical
+        users = {self._accounts.pool.admin}
+        for key in missing:
+            names = (name for name in canonical if name == key or name.startswith(f"{key}/"))
+            users |= {canonical[name]["author"] for name in names if "author" in canonical[name]}
+            pull = view.reference.objects.pulls.get(key)
+            users |= {view.reference.user(pull.merged_by)} if pull and pull.merged_by else set()
+        return users
+
+    def _mutations(
+        self, view: RepositoryView, refs: RefPlan, recreated: set[str], *, lifts_rules: bool, builds: bool
+    ) -> list[Mutation]:
+        """Return the changes of one round in their order."""
+        listed = [*opening(view, lifts_rules=lifts_rules), *mutation_of(view, refs.first)]
+        listed += [*removals(view, recreated, self._undeletable), *settings_repairs(view), *label_repairs(view)]
+        listed += subject_repairs(view, recreated)
+        listed += mutation_of(view, refs.then)
+        if not builds:
+            listed += protection_repairs(view, were_lifted=lifts_rules)
+        return listed
+
+    def _send(self, mutations: Sequence[Mutation]) -> None:
+        for user, batch in batches([self._by_somebody(mutation) for mutation in mutations]):
+            client = self._accounts.client(user) if user else self._accounts.admin
+            for failed in send_mutations(client, batch, "restore the state"):
+                self._note(failed)
+
+    def _by_somebody(self, mutation: Mutation) -> Mutation:
+        """Return a change of a user without a token as one of the administrator."""
+        if mutation.user is None or self._accounts.has_token(mutation.user):
+            return mutation
+        return Mutation(mutation.name, mutation.fields)
+
+    def _note(self, failed: FailedMutation) -> None:
+        if failed.mutation.name == "deleteIssue":
+            self._undeletable.add(str(failed.mutation.fields["issueId"]))
+        self._problems.append(str(failed))
+
+    def _request(self, requests: Sequence[ApiRequest]) -> None:
+        for request in requests:
+            try:
+                self._accounts.admin.send(request)
+            except ApiRequestError as error:
+                if error.status not in _PASSING:
+                    raise
+                self._problems.append(str(error))
+
+    def _build(self, outcome: ConvergedRun, missing: Sequence[str], recreated: dict[str, str], refs: RefPlan) -> None:
+        """Create what is missing; a plan that is out of date ends, and the next round makes another one."""
+        if not missing:
+            return
+        view = outcome.view
+        current = {**view.state.refs, **{name: after for name, (_, after) in (refs.first | refs.then).items()}}
+        builder = FixtureBuilder(view, self._accounts, self.read, {name: sha for name, sha in current.items() if sha},
+                                 {key: subject.number for key, subject in view.objects.subjects.items()})  # fmt: skip
+        builder.created = self._known
+        before = set(self._known)
+        try:
+            self._build_all(builder, missing, recreated)
+        except ApiRequestError as error:
+            if error.status not in _PASSING:
+                raise
+            self._problems.append(str(error))
+        outcome.created += [key for key in self._known if key not in before or key in recreated]
+
+    def _build_all(self, builder: FixtureBuilder, missing: Sequence[str], recreated: dict[str, str]) -> None:
+        objects = builder.view.objects
+        builder.build_labels()
+        builders = {}
+        for key in missing:
+            if key in self._reference.objects.pulls:
+                existing = None if key in recreated else objects.pulls.get(key)
+                builders[key] = PullBuilder(builder, key, existing)
+        starts = [pull.start() for key, pull in builders.items() if key in recreated or key not in objects.pulls]
+        builder.stage({name: sha for start in starts for name, sha in start.items()})
+        for key in missing:
+            if key in builders:
+                builders[key].build()
+            elif key in self._reference.objects.issues:
+                builder.build_issue(key)
+        builder.build_releases()

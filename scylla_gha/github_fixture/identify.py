@@ -1,0 +1,173 @@
+"""Which object of a repository is which of the fixture: by ids that were noted, by markers, by unique names."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from scylla_gha.github_fixture.dialect import RETIRED, key_in
+from scylla_gha.github_fixture.snapshot import (
+    IssueSnapshot,
+    LabelSnapshot,
+    MilestoneSnapshot,
+    PullSnapshot,
+    ReleaseSnapshot,
+    RepositorySnapshot,
+    ReviewThread,
+    SubjectSnapshot,
+    SubmittedReview,
+    TextSnapshot,
+    ThreadCommentSnapshot,
+)
+
+
+class _HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+N = TypeVar("N", bound=_HasId)
+
+
+@dataclass
+class FixtureObjects:
+    """Objects by key: `issue.crash`, `issue.crash/c1`, `pr.fix/r1`, `pr.fix/t1`, `pr.fix/t1/c2`, `release.v1`.
+
+    Attributes:
+        lines: comments in threads; the first one of a thread has the thread's key.
+        labels: by the name that the fixture has; `milestones` by title.
+        extras: what is no part of the fixture.
+        retired: pull requests and issues that could not be deleted.
+    """
+
+    issues: dict[str, IssueSnapshot] = field(default_factory=dict)
+    pulls: dict[str, PullSnapshot] = field(default_factory=dict)
+    comments: dict[str, TextSnapshot] = field(default_factory=dict)
+    reviews: dict[str, SubmittedReview] = field(default_factory=dict)
+    threads: dict[str, ReviewThread] = field(default_factory=dict)
+    lines: dict[str, ThreadCommentSnapshot] = field(default_factory=dict)
+    releases: dict[str, ReleaseSnapshot] = field(default_factory=dict)
+    labels: dict[str, LabelSnapshot] = field(default_factory=dict)
+    milestones: dict[str, MilestoneSnapshot] = field(default_factory=dict)
+    extras: dict[str, _HasId] = field(default_factory=dict)
+    retired: list[SubjectSnapshot] = field(default_factory=list)
+
+    @property
+    def subjects(self) -> dict[str, SubjectSnapshot]:
+        """Issues and pull requests, by number."""
+        everything: dict[str, SubjectSnapshot] = {**self.issues, **self.pulls}
+        return dict(sorted(everything.items(), key=lambda pair: pair[1].number))
+
+    def ids(self) -> dict[str, str]:
+        """Return the global ids by key; those of labels and milestones by `label:NAME` and `milestone:TITLE`."""
+        groups: tuple[Mapping[str, _HasId], ...] = (
+            self.issues, self.pulls, self.comments, self.reviews, self.lines, self.releases,
+            {f"label:{name}": label for name, label in self.labels.items()},
+            {f"milestone:{title}": milestone for title, milestone in self.milestones.items()},
+        )  # fmt: skip
+        return {key: node.id for group in groups for key, node in group.items()}
+
+
+def objects_of_fixture(state: RepositorySnapshot, names: Mapping[str, int]) -> FixtureObjects:
+    """Name the objects of a hub that was made of a fixture; `names` are the fixture's, with ids of records."""
+    keys = {id_: name for name, id_ in names.items() if name.startswith(("issue.", "pr."))}
+    objects = FixtureObjects(
+        issues={keys.get(issue.database_id, f"issue.{issue.number}"): issue for issue in state.issues},
+        pulls={keys.get(pull.database_id, f"pr.{pull.number}"): pull for pull in state.pull_requests},
+        releases={f"release.{release.tag_name}": release for release in state.releases},
+        labels={label.name: label for label in state.labels},
+        milestones={milestone.title: milestone for milestone in state.milestones},
+    )
+    for key, subject in objects.subjects.items():
+        objects.comments |= {f"{key}/c{at}": comment for at, comment in enumerate(subject.comments, 1)}
+    for key, pull in objects.pulls.items():
+        spoken = (review for review in pull.reviews if not review.is_bare)
+        objects.reviews |= {f"{key}/r{at}": review for at, review in enumerate(spoken, 1)}
+        for at, thread in enumerate(pull.review_threads, 1):
+            objects.threads[f"{key}/t{at}"] = thread
+            objects.lines |= {line_key(f"{key}/t{at}", number): line for number, line in enumerate(thread.comments, 1)}
+    return objects
+
+
+def line_key(thread: str, number: int) -> str:
+    """Return the key of a thread's comment; `number` counts from one."""
+    return thread if number == 1 else f"{thread}/c{number}"
+
+
+def objects_of_repository(
+    state: RepositorySnapshot, wanted: FixtureObjects, noted: Mapping[str, str]
+) -> FixtureObjects:
+    """Find the objects of a fixture in a repository; `noted` are ids by key, of when they were created."""
+    search = _Search(noted)
+    objects = FixtureObjects()
+    for subject in (*state.issues, *state.pull_requests):
+        if RETIRED in subject.body and subject.state != "OPEN":
+            objects.retired.append(subject)
+    gone = {subject.id for subject in objects.retired}
+    issues = [issue for issue in state.issues if issue.id not in gone]
+    pulls = [pull for pull in state.pull_requests if pull.id not in gone]
+    objects.issues = search.claim(issues, wanted.issues, _marker)
+    objects.pulls = search.claim(pulls, wanted.pulls, _marker)
+    labels = {name.casefold(): f"label:{name}" for name in wanted.labels}
+    titles = {name.casefold(): f"milestone:{name}" for name in wanted.milestones}
+    claimed = search.claim(state.labels, labels.values(), lambda label: labels.get(label.name.casefold()))
+    objects.labels = _plain(claimed)
+    stones = search.claim(state.milestones, titles.values(), lambda stone: titles.get(stone.title.casefold()))
+    objects.milestones = _plain(stones)
+    objects.releases = search.claim(state.releases, wanted.releases, _release_key)
+    for key, subject in objects.subjects.items():
+        keys = {name for name in wanted.comments if name.startswith(f"{key}/")}
+        objects.comments |= search.claim(subject.comments, keys, _marker)
+    for key, pull in objects.pulls.items():
+        _add_reviews(search, objects, wanted, key, pull)
+    objects.extras = search.extras
+    return objects
+
+
+def _add_reviews(
+    search: "_Search", objects: FixtureObjects, wanted: FixtureObjects, key: str, pull: PullSnapshot
+) -> None:
+    """Name the reviews and threads of a pull request, but for reviews that are pending or hold nothing but threads."""
+    spoken = [review for review in pull.reviews if not review.is_bare and review.state != "PENDING"]
+    keys = {name for name in wanted.reviews if name.startswith(f"{key}/")}
+    objects.reviews |= search.claim(spoken, keys, _marker)
+    lines = [line for thread in pull.review_threads for line in thread.comments]
+    keys = {name for name in wanted.lines if name.startswith(f"{key}/")}
+    claimed = search.claim(lines, keys, _marker)
+    objects.lines |= claimed
+    names = {line.id: name for name, line in claimed.items()}
+    for thread in pull.review_threads:
+        firsts = (names[line.id].split("/c")[0] for line in thread.comments if line.id in names)
+        if (name := next(firsts, None)) is not None:
+            objects.threads.setdefault(name, thread)
+
+
+class _Search:
+    """Claims objects for keys, and remembers which were claimed for none."""
+
+    def __init__(self, noted: Mapping[str, str]) -> None:
+        self._noted = noted
+        self.extras: dict[str, _HasId] = {}
+
+    def claim(self, nodes: Sequence[N], keys: Collection[str], key_of: Callable[[N], str | None]) -> dict[str, N]:
+        """Return objects by key: those whose ids were noted, then those that name it themselves, the first one each."""
+        by_id = {id_: key for key, id_ in self._noted.items() if key in keys}
+        claimed = {by_id[node.id]: node for node in nodes if node.id in by_id}
+        for node in nodes:
+            key = key_of(node)
+            if node.id not in by_id and key is not None and key in keys:
+                claimed.setdefault(key, node)
+        ids = {node.id for node in claimed.values()}
+        self.extras |= {node.id: node for node in nodes if node.id not in ids}
+        return claimed
+
+
+def _marker(node: TextSnapshot) -> str | None:
+    return key_in(node.body)
+
+
+def _release_key(release: ReleaseSnapshot) -> str:
+    return key_in(release.description) or f"release.{release.tag_name}"
+
+
+def _plain(claimed: Mapping[str, N]) -> dict[str, N]:
+    return {key.partition(":")[2]: node for key, node in claimed.items()}

@@ -1,0 +1,82 @@
+"""Changes that may be repeated, sent several at a time as one GraphQL document each."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scylla_gha.github.client import GitHubRepository
+from scylla_gha.github.graphql import FieldError, GraphQLRequest
+
+NO_OBJECT: Final = "0" * 40
+ANY_OBJECT: Final = "*"  # a ref of which nothing is known
+_MOST_AT_ONCE: Final = 20  # GitHub ends a request after ten seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One change: the mutation's name and input. `user` None is the administrator."""
+
+    name: str
+    fields: Mapping[str, Any]
+    user: str | None = None
+
+    @property
+    def is_removal(self) -> bool:
+        """True if there is nothing to do where its object is gone already."""
+        return self.name.startswith("delete")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedMutation:
+    """A change that GitHub refused, and why."""
+
+    mutation: Mutation
+    error: FieldError
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"{self.mutation.name}: {self.error.message}"
+
+
+def batches(mutations: Sequence[Mutation]) -> Iterator[tuple[str | None, list[Mutation]]]:
+    """Yield changes of one user that follow each other, at most twenty at a time, in their order."""
+    for user, group in itertools.groupby(mutations, key=lambda mutation: mutation.user):
+        listed = list(group)
+        for at in range(0, len(listed), _MOST_AT_ONCE):
+            yield user, listed[at : at + _MOST_AT_ONCE]
+
+
+def send_mutations(client: GitHubRepository, mutations: Sequence[Mutation], what: str) -> list[FailedMutation]:
+    """Send changes in one request, and return those that were refused; GitHub does the others all the same."""
+    inputs = {f"i{at}": mutation.fields for at, mutation in enumerate(mutations)}
+    types = ", ".join(f"$i{at}: {_input(mutation.name)}!" for at, mutation in enumerate(mutations))
+    calls = " ".join(
+        f"m{at}: {mutation.name}(input: $i{at}) {{ clientMutationId }}" for at, mutation in enumerate(mutations)
+    )
+    request = GraphQLRequest(f"mutation({types}) {{ {calls} }}", what, "contents: write", inputs)
+    failed = []
+    for error in client.graphql(request).errors:
+        mutation = mutations[int(error.name[1:])] if error.name[1:].isdecimal() else mutations[0]
+        if not (mutation.is_removal and error.kind == "NOT_FOUND"):
+            failed.append(FailedMutation(mutation, error))
+    return failed
+
+
+def _input(name: str) -> str:
+    return f"{name[0].upper()}{name[1:]}Input"
+
+
+def ref_updates(repository: str, updates: Mapping[str, tuple[str | None, str | None]]) -> Mutation:
+    """Return one atomic change of refs, which is refused if one of them has moved meanwhile.
+
+    Args:
+        repository: global id.
+        updates: objects before and after by ref; None: the ref does not exist.
+    """
+    changes = [
+        {"name": name, **({} if before == ANY_OBJECT else {"beforeOid": before or NO_OBJECT}),
+         "afterOid": after or NO_OBJECT, "force": True}
+        for name, (before, after) in sorted(updates.items())
+    ]  # fmt: skip
+    return Mutation("updateRefs", {"repositoryId": repository, "refUpdates": changes})

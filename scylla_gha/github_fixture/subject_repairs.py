@@ -1,0 +1,185 @@
+"""Repairs of issues, pull requests, comments and threads that exist; they create nothing and may be repeated."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from scylla_gha.github_fixture.dialect import RETIRED, marked
+from scylla_gha.github_fixture.mutations import Mutation
+from scylla_gha.github_fixture.recreation import has_all_texts, texts_to_repeat
+from scylla_gha.github_fixture.reference import resolution_user
+from scylla_gha.github_fixture.snapshot import (
+    IssueSnapshot,
+    LabelSnapshot,
+    PullSnapshot,
+    SubjectSnapshot,
+    SubmittedReview,
+    TextSnapshot,
+    ThreadCommentSnapshot,
+)
+from scylla_gha.github_fixture.view import RepositoryView
+
+_EDITS: Final = {
+    "comment": ("updateIssueComment", "id"),
+    "line": ("updatePullRequestReviewComment", "pullRequestReviewCommentId"),
+    "review": ("updatePullRequestReview", "pullRequestReviewId"),  # by its author alone
+}
+
+
+def removals(view: RepositoryView, recreated: set[str], undeletable: set[str]) -> Iterator[Mutation]:
+    """Yield what removes objects that are not the fixture's; what cannot be deleted is closed and loses its texts.
+
+    Args:
+        view: the repository.
+        recreated: keys of pull requests that will be created anew.
+        undeletable: ids of issues that GitHub refuses to delete.
+    """
+    for node in view.objects.extras.values():
+        yield from _removal(node, undeletable)
+    for key in sorted(recreated):
+        yield retirement(view.objects.pulls[key])
+    texts = {**view.objects.comments, **view.objects.lines}
+    for key in sorted(texts_to_repeat(view)):
+        if not any(key.startswith(f"{pull}/") for pull in recreated):
+            yield _deletion(texts[key])
+
+
+def _removal(node: Any, undeletable: set[str]) -> Iterator[Mutation]:  # noqa: ANN401 any kind of object
+    if isinstance(node, IssueSnapshot) and node.id not in undeletable:
+        yield Mutation("deleteIssue", {"issueId": node.id})
+    elif isinstance(node, SubjectSnapshot):
+        yield retirement(node)
+    elif isinstance(node, LabelSnapshot):
+        yield Mutation("deleteLabel", {"id": node.id})
+    elif isinstance(node, TextSnapshot) and not isinstance(node, SubmittedReview):
+        yield _deletion(node)
+
+
+def _deletion(text: TextSnapshot) -> Mutation:
+    is_line = isinstance(text, ThreadCommentSnapshot)
+    return Mutation("deletePullRequestReviewComment" if is_line else "deleteIssueComment", {"id": text.id})
+
+
+def retirement(subject: SubjectSnapshot) -> Mutation:
+    """Return what makes a subject that cannot be deleted look like none of the fixture's."""
+    fields: dict[str, Any] = {
+        "title": "Retired",
+        "body": RETIRED,
+        "labelIds": [],
+        "assigneeIds": [],
+        "milestoneId": None,
+    }
+    if subject.state == "OPEN":
+        fields["state"] = "CLOSED"
+    is_pull = isinstance(subject, PullSnapshot)
+    id_name = "pullRequestId" if is_pull else "id"
+    return Mutation("updatePullRequest" if is_pull else "updateIssue", {id_name: subject.id, **fields})
+
+
+def subject_repairs(view: RepositoryView, recreated: set[str]) -> Iterator[Mutation]:
+    """Yield the repairs of all subjects, those in the making left out."""
+    for key, subject in view.objects.subjects.items():
+        if key in recreated:
+            continue
+        yield from _fields(view, key, subject)
+        yield from _lock(view, key, subject)
+        if isinstance(subject, PullSnapshot):
+            yield from _pull(view, key, subject)
+        elif isinstance(subject, IssueSnapshot):
+            yield from _closing(view, key, subject)
+    yield from _texts(view, recreated)
+
+
+def _fields(view: RepositoryView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
+    """Yield one change of all fields that differ; ids of labels that do not exist yet are left for the next round."""
+    fields: dict[str, Any] = {}
+    if view.differs(key, "title"):
+        fields["title"] = view.spoken(key, "title")
+    if view.differs(key, "body", "marker"):
+        fields["body"] = marked(view.spoken(key, "body"), key)
+    wanted = view.reference.canonical[key]
+    if view.differs(key, "labels") and all(name in view.objects.labels for name in wanted["labels"]):
+        fields["labelIds"] = [view.objects.labels[name].id for name in wanted["labels"]]
+    if view.differs(key, "milestone") and (
+        wanted["milestone"] is None or wanted["milestone"] in view.objects.milestones
+    ):
+        title = wanted["milestone"]
+        fields["milestoneId"] = view.objects.milestones[title].id if title else None
+    if view.differs(key, "assignees") and (ids := user_ids(view, wanted["assignees"])) is not None:
+        fields["assigneeIds"] = ids
+    if isinstance(subject, PullSnapshot) and view.differs(key, "base"):
+        fields["baseRefName"] = wanted["base"]
+    if fields:
+        is_pull = isinstance(subject, PullSnapshot)
+        id_name = "pullRequestId" if is_pull else "id"
+        yield Mutation("updatePullRequest" if is_pull else "updateIssue", {id_name: subject.id, **fields})
+
+
+def user_ids(view: RepositoryView, users: list[str]) -> list[str] | None:
+    """Return the ids of users; None if one of them cannot be assigned in the repository."""
+    ids = {view.dialect.user(account.login): account.id for account in view.state.assignable_users}
+    return [ids[user] for user in users] if all(user in ids for user in users) else None
+
+
+def _lock(view: RepositoryView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
+    if view.differs(key, "locked"):
+        yield Mutation("unlockLockable" if subject.locked else "lockLockable", {"lockableId": subject.id})
+
+
+def _closing(view: RepositoryView, key: str, issue: IssueSnapshot) -> Iterator[Mutation]:
+    """Yield what closes or reopens an issue. A reason is changed by closing again."""
+    if not view.differs(key, "state") and not view.differs(f"{key}/closing", "reason", "duplicate_of"):
+        return
+    closing = view.reference.canonical[f"{key}/closing"]
+    if view.reference.objects.issues[key].state == "OPEN":
+        yield from [Mutation("reopenIssue", {"issueId": issue.id})] if issue.state == "CLOSED" else ()
+        return
+    twin = view.objects.issues.get(closing["duplicate_of"] or "")
+    if closing["duplicate_of"] is not None and twin is None:
+        return
+    if issue.state == "CLOSED":
+        yield Mutation("reopenIssue", {"issueId": issue.id})
+    fields = {"issueId": issue.id, "stateReason": closing["reason"] or "COMPLETED"}
+    yield Mutation("closeIssue", {**fields, **({"duplicateIssueId": twin.id} if twin else {})})
+
+
+def _pull(view: RepositoryView, key: str, pull: PullSnapshot) -> Iterator[Mutation]:
+    wanted = view.reference.objects.pulls[key]
+    is_wrong_head = pull.state == "CLOSED" and pull.head_ref_oid != wanted.head_ref_oid
+    if pull.state == "CLOSED" and (wanted.state == "OPEN" or is_wrong_head):
+        yield Mutation("reopenPullRequest", {"pullRequestId": pull.id})
+    if view.differs(key, "draft") and pull.state == "OPEN":
+        name = "convertPullRequestToDraft" if wanted.is_draft else "markPullRequestReadyForReview"
+        yield Mutation(name, {"pullRequestId": pull.id})
+    if view.differs(key, "reviewers"):
+        ids = user_ids(view, view.reference.canonical[key]["reviewers"])
+        if ids is not None:
+            yield Mutation("requestReviews", {"pullRequestId": pull.id, "userIds": ids, "union": False})
+    yield from _threads(view, key)
+    if wanted.state == "CLOSED" and pull.state == "OPEN" and has_all_texts(view, key):
+        yield Mutation("closePullRequest", {"pullRequestId": pull.id})
+
+
+def _threads(view: RepositoryView, key: str) -> Iterator[Mutation]:
+    wanted = view.reference.canonical[key]["threads"]
+    for name, thread in view.canonical[key]["threads"].items():
+        if thread["is_resolved"] != wanted[name]["is_resolved"] and has_all_texts(view, key):
+            is_resolved = wanted[name]["is_resolved"]
+            user = resolution_user(view.reference, name) if is_resolved else None
+            yield Mutation("resolveReviewThread" if is_resolved else "unresolveReviewThread",
+                           {"threadId": view.objects.threads[name].id}, user)  # fmt: skip
+
+
+def _texts(view: RepositoryView, recreated: set[str]) -> Iterator[Mutation]:
+    """Yield the repairs of comments and reviews that were edited."""
+    for kind, texts in (
+        ("comment", view.objects.comments),
+        ("line", view.objects.lines),
+        ("review", view.objects.reviews),
+    ):
+        mutation, id_name = _EDITS[kind]
+        for key, text in texts.items():
+            is_recreated = any(key.startswith(f"{pull}/") for pull in recreated)
+            if view.differs(key, "body", "marker") and not is_recreated:
+                author = view.reference.canonical[key]["author"] if kind == "review" else None
+                fields = {id_name: text.id, "body": marked(view.spoken(key, "body"), key)}
+                yield Mutation(mutation, fields, author)
