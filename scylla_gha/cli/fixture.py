@@ -168,9 +168,10 @@ def _print(facts: dict[str, Any], *, as_json: bool) -> None:
     for key, reason in facts["to_recreate"].items():
         click.echo(f"  {key}: can only be created anew: {reason}")
     lease = facts["lease"]
-    held = "not leased" if lease is None else f"leased by {lease['holder']} until {lease['expires']}"
-    click.echo(f"{held}{' (stale)' if lease and lease['stale'] else ''}; {facts['limit']['remaining']} points left of "
-               f"{facts['limit']['limit']}")  # fmt: skip
+    leased = "not leased" if lease is None else f"leased by {lease['holder']} until {lease['expires']}"
+    stale = " (stale)" if lease and lease["stale"] else ""
+    left = counted(facts["limit"]["remaining"], "point")
+    click.echo(f"{leased}{stale}; {left} of GitHub's limit of {facts['limit']['limit']} left")
     for line in (*facts["residue"], *(f"not seeded: {what}" for what in facts["not_seeded"])):
         click.echo(f"note: {line}")
     if facts.get("created"):

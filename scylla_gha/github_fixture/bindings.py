@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from scylla_gha.github_fixture.view import RepositoryView
+from scylla_gha.github_fixture.view import FixtureView
 
 _FACTS: Final = {"id": "database_id", "node_id": "id", "number": "number", "url": "url"}
 
 
-def bindings_of(view: RepositoryView) -> dict[str, dict[str, str | int]]:
+def bindings_of(view: FixtureView) -> dict[str, dict[str, str | int]]:
     """Return the facts for prompts, such as `pr.review_me` with its number, as they are in this repository.
 
     Numbers differ from those of the hub when something was created anew. Facts of runs and checks are left out.
@@ -34,7 +34,7 @@ def bindings_of(view: RepositoryView) -> dict[str, dict[str, str | int]]:
     return bindings
 
 
-def _nodes_by_name(view: RepositoryView) -> dict[str, Any]:
+def _nodes_by_name(view: FixtureView) -> dict[str, Any]:
     """Return this repository's objects by the names that the fixture gives them."""
     names = view.reference.world.names
     reference, own = view.reference.objects, view.objects

@@ -16,7 +16,7 @@ from scylla_gha.github_fixture.accounts import FixtureAccounts
 from scylla_gha.github_fixture.dialect import marked
 from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, ref_updates, send_mutations
 from scylla_gha.github_fixture.repository_repairs import milestone_fields, release_fields
-from scylla_gha.github_fixture.view import RepositoryView
+from scylla_gha.github_fixture.view import FixtureView
 
 ISSUES = "issues: write"
 
@@ -53,9 +53,9 @@ class FixtureBuilder:
         created: ids by key of what was created.
     """
 
-    view: RepositoryView
+    view: FixtureView
     accounts: FixtureAccounts
-    read: Callable[[], RepositoryView]
+    read: Callable[[], FixtureView]
     refs: dict[str, str]
     numbers: dict[str, int]
     created: dict[str, str] = field(default_factory=dict)
@@ -187,6 +187,6 @@ class FixtureBuilder:
             client.upload(address, content, kind, ApiRequest("POST", "", what, "contents: write", query={"name": name}))
 
 
-def wanted_tag(view: RepositoryView, key: str) -> str:
+def wanted_tag(view: FixtureView, key: str) -> str:
     """Return the tag of a release of the fixture."""
     return view.reference.objects.releases[key].tag_name

@@ -149,9 +149,9 @@ def _review(text: object) -> dict[str, Any]:
     return {name: getattr(text, name) for name in ("state", "commit") if hasattr(text, name)}
 
 
-def _keys_of(named: Mapping[str, StateSnapshot], nodes: tuple[TextSnapshot, ...]) -> list[str]:
+def _keys_of(texts: Mapping[str, StateSnapshot], nodes: tuple[TextSnapshot, ...]) -> list[str]:
     """Return the keys of the fixture's objects among some, in the order of these."""
-    keys = {node.id: key for key, node in named.items()}  # type: ignore[attr-defined]
+    keys = {node.id: key for key, node in texts.items()}  # type: ignore[attr-defined]
     return [keys[node.id] for node in nodes if node.id in keys]
 
 

@@ -18,7 +18,7 @@ from scylla_gha.github_fixture.ref_plan import mutation_of as change_of_refs
 from scylla_gha.github_fixture.reference import FixtureReference
 from scylla_gha.github_fixture.repository_repairs import milestone_requests, release_requests
 from scylla_gha.github_fixture.subject_repairs import removals
-from scylla_gha.github_fixture.view import RepositoryView
+from scylla_gha.github_fixture.view import FixtureView
 
 LASTING: Final = (
     "timelines, edit marks and notifications stay",
@@ -77,19 +77,19 @@ class FixtureSession:
         """
         view = self._look()
         require_free(view.state, self.holder, now_utc())
-        held = lease_of(view.state)
+        current = lease_of(view.state)
         names = [*_extra_refs(view), *sorted(name_of(node) for node in view.objects.extras.values())]
-        names += [f"lease of {held.lease}"] if held else []
+        names += [f"lease of {current.lease}"] if current else []
         if not is_dry:
-            self._remove(view, held)
+            self._remove(view, current)
         return {"repository": self.accounts.repository, "removed" if not is_dry else "would_remove": names}
 
-    def _look(self) -> RepositoryView:
+    def _look(self) -> FixtureView:
         view = Convergence(self.reference, self.accounts, self.report).read()
         require_mark(view.state, self.reference.name)
         return view
 
-    def _remove(self, view: RepositoryView, held: HeldLease | None) -> None:
+    def _remove(self, view: FixtureView, current: HeldLease | None) -> None:
         refs = {name: (view.state.refs[name], None) for name in _extra_refs(view)}
         listed: list[Mutation] = [*change_of_refs(view, refs), *removals(view, set(), set())]
         wanted = set(view.objects.ids().values())
@@ -100,18 +100,20 @@ class FixtureSession:
         for request in (*milestone_requests(view), *release_requests(view)):
             if request.method == "DELETE":
                 self.accounts.admin.send(request)
-        if held is not None:
-            free_lease(self.accounts, view.state, held)
+        if current is not None:
+            free_lease(self.accounts, view.state, current)
         if failed:
             reasons = "\n".join(map(str, failed))
             raise GitHubError(
                 f"{self.accounts.repository}: GitHub refused a part; `fixture reset` may do it:\n{reasons}"
             )
 
-    def _facts(self, view: RepositoryView) -> dict[str, Any]:
-        held = lease_of(view.state)
+    def _facts(self, view: FixtureView) -> dict[str, Any]:
+        current = lease_of(view.state)
         lease = (
-            None if held is None else {**held.lease.model_dump(exclude={"nonce"}), "stale": held.is_stale(now_utc())}
+            None
+            if current is None
+            else {**current.lease.model_dump(exclude={"nonce"}), "stale": current.is_stale(now_utc())}
         )
         return {
             "fixture": self.reference.name,
@@ -135,6 +137,6 @@ def _changes(run: ConvergedRun) -> dict[str, Any]:
     return {"created": sorted(set(run.created)), "recreated": run.recreated, "rounds": run.rounds}
 
 
-def _extra_refs(view: RepositoryView) -> list[str]:
+def _extra_refs(view: FixtureView) -> list[str]:
     default = f"{BRANCH}{view.state.default_branch_ref}"
     return [name for name in view.state.refs if name not in view.reference.state.refs and name != default]

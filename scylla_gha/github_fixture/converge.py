@@ -29,7 +29,7 @@ from scylla_gha.github_fixture.repository_repairs import (
     settings_requests,
 )
 from scylla_gha.github_fixture.subject_repairs import removals, subject_repairs
-from scylla_gha.github_fixture.view import RepositoryView, view_of
+from scylla_gha.github_fixture.view import FixtureView, view_of
 
 _MOST_ROUNDS: Final = 8
 _MOST_LOOKS: Final = 4  # at lists that do not show yet what was created
@@ -48,7 +48,7 @@ class ConvergedRun:
         rounds: readings after which something was changed.
     """
 
-    view: RepositoryView
+    view: FixtureView
     created: list[str] = field(default_factory=list)
     recreated: dict[str, str] = field(default_factory=dict)
     rounds: int = 0
@@ -64,7 +64,7 @@ class Convergence:
         self._undeletable: set[str] = set()
         self._problems: list[str] = []
 
-    def read(self) -> RepositoryView:
+    def read(self) -> FixtureView:
         """Read the repository; lists that do not show yet what was created are read again.
 
         Raises:
@@ -79,10 +79,10 @@ class Convergence:
             view = self._look()
         return view
 
-    def _look(self) -> RepositoryView:
+    def _look(self) -> FixtureView:
         return view_of(self._reference, self._accounts, self._known)
 
-    def run(self, first: RepositoryView | None = None) -> ConvergedRun:
+    def run(self, first: FixtureView | None = None) -> ConvergedRun:
         """Mend the repository until it is equal; `first` is a reading that is new.
 
         Raises:
@@ -122,7 +122,7 @@ class Convergence:
         self._request([*settings_requests(view), *milestone_requests(view), *release_requests(view)])
         self._build(outcome, missing, recreated, refs)
 
-    def _missing(self, view: RepositoryView, recreated: set[str]) -> list[str]:
+    def _missing(self, view: FixtureView, recreated: set[str]) -> list[str]:
         """Return the keys of all that has to be created or completed."""
         wanted, own = view.reference.objects, view.objects
         subjects = [key for key in created_order(wanted.subjects) if key in recreated or not is_complete(view, key)]
@@ -131,7 +131,7 @@ class Convergence:
         files = [key for key in own.releases if view.differs(key, "assets")]
         return [*others, *subjects, *files]
 
-    def _actors(self, view: RepositoryView, missing: Sequence[str]) -> set[str]:
+    def _actors(self, view: FixtureView, missing: Sequence[str]) -> set[str]:
         """Return who has to act for all that has to be created."""
         canonical = view.reference.canonical
         users = {self._accounts.pool.admin}
@@ -143,7 +143,7 @@ class Convergence:
         return users
 
     def _mutations(
-        self, view: RepositoryView, refs: RefPlan, recreated: set[str], *, lifts_rules: bool, builds: bool
+        self, view: FixtureView, refs: RefPlan, recreated: set[str], *, lifts_rules: bool, builds: bool
     ) -> list[Mutation]:
         """Return the changes of one round in their order."""
         listed = [*opening(view, lifts_rules=lifts_rules), *mutation_of(view, refs.first)]

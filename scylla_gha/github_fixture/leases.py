@@ -73,9 +73,11 @@ def require_free(state: RepositorySnapshot, holder: str, now: datetime.datetime)
     Raises:
         RefusedError: its lease is another's, and has not ended.
     """
-    held = lease_of(state)
-    if held is not None and held.lease.holder != holder and not held.is_stale(now):
-        raise RefusedError(f"{state.name_with_owner}: is leased by {held.lease}; wait until then, or take another lane")
+    current = lease_of(state)
+    if current is not None and current.lease.holder != holder and not current.is_stale(now):
+        raise RefusedError(
+            f"{state.name_with_owner}: is leased by {current.lease}; wait until then, or take another lane"
+        )
 
 
 def take_lease(
@@ -97,8 +99,8 @@ def take_lease(
     end = (now + datetime.timedelta(minutes=minutes)).replace(microsecond=0)
     lease = FixtureLease(holder=holder, lane=lane, expires=end.isoformat(), nonce=secrets.token_hex(8))
     sha = write_note(accounts, lease.model_dump())
-    held = lease_of(state)
-    update = ref_updates(state.id, {LEASE_REF: (held.commit if held else None, sha)})
+    current = lease_of(state)
+    update = ref_updates(state.id, {LEASE_REF: (current.commit if current else None, sha)})
     failed = send_mutations(accounts.admin, [update], "take the lease")
     if failed and not _is_taken(accounts, sha):
         raise RefusedError(f"{state.name_with_owner}: the lease was taken by another one at the same time; try again "
@@ -108,10 +110,10 @@ def take_lease(
 
 def _is_taken(accounts: FixtureAccounts, sha: str) -> bool:
     """Return whether an earlier attempt, whose answer was lost, has set the ref."""
-    held = lease_of(read_state(accounts.admin)[0])
-    return held is not None and held.commit == sha
+    current = lease_of(read_state(accounts.admin)[0])
+    return current is not None and current.commit == sha
 
 
-def free_lease(accounts: FixtureAccounts, state: RepositorySnapshot, held: HeldLease) -> None:
+def free_lease(accounts: FixtureAccounts, state: RepositorySnapshot, current: HeldLease) -> None:
     """End a lease, unless somebody has taken it meanwhile."""
-    send_mutations(accounts.admin, [ref_updates(state.id, {LEASE_REF: (held.commit, None)})], "free the lease")
+    send_mutations(accounts.admin, [ref_updates(state.id, {LEASE_REF: (current.commit, None)})], "free the lease")

@@ -23,7 +23,7 @@ from scylla_gha.github_fixture.canonical import TOPIC
 from scylla_gha.github_fixture.mutations import ANY_OBJECT, ref_updates, send_mutations
 from scylla_gha.github_fixture.reference import EMPTY_TREE, FixtureReference, keep_message
 from scylla_gha.github_fixture.snapshot import RepositorySnapshot
-from scylla_gha.github_fixture.view import OBJECTS_MARK, RepositoryView
+from scylla_gha.github_fixture.view import OBJECTS_MARK, FixtureView
 from scylla_gha.model.github_repositories import REPOSITORIES_FILE
 from scylla_gha.results_branch.clone import GitRemote, remote_from
 
@@ -98,7 +98,7 @@ def _push(source: Path, remote: GitRemote, specs: Sequence[str]) -> str | None:
     return done.message if done.code else None
 
 
-def note_objects(view: RepositoryView, accounts: FixtureAccounts) -> bool:
+def note_objects(view: FixtureView, accounts: FixtureAccounts) -> bool:
     """Note the ids of all objects of the fixture, if they have changed; return whether they had."""
     ids = view.objects.ids()
     if ids == view.noted:

@@ -23,7 +23,7 @@ _EVENTS: Final = {"APPROVED": "APPROVE", "CHANGES_REQUESTED": "REQUEST_CHANGES",
 
 
 @dataclass(frozen=True, slots=True)
-class PullEvent:
+class PullText:
     """One text of a pull request, and the commit that its branch has to have; "" is whichever it has."""
 
     time: float
@@ -97,7 +97,7 @@ class PullBuilder:
             raise GitHubError(f"{builder.accounts.repository}: cannot merge {self._key}: {failed[0].error.message}")
         builder.refs |= {self._base: ANY_OBJECT, self._head: ANY_OBJECT}  # by GitHub's merge, and its settings
 
-    def _events(self) -> list[PullEvent]:
+    def _events(self) -> list[PullText]:
         """Return the texts that are missing, in the order of the fixture."""
         builder, objects = self._builder, self._builder.view.reference.objects
         canonical = builder.view.reference.canonical[self._key]
@@ -122,8 +122,8 @@ class PullBuilder:
                 events.append(self._event(line, line.original_commit, functools.partial(self._thread, name)))
         return sorted(events, key=lambda event: event.time)
 
-    def _event(self, text: TextSnapshot, commit: str, make: Callable[[], None]) -> PullEvent:
-        return PullEvent(text.created_at.timestamp(), commit, make)
+    def _event(self, text: TextSnapshot, commit: str, make: Callable[[], None]) -> PullText:
+        return PullText(text.created_at.timestamp(), commit, make)
 
     @property
     def _path(self) -> str:

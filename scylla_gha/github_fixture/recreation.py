@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from scylla_gha.github_fixture.snapshot import PullSnapshot, SubmittedReview
-from scylla_gha.github_fixture.view import RepositoryView
+from scylla_gha.github_fixture.view import FixtureView
 
 
-def pulls_to_recreate(view: RepositoryView) -> dict[str, str]:
+def pulls_to_recreate(view: FixtureView) -> dict[str, str]:
     """Return, by key, why pull requests have to be created anew: GitHub has no way to undo what was done to them."""
     reasons = {}
     for key, pull in view.objects.pulls.items():
@@ -16,7 +16,7 @@ def pulls_to_recreate(view: RepositoryView) -> dict[str, str]:
     return reasons
 
 
-def _reasons(view: RepositoryView, key: str, pull: PullSnapshot) -> Iterator[str]:
+def _reasons(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator[str]:
     wanted = view.reference.objects.pulls[key]
     if pull.merged and not wanted.merged:
         yield "it was merged"
@@ -33,7 +33,7 @@ def _reasons(view: RepositoryView, key: str, pull: PullSnapshot) -> Iterator[str
     yield from _thread_reasons(view, key, pull)
 
 
-def _thread_reasons(view: RepositoryView, key: str, pull: PullSnapshot) -> Iterator[str]:
+def _thread_reasons(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator[str]:
     expected, threads = view.reference.canonical[key]["threads"], view.canonical[key]["threads"]
     is_at_head = pull.head_ref_oid == view.reference.objects.pulls[key].head_ref_oid
     for name, thread in threads.items():
@@ -49,7 +49,7 @@ def _thread_reasons(view: RepositoryView, key: str, pull: PullSnapshot) -> Itera
             yield "a thread was deleted"
 
 
-def threads_by_review(view: RepositoryView, key: str) -> dict[str, list[str]]:
+def threads_by_review(view: FixtureView, key: str) -> dict[str, list[str]]:
     """Return the keys of a pull request's threads by the review that they came with.
 
     Those of reviews that say nothing, and threads on whole files, are below "": they can be begun at any time.
@@ -64,7 +64,7 @@ def threads_by_review(view: RepositoryView, key: str) -> dict[str, list[str]]:
     return threads
 
 
-def texts_to_repeat(view: RepositoryView) -> set[str]:
+def texts_to_repeat(view: FixtureView) -> set[str]:
     """Return the keys of comments that come after a missing one, which have to be deleted and written again."""
     repeated: set[str] = set()
     for key in view.reference.objects.subjects:
@@ -81,14 +81,14 @@ def _behind_gap(wanted: Sequence[str], actual: Sequence[str]) -> set[str]:
     return set() if equal is None else set(actual[equal:])
 
 
-def has_all_texts(view: RepositoryView, key: str) -> bool:
+def has_all_texts(view: FixtureView, key: str) -> bool:
     """Return whether a subject that exists has all comments, reviews and threads of the fixture."""
     wanted, own = view.reference.objects, view.objects
     groups = (wanted.comments, own.comments), (wanted.reviews, own.reviews), (wanted.lines, own.lines)
     return all(name in texts for names, texts in groups for name in names if name.startswith(f"{key}/"))
 
 
-def is_complete(view: RepositoryView, key: str) -> bool:
+def is_complete(view: FixtureView, key: str) -> bool:
     """Return whether a subject has all texts of the fixture, and was merged if it has to be."""
     if key not in view.objects.subjects or not has_all_texts(view, key):
         return False

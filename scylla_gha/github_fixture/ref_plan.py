@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from scylla_gha.github_fixture.mutations import Mutation, ref_updates
 from scylla_gha.github_fixture.recreation import is_complete
-from scylla_gha.github_fixture.view import RepositoryView
+from scylla_gha.github_fixture.view import FixtureView
 
 BRANCH = "refs/heads/"
 Updates = dict[str, tuple[str | None, str | None]]
@@ -24,7 +24,7 @@ class RefPlan:
         return not self.first and not self.then
 
 
-def plan_refs(view: RepositoryView, recreated: set[str]) -> RefPlan:
+def plan_refs(view: FixtureView, recreated: set[str]) -> RefPlan:
     """Plan the changes of all branches and tags.
 
     GitHub reopens a pull request only while its branch has the commit with which it was closed. So the branch is
@@ -47,7 +47,7 @@ def plan_refs(view: RepositoryView, recreated: set[str]) -> RefPlan:
     return plan
 
 
-def _detours(view: RepositoryView, recreated: set[str]) -> dict[str, str]:
+def _detours(view: FixtureView, recreated: set[str]) -> dict[str, str]:
     """Return where branches have to be while pull requests are closed or reopened."""
     detours = {}
     for key, pull in view.objects.pulls.items():
@@ -61,7 +61,7 @@ def _detours(view: RepositoryView, recreated: set[str]) -> dict[str, str]:
     return detours
 
 
-def _busy(view: RepositoryView, recreated: set[str]) -> set[str]:
+def _busy(view: FixtureView, recreated: set[str]) -> set[str]:
     """Return the branches of pull requests in the making: whoever makes them moves these, and brought some there."""
     busy = set()
     for key, pull in view.reference.objects.pulls.items():
@@ -74,6 +74,6 @@ def _busy(view: RepositoryView, recreated: set[str]) -> set[str]:
     return busy
 
 
-def mutation_of(view: RepositoryView, updates: Mapping[str, tuple[str | None, str | None]]) -> list[Mutation]:
+def mutation_of(view: FixtureView, updates: Mapping[str, tuple[str | None, str | None]]) -> list[Mutation]:
     """Return the atomic change of some refs; nothing if there are none."""
     return [ref_updates(view.state.id, updates)] if updates else []

@@ -8,7 +8,7 @@ from scylla_gha.github_fixture.canonical import TOPIC
 from scylla_gha.github_fixture.dialect import marked
 from scylla_gha.github_fixture.mutations import Mutation
 from scylla_gha.github_fixture.snapshot import MilestoneSnapshot, ProtectionSnapshot, ReleaseSnapshot
-from scylla_gha.github_fixture.view import RepositoryView
+from scylla_gha.github_fixture.view import FixtureView
 
 ADMINISTRATION: Final = "administration: write"
 _BY_GRAPHQL: Final = {"description": "description", "homepage_url": "homepageUrl",
@@ -23,7 +23,7 @@ _LIFTED: Final = {"allowsForcePushes": True, "allowsDeletions": True, "isAdminEn
                   "requiresConversationResolution": False, "dismissesStaleReviews": False}  # fmt: skip
 
 
-def opening(view: RepositoryView, *, lifts_rules: bool) -> Iterator[Mutation]:
+def opening(view: FixtureView, *, lifts_rules: bool) -> Iterator[Mutation]:
     """Yield what makes a repository writable again. With `lifts_rules`, no protection refuses changes of branches."""
     if view.state.is_archived:
         yield Mutation("unarchiveRepository", {"repositoryId": view.state.id})
@@ -34,7 +34,7 @@ def opening(view: RepositoryView, *, lifts_rules: bool) -> Iterator[Mutation]:
             yield Mutation("updateBranchProtectionRule", {"branchProtectionRuleId": rule.id, **_LIFTED})
 
 
-def settings_repairs(view: RepositoryView) -> Iterator[Mutation]:
+def settings_repairs(view: FixtureView) -> Iterator[Mutation]:
     """Yield the repairs of settings and topics that GraphQL can do."""
     wanted = view.reference.canonical["settings"]
     fields = {key: "" if wanted[name] is None else wanted[name] for name, key in _BY_GRAPHQL.items()
@@ -48,7 +48,7 @@ def settings_repairs(view: RepositoryView) -> Iterator[Mutation]:
         yield Mutation("updateTopics", {"repositoryId": view.state.id, "topicNames": topics})
 
 
-def settings_requests(view: RepositoryView) -> Iterator[ApiRequest]:
+def settings_requests(view: FixtureView) -> Iterator[ApiRequest]:
     """Yield the one request for settings that GraphQL cannot change."""
     wanted = view.reference.canonical["settings"]
     fields = {key: wanted[name] for name, key in _BY_REST.items() if view.differs("settings", name)}
@@ -58,7 +58,7 @@ def settings_requests(view: RepositoryView) -> Iterator[ApiRequest]:
         yield ApiRequest("PATCH", "", "restore the settings", ADMINISTRATION, body=fields)
 
 
-def label_repairs(view: RepositoryView) -> Iterator[Mutation]:
+def label_repairs(view: FixtureView) -> Iterator[Mutation]:
     """Yield the repairs of labels that exist, renamed ones included."""
     for name, label in view.objects.labels.items():
         if view.differs(f"label {name}", "name", "color", "description"):
@@ -66,7 +66,7 @@ def label_repairs(view: RepositoryView) -> Iterator[Mutation]:
             yield Mutation("updateLabel", {"id": label.id, **wanted, "description": wanted["description"] or ""})
 
 
-def milestone_requests(view: RepositoryView) -> Iterator[ApiRequest]:
+def milestone_requests(view: FixtureView) -> Iterator[ApiRequest]:
     """Yield the repairs and removals of milestones."""
     for title, milestone in view.objects.milestones.items():
         if view.differs(f"milestone {title}", "title", "description", "state", "due_on"):
@@ -79,7 +79,7 @@ def milestone_requests(view: RepositoryView) -> Iterator[ApiRequest]:
             )
 
 
-def milestone_fields(view: RepositoryView, title: str) -> dict[str, Any]:
+def milestone_fields(view: FixtureView, title: str) -> dict[str, Any]:
     """Return a milestone of the fixture as REST takes it."""
     milestone = view.reference.objects.milestones[title]
     return {
@@ -90,7 +90,7 @@ def milestone_fields(view: RepositoryView, title: str) -> dict[str, Any]:
     }
 
 
-def release_requests(view: RepositoryView) -> Iterator[ApiRequest]:
+def release_requests(view: FixtureView) -> Iterator[ApiRequest]:
     """Yield the repairs of releases and the removals of releases and assets; uploads are not among them."""
     for key, release in view.objects.releases.items():
         if view.differs(key, "tag", "name", "body", "marker", "draft", "prerelease"):
@@ -102,7 +102,7 @@ def release_requests(view: RepositoryView) -> Iterator[ApiRequest]:
                              "contents: write")  # fmt: skip
 
 
-def release_fields(view: RepositoryView, key: str) -> dict[str, Any]:
+def release_fields(view: FixtureView, key: str) -> dict[str, Any]:
     """Return a release of the fixture as REST takes it."""
     wanted = view.reference.canonical[key]
     return {
@@ -114,7 +114,7 @@ def release_fields(view: RepositoryView, key: str) -> dict[str, Any]:
     }
 
 
-def protection_repairs(view: RepositoryView, *, were_lifted: bool) -> Iterator[Mutation]:
+def protection_repairs(view: FixtureView, *, were_lifted: bool) -> Iterator[Mutation]:
     """Yield the protection of branches as it has to be when everything else is done."""
     ids = {rule.pattern: rule.id for rule in view.state.branch_protection_rules}
     for rule in view.reference.state.branch_protection_rules:

@@ -16,7 +16,7 @@ from scylla_gha.github_fixture.snapshot import (
     TextSnapshot,
     ThreadCommentSnapshot,
 )
-from scylla_gha.github_fixture.view import RepositoryView
+from scylla_gha.github_fixture.view import FixtureView
 
 _EDITS: Final = {
     "comment": ("updateIssueComment", "id"),
@@ -25,7 +25,7 @@ _EDITS: Final = {
 }
 
 
-def removals(view: RepositoryView, recreated: set[str], undeletable: set[str]) -> Iterator[Mutation]:
+def removals(view: FixtureView, recreated: set[str], undeletable: set[str]) -> Iterator[Mutation]:
     """Yield what removes objects that are not the fixture's; what cannot be deleted is closed and loses its texts.
 
     Args:
@@ -75,7 +75,7 @@ def retirement(subject: SubjectSnapshot) -> Mutation:
     return Mutation("updatePullRequest" if is_pull else "updateIssue", {id_name: subject.id, **fields})
 
 
-def subject_repairs(view: RepositoryView, recreated: set[str]) -> Iterator[Mutation]:
+def subject_repairs(view: FixtureView, recreated: set[str]) -> Iterator[Mutation]:
     """Yield the repairs of all subjects, those in the making left out."""
     for key, subject in view.objects.subjects.items():
         if key in recreated:
@@ -89,7 +89,7 @@ def subject_repairs(view: RepositoryView, recreated: set[str]) -> Iterator[Mutat
     yield from _texts(view, recreated)
 
 
-def _fields(view: RepositoryView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
+def _fields(view: FixtureView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
     """Yield one change of all fields that differ; ids of labels that do not exist yet are left for the next round."""
     fields: dict[str, Any] = {}
     if view.differs(key, "title"):
@@ -114,18 +114,18 @@ def _fields(view: RepositoryView, key: str, subject: SubjectSnapshot) -> Iterato
         yield Mutation("updatePullRequest" if is_pull else "updateIssue", {id_name: subject.id, **fields})
 
 
-def user_ids(view: RepositoryView, users: list[str]) -> list[str] | None:
+def user_ids(view: FixtureView, users: list[str]) -> list[str] | None:
     """Return the ids of users; None if one of them cannot be assigned in the repository."""
     ids = {view.dialect.user(account.login): account.id for account in view.state.assignable_users}
     return [ids[user] for user in users] if all(user in ids for user in users) else None
 
 
-def _lock(view: RepositoryView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
+def _lock(view: FixtureView, key: str, subject: SubjectSnapshot) -> Iterator[Mutation]:
     if view.differs(key, "locked"):
         yield Mutation("unlockLockable" if subject.locked else "lockLockable", {"lockableId": subject.id})
 
 
-def _closing(view: RepositoryView, key: str, issue: IssueSnapshot) -> Iterator[Mutation]:
+def _closing(view: FixtureView, key: str, issue: IssueSnapshot) -> Iterator[Mutation]:
     """Yield what closes or reopens an issue. A reason is changed by closing again."""
     if not view.differs(key, "state") and not view.differs(f"{key}/closing", "reason", "duplicate_of"):
         return
@@ -142,7 +142,7 @@ def _closing(view: RepositoryView, key: str, issue: IssueSnapshot) -> Iterator[M
     yield Mutation("closeIssue", {**fields, **({"duplicateIssueId": twin.id} if twin else {})})
 
 
-def _pull(view: RepositoryView, key: str, pull: PullSnapshot) -> Iterator[Mutation]:
+def _pull(view: FixtureView, key: str, pull: PullSnapshot) -> Iterator[Mutation]:
     wanted = view.reference.objects.pulls[key]
     is_wrong_head = pull.state == "CLOSED" and pull.head_ref_oid != wanted.head_ref_oid
     if pull.state == "CLOSED" and (wanted.state == "OPEN" or is_wrong_head):
@@ -159,7 +159,7 @@ def _pull(view: RepositoryView, key: str, pull: PullSnapshot) -> Iterator[Mutati
         yield Mutation("closePullRequest", {"pullRequestId": pull.id})
 
 
-def _threads(view: RepositoryView, key: str) -> Iterator[Mutation]:
+def _threads(view: FixtureView, key: str) -> Iterator[Mutation]:
     wanted = view.reference.canonical[key]["threads"]
     for name, thread in view.canonical[key]["threads"].items():
         if thread["is_resolved"] != wanted[name]["is_resolved"] and has_all_texts(view, key):
@@ -169,7 +169,7 @@ def _threads(view: RepositoryView, key: str) -> Iterator[Mutation]:
                            {"threadId": view.objects.threads[name].id}, user)  # fmt: skip
 
 
-def _texts(view: RepositoryView, recreated: set[str]) -> Iterator[Mutation]:
+def _texts(view: FixtureView, recreated: set[str]) -> Iterator[Mutation]:
     """Yield the repairs of comments and reviews that were edited."""
     for kind, texts in (
         ("comment", view.objects.comments),

@@ -27,7 +27,7 @@ OBJECTS_MARK = "objects"  # refs/scylla/objects: a commit whose message has the 
 
 
 @dataclass(frozen=True)
-class RepositoryView:
+class FixtureView:
     """One reading of a repository. `canonical` is in the fixture's words."""
 
     reference: FixtureReference
@@ -101,7 +101,7 @@ def read_state(client: GitHubRepository) -> tuple[RepositorySnapshot, RateLimitS
     return RepositorySnapshot.model_validate(answer["repository"]), limit
 
 
-def view_of(reference: FixtureReference, accounts: FixtureAccounts, known: Mapping[str, str]) -> RepositoryView:
+def view_of(reference: FixtureReference, accounts: FixtureAccounts, known: Mapping[str, str]) -> FixtureView:
     """Read a repository, and find the fixture's objects in it.
 
     Args:
@@ -113,4 +113,4 @@ def view_of(reference: FixtureReference, accounts: FixtureAccounts, known: Mappi
     objects = objects_of_repository(state, reference.objects, noted_ids(state) | dict(known))
     keys = {subject.number: key for key, subject in objects.subjects.items()}
     dialect = Dialect(accounts.repository, accounts.users(), keys, accounts.pool.accounts)
-    return RepositoryView(reference, state, objects, dialect, canonical_state(state, objects, dialect), limit)
+    return FixtureView(reference, state, objects, dialect, canonical_state(state, objects, dialect), limit)
