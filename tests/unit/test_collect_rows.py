@@ -13,6 +13,7 @@ from scylla_gha.model.sandbox import HostContact, Isolation
 from scylla_gha.model.trial import NO_USAGE, BlockedCall, DiffStat, Outcome, SafetyNetSummary, Trial, Usage
 from scylla_gha.store.records import read_lines
 from scylla_gha.store.run_folder import RunFolder
+from tests.support.hub_scenario import ID, write_hub_scenario
 from tests.support.library import write, write_scenario
 from tests.support.records import (
     make_attempt,
@@ -88,6 +89,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "tool_calls": 3, "failed_tool_calls": 1, "blocked_calls": 1, "unread_calls": 2, "unguarded_calls": 0,
         "network_refused": 3, "delivered": None, "delivery_unverified": None,
         "github": None, "github_requests": None, "github_writes": None, "github_gaps": None,
+        "github_calls": {}, "github_failed": None, "github_repeated": None, "github_other_clients": {}, "mode": None,
         "files_changed": 2, "lines_changed": 7, "base_commit": "b",
         "workspace_digest": "w", "sandbox": "host", "network": "open", "keys": "exposed", "files": "open",
         "unadjusted": "", "judge_unadjusted": "", "subscription": False, "replayed": False,
@@ -241,3 +243,11 @@ def test_a_row_says_which_settings_were_left_out_and_who_paid(folder: RunFolder,
     assert (row.unadjusted, row.judge_unadjusted, row.subscription) == ("max_tokens temperature", "temperature", True)
     row = row_of(folder, library, make_trial(CELL, last), make_judgment(CELL, subscription=True))
     assert row.subscription
+
+
+def test_a_row_names_its_github_also_if_no_attempt_reached_it(folder: RunFolder, tmp_path: Path) -> None:
+    write_hub_scenario(tmp_path / "github")
+    cell = make_cell(scenario=ID)
+    store(folder, make_trial(cell, make_attempt(outcome=Outcome.SANDBOX_ERROR)))
+    (row,) = collected(folder, Library.here(tmp_path / "github"), make_plan(cell))
+    assert (row.github, row.github_requests, row.github_gaps) == ("hub", None, None)
