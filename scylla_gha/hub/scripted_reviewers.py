@@ -5,6 +5,7 @@ reviews follow from the state and the order of the writes alone, and a trial tha
 are written by the operations that clients use, with the reviewer's rights; the journal marks them as scripted.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Final
 import pathspec
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.git import GitOutputError
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.fixture_world import FixtureWorld
@@ -31,6 +33,7 @@ from scylla_gha.model.github_reviewers import (
     ScriptedThread,
 )
 
+_MOST_FILES: Final = 300
 _LONGEST_FILE: Final = 100_000  # characters that expressions are tried on; a longer file does not match
 
 
@@ -54,7 +57,10 @@ class ReviewScript:
     _seen: int = 0
 
     def follow(self, hub: Hub) -> None:
-        """Write the reviews that are due after the last writes of the journal, until no more follow from them."""
+        """Write the reviews that are due after the last writes of the journal, until no more follow from them.
+
+        What GitHub refuses, such as a review in an archived repository, is tried again after the next write.
+        """
         while self.reviewers and len(hub.state.journal) > self._seen:
             self._seen = len(hub.state.journal)
             for number, reviewer in enumerate(self.reviewers):
@@ -62,7 +68,8 @@ class ReviewScript:
                 session = HubSession(hub, user)
                 for pull in hub.state.where(PullRequestRecord, state="open"):
                     if _concerns(reviewer.pulls, session, pull, self.names):
-                        self._review(number, session, pull)
+                        with contextlib.suppress(HubError, GitOutputError):
+                            self._review(number, session, pull)
 
     def _review(self, number: int, session: HubSession, pull: PullRequestRecord) -> None:
         """Write a reviewer's next review of a pull request if it is due, else perhaps a reminder."""
@@ -71,18 +78,20 @@ class ReviewScript:
         if key not in self._progress:
             self._progress[key] = _begun(session, pull)
         progress = self._progress[key]
+        while progress.done < len(reviews) and _is_needless(reviews[progress.done], session, pull, progress.reviewed):
+            progress.done += 1
         if progress.done == len(reviews):
             return
         following, head = reviews[progress.done], head_sha(session, pull)
         if _is_due(following.when, session, pull, progress.reviewed):
-            if _submit(session, pull, following.event, following.body, following.threads):
-                self._progress[key] = _Progress(progress.done + 1, head, head)
+            _submit(session, pull, following.event, following.body, following.threads)
+            self._progress[key] = _Progress(progress.done + 1, head, head)
             return
         reminder = following.reminder
         if reminder is None or progress.reminders == reminder.times or head == (progress.reminded or head):
             return
-        if _submit(session, pull, "COMMENT", reminder.body):
-            progress.reminded, progress.reminders = head, progress.reminders + 1
+        _submit(session, pull, "COMMENT", reminder.body)
+        progress.reminded, progress.reminders = head, progress.reminders + 1
 
 
 def add_scripted_reviewer(world: FixtureWorld, reviewer: ScriptedReviewer) -> None:
@@ -136,11 +145,17 @@ def _begun(session: HubSession, pull: PullRequestRecord) -> _Progress:
 def _is_due(when: ReviewTrigger, session: HubSession, pull: PullRequestRecord, reviewed: str | None) -> bool:
     if when.requested and session.user.id not in pull.requested_reviewers:
         return False
-    if when.pushed and head_sha(session, pull) == (reviewed or head_sha(session, pull)):
+    if when.pushed and head_sha(session, pull) == reviewed:
         return False
     if when.replied and not _is_answered(session, pull):
         return False
     return all(_has_file(session, pull, file) for file in when.files)
+
+
+def _is_needless(review: ScriptedReview, session: HubSession, pull: PullRequestRecord, reviewed: str | None) -> bool:
+    """Return whether what a review would ask for is there already."""
+    is_due = bool(review.unless) and _is_due(review.when, session, pull, reviewed)
+    return is_due and all(_has_file(session, pull, file) for file in review.unless)
 
 
 def _is_answered(session: HubSession, pull: PullRequestRecord) -> bool:
@@ -163,9 +178,10 @@ def _has_file(session: HubSession, pull: PullRequestRecord, wanted: HeadFile) ->
 
 
 def _files(session: HubSession, pull: PullRequestRecord, pattern: str) -> Iterator[ChangedFile]:
-    """Yield the files that a pull request changes and whose path matches."""
+    """Yield the files that a pull request changes and whose path matches, as many as GitHub shows."""
     spec = pathspec.GitIgnoreSpec.from_lines([pattern])
-    yield from (file for file in pull_files(session, pull) if file.status != "removed" and spec.match_file(file.path))
+    files = pull_files(session, pull)[:_MOST_FILES]
+    yield from (file for file in files if file.status != "removed" and spec.match_file(file.path))
 
 
 def _text(session: HubSession, pull: PullRequestRecord, path: str) -> str:
@@ -180,19 +196,15 @@ def _submit(
     event: ReviewEvent,
     body: str,
     threads: Sequence[ScriptedThread] = (),
-) -> bool:
-    """Submit a review, mark its writes in the journal, and return whether GitHub took it."""
+) -> None:
+    """Submit a review, and mark its writes in the journal."""
     journal = session.state.journal
     before = len(journal)
     drafts = [(thread, _draft(session, pull, thread)) for thread in threads]
     texts = (body, *(thread.body for thread, draft in drafts if draft is None))
-    try:
-        add_review(session, pull, event=event, body="\n\n".join(text for text in texts if text),
-                   drafts=[draft for _, draft in drafts if draft is not None])  # fmt: skip
-    except HubError:  # such as an archived repository: the reviewer tries again after the next write
-        return False
+    add_review(session, pull, event=event, body="\n\n".join(text for text in texts if text),
+               drafts=[draft for _, draft in drafts if draft is not None])  # fmt: skip
     session.state.mark_scripted(before)
-    return True
 
 
 def _draft(session: HubSession, pull: PullRequestRecord, thread: ScriptedThread) -> DraftThread | None:

@@ -50,7 +50,7 @@ class ReviewTrigger(Record):
     """State of a pull request in which a review is written. All that is given must hold."""
 
     requested: Annotated[bool, Field(description="The reviewer was asked for a review")] = False
-    pushed: Annotated[bool, Field(description="The head differs from that of the reviewer's last review")] = False
+    pushed: Annotated[bool, Field(description="The reviewer has not reviewed the head yet")] = False
     replied: Annotated[
         bool,
         Field(
@@ -88,6 +88,9 @@ class ScriptedReview(Record):
     """Review that somebody writes in a trial as soon as `when` holds, once for each pull request."""
 
     when: ReviewTrigger = ReviewTrigger()
+    unless: Annotated[
+        tuple[HeadFile, ...], Field(description="If all match when it is due, the next review takes its place")
+    ] = ()
     event: Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"]
     body: Annotated[str, Field(max_length=60_000)] = ""
     threads: tuple[ScriptedThread, ...] = ()

@@ -6,6 +6,7 @@ from typing import Any
 
 from scylla_gha.hub.cell import Hub
 from scylla_gha.hub.git_objects import write_blob, write_commit, write_tree
+from scylla_gha.hub.records import PullRequestRecord, RepositoryRecord
 from scylla_gha.hub.scripted_reviewers import ReviewScript
 from scylla_gha.hub.seeds import HubSeed, find_seed
 from tests.support.hub import Caller
@@ -98,6 +99,15 @@ class ReviewedCell:
             self.send("POST", "/git/refs", {"ref": f"refs/heads/{branch}", "sha": sha})
         else:
             self.send("PATCH", f"/git/refs/heads/{branch}", {"sha": sha}, 200)
+
+    @property
+    def repository(self) -> RepositoryRecord:
+        return self.hub.state.need(RepositoryRecord, self.seed.facts["names"]["repo.main"])
+
+    def pull(self, number: int) -> PullRequestRecord:
+        pull = self.hub.state.first(PullRequestRecord, number=number)
+        assert pull is not None
+        return pull
 
     def open(self, branch: str, body: str, **fields: Any) -> int:
         """The number of a new pull request."""

@@ -64,6 +64,30 @@ def test_a_thread_without_its_line_is_on_the_file_and_without_the_file_in_the_te
     assert cell.reviews(number)[-1] == ("hubot", "APPROVED", ""), "without a thread, a comment is the reply"
 
 
+def test_nobody_asks_for_what_is_there_already(tmp_path: Path) -> None:
+    unless = 'unless: [{path: "*.py", matches: sum}, {path: docs/, matches: .}]'
+    cell = ReviewedCell.of(tmp_path, REVIEWS.replace("- event: REQ", f"- {unless}\n        event: REQ").replace(
+        "replied: true, ", ""))  # fmt: skip
+    cell.push("half", f"# sum\n{SUM}")
+    assert cell.reviews(cell.open("half", "Fixes #1")) == [FIRST]
+    cell.push("whole", f"# sum\n{SUM}")
+    cell.push("whole", "New\n", "docs/new.md")
+    assert cell.reviews(cell.open("whole", "Fixes #1")) == [("hubot", "APPROVED", "")]
+
+
+def test_what_github_refuses_is_tried_again(tmp_path: Path) -> None:
+    cell = ReviewedCell.of(tmp_path)
+    cell.push("fix", SUM)
+    number = cell.open("fix", "See #1")
+    cell.hub.state.update(0, cell.repository, archived=True)
+    cell.hub.state.update(0, cell.pull(number), body="Fixes #1")
+    cell.script.follow(cell.hub)
+    assert cell.reviews(number) == []
+    cell.hub.state.update(0, cell.repository, archived=False)
+    cell.script.follow(cell.hub)
+    assert cell.reviews(number) == [FIRST]
+
+
 def test_a_repeated_trial_gets_the_same_reviews(tmp_path: Path) -> None:
     journals = []
     for name in ("a", "b"):
