@@ -1,8 +1,9 @@
 """The sandbox of a planned cell as its agent had it, for a person or a script."""
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from scylla_gha.agents.base import ModelAccess
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError
+from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline import stored_plan
@@ -22,10 +24,13 @@ from scylla_gha.prepare.scenario import prepare_workspace
 from scylla_gha.prepare.workspace import apply_patch
 from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits
 from scylla_gha.run.equip import AgentRunner, equip_agent, sandbox_mounts
+from scylla_gha.run.github import TrialHub, open_github
+from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import Run, attach_pipes, attach_tty
-from scylla_gha.sandboxes.base import GATEWAY_URL, SandboxMounts
+from scylla_gha.sandboxes.base import GATEWAY_URL, SandboxMounts, socket_folder
 from scylla_gha.store.records import read_record
+from scylla_gha.store.run_folder import AttemptFolder
 
 _WEEK: Final = 7 * 24 * 3600.0  # seconds; a shell has no other time limit
 _NO_MODEL: Final = "http://127.0.0.1:9"  # the discard port
@@ -70,18 +75,51 @@ def run_in_cell(
     """
     context, cell = _context(cell_ref, library)
     context.sandboxes.check()
-    opened = open_sandbox(context, cell, root, _stored_patch(cell_ref) if after else b"")
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    report(_description(context, cell, opened.runner, after=after, is_terminal=is_terminal))
-    if not is_terminal:
-        return attach_pipes(opened.running(argv or ("/bin/sh",)), root, context.cancel, script=not argv)
-    extra = {**opened.mounts.extra, "TERM": os.environ.get("TERM") or "dumb"}
-    opened = replace(opened, mounts=replace(opened.mounts, extra=extra))
-    return attach_tty(opened.running(argv or _SHELL), root, context.cancel)
+    patch = _stored_patch(cell_ref) if after else b""
+    with _github_of(context, cell, root) as github:
+        opened = open_sandbox(context, cell, root, patch, github)
+        is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        report(_description(context, cell, opened.runner, after=after, is_terminal=is_terminal))
+        if not is_terminal:
+            return attach_pipes(opened.running(argv or ("/bin/sh",)), root, context.cancel, script=not argv)
+        extra = {**opened.mounts.extra, "TERM": os.environ.get("TERM") or "dumb"}
+        opened = replace(opened, mounts=replace(opened.mounts, extra=extra))
+        return attach_tty(opened.running(argv or _SHELL), root, context.cancel)
 
 
-def open_sandbox(context: RunContext, cell: Cell, root: Path, patch: bytes = b"") -> OpenSandbox:
-    """Make a cell's workspace, perhaps with a patch, and HOME with what the variant gives the agent.
+@dataclass(frozen=True, slots=True)
+class _OpenGitHub:
+    """A cell's GitHub at its start, and the folder of its socket."""
+
+    github: TrialHub
+    sockets: Path
+
+
+@contextlib.contextmanager
+def _github_of(context: RunContext, cell: Cell, root: Path) -> Iterator[_OpenGitHub | None]:
+    """Serve the GitHub of a cell's scenario, as it is at the start; None if the scenario has none."""
+    prepared = context.prepared_scenario(cell.scenario)
+    if prepared.folder.github is None:
+        yield None
+        return
+    runner = agent_runner(context, cell)
+    box = WorkflowBox(runner.checks or runner.target, prepared.path, runner.cancel)
+    with HubProcess.start() as hub, socket_folder() as sockets:
+        folder = AttemptFolder(root / "github" / "attempt-1")
+        github = open_github(hub, prepared, sockets, folder, runner.target.sandbox, box)
+        if github is None:
+            raise AssertionError("a scenario with GitHub has one")
+        try:
+            yield _OpenGitHub(github, sockets)
+        finally:
+            github.runner.finish()
+            hub.detach(github.attached)
+
+
+def open_sandbox(
+    context: RunContext, cell: Cell, root: Path, patch: bytes = b"", served: _OpenGitHub | None = None
+) -> OpenSandbox:
+    """Make a cell's workspace, perhaps with a patch, and HOME with what variant and mode give the agent.
 
     Raises:
         FixtureError: the start state is not the pinned one, or the patch does not apply to it.
@@ -90,9 +128,12 @@ def open_sandbox(context: RunContext, cell: Cell, root: Path, patch: bytes = b""
     runner, prepared = agent_runner(context, cell), context.prepared_scenario(cell.scenario)
     workspace = prepare_workspace(prepared, root / "box")
     mounts = replace(sandbox_mounts(runner, prepared, workspace), keep=False)
+    if served:
+        runner = replace(runner, resources=served.github.with_servers(runner.resources))
+        mounts = replace(mounts, sockets=served.sockets, has_github=True)
     address = _NO_MODEL if runner.target.sandbox.has_network else GATEWAY_URL
     access = ModelAccess(address, _NO_KEY) if runner.agent.uses_model else None
-    equipped = equip_agent(runner, prepared, mounts, access)
+    equipped = equip_agent(runner, prepared, mounts, access, served.github if served else None)
     apply_patch(prepared.start, patch, workspace.repo)
     return OpenSandbox(runner, replace(equipped.mounts, program=equipped.command.argv[0]))
 
@@ -124,6 +165,7 @@ def _description(context: RunContext, cell: Cell, runner: AgentRunner, *, after:
     image = f", image {target.digest}" if target.digest else ""
     differences = ["no model and no key" if runner.agent.uses_model else "", "no time limit",
                    "TERM is yours" if is_terminal else "", "the workspace is as it was left" if after else "",
+                   "its GitHub is as at the start" if after and runner.arm.mode else "",
                    *_later_changes(context, cell)]  # fmt: skip
     return (f"shell: {cell.id}: {target.sandbox.name}{image}, user {target.sandbox.user}; otherwise than the agent had "
             f"it: {'; '.join(filter(None, differences))}; nothing in it is kept")  # fmt: skip

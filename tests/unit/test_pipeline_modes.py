@@ -18,10 +18,12 @@ from scylla_gha.plan.build import InstalledAgent
 from scylla_gha.process import Cancel
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent
+from tests.support.command import scylla
 from tests.support.hub_scenario import ID, write_hub_scenario
-from tests.support.library import write
+from tests.support.library import write, write_experiment
 from tests.support.pages import ROOT, yaml_parts
 from tests.support.records import make_experiment
+from tests.support.repository import environment
 
 MYTOOL = """\
 #!/usr/bin/env python3
@@ -77,3 +79,19 @@ def test_a_tool_of_a_user_works_on_the_trials_github(tmp_path: Path, hub: HubPro
 def test_requests_of_a_client_that_the_mode_has_not_are_stated(tmp_path: Path, hub: HubProcess) -> None:
     row = row_of(tmp_path, hub, "NAME='GitHub CLI 2.102.0' mytool issues/2/labels '{\"labels\": [\"bug\"]}'")
     assert (row.outcome, row.passed, row.github_other_clients) == (Outcome.COMPLETED, False, {"gh": 1})
+
+
+def test_a_shell_has_the_programs_of_its_cells_mode_and_its_github_at_the_start(tmp_path: Path) -> None:
+    write_hub_scenario(tmp_path)
+    experiment = make_experiment(
+        id="own", scenarios=(ID,), agents=("oracle",), modes=("baseline", "mcp"), baseline="mcp.oracle"
+    )
+    write_experiment(tmp_path, experiment)
+    assert scylla("plan", "own", cwd=tmp_path, env=environment(tmp_path)).code == 0
+    seen = {}
+    for mode in experiment.modes:
+        look = ("sh", "-c", "command -v gh >/dev/null && gh issue list; git ls-remote origin refs/heads/main | cut -f2")
+        said = scylla("shell", f"{ID}--{mode}.oracle--r01", "--", *look, cwd=tmp_path, env=environment(tmp_path))
+        assert said.code == 0, said.err
+        seen[mode] = [line.split("\t")[0] for line in said.out.splitlines()]
+    assert seen == {"baseline": ["2", "1", "refs/heads/main"], "mcp": ["refs/heads/main"]}
