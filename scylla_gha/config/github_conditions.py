@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import pathspec
 
 from scylla_gha.config import did_you_mean
 from scylla_gha.config.selection_types import SelectionError, selection_type
 from scylla_gha.config.value_types import ANY, TEXT, ValueType, list_of, mismatch, type_of, type_of_value
+from scylla_gha.model import Record
 from scylla_gha.model.github_condition import (
     AllowedChange,
     Checkout,
@@ -21,6 +22,7 @@ from scylla_gha.model.github_condition import (
 from scylla_gha.model.github_views import LIST_QUERIES, OBJECT_QUERIES, PUSHES, QUERIES, PushView
 from scylla_gha.model.scenario import Checkpoint, Scenario
 
+R = TypeVar("R", bound=Record)
 Names = Mapping[str, Mapping[str, str | int]]  # facts of the fixture's objects, such as the number, by their names
 PREFIXES: Final = {"repository": "repo", "pull_request": "pr"}  # of names, where they are not the query itself
 _PLACEHOLDER: Final = re.compile(r"(?<!\$)\{\{\s*([a-z_]+\.[a-z0-9_-]+)\.([a-z_]+)\s*\}\}")
@@ -215,7 +217,7 @@ def rendered(text: str, names: Names) -> str:
 
 
 def rendered_scenario(scenario: Scenario, names: Names) -> Scenario:
-    """Return a scenario whose checkpoints have facts of the fixture in the place of their placeholders.
+    """Return a scenario whose checkpoints and `github` have facts of the fixture in the place of their placeholders.
 
     Raises:
         ValueError: as above.
@@ -228,8 +230,10 @@ def rendered_scenario(scenario: Scenario, names: Names) -> Scenario:
             return {key: render(part) for key, part in value.items()}
         return [render(part) for part in value] if isinstance(value, list) else value
 
-    checkpoints = tuple(
-        Checkpoint.model_validate_json(json.dumps(render(checkpoint.model_dump(mode="json", exclude_unset=True))))
-        for checkpoint in scenario.checkpoints
-    )
-    return scenario.model_copy(update={"checkpoints": checkpoints})
+    def render_record(record: R) -> R:
+        fields = render(record.model_dump(mode="json", exclude_unset=True))
+        return type(record).model_validate_json(json.dumps(fields))
+
+    github = scenario.github and render_record(scenario.github)
+    checkpoints = tuple(render_record(checkpoint) for checkpoint in scenario.checkpoints)
+    return scenario.model_copy(update={"github": github, "checkpoints": checkpoints})

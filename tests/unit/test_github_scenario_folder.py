@@ -32,6 +32,14 @@ def test_the_prompt_states_facts_of_the_fixture(tmp_path: Path) -> None:
     assert read(tmp_path).prompt == "Fix #2 of octo-org/demo.\n"
 
 
+def test_what_may_change_states_facts_of_the_fixture(tmp_path: Path) -> None:
+    file = write_hub_scenario(tmp_path) / "scenario.yaml"
+    file.write_text(file.read_text().replace("refs/heads/fix]", "'refs/heads/fix-{{ issue.crash.number }}']"))
+    github = read(tmp_path).scenario.github
+    assert github is not None
+    assert github.may_change[-1].refs == ("refs/heads/fix-2",)
+
+
 def test_what_may_change_is_a_part_of_how_a_trial_is_judged(tmp_path: Path) -> None:
     folder = write_hub_scenario(tmp_path / "a")
     before = read(tmp_path / "a")
