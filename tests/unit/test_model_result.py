@@ -24,7 +24,8 @@ def test_unknown_is_null_and_zero_is_zero() -> None:
 
 def test_a_row_is_flat_but_for_numbers_by_name() -> None:
     numbers: dict[str, Any] = {"judge_scores": {"j": 0.5}, "tools": {"Bash": 1}, "characters": {"tool_input": 1},
-               "excused_attempts": {"provider_error": 1}, "treatment_tokens": {"prompt": 1}}  # fmt: skip
+               "excused_attempts": {"provider_error": 1}, "treatment_tokens": {"prompt": 1},
+               "github_calls": {"read": 1}, "github_other_clients": {"curl": 1}}  # fmt: skip
     row = make_result(**numbers).model_dump(mode="json")
     deep = {name: value for name, value in row.items() if isinstance(value, dict | list)}
     assert deep == numbers

@@ -130,8 +130,8 @@ def test_what_no_source_says_is_unknown_and_not_empty() -> None:
     assert (made.system_prompt_bytes, made.tools) == (None, None)
 
 
-def test_a_source_is_one_of_three() -> None:
-    with pytest.raises(ValidationError, match="'start event', 'first request' or 'hook events'"):
+def test_a_source_is_one_of_four() -> None:
+    with pytest.raises(ValidationError, match="'start event', 'first request', 'hook events' or 'search of PATH'"):
         Observed.model_validate({"source": "rumour"})
 
 
