@@ -33,7 +33,7 @@ class FixtureAccounts:
 
     pool: RepositoryPool
     repository: str
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     retries: RetryPolicy
     limits: RequestLimits
     _clients: dict[str, GitHubRepository] = field(default_factory=dict)

@@ -4,13 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.errors import GitHubError
+from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github_fixture.accounts import FixtureAccounts
 from scylla_gha.github_fixture.bindings import bindings_of
 from scylla_gha.github_fixture.canonical import canonical_digest, name_of
 from scylla_gha.github_fixture.converge import ConvergedRun, Convergence
-from scylla_gha.github_fixture.leases import HeldLease, free_lease, lease_of, now_utc, require_free, take_lease
-from scylla_gha.github_fixture.marks import require_mark
+from scylla_gha.github_fixture.leases import (
+    FixtureLease,
+    HeldLease,
+    free_lease,
+    lease_of,
+    now_utc,
+    require_free,
+    take_lease,
+)
+from scylla_gha.github_fixture.marks import push_objects, require_mark
 from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, batches, send_mutations
 from scylla_gha.github_fixture.recreation import pulls_to_recreate
 from scylla_gha.github_fixture.ref_plan import BRANCH
@@ -19,6 +27,7 @@ from scylla_gha.github_fixture.reference import FixtureReference
 from scylla_gha.github_fixture.repository_repairs import milestone_requests, release_requests
 from scylla_gha.github_fixture.subject_repairs import removals
 from scylla_gha.github_fixture.view import FixtureView
+from scylla_gha.model.github_repositories import REPOSITORIES_FILE
 
 LASTING: Final = (
     "timelines, edit marks and notifications stay",
@@ -44,19 +53,28 @@ class FixtureSession:
             GitHubError: GitHub refuses something, or the state does not become equal.
             RefusedError: the repository is not marked, or another one has it.
         """
-        reference, accounts = self.reference, self.accounts
         if is_new:
-            accounts.require(reference.authors() | {accounts.pool.admin}, reference.people())
-        convergence = Convergence(reference, accounts, self.report)
+            self._require_accounts()
+        convergence = Convergence(self.reference, self.accounts, self.report)
         view = convergence.read()
-        require_mark(view.state, reference.name)
-        if minutes is None:
-            require_free(view.state, self.holder, now_utc())
-        else:
-            lease = take_lease(accounts, view.state, self.holder, self.lane, minutes)
-            self.report(f"leased: {lease}")
+        require_mark(view.state, self.reference.name)
+        require_free(view.state, self.holder, now_utc())
+        leased: dict[str, Any] = {}
+        if minutes is not None:
+            if view.state.is_empty and push_objects(self.reference, self.accounts, view.state):
+                view = convergence.read()  # an empty repository can have no lease
+            lease = take_lease(self.accounts, view.state, self.holder, self.lane, minutes)
+            leased = {"lease": lease_facts(lease)}
         run = convergence.run(view)
-        return {**self._facts(run.view), **_changes(run)}
+        return {**self._facts(run.view), **_changes(run), **leased}
+
+    def _require_accounts(self) -> None:
+        """Refuse to begin without all accounts and tokens that seeding needs."""
+        reference, accounts = self.reference, self.accounts
+        accounts.require(reference.authors() | {accounts.pool.admin}, reference.people())
+        if own := reference.self_reviews():
+            raise ConfigError(f"{REPOSITORIES_FILE}: accounts: the author of a pull request cannot approve or refuse "
+                              f"it, so give other accounts to the reviewers of {', '.join(own)}")  # fmt: skip
 
     def status(self) -> dict[str, Any]:
         """Return how the repository differs from the fixture.
@@ -110,11 +128,6 @@ class FixtureSession:
 
     def _facts(self, view: FixtureView) -> dict[str, Any]:
         current = lease_of(view.state)
-        lease = (
-            None
-            if current is None
-            else {**current.lease.model_dump(exclude={"nonce"}), "stale": current.is_stale(now_utc())}
-        )
         return {
             "fixture": self.reference.name,
             "repository": self.accounts.repository,
@@ -126,7 +139,7 @@ class FixtureSession:
             "to_recreate": pulls_to_recreate(view),
             "residue": [f"#{subject.number} is retired" for subject in view.objects.retired] + list(LASTING),
             "not_seeded": list(self.reference.not_seeded),
-            "lease": lease,
+            "lease": lease_facts(current.lease) if current else None,
             "limit": view.limit.model_dump(mode="json"),
             "calls": self.accounts.calls,
             "bindings": bindings_of(view),
@@ -135,6 +148,11 @@ class FixtureSession:
 
 def _changes(run: ConvergedRun) -> dict[str, Any]:
     return {"created": sorted(set(run.created)), "recreated": run.recreated, "rounds": run.rounds}
+
+
+def lease_facts(lease: FixtureLease) -> dict[str, Any]:
+    """Return a lease as data; a stale one may be taken by anybody."""
+    return {**lease.model_dump(exclude={"nonce"}), "stale": lease.end <= now_utc()}
 
 
 def _extra_refs(view: FixtureView) -> list[str]:

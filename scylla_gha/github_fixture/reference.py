@@ -73,6 +73,15 @@ class FixtureReference:
         logins |= {pull.merged_by for pull in objects.pulls.values() if pull.merged_by}
         return {self.user(login) for login in logins}
 
+    def self_reviews(self) -> list[str]:
+        """Return the reviews of pull requests that their own author's account would approve or refuse."""
+        return [
+            name
+            for name, review in self.objects.reviews.items()
+            if review.state != "COMMENTED"
+            and self.canonical[name]["author"] == self.canonical[name.split("/")[0]]["author"]
+        ]
+
     def people(self) -> set[str]:
         """Return the users that something is made by, assigned to or asked of."""
         subjects = self.objects.subjects.values()
@@ -148,6 +157,10 @@ def _not_seeded(world: FixtureWorld) -> Iterator[str]:
         yield f"{counted(len(runs), 'run')} of workflows: github.com runs workflows itself"
     if checks := state.where(CheckRecord, run=None):
         yield f"{counted(len(checks), 'check')} that no workflow made"
+    if reviewers := world.fixture.scripted_reviewers:
+        yield f"{counted(len(reviewers), 'scripted reviewer')}: nobody reviews there while a trial goes on"
+    if world.fixture.rate_limit is not None:
+        yield "rate_limit: the limits are those of github.com"
     if pending := state.where(ReviewRecord, state="PENDING"):
         yield f"{counted(len(pending), 'review')} not submitted, which nobody but the author sees"
 
