@@ -45,7 +45,7 @@ def arm_resources(arm: Arm, roots: Sequence[Path]) -> AgentResources:
     resources, mode = agent_resources(arm.variant, roots), arm.mode
     if mode is None:
         return resources
-    if read_mode(mode.id, roots).digest != mode.digest:
+    if mode.materials and read_mode(mode.id, roots).materials != mode.materials:
         raise FixtureError(f"the mode {mode.id} changed since it was planned; plan again")
     folders = {name: material_path(roots, "mcp", name) for name in mode.mcp_servers}
     declared = resources.system_prompt or (arm.variant.treatment.system_prompt if arm.variant else None)

@@ -39,6 +39,7 @@ def test_known_numbers_are_in_the_profilers_units() -> None:
     assert (found["tokens"]["total"], found["tokens"]["active"]) == (334, 30)
     assert (found["toolCalls"]["total"], found["toolCalls"]["errorRate"]) == (4, 0.25)
     assert (found["cost"]["totalUsd"], found["mode"], found["iteration"]) == (0.5, "T0/00-empty", 1)
+    assert read(ROW.model_copy(update={"mode": "mcp"}))["mode"] == "mcp"
 
 
 def test_unknown_is_null_and_not_zero() -> None:

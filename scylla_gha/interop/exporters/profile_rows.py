@@ -35,7 +35,7 @@ def _row(row: Result, attempt: Attempt | None) -> Json:
     profile: Json = {
         "runId": f"{row.experiment}@{row.epoch}" if row.epoch else row.experiment,
         "scenarioId": row.scenario,
-        "mode": row.variant or row.agent,
+        "mode": row.mode or row.variant or row.agent,
         "model": row.model,
         "iteration": row.repetition,
         "startedAt": attempt.started_at.isoformat() if attempt else None,
