@@ -172,7 +172,10 @@ def _print_findings(title: str, findings: "Sequence[Finding]") -> None:
 @click.option("--skip-proved", is_flag=True,
               help="With --execute: skip each scenario that was proved here before with the same files, code and "
                    "sandbox.")  # fmt: skip
-def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip_proved: bool) -> None:
+@click.option("--json", "as_json", is_flag=True,
+              help="With --execute: print the proofs of scenarios as JSON on standard output, and all else on standard "
+                   "error.")  # fmt: skip
+def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip_proved: bool, as_json: bool) -> None:
     """Check all configuration and the scenarios under PATH (a repository, a suite, a scenario, or an experiment file).
 
     If PATH is a folder of MCP servers, such as config/mcp/git, only these are checked.
@@ -184,11 +187,13 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
     from scylla_gha.images import SandboxPool, most_isolated
     from scylla_gha.pipeline import validate_library as checks
     from scylla_gha.pipeline import validate_servers as proofs
+    from scylla_gha.pipeline.proof_table import proof_table, proofs_json
 
-    if (sandbox != "host" or skip_proved) and not execute:
-        option = "--skip-proved" if skip_proved else "--sandbox"
-        raise click.UsageError(f"{option} has an effect only with --execute; give both")
+    for option, is_set in {"--skip-proved": skip_proved, "--sandbox": sandbox != "host", "--json": as_json}.items():
+        if is_set and not execute:
+            raise click.UsageError(f"{option} has an effect only with --execute; give both")
     library, report = options.library(), functools.partial(click.echo, err=True)
+    show = report if as_json else click.echo
     folder = path.resolve()
     if folder.is_file() and folder.name != "scenario.yaml":
         checks.validate_experiment(library, str(path), report)
@@ -199,18 +204,20 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
     names, is_all = ([], False) if servers and folder not in library.roots else checks.scenarios_under(library, folder)
     if is_all:
         checks.validate_configuration(library, report)
-        click.echo("configuration: valid")
+        show("configuration: valid")
     proofs.check_servers(library, servers)
     checks.validate_scenarios(library, names)
-    click.echo(f"{counted(len(names), 'scenario')}: valid" if names or not servers else
-               f"{counted(len(servers), 'MCP server')}: valid")  # fmt: skip
+    show(f"{counted(len(names), 'scenario')}: valid" if names or not servers else
+         f"{counted(len(servers), 'MCP server')}: valid")  # fmt: skip
     if execute:
         name = most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox
         sandboxes = SandboxPool(name, library)
-        proofs.prove_servers(library, proofs.used_servers(library) if is_all else servers, sandboxes, click.echo,
+        proofs.prove_servers(library, proofs.used_servers(library) if is_all else servers, sandboxes, show,
                              skip_proved=skip_proved)  # fmt: skip
-        if names:
-            checks.prove_scenarios(library, names, sandboxes, jobs, click.echo, skip_proved=skip_proved)
+        proved = checks.prove_scenarios(library, names, sandboxes, jobs, show, skip_proved=skip_proved)
+        for text in [proofs_json(proved)] if as_json else proof_table(proved):
+            click.echo(text)
+        checks.require_proofs(proved)
 
 
 @click.command()
@@ -220,13 +227,14 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
               show_default=True, help="Markdown file to write the reference of all YAML keys to.")  # fmt: skip
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file differs from what would be written.")
 def schemas(into: Path, reference: Path, *, check: bool) -> None:
-    """Write the JSON Schemas and the generated pages: YAML keys, glossary, contract of the hub, queries.
+    """Write the JSON Schemas and the generated pages: YAML keys, glossary, contract of the hub, queries, scenarios.
 
     \b
     scylla-gha schemas --check
     """  # noqa: D301
     from scylla_gha.config import schemas as generated
     from scylla_gha.config.github_queries_page import queries_page
+    from scylla_gha.config.github_scenarios_page import scenarios_page
     from scylla_gha.hub.contract import contract_page
     from scylla_gha.report.markdown import glossary
     from scylla_gha.store.records import write_text
@@ -234,7 +242,8 @@ def schemas(into: Path, reference: Path, *, check: bool) -> None:
     texts = {into / name: text for name, text in generated.schemas().items()}
     texts |= {reference: generated.yaml_reference(), reference.with_name("glossary.md"): glossary(),
               reference.with_name("hub-contract.md"): contract_page(),
-              reference.with_name("github-queries.md"): queries_page()}  # fmt: skip
+              reference.with_name("github-queries.md"): queries_page(),
+              reference.with_name("github-tasks.md"): scenarios_page()}  # fmt: skip
     for path, text in texts.items():
         if not check:
             write_text(path, text)

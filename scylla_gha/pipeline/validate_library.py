@@ -4,6 +4,7 @@ import datetime
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -11,10 +12,12 @@ from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder, changed_lines, check_variants
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
+from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.model.scenario import size_of
+from scylla_gha.model.scenario_proof import ScenarioProof
 from scylla_gha.pipeline.proof_records import proof_digest, record_proof, recorded_proof
-from scylla_gha.pipeline.validate_scenario import ScenarioProof, stop, validate_scenario
+from scylla_gha.pipeline.validate_scenario import stop, validate_scenario
 from scylla_gha.plan import plan_cells
 from scylla_gha.plan.build import find_agents
 from scylla_gha.plan.notes import model_notes
@@ -98,8 +101,8 @@ def _solution_faults(folder: ScenarioFolder) -> Iterator[str]:
 
 def prove_scenarios(
     library: Library, names: Sequence[str], sandboxes: SandboxPool, jobs: int, report: Report, *, skip_proved: bool
-) -> None:
-    """Execute the proofs of scenarios, and report each.
+) -> list[ScenarioProof]:
+    """Execute the proofs of scenarios, report each, and return all, those that were proved before included.
 
     Args:
         library: the scenarios.
@@ -108,27 +111,31 @@ def prove_scenarios(
         jobs: number of solutions at once.
         report: gets a line for each scenario.
         skip_proved: whether scenarios with a recorded proof are skipped, and new proofs are recorded.
-
-    Raises:
-        ScenarioInvalidError: a proof does not hold.
     """
     sandboxes.check()
     folders = [library.scenario(name) for name in names]
     keys = {folder.path: proof_digest(folder, sandboxes) if skip_proved else "" for folder in folders}
-    unproved = []
+    proofs: dict[str, ScenarioProof] = {}
     for folder in folders:
-        if skip_proved and (trials := recorded_proof(keys[folder.path])) is not None:
-            report(f"ok, proved before: {folder.scenario.id}: {trials}")
-        else:
-            unproved.append(folder)
-    faults = []
+        if skip_proved and (text := recorded_proof(keys[folder.path])) is not None:
+            proofs[folder.scenario.id] = proof = ScenarioProof.model_validate_json(text)
+            report(f"ok, proved before: {folder.scenario.id}: {proof.verdicts}")
+    unproved = [folder for folder in folders if folder.scenario.id not in proofs]
     for folder, proof in zip(unproved, _proofs(unproved, library, sandboxes, jobs), strict=True):
-        trials = ", ".join(f"{name} {'passes' if passed else 'fails'}" for name, passed, _ in proof.tried)
-        report(f"{'ok' if not proof.faults else 'NOT OK'}: {proof.scenario}: {trials}")
-        faults += proof.faults
+        report(f"{'ok' if not proof.faults else 'NOT OK'}: {proof.scenario}: {proof.verdicts}")
+        proofs[proof.scenario] = proof
         if skip_proved and not proof.faults:
-            record_proof(keys[folder.path], trials)
-    if faults:
+            record_proof(keys[folder.path], proof.model_dump_json())
+    return [proofs[folder.scenario.id] for folder in folders]
+
+
+def require_proofs(proofs: Sequence[ScenarioProof]) -> None:
+    """Check that all proofs hold.
+
+    Raises:
+        ScenarioInvalidError: one does not.
+    """
+    if faults := [fault for proof in proofs for fault in proof.faults]:
         raise ScenarioInvalidError("\n".join(faults))
 
 
@@ -136,9 +143,12 @@ def _proofs(
     folders: Sequence[ScenarioFolder], library: Library, sandboxes: SandboxPool, jobs: int
 ) -> Iterator[ScenarioProof]:
     # A scenario's thread only waits for its solutions, which the pool of workers tries.
-    with ThreadPoolExecutor(jobs) as workers, ThreadPoolExecutor(len(folders) or 1) as waiting:
+    serving = HubProcess.start() if any(folder.github for folder in folders) else nullcontext()
+    with serving as hub, ThreadPoolExecutor(jobs) as workers, ThreadPoolExecutor(len(folders) or 1) as waiting:
         try:
-            pending = [waiting.submit(validate_scenario, folder, library, sandboxes, workers) for folder in folders]
+            pending = [
+                waiting.submit(validate_scenario, folder, library, sandboxes, workers, hub) for folder in folders
+            ]
             for future in pending:
                 # A wait without end would not notice a signal that another thread received.
                 while not future.done():

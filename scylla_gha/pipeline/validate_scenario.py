@@ -3,17 +3,19 @@
 The proof rejects a task that is solved in the fixture already, a fixture that cannot be built, and a check that cannot
 fail or that accepts only the reference solution. The no-op must fail and break no guard, the reference solution must
 make every checkpoint hold, each wrong solution must fail, and each other right solution must pass. All but the other
-right solutions are judged twice, to show that the checks are stable.
+right solutions are judged twice, to show that the checks are stable; the no-op and the reference solution are also done
+twice, to show that the task is.
 
 With GitHub state there is a reference solution for each mode in which the task is possible. Each works with the tools
 of its mode alone; the other solutions have those of the mode `baseline`.
 """
 
 import functools
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -29,6 +31,7 @@ from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.mode import DEFAULT_MODE
 from scylla_gha.model.plan import Arm
+from scylla_gha.model.scenario_proof import ScenarioProof, SolutionTrial
 from scylla_gha.model.trial import Attempt, Outcome, Trial
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_scenario, prepare_workspace
@@ -43,24 +46,26 @@ from scylla_gha.variants import arm_resources
 
 _LEAST_WRONG: Final = 2
 
-Verdict = tuple[bool, str | None]  # whether a solution passes, and what is wrong with that
+_TWICE: Final = (1, 1)  # judgings of each run
+_JUDGED_TWICE: Final = (2,)
+_ONCE: Final = (1,)
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioProof:
-    """Solutions that were tried on a scenario, as (name, passed, what is wrong with that)."""
+class Verdict:
+    """Verdict on a solution, what is wrong with that, and the API operations of the first run."""
 
-    scenario: str
-    tried: tuple[tuple[str, bool, str | None], ...]
-
-    @property
-    def faults(self) -> list[str]:
-        """Messages about verdicts that are wrong."""
-        return [f"{self.scenario}: {name}: {fault}" for name, _, fault in self.tried if fault]
+    passed: bool
+    fault: str | None
+    calls: Mapping[str, int] = field(default_factory=dict)
 
 
 def validate_scenario(
-    folder: ScenarioFolder, library: Library, sandboxes: SandboxPool | None = None, executor: Executor | None = None
+    folder: ScenarioFolder,
+    library: Library,
+    sandboxes: SandboxPool | None = None,
+    executor: Executor | None = None,
+    hub: HubProcess | None = None,
 ) -> ScenarioProof:
     """Try all solutions of a scenario.
 
@@ -69,6 +74,7 @@ def validate_scenario(
         library: has its fixture and the modes.
         sandboxes: in which its checks run; None: on the host.
         executor: tries several solutions at once; None: one after another.
+        hub: serves the GitHub of its trials; None: one is started if it is needed.
 
     Raises:
         FixtureError: the start state is not the pinned one.
@@ -79,9 +85,11 @@ def validate_scenario(
     prepared = prepare_scenario(folder, library, cache_root())
     modes = oracle_modes(folder.path) if folder.github else [DEFAULT_MODE]
     toolsets = {mode: _toolset(folder, mode, library, pool) for mode in modes}
-    with HubProcess.start() if folder.github else nullcontext() as hub:
-        tests = _SolutionTests(prepared, context, hub, toolsets)
-        return ScenarioProof(folder.scenario.id, _try_all(tests, executor))
+    with HubProcess.start() if folder.github and hub is None else nullcontext(hub) as serving:
+        trials = _try_all(_SolutionTests(prepared, context, serving, toolsets), executor)
+    github = folder.scenario.github
+    return ScenarioProof(scenario=folder.scenario.id, has_github=github is not None, trials=trials,
+                         not_possible=github.not_possible if github else {})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,7 @@ def _toolset(folder: ScenarioFolder, mode: str, library: Library, sandboxes: San
     return _Toolset(arm, sandboxes.target(folder.scenario.tools, arm), arm_resources(arm, library.roots))
 
 
-def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[tuple[str, bool, str | None], ...]:
+def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[SolutionTrial, ...]:
     folder = tests.prepared.folder
     others = [mode for mode in tests.toolsets if mode != DEFAULT_MODE]
     trials: list[tuple[str, Callable[[], Verdict]]] = [
@@ -109,11 +117,20 @@ def _try_all(tests: "_SolutionTests", executor: Executor | None) -> tuple[tuple[
         *((f"right/{patch.stem}", partial(tests.right, patch)) for patch in folder.right),
         *((f"wrong/{patch.stem}", partial(tests.wrong, patch)) for patch in folder.wrong),
     ]
-    verdicts = (executor.map if executor else map)(lambda trial: trial[1](), trials)
-    tried = [(name, *verdict) for (name, _), verdict in zip(trials, verdicts, strict=True)]
+    tried = list((executor.map if executor else map)(_timed, trials))
     if len(folder.wrong) < _LEAST_WRONG:
-        tried.append(("wrong", False, f"{len(folder.wrong)} of at least {_LEAST_WRONG} wrong solutions kept; add some"))
+        fault = f"{len(folder.wrong)} of at least {_LEAST_WRONG} wrong solutions kept; add some"
+        tried.append(SolutionTrial(name="wrong", passed=False, fault=fault))
     return tuple(tried)
+
+
+def _timed(trial: tuple[str, Callable[[], Verdict]]) -> SolutionTrial:
+    name, test = trial
+    started = time.monotonic()
+    verdict = test()
+    seconds = round(time.monotonic() - started, 2)
+    return SolutionTrial(name=name, passed=verdict.passed, fault=verdict.fault, seconds=seconds,
+                         calls=dict(verdict.calls))  # fmt: skip
 
 
 @functools.cache
@@ -138,7 +155,7 @@ class _SolutionTests:
 
     def no_op(self) -> Verdict:
         folder = self.prepared.folder
-        _, judgment, fault = self._try_twice("nop", folder.solution)
+        judgment, attempt, fault = self._try("nop", folder.solution, _TWICE)
         holds = {check.id: check.holds for check in judgment.checks} if judgment else {}
         goals = [c.id for c in folder.scenario.checkpoints if c.required and not c.guard and c.changes is None]
         solved = judgment is not None and all(holds[goal] for goal in goals)
@@ -147,55 +164,54 @@ class _SolutionTests:
             fault = "all that is required of a solution holds on the base, so the task is solved in the fixture already"
         if not fault and broken:
             fault = f"these guards do not hold on the base: {', '.join(_evidence(judgment, broken))}"
-        return solved, fault
+        return Verdict(solved, fault, _calls(attempt))
 
     def reference(self, mode: str) -> Verdict:
         folder = self.prepared.folder
-        passed, judgment, fault = self._try_twice("oracle", folder.oracle(mode), mode)
+        runs = _TWICE if mode == DEFAULT_MODE else _JUDGED_TWICE
+        judgment, attempt, fault = self._try("oracle", folder.oracle(mode), runs, mode)
+        passed = _passes(judgment)
         absent = {item.applies_if for item in folder.rubric.items if item.applies_if}
         failing = (
             [check.id for check in judgment.checks if not check.holds and check.id not in absent] if judgment else []
         )
         if not fault and (failing or not passed):
             fault = f"does not pass whole: {_reasons(judgment, failing)}"
-        return passed, fault
+        return Verdict(passed, fault, _calls(attempt))
 
     def wrong(self, patch: Path) -> Verdict:
-        passed, _, fault = self._try_twice("oracle", patch)
-        return passed, fault or ("passes, so the checks do not tell it from a right one" if passed else None)
+        judgment, attempt, fault = self._try("oracle", patch, _JUDGED_TWICE)
+        if not fault and _passes(judgment):
+            fault = "passes, so the checks do not tell it from a right one"
+        return Verdict(_passes(judgment), fault, _calls(attempt))
 
     def right(self, patch: Path) -> Verdict:
-        judgment, fault = self._try_once("oracle", patch)
-        passed = bool(judgment and judgment.result and judgment.result.passed)
-        if fault or passed or judgment is None:
-            return passed, fault
+        judgment, attempt, fault = self._try("oracle", patch, _ONCE)
+        if fault or judgment is None or _passes(judgment):
+            return Verdict(_passes(judgment), fault, _calls(attempt))
         required = {check.id for check in self.prepared.folder.scenario.checkpoints if check.required}
         failing = [check.id for check in judgment.checks if not check.holds and check.id in required]
-        return False, f"fails, so the checks refuse a right one: {_reasons(judgment, failing)}"
+        fault = f"fails, so the checks refuse a right one: {_reasons(judgment, failing)}"
+        return Verdict(passed=False, fault=fault, calls=_calls(attempt))
 
-    def _try_twice(self, agent: str, patch: Path, mode: str = DEFAULT_MODE) -> tuple[bool, Judgment | None, str | None]:
-        """Return whether the first try passed, its judgment, and what went wrong."""
-        judgments: list[Judgment] = []
-        for _ in range(2):
-            judgment, fault = self._try_once(agent, patch, mode)
-            if judgment is None:
-                return False, None, fault
-            judgments.append(judgment)
-        first, second = ([(c.id, c.holds, c.value) for c in judgment.checks] for judgment in judgments)
-        changed = [before[0] for before, after in zip(first, second, strict=True) if before != after]
-        fault = f"not the same twice: {', '.join(changed)}" if changed else None
-        return bool(judgments[0].result and judgments[0].result.passed), judgments[0], fault
+    def _try(
+        self, agent: str, patch: Path, runs: tuple[int, ...], mode: str = DEFAULT_MODE
+    ) -> tuple[Judgment | None, Attempt, str | None]:
+        """Return the first judgment (None: there is not each), the first attempt, and what went wrong."""
+        outcomes = [self._run_and_judge(agent, patch, self.toolsets[mode], times) for times in runs]
+        first = outcomes[0][0]
+        judgments = [judgment for _, judged in outcomes for judgment in judged]
+        for attempt, _ in outcomes:
+            if attempt.outcome is not Outcome.COMPLETED:
+                return None, first, f"{attempt.outcome}: {attempt.reason}"
+        if unjudged := next((judgment for judgment in judgments if judgment.result is None), None):
+            return None, first, f"cannot be judged: {unjudged.error}"
+        checks = [[(check.id, check.holds, check.value) for check in judgment.checks] for judgment in judgments]
+        changed = [before[0] for before, after in zip(checks[0], checks[-1], strict=True) if before != after]
+        return judgments[0], first, f"not the same twice: {', '.join(changed)}" if changed else None
 
-    def _try_once(self, agent: str, patch: Path, mode: str = DEFAULT_MODE) -> tuple[Judgment | None, str | None]:
-        """Return the judgment, or what went wrong."""
-        attempt, judgment = self._run_and_judge(agent, patch, self.toolsets[mode])
-        if attempt.outcome is not Outcome.COMPLETED:
-            return None, f"{attempt.outcome}: {attempt.reason}"
-        if judgment.result is None:
-            return None, f"cannot be judged: {judgment.error}"
-        return judgment, None
-
-    def _run_and_judge(self, agent: str, patch: Path, tools: _Toolset) -> tuple[Attempt, Judgment]:
+    def _run_and_judge(self, agent: str, patch: Path, tools: _Toolset, times: int) -> tuple[Attempt, list[Judgment]]:
+        """Run a solution, and judge it so many times."""
         prepared, context = self.prepared, self.context
         arm = tools.arm.model_copy(update={"id": agent, "agent": agent})
         runner = AgentRunner(arm, AGENTS[agent], "", None, tools.target, context.limits, context.cancel, patch,
@@ -206,7 +222,15 @@ class _SolutionTests:
             attempt = run_attempt(runner, prepared, workspace, cell.attempt(1))
             sandbox = context.target.sandbox.name
             trial = Trial(cell=agent, key=agent, sandbox=sandbox, versions={}, attempts=(attempt,))
-            return attempt, judge_trial(trial, prepared, cell, context)
+            return attempt, [judge_trial(trial, prepared, cell, context) for _ in range(times)]
+
+
+def _passes(judgment: Judgment | None) -> bool:
+    return bool(judgment and judgment.result and judgment.result.passed)
+
+
+def _calls(attempt: Attempt) -> Mapping[str, int]:
+    return attempt.github.calls if attempt.github else {}
 
 
 def _reasons(judgment: Judgment | None, failing: list[str]) -> str:

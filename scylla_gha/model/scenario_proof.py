@@ -1,0 +1,66 @@
+"""Proof of a scenario: the solutions that were tried, with what passed, and what that cost on GitHub."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from scylla_gha.model import Record
+from scylla_gha.model.github_requests import CallCounts
+from scylla_gha.model.mode import DEFAULT_MODE
+
+_ORACLE = "solution"
+
+
+class SolutionTrial(Record):
+    """Solution that was tried: `nop`, `solution`, `solution/MODE`, `right/NAME` or `wrong/NAME`."""
+
+    name: str
+    passed: bool
+    fault: Annotated[str | None, Field(description="what is wrong with that verdict")] = None
+    seconds: Annotated[float, Field(ge=0, description="of all its tries, judged")] = 0.0
+    calls: Annotated[CallCounts, Field(description="API operations of its first try, by category")] = {}
+
+
+class ScenarioProof(Record):
+    """Proof of a scenario, with the modes in which its task is possible."""
+
+    scenario: str
+    not_possible: Annotated[dict[str, str], Field(description="why not, by mode")] = {}
+    has_github: bool = False
+    trials: tuple[SolutionTrial, ...]
+
+    @property
+    def faults(self) -> list[str]:
+        """Messages about verdicts that are wrong."""
+        return [f"{self.scenario}: {trial.name}: {trial.fault}" for trial in self.trials if trial.fault]
+
+    @property
+    def tried(self) -> tuple[tuple[str, bool, str | None], ...]:
+        """The solutions as (name, passed, what is wrong with that)."""
+        return tuple((trial.name, trial.passed, trial.fault) for trial in self.trials)
+
+    @property
+    def verdicts(self) -> str:
+        """The verdicts in a sentence."""
+        return ", ".join(f"{trial.name} {'passes' if trial.passed else 'fails'}" for trial in self.trials)
+
+    @property
+    def oracles(self) -> Mapping[str, SolutionTrial]:
+        """Trials of the oracles, by mode."""
+        return {
+            DEFAULT_MODE if trial.name == _ORACLE else trial.name.removeprefix(f"{_ORACLE}/"): trial
+            for trial in self.trials
+            if trial.name.partition("/")[0] == _ORACLE
+        }
+
+    @property
+    def rejected(self) -> tuple[int, int]:
+        """Wrong solutions that failed as they must, and all wrong ones."""
+        wrong = [trial for trial in self.trials if trial.name.startswith("wrong/")]
+        return sum(not trial.passed and not trial.fault for trial in wrong), len(wrong)
+
+    @property
+    def seconds(self) -> float:
+        """Time of all trials, one after the other."""
+        return sum(trial.seconds for trial in self.trials)

@@ -1,0 +1,65 @@
+"""Table of proved scenarios with GitHub, as text and as JSON: modes, API operations of the oracles, wrong solutions."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from scylla_gha.model.scenario_proof import ScenarioProof
+from scylla_gha.report.numbers import columns
+
+_NOTE = "r, w: operations on GitHub of the mode's oracle that read and write; g: commands of git that reached it"
+
+
+def proof_table(proofs: Sequence[ScenarioProof]) -> Iterator[str]:
+    """Yield lines of a table of the scenarios with GitHub; none if there are none."""
+    proofs = [proof for proof in proofs if proof.has_github]
+    modes = sorted({mode for proof in proofs for mode in (*proof.oracles, *proof.not_possible)})
+    if not proofs:
+        return
+    headings = ("scenario", "", *modes, "wrong rejected", "seconds")
+    rows = [
+        (proof.scenario, "NOT OK" if proof.faults else "ok", *(_mode(proof, mode) for mode in modes),
+         "{} of {}".format(*proof.rejected), f"{proof.seconds:.1f}")
+        for proof in proofs
+    ]  # fmt: skip
+    yield from columns(headings, rows)
+    yield _NOTE
+
+
+def proofs_json(proofs: Sequence[ScenarioProof]) -> str:
+    """Return the proofs as JSON."""
+    return json.dumps([_fields(proof) for proof in proofs], indent=2)
+
+
+def _fields(proof: ScenarioProof) -> dict[str, object]:
+    rejected, wrong = proof.rejected
+    return {
+        "scenario": proof.scenario,
+        "ok": not proof.faults,
+        "faults": proof.faults,
+        "modes": {mode: {"passed": trial.passed, **_operations(trial.calls), "calls": trial.calls}
+                  for mode, trial in proof.oracles.items()} if proof.has_github else {},
+        "not_possible": proof.not_possible,
+        "wrong_rejected": rejected,
+        "wrong": wrong,
+        "seconds": round(proof.seconds, 2),
+        "trials": [trial.model_dump(mode="json") for trial in proof.trials],
+    }  # fmt: skip
+
+
+def _mode(proof: ScenarioProof, mode: str) -> str:
+    trial = proof.oracles.get(mode)
+    if trial is None:
+        return "not possible" if mode in proof.not_possible else "no oracle"
+    operations = _operations(trial.calls)
+    counts = f"{operations['reads']}r {operations['writes']}w {operations['git']}g"
+    return counts if trial.passed else f"fails ({counts})"
+
+
+def _operations(calls: Mapping[str, int]) -> dict[str, int]:
+    """Return the numbers of reads and writes by the API, and of git's operations."""
+    by_api = {call: count for call, count in calls.items() if not call.startswith("git.")}
+    return {
+        "reads": sum(count for call, count in by_api.items() if call.endswith(".read")),
+        "writes": sum(count for call, count in by_api.items() if call.endswith(".write")),
+        "git": sum(calls.values()) - sum(by_api.values()),
+    }
