@@ -2,9 +2,8 @@
 
 The proof rejects a task that is solved in the fixture already, a fixture that cannot be built, and a check that cannot
 fail or that accepts only the reference solution. The no-op must fail and break no guard, the reference solution must
-make every checkpoint hold, each wrong solution must fail, and each other right solution must pass. All but the other
-right solutions are judged twice, to show that the checks are stable; the no-op and the reference solution are also done
-twice, to show that the task is.
+make every checkpoint hold, each wrong solution must fail, and each other right solution must pass. The no-op and the
+reference solution are tried twice, to show that task and checks are stable, and wrong patches are judged twice.
 
 With GitHub state there is a reference solution for each mode in which the task is possible. Each works with the tools
 of its mode alone; the other solutions have those of the mode `baseline`.
@@ -168,7 +167,7 @@ class _SolutionTests:
 
     def reference(self, mode: str) -> Verdict:
         folder = self.prepared.folder
-        runs = _TWICE if mode == DEFAULT_MODE else _JUDGED_TWICE
+        runs = _TWICE if mode == DEFAULT_MODE else _ONCE
         judgment, attempt, fault = self._try("oracle", folder.oracle(mode), runs, mode)
         passed = _passes(judgment)
         absent = {item.applies_if for item in folder.rubric.items if item.applies_if}
@@ -180,7 +179,8 @@ class _SolutionTests:
         return Verdict(passed, fault, _calls(attempt))
 
     def wrong(self, patch: Path) -> Verdict:
-        judgment, attempt, fault = self._try("oracle", patch, _JUDGED_TWICE)
+        runs = _ONCE if self.prepared.folder.github else _JUDGED_TWICE  # with GitHub, each costs seconds
+        judgment, attempt, fault = self._try("oracle", patch, runs)
         if not fault and _passes(judgment):
             fault = "passes, so the checks do not tell it from a right one"
         return Verdict(_passes(judgment), fault, _calls(attempt))

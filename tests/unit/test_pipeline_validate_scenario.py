@@ -1,5 +1,6 @@
 """`validate --execute --skip-proved`: a proof is repeated when anything changed that it depends on."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,13 @@ def test_a_proof_that_failed_is_repeated(root: Path) -> None:
     patch.write_bytes((root / PLACE / "solution" / "solution.patch").read_bytes())
     assert prove(root, "--skip-proved").code == 7
     assert prove(root, "--skip-proved").code == 7
+
+
+def test_proofs_as_json(root: Path) -> None:
+    said = prove(root, "--json")
+    (proof,) = json.loads(said.out)
+    assert (proof["scenario"], proof["ok"], proof["wrong_rejected"]) == (SCENARIO, True, 2)
+    assert TRIALS in said.err
 
 
 def test_skipping_is_for_what_is_executed(root: Path) -> None:
