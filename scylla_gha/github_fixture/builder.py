@@ -22,7 +22,7 @@ ISSUES = "issues: write"
 
 
 class CreatedObject(GitHubResponse):
-    """What GitHub says of a new object."""
+    """Answer of GitHub about a new object."""
 
     id: int = 0
     node_id: str = ""

@@ -1,4 +1,4 @@
-"""What `scylla-gha fixture` does with one repository: seed, reset, status and cleanup, each with a report as data."""
+"""Commands of `scylla-gha fixture` on one repository: seed, reset, status and cleanup, each with a report as data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -39,7 +39,7 @@ _SHOWN: Final = 10
 
 @dataclass
 class ConvergedRun:
-    """What a seed or reset did.
+    """Result of a seed or reset.
 
     Attributes:
         view: the last reading.

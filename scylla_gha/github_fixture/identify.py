@@ -1,4 +1,4 @@
-"""Which object of a repository is which of the fixture: by ids that were noted, by markers, by unique names."""
+"""Objects of a repository by their keys in the fixture: by ids that were noted, by markers, by unique names."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field

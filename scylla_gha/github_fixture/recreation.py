@@ -1,4 +1,4 @@
-"""What cannot be mended in place: pull requests that were merged or reviewed, texts that were deleted amid others."""
+"""Objects that cannot be mended in place: pull requests that were merged or reviewed, texts deleted amid others."""
 
 from collections.abc import Iterator, Sequence
 

@@ -39,7 +39,7 @@ class FixtureView:
 
     @functools.cached_property
     def differences(self) -> list[StateDifference]:
-        """What differs from the fixture."""
+        """Differences from the fixture."""
         return differences(self.reference.canonical, self.canonical)
 
     @property

@@ -17,6 +17,7 @@ PACKAGE = sorted((ROOT / "scylla_gha").rglob("*.py"))
 # The judges' prompt stays, since recordings are found by it; errors of `stats` are for programmers.
 UNCOUNTED = {"judge/prompt.py", *(f"stats/{path.name}" for path in (ROOT / "scylla_gha/stats").glob("*.py"))}
 WORDS = re.compile(r"counted\(|number\(|_range\(")  # these give words, or numbers with decimals
+QUESTION = re.compile(r"(What|Whether|Who|How|Where|Which|When)\b")
 FILE_LINES, TEST_FILE_LINES, FUNCTION_LINES = 300, 330, 40
 VAGUE_NAMES = {
     "each", "found", "given", "held", "here", "kept", "made", "named", "of", "one", "place", "said", "taken", "there",
@@ -85,6 +86,14 @@ def vague_names(path: Path) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.arg) and node.arg in VAGUE_NAMES:
             yield node.arg
+
+
+def test_docstrings_begin_with_what_a_thing_is_or_does() -> None:
+    """A question word leaves the reader to guess the noun: "Whether it holds" is "True if it holds"."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    lines = {f"{path}: {line}" for path in PACKAGE for node in ast.walk(syntax(path)) if isinstance(node, documented)
+             if QUESTION.match(line := (ast.get_docstring(node) or "").partition("\n")[0])}  # fmt: skip
+    assert lines == set()
 
 
 def test_numbers_agree_with_their_nouns() -> None:
