@@ -1,5 +1,6 @@
 """Step of a fixture's history that runs a workflow: its attempts, jobs, steps, logs and annotations."""
 
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -54,6 +55,8 @@ def _attempt(
 ) -> RunRecord:
     records = [_job(world, session, run, job) for job in jobs]
     if all(job.conclusion is not None for job in jobs):
+        state = session.state
+        state.clock = max([state.clock, *(job.completed_at for job in records if job.completed_at)])
         return finish_attempt(session, run, records)
     if not is_last:
         raise ConfigError("attempts: only jobs of the last attempt can still run; give a conclusion")
@@ -65,21 +68,22 @@ def _attempt(
 
 def _job(world: FixtureWorld, session: HubSession, run: RunRecord, job: FixtureJob) -> JobRecord:
     state, is_done = session.state, job.conclusion is not None
-    now = state.now()
-    steps = tuple(
-        StepRecord(number=number, name=step.name, conclusion=step.conclusion, started_at=now, completed_at=now)
-        for number, step in enumerate(job.steps, 1)
-    )
+    begin = end = state.now() + datetime.timedelta(seconds=job.wait_seconds)
+    steps, log = [], b""
+    for number, step in enumerate(job.steps, 1):
+        start, end = end, end + datetime.timedelta(seconds=step.seconds)
+        steps.append(StepRecord(number=number, name=step.name, conclusion=step.conclusion, started_at=start,
+                                completed_at=end))  # fmt: skip
+        log += b"" if step.conclusion == "skipped" else job_log([(step.name, _output(world, step))], start)
     annotations = tuple(
         AnnotationRecord(path=note.path, start_line=note.line, end_line=note.line, level=note.level,
                          message=note.message, title=note.title)
         for note in job.annotations
     )  # fmt: skip
-    ran = ((step.name, _output(world, step)) for step in job.steps if step.conclusion != "skipped")
     return JobRecord(
         id=state.new_id(), name=job.name, attempt=run.attempt, status="completed" if is_done else "in_progress",
-        conclusion=job.conclusion, created_at=now, started_at=now, completed_at=now if is_done else None, steps=steps,
-        annotations=annotations, log=session.hub.blobs.add(job_log(ran, now)) if is_done else None,
+        conclusion=job.conclusion, created_at=state.now(), started_at=begin, completed_at=end if is_done else None,
+        steps=tuple(steps), annotations=annotations, log=session.hub.blobs.add(log) if is_done else None,
     )  # fmt: skip
 
 

@@ -185,6 +185,7 @@ class FixtureStep(Record):
     conclusion: Conclusion = "success"
     log: str = ""
     log_file: str | None = None
+    seconds: Annotated[int, Field(ge=0, description="How long it took")] = 0
 
     @model_validator(mode="after")
     def _one_log(self) -> "FixtureStep":
@@ -198,6 +199,7 @@ class FixtureJob(Record):
 
     name: Text
     conclusion: Conclusion | None = Field("success", description="null: it still runs")
+    wait_seconds: Annotated[int, Field(ge=0, description="From the attempt's start to the job's")] = 0
     steps: tuple[FixtureStep, ...] = ()
     annotations: tuple[FixtureAnnotation, ...] = ()
 

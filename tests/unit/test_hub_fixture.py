@@ -170,6 +170,29 @@ ALL_STEPS = """\
 """
 
 
+def test_steps_of_runs_take_their_time_which_their_logs_show(tmp_path: Path) -> None:
+    """https://docs.github.com/en/rest/actions/workflow-jobs#list-jobs-for-a-workflow-run"""
+    world = built(tmp_path / "fixture", """\
+  - commit: {branch: main, author: me, message: CI, files: {.github/workflows/ci.yml: "name: CI\\non: push\\n"}}
+  - at: 2026-02-01T10:00:00Z
+    run:
+      key: ci
+      workflow: .github/workflows/ci.yml
+      branch: main
+      actor: me
+      attempts: [[{name: test, wait_seconds: 60, steps: [{name: Make, seconds: 5}, {name: Test, log: ok, seconds: 2}]}]]
+""")  # fmt: skip
+    world.hub.tokens = {"octocat": world.names["user.me"]}
+    actions = "/repos/octocat/demo/actions"
+    run = Caller(world.hub).get(f"{actions}/runs/{world.names['run.ci']}")
+    assert (run["run_started_at"][-9:], run["updated_at"][-9:]) == ("10:00:00Z", "10:01:08Z")
+    (job,) = Caller(world.hub).get(f"{actions}/runs/{run['id']}/jobs")["jobs"]
+    assert [job[name][-9:] for name in ("started_at", "completed_at")] == ["10:01:01Z", "10:01:08Z"]
+    assert [step["started_at"][-9:] for step in job["steps"]] == ["10:01:01Z", "10:01:06Z"]
+    log = world.hub.blobs.read(world.hub.state.need(RunRecord, world.names["run.ci"]).jobs[0].log or "").decode()
+    assert log.splitlines()[-1] == "2026-02-01T10:01:06.0000000Z ok"
+
+
 def test_the_log_of_a_step_may_be_a_file_of_the_folder(tmp_path: Path) -> None:
     steps = """\
   - commit: {branch: main, author: me, message: CI, files: {.github/workflows/ci.yml: "name: CI\\non: push\\n"}}
