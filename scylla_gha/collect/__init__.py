@@ -144,6 +144,8 @@ def _verdict(records: _CellRecords, *, measures: bool) -> dict[str, Any]:
         "points_max": sum(part.maximum for part in parts) if parts else None,
         "judge_scores": {answer.judge: score_by_judge(rubric, items, answer) for answer in answers},
         "items_na": len(unscored), "items_unjudged": sum(item.by == "judge" for item in unscored),
+        "checkpoints": len(judgment.checks) if score and judgment else None,
+        "checkpoints_passed": sum(check.holds for check in judgment.checks) if score and judgment else None,
         "guards": sum(point.guard for point in records.folder.scenario.checkpoints),
         "broken_guards": len(score.broken) if score else 0,
     }  # fmt: skip

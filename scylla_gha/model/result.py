@@ -55,6 +55,8 @@ class Result(Record):
     ] = {}
     items_na: Annotated[int, Field(description="items that were not scored")]
     items_unjudged: Annotated[int, Field(description="those of them that are for the judge panel")]
+    checkpoints: Annotated[int | None, Field(description="that code verified; null: not judged")] = None
+    checkpoints_passed: Annotated[int | None, Field(description="those of them that hold, guards included")] = None
     guards: Annotated[int | None, Field(description="checks of the scenario that hold on the base")] = None
     broken_guards: Annotated[int, Field(description="checks that held on the base and no longer do")]
     attempts: int | None

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.interop.exporters.profile_rows import profile_rows
+from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Outcome
 from tests.support.golden import golden
@@ -13,15 +14,19 @@ TOKENS: dict[str, Any] = {"input_tokens": 10, "output_tokens": 20, "cache_read_t
 ROW = make_result(model="m", variant="T0/00-empty", tool_calls=4, failed_tool_calls=1, usd=0.5, **TOKENS)
 
 
-def read(row: Result = ROW, attempt: Attempt | None = None) -> dict[str, Any]:
-    (line,) = profile_rows([row], {row.cell: attempt} if attempt else {}).splitlines()
+def read(
+    row: Result = ROW, attempt: Attempt | None = None, checks: tuple[CheckResult, ...] | None = None
+) -> dict[str, Any]:
+    details = {} if checks is None else {row.cell: checks}
+    (line,) = profile_rows([row], {row.cell: attempt} if attempt else {}, details).splitlines()
     found: dict[str, Any] = json.loads(line)
     return found
 
 
 def test_it_reads_as_it_always_did() -> None:
     fault = make_excluded_result(make_cell(repetition=2), Outcome.SANDBOX_ERROR, reason="no room")
-    text = profile_rows([ROW, fault], {ROW.cell: make_attempt(tool_calls={"Bash": 4})}).decode()
+    checks = (CheckResult(id="greets", holds=True, value=1.0, evidence="printed hello"),)
+    text = profile_rows([ROW, fault], {ROW.cell: make_attempt(tool_calls={"Bash": 4})}, {ROW.cell: checks}).decode()
     assert text == golden("profile-rows.jsonl", text)
 
 
@@ -38,7 +43,7 @@ def test_known_numbers_are_in_the_profilers_units() -> None:
     assert found["timing"]["wallMs"] == 2000.0
     assert (found["tokens"]["total"], found["tokens"]["active"]) == (334, 30)
     assert (found["toolCalls"]["total"], found["toolCalls"]["errorRate"]) == (4, 0.25)
-    assert (found["cost"]["totalUsd"], found["mode"], found["iteration"]) == (0.5, "T0/00-empty", 1)
+    assert (found["cost"]["totalUsd"], found["mode"], found["iteration"]) == (0.5, "T0/00-empty", 0)
     assert read(ROW.model_copy(update={"mode": "mcp"}))["mode"] == "mcp"
 
 
@@ -86,4 +91,25 @@ def test_epochs_are_runs_of_their_own() -> None:
 
 
 def test_no_results_are_no_lines() -> None:
-    assert profile_rows([], {}) == b""
+    assert profile_rows([], {}, {}) == b""
+
+
+def test_a_mode_is_the_arms_toolset_and_its_operations_on_github_are_there() -> None:
+    row = make_result(mode="mcp", variant="T0/00-empty", github="hub", github_calls={"pr.read": 3, "pr.write": 1},
+                      github_failed=1, github_repeated=1)  # fmt: skip
+    found = read(row)
+    assert (found["mode"], found["extensions"]["variant"], found["extensions"]["repetition"]) == (
+        "mcp",
+        "T0/00-empty",
+        1,
+    )
+    assert found["extensions"]["github_calls"] == {"pr.read": 3, "pr.write": 1}
+    assert (found["extensions"]["github_failed"], found["extensions"]["github_repeated"]) == (1, 1)
+
+
+def test_checkpoints_are_counted_and_listed() -> None:
+    checks = tuple(CheckResult(id=name, holds=name == "a", value=0.0, evidence=f"see {name}") for name in "ab")
+    found = read(make_result(checkpoints=2, checkpoints_passed=1), checks=checks)
+    assert (found["checkpointsPassed"], found["checkpointsTotal"]) == (1, 2)
+    assert found["checkpointDetails"][1] == {"id": "b", "description": None, "passed": False, "actual": "see b"}
+    assert read()["checkpointDetails"] is None

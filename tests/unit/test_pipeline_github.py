@@ -76,6 +76,9 @@ def test_a_trial_leaves_its_github_and_is_judged_by_it(tmp_path: Path, hub: HubP
     assert (row.github, row.github_gaps) == ("hub", 0)
     assert (row.github_requests or 0) > 3
     assert (row.github_writes or 0) >= 3
+    assert row.github_calls["git.write"] == row.github_calls["pr.write"] == row.github_calls["issue.write"] == 1
+    assert row.github_failed == 0
+    assert row.checkpoints == row.checkpoints_passed == 5
     folder = context.folder.cell(row.cell).attempt(1)
     names = {"github.json", "github.bundle", "github-requests.jsonl"}
     assert names <= {path.name for path in folder.root.iterdir()}

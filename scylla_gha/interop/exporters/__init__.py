@@ -1,7 +1,7 @@
 """Export of a run's rows to the formats of other tools."""
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -13,6 +13,7 @@ from scylla_gha.interop.exporters.inspect_log import inspect_logs
 from scylla_gha.interop.exporters.junit import junit
 from scylla_gha.interop.exporters.profile_rows import profile_rows
 from scylla_gha.interop.exporters.rows import write_csv, write_parquet
+from scylla_gha.model.judgment import CheckResult, Judgment
 from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Attempt, Trajectory, Trial
@@ -57,7 +58,8 @@ class RunExport:
             for name, log in inspect_logs(self.plan, rows, self._start(rows)).items():
                 write_bytes(target / name, log)
         elif form == "profile":
-            write_bytes(target, profile_rows(rows, {row.cell: attempt for row, attempt in self._attempts(rows)}))
+            attempts = {row.cell: attempt for row, attempt in self._attempts(rows)}
+            write_bytes(target, profile_rows(rows, attempts, dict(self._checks(rows))))
         else:
             return self._write_atif(rows)
         return ""
@@ -74,6 +76,13 @@ class RunExport:
             trial = read_record(self.folder.cell(row.cell).trial, Trial)
             if trial and trial.key == row.key:
                 yield row, trial.last
+
+    def _checks(self, rows: list[Result]) -> Iterator[tuple[str, Sequence[CheckResult]]]:
+        """Yield judged cells with the results of their checkpoints, if the stored judgment is of the row's trial."""
+        for row in rows:
+            judgment = read_record(self.folder.cell(row.cell).judgment, Judgment) if row.judged else None
+            if judgment and judgment.trial_key == row.key:
+                yield row.cell, judgment.checks
 
     def _write_atif(self, rows: list[Result]) -> str:
         written = 0
