@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.github_fixture.reference import make_reference
 from scylla_gha.hub.trial_files import write_trial_files
 from scylla_gha.judge.github_checks import state_fault
 from scylla_gha.judge.github_trial import trial_github
 from scylla_gha.judge.github_unchanged import unchanged_fault
 from scylla_gha.model.github_condition import AllowedChange, StateCondition
-from tests.support.scripted_reviewers import REVIEWS, ReviewedCell, seed_of
+from tests.support.scripted_reviewers import REVIEWS, ReviewedCell, seed_of, write_fixture
 
 FIRST = ("hubot", "CHANGES_REQUESTED", "About #1.")
 MISSING = ("hubot", "COMMENTED", "The comment is missing.")
@@ -139,6 +140,13 @@ def unchanged(cell: ReviewedCell, folder: Path, *allowed: AllowedChange) -> str 
     write_trial_files(folder, cell.hub, cell.seed.exported, cell.seed.facts["names"])
     with trial_github(folder) as github:
         return unchanged_fault(allowed, github)
+
+
+def test_a_repository_on_github_com_has_no_scripted_reviewers(tmp_path: Path) -> None:
+    fixture = write_fixture(tmp_path / "fixture")
+    (tmp_path / "made").mkdir()
+    reference = make_reference("demo", fixture, tmp_path / "made", None, {})
+    assert reference.not_seeded == ("reviews of 1 scripted reviewer, which the hub alone writes",)
 
 
 @pytest.mark.parametrize(
