@@ -163,8 +163,6 @@ def _not_seeded(world: FixtureWorld) -> Iterator[str]:
         yield "rate_limit: the limits are those of github.com"
     if pending := state.where(ReviewRecord, state="PENDING"):
         yield f"{counted(len(pending), 'review')} not submitted, which nobody but the author sees"
-    if reviewers := world.scripted_reviewers:
-        yield f"reviews of {counted(len(reviewers), 'scripted reviewer')}, which the hub alone writes"
 
 
 def resolution_user(reference: FixtureReference, thread: str) -> str | None:

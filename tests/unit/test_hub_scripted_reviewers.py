@@ -146,7 +146,7 @@ def test_a_repository_on_github_com_has_no_scripted_reviewers(tmp_path: Path) ->
     fixture = write_fixture(tmp_path / "fixture")
     (tmp_path / "made").mkdir()
     reference = make_reference("demo", fixture, tmp_path / "made", None, {})
-    assert reference.not_seeded == ("reviews of 1 scripted reviewer, which the hub alone writes",)
+    assert reference.not_seeded == ("1 scripted reviewer: nobody reviews there while a trial goes on",)
 
 
 @pytest.mark.parametrize(
