@@ -68,14 +68,18 @@ def seed(fixture: str, lane: int, holder: str | None, minutes: int | None, *, as
 @fixture.command()
 @_common
 @_lease
-def reset(fixture: str, lane: int, holder: str | None, minutes: int | None, *, as_json: bool) -> None:
+@click.option("--agent", metavar="USER", help="User of the fixture whose token trials have; its reviews that were not "
+                                              "submitted are removed (default: they stay).")  # fmt: skip
+def reset(
+    fixture: str, lane: int, holder: str | None, minutes: int | None, agent: str | None, *, as_json: bool
+) -> None:
     """Bring a repository back to the state of FIXTURE, and prove by a digest that it is there.
 
     \b
     scylla-gha fixture reset loanbook --lane 1 --lease 90
     """  # noqa: D301
     with _session(fixture, lane, holder) as session:
-        _print(session.converge(minutes, is_new=False), as_json=as_json)
+        _print(session.converge(minutes, agent, is_new=False), as_json=as_json)
 
 
 @fixture.command()

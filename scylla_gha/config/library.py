@@ -82,10 +82,14 @@ class Library:
         folders = {path.name: path for root in reversed(self.roots) for path in (root / "fixtures").glob("*/")}
         return resolve_inside(_pick(folders, name, "fixture", "fixtures/"), self.roots)
 
+    def repositories_file(self) -> Path:
+        """Return the list of repositories on github.com; in the user's repository if there is none."""
+        paths = [root / "config" / REPOSITORIES_FILE for root in self.roots]
+        return next((path for path in paths if path.is_file()), paths[0])
+
     def repositories(self) -> GitHubRepositories:
         """Read the repositories on github.com that fixtures may change; the toolkit has none of its own."""
-        paths = [root / "config" / REPOSITORIES_FILE for root in self.roots]
-        path = next((path for path in paths if path.is_file()), paths[0])
+        path = self.repositories_file()
         if not path.is_file():
             raise ConfigError(f"{path}: there is no such file; list in it the repositories that may be changed, and "
                               "their accounts (docs/github-com.md)")  # fmt: skip

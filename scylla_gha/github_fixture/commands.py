@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github_fixture.accounts import FixtureAccounts
 from scylla_gha.github_fixture.bindings import bindings_of
@@ -20,6 +21,7 @@ from scylla_gha.github_fixture.leases import (
 )
 from scylla_gha.github_fixture.marks import push_objects, require_mark
 from scylla_gha.github_fixture.mutations import FailedMutation, Mutation, batches, send_mutations
+from scylla_gha.github_fixture.pending_reviews import remove_pending_reviews
 from scylla_gha.github_fixture.recreation import pulls_to_recreate
 from scylla_gha.github_fixture.ref_plan import BRANCH
 from scylla_gha.github_fixture.ref_plan import mutation_of as change_of_refs
@@ -32,6 +34,7 @@ from scylla_gha.model.github_repositories import REPOSITORIES_FILE
 LASTING: Final = (
     "timelines, edit marks and notifications stay",
     "an issue that was reopened keeps the reason REOPENED",
+    "reviews that were not submitted are seen by their author alone; reset removes those of --agent",
 )
 
 
@@ -45,8 +48,10 @@ class FixtureSession:
     holder: str
     report: Callable[[str], None]
 
-    def converge(self, minutes: int | None, *, is_new: bool) -> dict[str, Any]:
+    def converge(self, minutes: int | None, agent: str | None = None, *, is_new: bool) -> dict[str, Any]:
         """Seed (`is_new`) or reset the repository, and take its lease for `minutes` (None: no lease).
+
+        `agent` is the user whose token trials have: reviews that it has not submitted are removed.
 
         Raises:
             ConfigError: accounts or tokens are missing.
@@ -65,6 +70,8 @@ class FixtureSession:
                 view = convergence.read()  # an empty repository can have no lease
             lease = take_lease(self.accounts, view.state, self.holder, self.lane, minutes)
             leased = {"lease": lease_facts(lease)}
+        if agent is not None and (number := remove_pending_reviews(self.accounts.client(agent))):
+            self.report(f"removed {counted(number, 'review')} that {agent} had not submitted")
         run = convergence.run(view)
         return {**self._facts(run.view), **_changes(run), **leased}
 

@@ -8,12 +8,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder, changed_lines, check_variants
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
+from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture
 from scylla_gha.model.scenario import size_of
 from scylla_gha.model.scenario_proof import ScenarioProof
 from scylla_gha.pipeline.proof_records import proof_digest, record_proof, recorded_proof
@@ -51,8 +53,21 @@ def validate_configuration(library: Library, note: Report) -> None:
     checks += [functools.partial(library.price_list, prices) for prices in library.price_list_names()]
     checks += [functools.partial(library.mode, name) for name in library.mode_names()]
     checks += [library.inventories, lambda: check_variants(library.variants().values())]
+    checks.append(functools.partial(_check_repositories, library))
     checks += [functools.partial(validate_experiment, library, name, note) for name in library.experiment_names()]
     _raise_faults(checks)
+
+
+def _check_repositories(library: Library) -> None:
+    """Check that the list of repositories on github.com, if there is one, names fixtures and users that exist."""
+    path = library.repositories_file()
+    pools = library.repositories().fixtures if path.is_file() else {}
+    for name, pool in pools.items():
+        users = load_yaml(library.fixture(name) / FIXTURE_FILE, GitHubFixture).users
+        for user in pool.accounts:
+            if user not in users:
+                hint = did_you_mean(user, list(users))
+                raise ConfigError(f"{path}: fixtures.{name}.accounts: {user!r} is no user of the fixture{hint}")
 
 
 def validate_scenarios(library: Library, names: Sequence[str]) -> None:

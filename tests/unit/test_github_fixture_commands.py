@@ -134,6 +134,16 @@ def test_of_two_who_take_a_lease_at_the_same_time_one_is_refused(site: FixtureSi
     assert current.lease == taken[0]
 
 
+def test_a_review_that_the_agent_did_not_submit_is_removed_by_its_own_account(site: FixtureSite) -> None:
+    site.converge()
+    reviewer = Caller(site.served.hub, "acct-reviewer")
+    assert reviewer.rest("POST", "/repos/pool/demo-0/pulls/2/reviews", {"body": "Later"}).status == 200
+    assert session(site).converge(None, is_new=False)["equal"], "nobody else sees it"
+    assert [review["state"] for review in reviewer.get("/repos/pool/demo-0/pulls/2/reviews")][-1] == "PENDING"
+    assert session(site).converge(None, "reviewer", is_new=False)["equal"]
+    assert "PENDING" not in [review["state"] for review in reviewer.get("/repos/pool/demo-0/pulls/2/reviews")]
+
+
 def in_project(site: FixtureSite, folder: Path, *words: str, **env: str) -> Said:
     """Run a command in a repository that has the fixture and the list of repositories."""
     fixture = folder / "fixtures/demo"
@@ -176,6 +186,15 @@ def test_the_commands_seed_compare_clean_and_reset_a_repository(site: FixtureSit
     assert reset.code == 0, reset.err
     assert "not leased" in reset.out
     assert session(site).status()["equal"]
+
+
+def test_validate_names_an_account_of_no_user(site: FixtureSite, tmp_path: Path) -> None:
+    assert in_project(site, tmp_path, "--help").code == 0
+    file = tmp_path / "config/github-fixtures.yaml"
+    file.write_text(file.read_text().replace("author: acct-author", "autor: acct-author\n      author: acct-author"))
+    said = scylla("validate", cwd=tmp_path)
+    assert said.code == 3
+    assert "accounts: 'autor' is no user of the fixture; did you mean \"author\"?" in said.err
 
 
 @pytest.mark.parametrize(
