@@ -157,7 +157,9 @@ def _traffic(work: AttemptRecord) -> Iterator[TextBlock]:
                 yield field("network", f"{access}: {counts}", style)
     if work.attempt and (github := work.attempt.github):
         gaps = f"; {counted(github.gaps, 'gap')} of the hub" if github.gaps else ""
-        counts = f"{counted(github.requests, 'request')}, {counted(github.writes, 'change')} made{gaps}"
+        clients = ", ".join(f"{name} {count}" for name, count in github.clients.items())
+        by = f" ({clients})" if clients else ""
+        counts = f"{counted(github.requests, 'request')}{by}, {counted(github.writes, 'change')} made{gaps}"
         yield field("GitHub", counts, "yellow" if github.gaps else "")
 
 

@@ -35,7 +35,7 @@ urllib.request.urlopen(urllib.request.Request(address, body.encode(), headers))
 """
 SOLUTION = """\
 set -eu
-if command -v gh || env | grep ^GH_ || test -e ~/.config/gh; then exit 1; fi
+if env | grep ^GH_ || test -e ~/.config/gh; then exit 1; fi
 mytool issues/2/labels '{"labels": ["bug"]}'
 git switch --quiet --create fix
 echo 'print(1 + 1)' >app.py

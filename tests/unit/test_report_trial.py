@@ -114,9 +114,9 @@ def test_hosts_that_were_sought_are_shown_by_name() -> None:
     text = shown(make_dossier(AttemptRecord(number=1, attempt=attempt), trial=make_trial(CELL, attempt)))
     assert "network   reached: pkg.test 3\n" in text
     assert "network   refused: a.org 1, b.org:22 2\n" in text
-    attempt = make_attempt(github=GitHubUse(requests=5, writes=1, gaps=2))
+    attempt = make_attempt(github=GitHubUse(requests=5, writes=1, gaps=2, clients={"gh": 4, "git": 1}))
     text = shown(make_dossier(AttemptRecord(number=1, attempt=attempt), trial=make_trial(CELL, attempt)))
-    assert "GitHub    5 requests, 1 change made; 2 gaps of the hub\n" in text
+    assert "GitHub    5 requests (gh 4, git 1), 1 change made; 2 gaps of the hub\n" in text
     silent = make_attempt(network=HostContact())
     assert "network" not in shown(make_dossier(AttemptRecord(number=1, attempt=silent), trial=make_trial(CELL, silent)))
 
