@@ -123,6 +123,8 @@ class ArmCounts:
     short_skills: list[int] = field(default_factory=list)
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
+    beside_mode: int = 0  # trials with requests of clients that the mode has not
+    other_clients: Counter[str] = field(default_factory=Counter)  # these requests, by client
     unadjusted: Counter[str] = field(default_factory=Counter)
     judge_unadjusted: Counter[str] = field(default_factory=Counter)
     api: ApiCounts = field(default_factory=ApiCounts)
@@ -165,6 +167,8 @@ class ArmCounts:
             self.failures[row.failure].add(row.cell)
 
     def _add_events(self, row: Result) -> None:
+        self.beside_mode += bool(row.github_other_clients)
+        self.other_clients.update(row.github_other_clients)
         if row.blocked_calls:
             self.blocked.append(row.blocked_calls)
         if row.network_refused:

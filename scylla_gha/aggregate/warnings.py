@@ -101,6 +101,7 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
         yield from _arm_warnings(arm)
     yield from _mixed_warnings(counts)
     yield from _settings_warnings(counts)
+    yield from _client_warnings(counts)
     if not plan.experiment.judges and counts.unjudged_items:
         yield ("No judge panel is configured: the items left to judgment are N/A, and the weights of the others are "
                "scaled up to 1.")  # fmt: skip
@@ -233,6 +234,15 @@ def _settings_warnings(counts: RowCounts) -> Iterator[str]:
                    "which the model does not take, or not while it thinks.")  # fmt: skip
     if counts.subscription:
         yield "billing: subscription. USD are list prices of the tokens used, and no bill."
+
+
+def _client_warnings(counts: RowCounts) -> Iterator[str]:
+    """Yield warnings about requests to GitHub by other means than the mode's tools."""
+    for arm, arm_counts in sorted(counts.arms.items()):
+        if arm_counts.beside_mode:
+            clients = ", ".join(f"{name} {count}" for name, count in sorted(arm_counts.other_clients.items()))
+            yield (f"{arm}: {counted(arm_counts.beside_mode, 'trial')} sent requests to GitHub by clients that the "
+                   f"mode has not ({clients}; `github_other_clients` of a row); they count.")  # fmt: skip
 
 
 def _mixed_warnings(counts: RowCounts) -> Iterator[str]:

@@ -119,3 +119,11 @@ def test_an_arm_of_which_more_than_a_twentieth_met_a_gap_gets_no_verdict(gaps: i
     assert bool(withheld_arms([summary], {"new": "old"})) is is_withheld
     told = [warning for warning in report.warnings if "only GitHub has (`github_gaps` of a row)" in warning]
     assert len(told) == bool(gaps)
+
+
+def test_requests_of_clients_that_the_mode_has_not_are_a_warning() -> None:
+    cells = [make_cell(repetition=number) for number in range(1, 4)]
+    rows = [make_result(cell, github="hub", github_other_clients=clients)
+            for cell, clients in zip(cells, ({"curl": 2}, {}, {"curl": 1, "gh": 1}), strict=True)]  # fmt: skip
+    (said,) = (text for text in aggregate(make_plan(*cells), rows).warnings if "the mode has not" in text)
+    assert said.startswith("nop: 2 trials sent requests to GitHub by clients that the mode has not (curl 3, gh 1; ")
