@@ -7,7 +7,7 @@ from scylla_gha.collect import collect
 from scylla_gha.config.keys import judging_digest, judgment_key
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError
-from scylla_gha.model.judgment import CategoryScore, ItemScore, JudgeAnswer, JudgeScore, Judgment
+from scylla_gha.model.judgment import CategoryScore, CheckResult, ItemScore, JudgeAnswer, JudgeScore, Judgment
 from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import HostContact, Isolation
 from scylla_gha.model.trial import NO_USAGE, BlockedCall, DiffStat, Outcome, SafetyNetSummary, Trial, Usage
@@ -69,7 +69,8 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
     score = make_score(score=0.7, grade="B", progress=0.5, broken=("tests",), passed=False)
     write_traffic(folder.cell(CELL.id).attempt(1).file("judge-traffic.jsonl"), 0.25)
     achieved = CategoryScore(id="works", weight=1.0, achieved=1.5, maximum=2.0)
-    judgment = make_judgment(CELL, result=score, items=ITEMS, answers=ANSWERS, categories=(achieved,))
+    checks = tuple(CheckResult(id=name, holds=name == "a", value=0.0, evidence="") for name in "ab")
+    judgment = make_judgment(CELL, result=score, checks=checks, items=ITEMS, answers=ANSWERS, categories=(achieved,))
     row = row_of(folder, library, make_trial(CELL, attempt, isolation=ISOLATION), judgment)
     assert row.model_dump(mode="json") == {
         "schema_version": 2, "experiment": "demo", "cell": CELL.id, "key": CELL.key, "epoch": "",
@@ -77,7 +78,7 @@ def test_a_judged_trial_becomes_a_whole_row(folder: RunFolder, library: Library)
         "agent": "nop", "agent_version": "9", "model": None, "variant": None, "repetition": 1,
         "outcome": "completed", "started_at": "2026-01-02T03:04:05Z",
         "reason": "ended by itself", "measures_agent": True, "judged": True, "passed": False, "score": 0.7,
-        "unjudged": None, "treatment_tokens": {}, "short_skills": None,
+        "unjudged": None, "treatment_tokens": {}, "short_skills": None, "checkpoints": 2, "checkpoints_passed": 1,
         "judging": judging_digest(library.scenario(CELL.scenario).judging_digest, ""),
         "grade": "B", "progress": 0.5, "threshold": 0.6, "points": 1.5, "points_max": 2.0,
         "judge_scores": {"one": 0.5, "two": None}, "items_na": 0, "items_unjudged": 0, "guards": 0, "broken_guards": 1,
