@@ -1,4 +1,4 @@
-"""Creation of what a repository lacks: labels, milestones, issues with comments, releases with files.
+"""Creation of what a repository lacks: milestones, issues with comments, releases with files.
 
 Everything is created by the user who has it in the fixture, and has a marker. Before something is created again, since
 the answer was lost, it is searched for.
@@ -115,12 +115,8 @@ class FixtureBuilder:
                 raise ApiRequestError(f"{self.accounts.repository}: {failed[0]}", HTTPStatus.CONFLICT)
             self.refs |= {name: sha for name, (_, sha) in updates.items()}
 
-    def build_labels(self) -> None:
-        """Create labels and milestones that are missing."""
-        for name, label in self.view.reference.objects.labels.items():
-            if name not in self.view.objects.labels:
-                body = {"name": name, "color": label.color, "description": label.description or ""}
-                self.create(self.accounts.pool.admin, "/labels", body, f"label:{name}", f"create the label {name}")
+    def build_milestones(self) -> None:
+        """Create milestones that are missing."""
         for title in self.view.reference.objects.milestones:
             if title not in self.view.objects.milestones:
                 body = {key: value for key, value in milestone_fields(self.view, title).items() if value is not None}

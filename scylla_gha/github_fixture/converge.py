@@ -119,6 +119,9 @@ class Convergence:
         lifts_rules = not refs.is_empty or bool(missing)
         self._report(f"{len(view.differences)} of the state's fields differ, {len(missing)} to be created")
         self._send(self._mutations(view, refs, set(recreated), lifts_rules=lifts_rules, builds=bool(missing)))
+        outcome.created += [
+            f"label:{name}" for name in view.reference.objects.labels if name not in view.objects.labels
+        ]
         self._request([*settings_requests(view), *milestone_requests(view), *release_requests(view)])
         self._build(outcome, missing, recreated, refs)
 
@@ -127,7 +130,7 @@ class Convergence:
         wanted, own = view.reference.objects, view.objects
         subjects = [key for key in created_order(wanted.subjects) if key in recreated or not is_complete(view, key)]
         others = [name for name in view.reference.canonical
-                  if name.startswith(("label ", "milestone ", "release.")) and name not in view.canonical]  # fmt: skip
+                  if name.startswith(("milestone ", "release.")) and name not in view.canonical]  # fmt: skip
         files = [key for key in own.releases if view.differs(key, "assets")]
         return [*others, *subjects, *files]
 
@@ -200,7 +203,7 @@ class Convergence:
 
     def _build_all(self, builder: FixtureBuilder, missing: Sequence[str], recreated: dict[str, str]) -> None:
         objects = builder.view.objects
-        builder.build_labels()
+        builder.build_milestones()
         builders = {}
         for key in missing:
             if key in self._reference.objects.pulls:

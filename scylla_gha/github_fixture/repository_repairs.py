@@ -59,7 +59,11 @@ def settings_requests(view: FixtureView) -> Iterator[ApiRequest]:
 
 
 def label_repairs(view: FixtureView) -> Iterator[Mutation]:
-    """Yield the repairs of labels that exist, renamed ones included."""
+    """Yield the repairs of labels, renamed ones included. A name is unique, so none can be created twice."""
+    for name, label in view.reference.objects.labels.items():
+        if name not in view.objects.labels:
+            fields = {"name": name, "color": label.color, "description": label.description or ""}
+            yield Mutation("createLabel", {"repositoryId": view.state.id, **fields})
     for name, label in view.objects.labels.items():
         if view.differs(f"label {name}", "name", "color", "description"):
             wanted = view.reference.canonical[f"label {name}"]
