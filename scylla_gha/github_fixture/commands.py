@@ -144,13 +144,20 @@ class FixtureSession:
             "wanted_digest": canonical_digest(self.reference.canonical),
             "differences": [str(difference) for difference in view.differences],
             "to_recreate": pulls_to_recreate(view),
-            "residue": [f"#{subject.number} is retired" for subject in view.objects.retired] + list(LASTING),
+            "residue": _residue(view),
             "not_seeded": list(self.reference.not_seeded),
             "lease": lease_facts(current.lease) if current else None,
             "limit": view.limit.model_dump(mode="json"),
             "calls": self.accounts.calls,
             "bindings": bindings_of(view),
         }
+
+
+def _residue(view: FixtureView) -> list[str]:
+    """Return in words what differs from the fixture for ever, and is in no digest."""
+    retired = [f"#{subject.number} is retired" for subject in view.objects.retired]
+    merged = ["merged pull requests name a merge commit that GitHub made, and that is on no branch"]
+    return [*retired, *(merged if any(pull.merged for pull in view.objects.pulls.values()) else ()), *LASTING]
 
 
 def _changes(run: ConvergedRun) -> dict[str, Any]:

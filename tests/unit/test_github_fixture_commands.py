@@ -165,6 +165,7 @@ def test_the_commands_seed_compare_clean_and_reset_a_repository(site: FixtureSit
     assert seeded.code == 0, seeded.err
     assert "pool/demo-0: is as the fixture; digest " in seeded.out
     assert "not seeded: 1 run of workflows" in seeded.out
+    assert "note: merged pull requests name a merge commit that GitHub made" in seeded.out
     assert "API calls" in seeded.err
 
     author = Caller(site.served.hub, "acct-author")
