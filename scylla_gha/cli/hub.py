@@ -5,6 +5,7 @@ import json
 import signal
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from scylla_gha.errors import ConfigError
 if TYPE_CHECKING:
     from scylla_gha.hub.client import HubProcess
     from scylla_gha.hub.control import AttachedCell, AttachRequest
+    from scylla_gha.run.workflow_steps import WorkflowBox
 
 _PAUSE_SECONDS: Final = 0.2
 _PUSHES: Final = ("admin", "maintain", "write")
@@ -38,8 +40,13 @@ def hub() -> None:
               help="Folder for github.json and github.bundle, written at the end (default: none).")  # fmt: skip
 @click.option("--faults", "plan", type=click.Path(path_type=Path, dir_okay=False, exists=True),
               help="YAML file of faults that answers are to have, to rehearse them (default: none).")  # fmt: skip
+@click.option("--workflows", type=click.Choice(["auto", "docker", "bubblewrap", "host", "none"]), default="auto",
+              show_default=True, help="Sandbox in which workflows run; auto is bubblewrap if it works here, else none, "
+                                      "and then pushes start no runs.")  # fmt: skip
 @options.as_json
-def serve(fixture: str, user: str | None, files: Path | None, plan: Path | None, *, as_json: bool) -> None:
+def serve(
+    fixture: str, user: str | None, files: Path | None, plan: Path | None, workflows: str, *, as_json: bool
+) -> None:
     """Serve the GitHub of FIXTURE, a name in fixtures/ or a folder with github.yaml, until it is interrupted.
 
     The first lines on standard output are commands for a shell. In a shell that has run them, gh and git use this
@@ -58,10 +65,12 @@ def serve(fixture: str, user: str | None, files: Path | None, plan: Path | None,
     folder = Path(fixture).resolve() if Path(fixture).is_dir() else options.library().fixture(fixture)
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts jobs in the background without SIGINT
         signal.signal(number, signal.default_int_handler)
+    box = _workflow_box(workflows)
     with tempfile.TemporaryDirectory(prefix="hub-") as name, HubProcess.start() as process:
-        cell = process.attach(_request(folder, Path(name)).model_copy(update={"faults": faults}))
+        request = _request(folder, Path(name)).model_copy(update={"faults": faults, "runner": box is not None})
+        cell = process.attach(request)
         chosen = _chosen(folder, cell, user)
-        with contextlib.suppress(KeyboardInterrupt):
+        with _running_workflows(process, cell, request.folder, box), contextlib.suppress(KeyboardInterrupt):
             _print(cell, chosen, Path(name), as_json=as_json)
             _wait(process)
         if files is not None and not process.is_lost(cell):
@@ -81,6 +90,50 @@ def _request(folder: Path, scratch: Path) -> "AttachRequest":
         cell="served", fixture=folder.resolve(), start=commit, start_git_dir=git_dir, cache=cache,
         folder=scratch / "hub", socket=scratch / "hub.sock", log=None, loopback=True,
     )  # fmt: skip
+
+
+def _workflow_box(name: str) -> "WorkflowBox | None":
+    """Return the sandbox in which workflows run; None: they do not.
+
+    Raises:
+        SandboxError: it cannot be used on this machine.
+    """
+    from scylla_gha.images import SandboxPool
+    from scylla_gha.model.scenario import Tools
+    from scylla_gha.prepare.tools import cache_root, search_path
+    from scylla_gha.run.workflow_steps import WorkflowBox
+    from scylla_gha.sandboxes import SANDBOXES
+
+    if name == "auto":
+        reason = SANDBOXES["bubblewrap"].missing_reason()
+        if reason is not None:
+            click.echo(f"workflows do not run: {reason}; --workflows none hides this message", err=True)
+        name = "bubblewrap" if reason is None else "none"
+    for kind in SANDBOXES:
+        if kind == name:
+            SANDBOXES[kind].check()
+            target = SandboxPool(SANDBOXES[kind].name, options.library()).target(Tools())
+            return WorkflowBox(target, search_path(Tools(), cache_root()))
+    return None
+
+
+@contextlib.contextmanager
+def _running_workflows(
+    process: "HubProcess", cell: "AttachedCell", folder: Path, box: "WorkflowBox | None"
+) -> Iterator[None]:
+    """Run workflows meanwhile; what runs at the end is cancelled."""
+    from scylla_gha.run.workflow_runner import WorkflowRunner
+
+    if box is None:
+        yield
+        return
+    runner = WorkflowRunner(process, cell, folder / "repositories", box)
+    runner.start()
+    try:
+        yield
+    finally:
+        if not process.is_lost(cell):
+            runner.finish(0.0)
 
 
 def _chosen(folder: Path, cell: "AttachedCell", user: str | None) -> str:
