@@ -24,6 +24,7 @@ from scylla_gha.hub.operations.labels import create_label
 from scylla_gha.hub.operations.milestones import create_milestone
 from scylla_gha.hub.operations.refs import BRANCH
 from scylla_gha.hub.operations.repositories import set_topics
+from scylla_gha.hub.operations.workflow_files import register_workflows
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
 from scylla_gha.hub.scripted_reviewers import add_scripted_reviewer
 from scylla_gha.hub.state import HubState
@@ -77,6 +78,7 @@ def build_fixture(folder: Path, target: Path, start: StartCommit | None = None) 
     for number, reviewer in enumerate(fixture.scripted_reviewers):
         where = f"scripted_reviewers.{number} ({reviewer.reviewer})"
         _attempt(world, where, functools.partial(add_scripted_reviewer, world, reviewer))
+    register_workflows(world.owner, world.repository)  # those of the fixture's own files, which no step has pushed
     hub.state.clock = max(hub.state.clock, fixture.now or hub.state.clock)
     hub.state.journal.clear()
     return world

@@ -81,3 +81,30 @@ def test_a_user_that_the_fixture_lacks_is_named(tmp_path: Path) -> None:
                   env={"SCYLLA_CACHE": str(tmp_path / "cache")})  # fmt: skip
     assert said.code == 3
     assert "--user: there is no user 'nobody'; the fixture has org, author" in said.err
+
+
+def test_workflows_run_in_the_sandbox_that_is_asked_for(tmp_path: Path) -> None:
+    folder = tmp_path / "fixture"
+    (folder / ".github/workflows").mkdir(parents=True)
+    (folder / "github.yaml").write_bytes((FIXTURE / "github.yaml").read_bytes())
+    steps = "[{run: 'echo it runs'}]"
+    (folder / ".github/workflows/own.yml").write_text(
+        f"on: workflow_dispatch\njobs: {{test: {{runs-on: ubuntu-latest, steps: {steps}}}}}\n"
+    )
+    argv = [sys.executable, "-m", "scylla_gha", "hub", "serve", "fixture", "--json", "--workflows", "bubblewrap"]
+    env = {**os.environ, "SCYLLA_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    with subprocess.Popen(argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as process:
+        facts = printed_json(process)
+        clients = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(tmp_path), "GH_REPO": "octo-org/demo",
+                   **facts["environment"]}  # fmt: skip
+        script = (
+            "gh workflow run own.yml && run=$(gh run list --limit 1 --json databaseId --jq '.[0].databaseId') && "
+            "gh run watch $run --interval 1 --exit-status && gh run view $run --log"
+        )
+        try:
+            done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env=clients, capture_output=True, text=True,
+                                  timeout=120, check=False)  # fmt: skip
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert "it runs" in done.stdout, done.stderr
