@@ -115,3 +115,13 @@ def test_a_run_is_started_by_hand_and_one_is_cancelled(hub: WorkflowHub) -> None
     assert hub.conclusions(slow) == {
         "wait": ["success", "cancelled", "cancelled", "cancelled"],
     }
+
+
+def test_a_workflow_without_end_holds_up_no_trial(hub: WorkflowHub) -> None:
+    hub.push({".github/workflows/slow.yml": SLOW.replace("on: workflow_dispatch", "on: push")}, "Endless")
+    hub.push({"a.txt": "1\n"}, "Waiting behind it")
+    hub.await_step(str(hub.runs()[1]["databaseId"]), 2)
+    begun = time.monotonic()
+    hub.runner.finish(0.5)
+    assert time.monotonic() - begun < 60
+    assert [run["conclusion"] for run in hub.runs()] == ["cancelled", "cancelled"]
