@@ -125,3 +125,12 @@ def test_a_workflow_without_end_holds_up_no_trial(hub: WorkflowHub) -> None:
     hub.runner.finish(0.5)
     assert time.monotonic() - begun < 60
     assert [run["conclusion"] for run in hub.runs()] == ["cancelled", "cancelled"]
+
+
+def test_gh_shows_why_a_workflow_cannot_be_run(hub: WorkflowHub) -> None:
+    matrix = CI.replace("    name: Tests\n", "    strategy: {matrix: {python: [3]}}\n")
+    hub.push({".github/workflows/ci.yml": matrix}, "Matrix")
+    run = hub.runs()[0]
+    assert (run["status"], run["conclusion"]) == ("completed", "startup_failure")
+    log = hub.run("gh", "run", "view", str(run["databaseId"]), "--log")
+    assert "ci.yml: jobs.test: a matrix (strategy) is not supported here" in log
