@@ -61,7 +61,7 @@ def seed(fixture: str, lane: int, holder: str | None, minutes: int | None, *, as
     \b
     scylla-gha fixture seed loanbook --lane 1
     """  # noqa: D301
-    with _session(fixture, lane, holder) as session:
+    with _session(fixture, lane, holder, is_new=True) as session:
         _print(session.converge(minutes, is_new=True), as_json=as_json)
 
 
@@ -119,8 +119,8 @@ def cleanup(fixture: str, lane: int, holder: str | None, *, as_json: bool, dry_r
 
 
 @contextmanager
-def _session(name: str, lane: int, holder: str | None) -> Iterator["FixtureSession"]:
-    """Make the wanted state of a fixture, and the clients of a lane's repository."""
+def _session(name: str, lane: int, holder: str | None, *, is_new: bool = False) -> Iterator["FixtureSession"]:
+    """Make the wanted state of a fixture, and the clients of a lane's repository; a new one names what it lacks."""
     from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of
     from scylla_gha.github_fixture.commands import FixtureSession
     from scylla_gha.github_fixture.reference import make_reference
@@ -134,7 +134,8 @@ def _session(name: str, lane: int, holder: str | None) -> Iterator["FixtureSessi
     report = functools.partial(click.echo, err=True)
     repository = pool.repositories[lane % len(pool.repositories)]
     accounts = FixtureAccounts(pool, repository, os.environ, retries_of(report), limits_of(os.environ))
-    accounts.require([pool.admin])
+    if not is_new:
+        accounts.require([pool.admin])
     with tempfile.TemporaryDirectory(prefix="fixture-") as scratch:
         start = own_files_commit(folder, cache_root())
         commit = StartCommit(*start) if start else None

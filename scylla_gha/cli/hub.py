@@ -54,15 +54,17 @@ def serve(
 
     \b
     scylla-gha hub serve loanbook > hub.env &
-    until [ -s hub.env ]; do sleep 0.1; done
+    while [ ! -s hub.env ] && kill -0 $!; do sleep 0.1; done
     . ./hub.env; gh pr list --repo northgate-library/loanbook
     """  # noqa: D301
     from scylla_gha.config import load_yaml
     from scylla_gha.hub.client import HubProcess
     from scylla_gha.model.github_faults import GitHubFaultPlan
+    from scylla_gha.model.github_fixture import FIXTURE_FILE
 
     faults = load_yaml(plan, GitHubFaultPlan).faults if plan else ()
-    folder = Path(fixture).resolve() if Path(fixture).is_dir() else options.library().fixture(fixture)
+    is_folder = (Path(fixture) / FIXTURE_FILE).is_file()
+    folder = Path(fixture).resolve() if is_folder else options.library().fixture(fixture)
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts jobs in the background without SIGINT
         signal.signal(number, signal.default_int_handler)
     box = _workflow_box(workflows)

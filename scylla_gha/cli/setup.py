@@ -176,9 +176,10 @@ def _print_findings(title: str, findings: "Sequence[Finding]") -> None:
               help="With --execute: print the proofs of scenarios as JSON on standard output, and all else on standard "
                    "error.")  # fmt: skip
 def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip_proved: bool, as_json: bool) -> None:
-    """Check all configuration and the scenarios under PATH (a repository, a suite, a scenario, or an experiment file).
+    """Check all configuration and the scenarios under PATH (a repository, a suite or a scenario), or one file.
 
-    If PATH is a folder of MCP servers, such as config/mcp/git, only these are checked.
+    Such a file is an experiment, or a mode. If PATH is a folder of MCP servers, such as config/mcp/git, only these are
+    checked.
 
     \b
     scylla-gha validate
@@ -196,7 +197,7 @@ def validate(path: Path, jobs: int, *, execute: bool, sandbox: SandboxWish, skip
     show = report if as_json else click.echo
     folder = path.resolve()
     if folder.is_file() and folder.name != "scenario.yaml":
-        checks.validate_experiment(library, str(path), report)
+        checks.validate_file(library, path, report)
         click.echo(f"{path}: valid")
         return
     folder = folder.parent if folder.is_file() else folder

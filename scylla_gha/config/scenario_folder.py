@@ -148,9 +148,10 @@ def _fixture(path: Path, scenario: Scenario, roots: tuple[Path, ...]) -> Path:
     folders = [root / "fixtures" / (scenario.source.fixture or "") for root in roots]
     fixture = next((folder for folder in folders if folder.is_dir()), None)
     if fixture is None or scenario.source.fixture is None:
-        raise ConfigError(
-            f"{path / 'scenario.yaml'}: source.fixture: a scenario with `github` needs a fixture's folder"
-        )
+        known = [folder.parent.name for root in roots for folder in sorted((root / "fixtures").glob("*/github.yaml"))]
+        name = scenario.source.fixture
+        fault = "is missing; a scenario with `github` needs a fixture" if name is None else f"there is no {name!r}"
+        raise ConfigError(f"{path / 'scenario.yaml'}: source.fixture: {fault}{did_you_mean(name or '', known)}")
     return resolve_inside(fixture, roots)
 
 

@@ -44,7 +44,7 @@ def oracle_faults(path: Path, scenario: Scenario, roots: Sequence[Path]) -> Iter
             yield f"github.not_possible.{mode}: there is {script} too; remove one of them"
         elif mode != DEFAULT_MODE and mode in _modes(path.parents[2:3]) and mode not in (*reasons, *oracles):
             yield (f"github.not_possible.{mode}: is missing, and so is {script}; write the oracle of this mode, or "
-                   "here why the task cannot be done with its tools")  # fmt: skip
+                   "here why its tools cannot do the task; a mode of another repository needs neither")  # fmt: skip
 
 
 def _modes(roots: Iterable[Path]) -> set[str]:

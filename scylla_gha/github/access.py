@@ -115,7 +115,7 @@ def _rate_limited(error: GithubException, access: GitHubAccess) -> str:
 def _refused(error: GithubException, access: GitHubAccess, permission: str) -> str:
     """Return the second half of the message: reason, status and what to do."""
     status = f"({error.status}{_github_message(error)})"
-    token = f"{access.name} needs the permission `{permission}`"
+    token = f"{access.name} needs the permission `{permission}`" if permission else "set another one"
     if error.status == _UNAUTHORIZED:
         reason = f"{access.name} is invalid or expired" if access.token else "GitHub requires a token"
         return f": {reason} {status}; {token}"

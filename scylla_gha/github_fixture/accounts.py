@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.access import GitHubAccess, access_from
-from scylla_gha.github.client import GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
+from scylla_gha.github.responses import User
 from scylla_gha.model.github_repositories import REPOSITORIES_FILE, RepositoryPool
 
 _PREFIX: Final = "SCYLLA_FIXTURE_TOKEN_"
 _MOST_CALLS: Final = 2000
+_NOT_A_USER: Final = (403, 404)  # statuses for tokens of apps
 
 
 def token_variable(user: str) -> str:
@@ -88,9 +90,30 @@ class FixtureAccounts:
         tokens = [token_variable(user) for user in wanted if user not in accounts and not self.has_token(user)]
         lines = []
         if accounts:
-            lines.append(f"{REPOSITORIES_FILE}: accounts: there is no login for {', '.join(accounts)}; add them")
+            lines.append(
+                f"{REPOSITORIES_FILE}: accounts: there is no login for {', '.join(accounts)}; add "
+                f"{'it' if len(accounts) == 1 else 'them'}"
+            )
         if tokens:
             lines.append(f"set {', '.join(tokens)}: tokens of accounts that have to act in {self.repository}")
+        if lines:
+            raise ConfigError("\n".join(lines))
+
+    def require_logins(self, users: Iterable[str]) -> None:
+        """Ask GitHub whose tokens these are, and refuse those of other accounts. Tokens of apps cannot ask.
+
+        Raises:
+            ConfigError: a token belongs to another account.
+            GitHubError: GitHub does not accept a token.
+        """
+        lines = []
+        for user in sorted(set(users)):
+            variable, login = token_variable(user), self.login(user)
+            request = ApiRequest("GET", "//user", f"ask whose token {variable} has", "")
+            owner = self.client(user).find(request, User, *_NOT_A_USER)
+            if owner is not None and owner.login.lower() != login.lower():
+                lines.append(f"{variable}: is a token of {owner.login}, not of {login}, who is {user} by "
+                             f"{REPOSITORIES_FILE}; correct one of them")  # fmt: skip
         if lines:
             raise ConfigError("\n".join(lines))
 

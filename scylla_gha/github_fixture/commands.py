@@ -64,6 +64,8 @@ class FixtureSession:
         view = convergence.read()
         require_mark(view.state, self.reference.name)
         require_free(view.state, self.holder, now_utc())
+        if is_new and not view.is_equal:
+            self.accounts.require_logins(self._actors())
         leased: dict[str, Any] = {}
         if minutes is not None:
             if view.state.is_empty and push_objects(self.reference, self.accounts, view.state):
@@ -75,10 +77,14 @@ class FixtureSession:
         run = convergence.run(view)
         return {**self._facts(run.view), **_changes(run), **leased}
 
+    def _actors(self) -> set[str]:
+        """Return the users who act when all is created."""
+        return self.reference.authors() | {self.accounts.pool.admin}
+
     def _require_accounts(self) -> None:
         """Refuse to begin without all accounts and tokens that seeding needs."""
         reference, accounts = self.reference, self.accounts
-        accounts.require(reference.authors() | {accounts.pool.admin}, reference.people())
+        accounts.require(self._actors(), reference.people())
         if own := reference.self_reviews():
             raise ConfigError(f"{REPOSITORIES_FILE}: accounts: the author of a pull request cannot approve or refuse "
                               f"it, so give other accounts to the reviewers of {', '.join(own)}")  # fmt: skip

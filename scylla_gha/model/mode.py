@@ -1,5 +1,6 @@
 """Mode: programs, MCP servers and instructions for work on GitHub, which are compared under equal prompts."""
 
+import re
 from typing import Annotated, Final, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -12,6 +13,7 @@ DEFAULT_MODE: Final = "baseline"  # of a scenario with GitHub in an experiment w
 
 ProgramName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", max_length=60)]
 _NAME: Final = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
+_PLACEHOLDERS: Final = ("{token}", "{address}", "{socket}")
 RelativePath = Annotated[str, StringConstraints(pattern=rf"^{_NAME}(/{_NAME})*$")]
 
 
@@ -76,6 +78,9 @@ class ModeFile(Record):
             raise ValueError("programs: git is in every mode; remove it")
         if "PATH" in self.env:
             raise ValueError("env: PATH is made of the programs; remove it")
+        for name, value in self.env.items():
+            if unknown := [found for found in re.findall(r"\{\w+\}", value) if found not in _PLACEHOLDERS]:
+                raise ValueError(f"env.{name}: {unknown[0]} stands for nothing; there are {', '.join(_PLACEHOLDERS)}")
         return self
 
 

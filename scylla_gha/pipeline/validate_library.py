@@ -10,6 +10,7 @@ from typing import Final
 
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.library import Library
+from scylla_gha.config.modes import resolve_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, changed_lines, check_variants
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
@@ -41,6 +42,18 @@ def validate_experiment(library: Library, name: str, note: Report) -> None:
     plan = plan_cells(experiment, library, agents)
     for text in model_notes(plan, library, datetime.datetime.now(datetime.UTC).date()):
         note(f"note: {name}: {text}")
+
+
+def validate_file(library: Library, path: Path, note: Report) -> None:
+    """Check one file: a mode (`config/modes/<id>.yaml`), or else an experiment.
+
+    Raises:
+        ConfigError: it is invalid.
+    """
+    if path.resolve().parent.parts[-2:] == ("config", "modes"):
+        resolve_mode(path, library.roots)
+    else:
+        validate_experiment(library, str(path), note)
 
 
 def validate_configuration(library: Library, note: Report) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.errors import ConfigError, GitHubError, RefusedError
 from scylla_gha.github_fixture.commands import FixtureSession
 from scylla_gha.github_fixture.leases import FixtureLease, lease_of, now_utc, take_lease
 from scylla_gha.github_fixture.view import read_state
@@ -93,10 +93,30 @@ def test_all_accounts_and_tokens_that_are_missing_are_named_before_anything_is_d
     with pytest.raises(ConfigError) as caught:
         session(site).converge(None, is_new=True)
     assert str(caught.value).splitlines() == [
-        "github-fixtures.yaml: accounts: there is no login for reader; add them",
+        "github-fixtures.yaml: accounts: there is no login for reader; add it",
         "set SCYLLA_FIXTURE_TOKEN_REVIEWER: tokens of accounts that have to act in pool/demo-0",
     ]
     assert not (site.served.folder / "github-requests.jsonl").read_text()
+
+
+def test_tokens_of_other_accounts_are_refused_before_anything_is_written(site: FixtureSite) -> None:
+    author, reviewer = "SCYLLA_FIXTURE_TOKEN_AUTHOR", "SCYLLA_FIXTURE_TOKEN_REVIEWER"
+    right = site.environ[reviewer]
+    site.environ[reviewer] = site.environ[author]
+    with pytest.raises(ConfigError) as caught:
+        session(site).converge(None, is_new=True)
+    logins = site.pool.accounts
+    assert str(caught.value) == (
+        f"{reviewer}: is a token of {logins['author']}, not of {logins['reviewer']}, who is reviewer by "
+        "github-fixtures.yaml; correct one of them"
+    )
+    site.environ[reviewer] = "expired"
+    with pytest.raises(GitHubError, match=rf"{reviewer} is invalid or expired \(401.*\); set another one$"):
+        session(site).converge(None, is_new=True)
+    writes = ("mutation", "POST", "PUT", "PATCH", "DELETE", "receive-pack")
+    assert not [operation for operation in site.requests() if any(word in operation for word in writes)]
+    site.environ[reviewer] = right
+    assert session(site).converge(None, is_new=True)["equal"]
 
 
 def test_a_lease_is_anothers_until_it_ends_and_then_anybodys(site: FixtureSite) -> None:

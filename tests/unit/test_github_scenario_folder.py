@@ -75,6 +75,7 @@ def test_the_agent_is_not_a_scripted_reviewer(tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize(("file", "text", "other", "message"), [
     ("scenario.yaml", "select: labels", "select: label", r"scenario\.yaml: checkpoints\.labelled: select: there is no"),
+    ("scenario.yaml", "fixture: demo", "fixture: demmo", r"source\.fixture: there is no 'demmo'; did you mean .demo"),
     ("scenario.yaml", "identity: author", "identity: nobody", r"github\.identity: there is no user 'nobody'"),
     ("scenario.yaml", "issue.crash.number", "issue.crush.number", r"scenario\.yaml: .*no 'issue\.crush'"),
     ("prompt.md", "issue.crash.number", "issue.crash.size", r"prompt\.md: .*issue\.crash has no 'size'"),
