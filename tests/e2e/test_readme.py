@@ -100,7 +100,8 @@ def write_patches(base: Path, scenario: Path) -> None:
 def test_what_the_readme_names_exists() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in (README, *(ROOT / "docs").glob("*.md")))
     for path in re.findall(r"`((?:config|scenarios|scylla_gha)/[\w./-]*)`", text):
-        is_example = re.search(r"[A-Z]{2,}\b|\b(mine|app)\b", path.replace("SKILL.md", "")) is not None
+        is_example = re.search(r"[A-Z]{2,}\b|\b(mine|app|mytool)\b", path.replace("SKILL.md", "")) is not None
+        is_example |= path == "config/github-fixtures.yaml"  # the user's repositories on github.com
         if not is_example and path not in blocks("file"):
             assert (ROOT / path).exists(), path
 

@@ -66,8 +66,9 @@ def test_clone_and_push_with_real_git(served: ServedHub) -> None:
     asked = [(entry["operation"], entry["identity"], entry["status"]) for entry in requests(served)]
     assert ("git-receive-pack", AUTHOR, 200) in asked
     assert ("git-upload-pack", None, 200) in asked, "a public repository is cloned without credentials"
-    served.run("git", "push", "-q", "origin", ":feature/x", cwd=work)
+    served.run("git", "push", "-q", "origin", ":feature/x", "HEAD:refs/notes/x", cwd=work)
     assert "feature/x" not in branches(served)
+    assert tip in served.run("git", "ls-remote", "origin", "refs/notes/x", cwd=work)
 
 
 def test_a_push_without_rights_is_refused_as_on_github(served: ServedHub) -> None:
@@ -79,7 +80,7 @@ def test_a_push_without_rights_is_refused_as_on_github(served: ServedHub) -> Non
     assert "Authentication failed" in printed
 
 
-@pytest.mark.parametrize("ref", ["refs/pull/1/head", "refs/hub/x", "refs/notes/x"])
+@pytest.mark.parametrize("ref", ["refs/pull/1/head", "refs/hub/x"])
 def test_a_push_to_a_hidden_ref_is_refused(served: ServedHub, ref: str) -> None:
     work = clone(served)
     change(served, work)
