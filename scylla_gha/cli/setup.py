@@ -69,7 +69,7 @@ def init(
     scylla-gha init --tasks 6
     scylla-gha init ../app --toolkit octo-org/scylla-gha@v1
     """  # noqa: D301
-    from scylla_gha.onboarding import checkout_of, ignored
+    from scylla_gha.mining.repository import checkout_of, ignored
     from scylla_gha.onboarding.init import default_name, init_files, states_json, states_text, toolkit_for
     from scylla_gha.onboarding.scaffold import file_states, write_files
 

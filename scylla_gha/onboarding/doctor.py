@@ -12,8 +12,8 @@ from scylla_gha import process
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ConfigError, FixtureError, SandboxError, ToolError
 from scylla_gha.github.access import REPOSITORY
+from scylla_gha.mining.repository import checkout_of, origin_of
 from scylla_gha.model.mode import Mode
-from scylla_gha.onboarding import checkout_of, origin_of
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
 from scylla_gha.prepare.tools import SYSTEM_PATH
 from scylla_gha.sandboxes import SANDBOXES

@@ -8,8 +8,8 @@ from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, ToolError
-from scylla_gha.onboarding import LINK, CommitFile, RepositoryCheckout, contents, tree_of
-from scylla_gha.onboarding.languages import PYTHON, SAFE_NAME, pinned, requirements
+from scylla_gha.mining.languages import PYTHON, SAFE_NAME, pinned, requirements
+from scylla_gha.mining.repository import LINK, CommitFile, RepositoryCheckout, contents, tree_of
 from scylla_gha.onboarding.scaffold import (
     FIRST,
     PROGRAM,

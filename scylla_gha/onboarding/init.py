@@ -12,8 +12,8 @@ from typing import Final
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.counting import counted, duration
 from scylla_gha.errors import ConfigError, RefusedError
+from scylla_gha.mining.repository import RepositoryCheckout
 from scylla_gha.model import slug
-from scylla_gha.onboarding import RepositoryCheckout
 from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, find_tasks
 from scylla_gha.onboarding.scaffold import (
     FileState,

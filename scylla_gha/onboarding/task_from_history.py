@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from scylla_gha.model import slug
-from scylla_gha.model.scenario import WorkflowCategory
-from scylla_gha.onboarding import (
+from scylla_gha.mining.languages import LANGUAGES, SAFE_NAME, Language, is_code, is_test
+from scylla_gha.mining.repository import (
     CommitTree,
     RepositoryCheckout,
     UserCommit,
@@ -23,7 +22,8 @@ from scylla_gha.onboarding import (
     patch_of,
     tree_of,
 )
-from scylla_gha.onboarding.languages import LANGUAGES, SAFE_NAME, Language, is_code, is_test
+from scylla_gha.model import slug
+from scylla_gha.model.scenario import WorkflowCategory
 from scylla_gha.onboarding.scaffold import (
     FIRST,
     PROGRAM,

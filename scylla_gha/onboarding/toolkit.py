@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from scylla_gha.config.installed_packages import direct_url
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import FixtureError
-from scylla_gha.onboarding import checkout_of, origin_of, published_commit
+from scylla_gha.mining.repository import checkout_of, origin_of, published_commit
 
 CALLER: Final = "scylla.yml"  # the workflow that `init` writes and the other workflows start
 _TOOLKIT: Final = re.compile(r"([A-Za-z0-9-]+/[\w.-]+)@([\w./-]+)")

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from scylla_gha.errors import FixtureError
-from scylla_gha.onboarding import RepositoryCheckout, checkout_of
+from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
 from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, example, find_tasks
 from scylla_gha.onboarding.scaffold import ScaffoldTask
 from tests.support.adopters import commit, empty, till, web, words

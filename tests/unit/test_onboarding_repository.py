@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scylla_gha import onboarding as user_repository
 from scylla_gha.errors import FixtureError
+from scylla_gha.mining import repository as user_repository
 from scylla_gha.onboarding.init import workflow_files
 from scylla_gha.onboarding.toolkit import (
     Toolkit,

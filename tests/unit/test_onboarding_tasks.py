@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from scylla_gha.errors import ToolError
-from scylla_gha.onboarding import RepositoryCheckout, checkout_of
-from scylla_gha.onboarding.languages import NODE, PYTHON, SAFE_NAME, is_code, is_test, pinned, requirements
+from scylla_gha.mining.languages import NODE, PYTHON, SAFE_NAME, is_code, is_test, pinned, requirements
+from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
 from scylla_gha.onboarding.scaffold import ScaffoldFile, ScaffoldTask, new_file
 from scylla_gha.onboarding.task_from_history import candidates, shortened, task_of
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions

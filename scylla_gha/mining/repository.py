@@ -1,0 +1,160 @@
+"""Read access to the user's git repository, which changes nothing in it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import process
+from scylla_gha.errors import FixtureError
+from scylla_gha.prepare.git_directory import git
+
+LINK: Final = "120000"
+_SUBMODULE: Final = "160000"
+_RECORD: Final = "\x1e"
+_FIELD: Final = "\x1f"
+# Inside a git hook these variables point to the hook's repository
+_INHERITED: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryCheckout:
+    """A working tree; `head` is None before the first commit."""
+
+    root: Path
+    git_dir: Path
+    head: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UserCommit:
+    """A commit with exactly one parent."""
+
+    sha: str
+    parent: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFile:
+    """A file or link of a commit."""
+
+    mode: str
+    sha: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTree:
+    """Files of a commit by path; `whole` is false if submodules or names that are not UTF-8 are left out."""
+
+    blobs: dict[str, CommitFile]
+    whole: bool
+
+    @property
+    def size(self) -> int:
+        """Total size of all files in bytes."""
+        return sum(blob.size for blob in self.blobs.values())
+
+
+def checkout_of(folder: Path) -> RepositoryCheckout:
+    """Return the repository whose top folder this is.
+
+    Raises:
+        FixtureError: the folder is not a repository, or lies inside one.
+    """
+    root = folder.resolve()
+    answer = _ask(root, "rev-parse", "--show-toplevel", "--absolute-git-dir")
+    if answer is None:
+        raise FixtureError(f"{root}: is not a git repository; run `git init` there, or name the folder of a repository")
+    top, git_dir = answer.splitlines()
+    if Path(top).resolve() != root:
+        raise FixtureError(
+            f"{root}: lies inside the repository {top}; workflows belong into its top folder: name that one"
+        )
+    return RepositoryCheckout(root, Path(git_dir), _ask(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
+
+
+def _ask(root: Path, *args: str, stdin: bytes = b"") -> str | None:
+    env = {name: value for name, value in os.environ.items() if name not in _INHERITED}
+    done = process.capture(["git", "-c", f"safe.directory={root}", "-C", str(root), *args], env=env, stdin=stdin)
+    return done.stdout.decode(errors="surrogateescape").strip() if done.code == 0 else None
+
+
+def origin_of(checkout: RepositoryCheckout) -> str | None:
+    """Return the address of the remote `origin`; None if it does not exist."""
+    return _ask(checkout.root, "config", "--get", "remote.origin.url")
+
+
+def published_commit(checkout: RepositoryCheckout) -> str | None:
+    """Return the newest commit of the checkout that a branch of `origin` has too; None if there is none."""
+    refs = _ask(checkout.root, "for-each-ref", "--format=%(objectname)", "refs/remotes/origin")
+    if not checkout.head or not refs:
+        return None
+    unpublished = _ask(checkout.root, "rev-list", checkout.head, "--not", "--remotes=origin")
+    if not unpublished:
+        return checkout.head
+    oldest = unpublished.splitlines()[-1]
+    return _ask(checkout.root, "rev-parse", "--verify", "--quiet", f"{oldest}^1")
+
+
+def commits(checkout: RepositoryCheckout, most: int) -> list[UserCommit]:
+    """Return the latest commits of the branch, newest first, without merges and commits whose parent is missing."""
+    if checkout.head is None:
+        return []
+    form = f"--format=%H{_FIELD}%P{_FIELD}%B{_RECORD}"
+    log = git(checkout.git_dir, "log", "--no-merges", f"--max-count={most}", form, checkout.head)
+    rows = [record.strip("\n").split(_FIELD, 2) for record in log.decode(errors="replace").split(_RECORD)]
+    return [UserCommit(row[0], row[1], row[2].strip()) for row in rows if len(row) == 3 and row[1]]  # noqa: PLR2004
+
+
+def changed(checkout: RepositoryCheckout, commit: UserCommit) -> dict[str, str]:
+    """Return the kind of change per path: A (added), M (modified), D (deleted), T (type changed)."""
+    output = git(checkout.git_dir, "diff-tree", "-r", "-z", "--no-renames", "--name-status", commit.parent, commit.sha)
+    parts = output.decode(errors="replace").split("\0")[:-1]
+    return dict(zip(parts[1::2], parts[::2], strict=True))
+
+
+def tree_of(checkout: RepositoryCheckout, commit: str) -> CommitTree:
+    """Return the files of a commit."""
+    blobs: dict[str, CommitFile] = {}
+    whole = True
+    for line in git(checkout.git_dir, "ls-tree", "-r", "-z", "--long", commit).split(b"\0")[:-1]:
+        facts, _, name = line.partition(b"\t")
+        mode, _, sha, size = facts.decode().split()
+        try:
+            path = name.decode()
+        except UnicodeDecodeError:
+            whole = False
+            continue
+        if mode == _SUBMODULE:
+            whole = False
+        else:
+            blobs[path] = CommitFile(mode, sha, int(size))
+    return CommitTree(blobs, whole)
+
+
+def contents(checkout: RepositoryCheckout, blobs: list[CommitFile]) -> list[bytes]:
+    """Return the contents of files, in one call of git."""
+    names = "".join(f"{blob.sha}\n" for blob in blobs).encode()
+    output = git(checkout.git_dir, "cat-file", "--batch", stdin=names)
+    texts, at = [], 0
+    for blob in blobs:
+        start = output.index(b"\n", at) + 1
+        texts.append(output[start : start + blob.size])
+        at = start + blob.size + 1
+    return texts
+
+
+def patch_of(checkout: RepositoryCheckout, commit: UserCommit, paths: list[str]) -> bytes:
+    """Return the commit's patch of these paths."""
+    form = ("-p", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
+    literal = [f":(literal){path}" for path in paths]
+    return git(checkout.git_dir, "diff-tree", "-r", *form, commit.parent, commit.sha, "--", *literal)
+
+
+def ignored(checkout: RepositoryCheckout, paths: list[str]) -> list[str]:
+    """Return the paths that a .gitignore of the repository excludes."""
+    names = "".join(f"{path}\0" for path in paths).encode()
+    output = _ask(checkout.root, "check-ignore", "-z", "--stdin", stdin=names)  # None: no path is excluded
+    return output.split("\0")[:-1] if output else []

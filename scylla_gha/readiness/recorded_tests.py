@@ -1,0 +1,76 @@
+"""Recorded test runs of a code base: which tests are stable, and which lines each of them executes."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class TestOutcome:
+    """Result of one test in one run.
+
+    Attributes:
+        output: assertion and the end of the traceback, as a CI log shows it; "" if it passed.
+    """
+
+    __test__ = False  # no class of tests for pytest
+
+    passed: bool
+    output: str = ""
+
+
+class TestRunner(Protocol):
+    """Way to run a code base's tests in the check box, without network, under a time limit."""
+
+    def run(self, tree: Path, tests: Collection[str] | None = None) -> Mapping[str, TestOutcome]:
+        """Run tests in a copy of `tree` and return their outcomes by id; the tree itself is not written.
+
+        A test that the run did not reach, because of a crash or the time limit, has failed.
+
+        Args:
+            tree: the code base, possibly changed.
+            tests: ids of tests, or of whole files; None: all.
+
+        Raises:
+            ToolError: the runner cannot be started.
+        """
+
+    def command(self, tests: Collection[str]) -> str:
+        """Return the shell command that runs these tests in the code base's root, for a checkpoint of a scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class StableTest:
+    """Test that passed in all recorded runs.
+
+    Attributes:
+        id: name that the runner understands ("tests/test_a.py::test_b", "test/a.test.js::adds").
+        file: its file.
+        lines: executed lines of source files that are no tests, by path.
+    """
+
+    id: str
+    file: str
+    lines: Mapping[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class TestMap:
+    """Stable tests of a code base and what they execute.
+
+    Attributes:
+        tests: by id.
+        unstable: ids of tests that failed in a run, or that not every run had.
+        seconds: time of the suite's first run, without coverage.
+        per_test: False if lines are known for whole test files only (JavaScript), so each test has those of its file.
+        reason: why there are no tests; None if there are.
+    """
+
+    __test__ = False
+
+    tests: Mapping[str, StableTest]
+    unstable: tuple[str, ...] = ()
+    seconds: float = 0.0
+    per_test: bool = True
+    reason: str | None = None
