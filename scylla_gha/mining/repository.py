@@ -98,6 +98,31 @@ def published_commit(checkout: RepositoryCheckout) -> str | None:
     return _ask(checkout.root, "rev-parse", "--verify", "--quiet", f"{oldest}^1")
 
 
+def resolved(checkout: RepositoryCheckout, revision: str) -> str | None:
+    """Return the commit that a branch, tag or hash names, also as a branch of `origin`; None if there is none."""
+    if revision.startswith("-"):
+        return None
+    for name in (revision, f"refs/remotes/origin/{revision}"):
+        commit = _ask(checkout.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if commit:
+            return commit
+    return None
+
+
+def uncommitted(checkout: RepositoryCheckout) -> list[str]:
+    """Return the paths that differ from the last commit or are untracked, and write nothing."""
+    status = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")
+    output = _ask(checkout.root, "--no-optional-locks", *status)
+    # The first state has its leading blank stripped
+    return [line.lstrip().partition(" ")[2].lstrip() for line in output.split("\0") if line] if output else []
+
+
+def object_folder(checkout: RepositoryCheckout) -> Path:
+    """Return the folder of git's objects, which linked worktrees share."""
+    folder = _ask(checkout.root, "rev-parse", "--git-path", "objects") or "objects"
+    return (checkout.root / folder).resolve()
+
+
 def commits(checkout: RepositoryCheckout, most: int) -> list[UserCommit]:
     """Return the latest commits of the branch, newest first, without merges and commits whose parent is missing."""
     if checkout.head is None:
