@@ -1,6 +1,6 @@
 """Recorded test runs of a code base: which tests are stable, and which lines each of them executes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,8 +20,22 @@ class TestOutcome:
     output: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TestRequest:
+    """Tests to run on a tree; `tests` as in `TestRunner.run`."""
+
+    __test__ = False
+
+    tree: Path
+    tests: frozenset[str] | None = None
+
+
 class TestRunner(Protocol):
     """Way to run a code base's tests in the check box, without network, under a time limit."""
+
+    @property
+    def programs(self) -> Mapping[str, str]:
+        """Texts of the programs that `command` needs in the folder $CHECKS, by file name."""
 
     def run(self, tree: Path, tests: Collection[str] | None = None) -> Mapping[str, TestOutcome]:
         """Run tests in a copy of `tree` and return their outcomes by id; the tree itself is not written.
@@ -36,8 +50,20 @@ class TestRunner(Protocol):
             ToolError: the runner cannot be started.
         """
 
+    def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
+        """Run several requests at once, one for each core; return their outcomes in the same order.
+
+        Raises:
+            ToolError: the runner cannot be started.
+        """
+
     def command(self, tests: Collection[str]) -> str:
-        """Return the shell command that runs these tests in the code base's root, for a checkpoint of a scenario."""
+        """Return the shell command that runs these tests in the code base's root, for a checkpoint of a scenario.
+
+        It appends a line of JSON to the file $OUTCOMES for each test that ended: {"id": "tests/a.py::test_b",
+        "passed": false, "output": "assert 1 == 2"}; other lines have no "passed". A test without a line has failed.
+        The exit code says nothing.
+        """
 
 
 @dataclass(frozen=True, slots=True)
