@@ -9,28 +9,10 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import Final
 
+from scylla_gha.mining.mutation_rules import MUTATION_RULES
+
 _HEADER: Final = b"diff --git "
 _HUNK: Final = re.compile(rb"^@@ ", re.MULTILINE)
-# Name, pattern in an added line, and replacement; tried in this order
-_MUTATIONS: Final[tuple[tuple[str, bytes, bytes], ...]] = (
-    ("equal-turned", rb" == ", b" != "),
-    ("unequal-turned", rb" !==? ", b" == "),
-    ("less-turned", rb" < ", b" >= "),
-    ("more-turned", rb" > ", b" <= "),
-    ("up-to-turned", rb" <= ", b" < "),
-    ("from-turned", rb" >= ", b" > "),
-    ("and-turned", rb" and ", b" or "),
-    ("or-turned", rb" or ", b" and "),
-    ("not-lost", rb"\bnot (?!in\b)", b""),
-    ("plus-turned", rb" \+ ", b" - "),
-    ("minus-turned", rb" - ", b" + "),
-    ("times-turned", rb" \* ", b" + "),
-    ("true-turned", rb"\b[Tt]rue\b", b"0"),
-    ("false-turned", rb"\b[Ff]alse\b", b"1"),
-    ("number-changed", rb"(?<![\w.\"'])[0-9]+(?![\w.\"'])", b"7919"),
-    ("result-lost", rb"\breturn [^;{\s][^;{]*?(?=;?$)", b"return 0"),
-    ("text-changed", rb"(?<=[\"'])(?=[A-Za-z ])", b"x"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +57,16 @@ def _parts(files: list[_FilePatch]) -> Iterator[tuple[str, bytes]]:
 def _mutated(files: list[_FilePatch], is_code: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Yield the patch with one added line of code mutated, once per kind of mutation."""
     whole = b"".join(file.whole for file in files)
-    for name, old, new in _MUTATIONS:
-        span = next(_spans(files, re.compile(old), is_code), None)
-        if span is not None:
-            yield name, whole[: span[0]] + new + whole[span[1] :]
+    for rule in MUTATION_RULES:
+        at, match = next(_matches(files, rule.pattern, is_code), (0, None))
+        if match is not None:
+            yield rule.name, whole[: at + match.start()] + rule.replace(match) + whole[at + match.end() :]
 
 
-def _spans(
+def _matches(
     files: list[_FilePatch], pattern: re.Pattern[bytes], is_code: Callable[[str], bool]
-) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each match in added lines of code."""
+) -> Iterator[tuple[int, re.Match[bytes]]]:
+    """Yield the first match in each added line of code, and where in the patch that line starts."""
     at = 0
     for file in files:
         path = re.search(rb"^\+\+\+ b/(.+)$", file.head, re.MULTILINE)
@@ -93,7 +75,7 @@ def _spans(
         for line in b"".join(file.hunks).splitlines(keepends=True):
             match = pattern.search(line.rstrip(b"\r\n"), 1) if in_code and _has_code(line) else None
             if match:
-                yield at + match.start(), at + match.end()
+                yield at, match
             at += len(line)
 
 
