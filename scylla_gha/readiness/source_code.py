@@ -1,11 +1,21 @@
 """Parts of source code that tasks are made of: functions, calls, guards, handlers, and the index of a code base."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Language = Literal["python", "javascript", "typescript", "go"]
 Certainty = Literal["certain", "unknown"]
+_LINE: Final = re.compile(r"[^\n]*\n?")
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a source file with their line breaks, as spans count them.
+
+    `str.splitlines` also splits at form feeds and other characters that no compiler counts.
+    """
+    return [line for line in _LINE.findall(text) if line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,9 @@ class Function:
         decorators: names of decorators, without arguments.
         parameters: names of parameters, with `self` and the like left out.
         annotated: all parameters and the result have a type.
+        variables: parameters and local variables that calls begin with, and their types as written: "Store" or, for the
+            result of a call, "open_store()"; "": unknown. `self` and `this` have the class.
+        returns: type of the result, as written; "": unknown.
     """
 
     path: str
@@ -74,6 +87,8 @@ class Function:
     decorators: tuple[str, ...]
     parameters: tuple[str, ...]
     annotated: bool
+    variables: tuple[tuple[str, str], ...] = ()
+    returns: str = ""
 
     @property
     def id(self) -> str:
@@ -87,12 +102,28 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
-    """Import of a source file.
+class SourceClass:
+    """Class of a source file, or a type of Go with methods or fields.
 
     Attributes:
-        local: name by which the file uses it; "*": all names.
-        module: the module, as written ("..store", "./db", "example.com/m/db").
+        name: qualified name.
+        bases: base classes, as written.
+        fields: fields and their types, as in `Function.variables`.
+    """
+
+    name: str
+    span: LineSpan
+    bases: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Import of a source file, or a second name (`save = _save`, `export { save as store }`).
+
+    Attributes:
+        local: name by which the file uses it, or others import it; "*": all names.
+        module: the module, as written ("..store", "./db", "example.com/m/db"); "": this file.
         imported: the name in the module; None: the module itself.
         line: line of the import.
     """
@@ -111,6 +142,8 @@ class SourceFile:
         text: its content; decoded as UTF-8, and line breaks kept.
         is_test: it holds tests, or helps them.
         exported: names that the module exports (JavaScript, TypeScript, Go) or that do not begin with "_" (Python).
+        classes: in order.
+        calls: calls outside of functions, those in anonymous functions of JavaScript included (its tests are such).
     """
 
     path: str
@@ -120,6 +153,8 @@ class SourceFile:
     functions: tuple[Function, ...]
     imports: tuple[Import, ...]
     exported: frozenset[str]
+    classes: tuple[SourceClass, ...] = ()
+    calls: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +169,10 @@ class CallEdge:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """File that is not in the index, and the reason in a few words ("does not parse", "generated", "vendored")."""
+    """File that is not in the index, or only in part, and the reason ("generated", "syntax error in line 3").
+
+    A path that is not UTF-8 or not printable is escaped.
+    """
 
     path: str
     reason: str
@@ -146,7 +184,8 @@ class CodeIndex:
 
     Attributes:
         files: parsed files by path.
-        functions: by id; those of tests are included.
+        functions: by id; those of tests are included. If a file defines a name again, the second is "name#2"; no task
+            asks for either, since both have one name (`anchors.sample` leaves them out).
         edges: certain and unknown edges; an unknown one names a possible callee.
         skipped: files that were left out.
     """
