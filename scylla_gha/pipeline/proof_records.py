@@ -21,8 +21,8 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import write_text
 
 _WITHOUT_EFFECT: Final = frozenset({
-    "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github", "interop", "onboarding",
-    "plan", "providers", "publish", "report", "results_branch", "stats",
+    "aggregate", "analysis", "cli", "collect", "compare", "egress_proxy", "gateway", "github", "interop", "mining",
+    "onboarding", "plan", "providers", "publish", "readiness", "report", "results_branch", "stats",
 })  # fmt: skip
 _SYSTEM: Final = Path("/etc/os-release")
 
