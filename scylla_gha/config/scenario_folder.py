@@ -3,29 +3,25 @@
 Checked here: references exist, names are unique, weights sum to 1.
 """
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-
-import pathspec
+from pathlib import Path
 
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.github_conditions import Names, condition_faults, rendered, rendered_scenario
 from scylla_gha.config.github_fixture import check_identity, fixture_names, github_digest
 from scylla_gha.config.materials import resolve_inside
 from scylla_gha.config.modes import read_mode
+from scylla_gha.config.scenario_faults import check_rubric, check_scenario, source_root
 from scylla_gha.config.scenario_oracles import oracle_faults, oracle_file
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
 from scylla_gha.model.mode import DEFAULT_MODE, Mode
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.scenario import WEIGHT_TOLERANCE, Checkpoint, Rubric, Scenario
+from scylla_gha.model.scenario import FixtureSource, Rubric, Scenario
 from scylla_gha.model.variant import Variant
 
 
@@ -46,8 +42,18 @@ class ScenarioFolder:
     mode: Mode | None = None
 
     def arm(self, arm: Arm) -> Arm:
-        """Return an arm as it works on this scenario: with GitHub state it has a mode."""
+        """Return an arm as it works on this scenario: with the task's tools, and with GitHub state in a mode."""
+        if self.scenario.task.tools is not None and arm.variant is not None:
+            arm = arm.model_copy(update={"variant": _with_tools(arm.variant, self.scenario.task.tools)})
         return arm if self.mode is None or arm.mode is not None else arm.model_copy(update={"mode": self.mode})
+
+    @property
+    def source(self) -> FixtureSource:
+        """The start state; a local repository by its whole path."""
+        repo = self.scenario.source.repo
+        if repo is None or not repo.startswith("./"):
+            return self.scenario.source
+        return self.scenario.source.model_copy(update={"repo": str(source_root(self.path) / repo)})
 
     @property
     def _suffix(self) -> str:
@@ -143,6 +149,13 @@ def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
     return ScenarioFolder(path, scenario, rubric, prompt, fixture, read_mode(DEFAULT_MODE, roots))
 
 
+def _with_tools(variant: Variant, tools: tuple[str, ...]) -> Variant:
+    """Return a variant with the built-in tools that a task allows, of those that it has."""
+    own = variant.treatment.tools
+    allowed = tools if own is None else tuple(tool for tool in own if tool in tools)
+    return variant.model_copy(update={"treatment": variant.treatment.model_copy(update={"tools": allowed})})
+
+
 def _fixture(path: Path, scenario: Scenario, roots: tuple[Path, ...]) -> Path:
     """Return the folder of a scenario's fixture."""
     folders = [root / "fixtures" / (scenario.source.fixture or "") for root in roots]
@@ -179,32 +192,6 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in paths if path.is_file() and "__pycache__" not in path.parts)
 
 
-def check_scenario(path: Path, scenario: Scenario, rubric: Rubric) -> None:
-    """Check a scenario against its folder and its rubric.
-
-    Raises:
-        ConfigError: one line per fault.
-    """
-    file = path / "scenario.yaml"
-    faults = [f"{file}: {fault}" for fault in (*_folder_faults(path, scenario), *_references(scenario, rubric))]
-    if scenario.github is None:
-        faults += [f"{file}: {fault}" for fault in condition_faults(scenario, {})]
-    faults += [f"{path / scenario.validation.rubric_file}: {fault}" for fault in _rubric(scenario, rubric)]
-    if faults:
-        raise ConfigError("\n".join(faults))
-
-
-def check_rubric(file: Path, scenario: Scenario, rubric: Rubric) -> None:
-    """Check a rubric that replaces a scenario's own.
-
-    Raises:
-        ConfigError: one line per fault.
-    """
-    faults = (*_rubric(scenario, rubric), *_references(scenario, rubric))
-    if faults:
-        raise ConfigError("\n".join(f"{file}: for {scenario.id}: {fault}" for fault in faults))
-
-
 def check_variants(variants: Iterable[Variant]) -> None:
     """Reject two names for one configuration.
 
@@ -221,77 +208,6 @@ def check_variants(variants: Iterable[Variant]) -> None:
                 f"variants {twin} and {variant.id} are one configuration under two names "
                 f"(digest {variant.digest[:12]}); change or remove one in config/tiers/"
             )
-
-
-def _folder_faults(path: Path, scenario: Scenario) -> Iterator[str]:
-    if scenario.id != path.name:
-        yield f"id: is {scenario.id!r}, but the folder is named {path.name!r}; make them equal"
-    prompt, text = path / scenario.task.prompt_file, ""
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        text = prompt.read_text(encoding="utf-8")
-    if not text.strip():
-        yield f"task.prompt_file: {prompt} is missing, empty, or not UTF-8; write the task there"
-    yield from _overrides(path, scenario)
-    for name, version in scenario.tools.python.items():
-        if not re.fullmatch(r"[0-9][0-9A-Za-z.+!-]*", version):
-            yield f"tools.python.{name}: pin one version, such as 1.2.3, not {version!r}"
-    yield from (
-        f"checkpoints: the id {name!r} is given twice" for name in _duplicates(c.id for c in scenario.checkpoints)
-    )
-    for checkpoint in scenario.checkpoints:
-        yield from _patterns(checkpoint)
-    if all(checkpoint.guard or not checkpoint.required for checkpoint in scenario.checkpoints):
-        yield "checkpoints: none is required and no guard, so a trial that changes nothing could pass; mark one"
-
-
-def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
-    for target, source in scenario.overrides.items():
-        if not (path / source).is_file():
-            yield f"overrides: {path / source} is missing"
-        if PurePosixPath(target).is_absolute() or ".." in PurePosixPath(target).parts:
-            yield f"overrides: {target!r} must be a path inside HOME"
-
-
-def _patterns(checkpoint: Checkpoint) -> Iterator[str]:
-    for pattern in (checkpoint.stdout_matches, checkpoint.matches):
-        try:
-            re.compile(pattern or "")
-        except re.error as error:
-            yield f"checkpoints.{checkpoint.id}: {pattern!r} is not a regular expression: {error}"
-    changes = checkpoint.changes
-    for pattern in (*changes.only, *changes.never) if changes else ():
-        try:
-            pathspec.GitIgnoreSpec.from_lines([pattern])
-        except ValueError as error:
-            yield f"checkpoints.{checkpoint.id}: {pattern!r} is not a gitignore pattern: {error}"
-
-
-def _references(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
-    checkpoints = {checkpoint.id for checkpoint in scenario.checkpoints}
-    items = {item.id for item in rubric.items}
-    for step in scenario.progress:
-        known, name = (checkpoints, step.checkpoint) if step.checkpoint else (items, step.item or "")
-        if name not in known:
-            yield f"progress: {step.step!r} is bound to {name!r}, which does not exist{did_you_mean(name, known)}"
-
-
-def _rubric(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
-    total = sum(category.weight for category in rubric.categories)
-    if abs(total - 1) > WEIGHT_TOLERANCE:
-        yield f"categories: the weights sum to {total:.6g}, not 1"
-    yield from (f"categories: {name!r} is given twice" for name in _duplicates(c.id for c in rubric.categories))
-    yield from (f"items: the id {name!r} is given twice" for name in _duplicates(item.id for item in rubric.items))
-    known = {checkpoint.id for checkpoint in scenario.checkpoints}
-    for item in rubric.items:
-        if scenario.github is not None and not item.checks:
-            yield f"item {item.id}: judges are not shown GitHub's state; score it by `checks`"
-        for name in (*item.checks, *((item.applies_if,) if item.applies_if else ())):
-            if name not in known:
-                yield f"item {item.id}: the checkpoint {name!r} does not exist{did_you_mean(name, known)}"
-
-
-def _duplicates(names: Iterable[str]) -> list[str]:
-    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def changed_lines(patch: bytes) -> int:

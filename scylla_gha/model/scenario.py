@@ -73,13 +73,20 @@ class FixtureSource(Record):
     """Start state: a fixture folder or a remote repository, at a pinned commit."""
 
     fixture: Annotated[Slug | None, Field(description="Folder in fixtures/")] = None
-    repo: Annotated[str | None, Field(description="URL of a git repository")] = None
+    repo: Annotated[
+        str | None,
+        Field(description="URL of a git repository; `./` begins a path in this repository, such as a git bundle"),
+    ] = None
     hash: Annotated[Sha, Field(description="Commit from which the task starts; preparation verifies it")]
 
     @model_validator(mode="after")
     def _one_place(self) -> "FixtureSource":
         if (self.fixture is None) == (self.repo is None):
             raise ValueError("give exactly one of fixture and repo")
+        if self.repo is not None and (self.repo.startswith("-") or "::" in self.repo):
+            raise ValueError("repo: is a URL of git, by https, ssh or file, or a path that begins with ./")
+        if self.repo is not None and self.repo.startswith("./") and ".." in self.repo.split("/"):
+            raise ValueError("repo: leads out of the repository; name a file in it, such as ./fixtures/starts.bundle")
         return self
 
 
@@ -88,6 +95,13 @@ class ScenarioTask(Record):
 
     prompt_file: Annotated[str, Field(description="File with the exact text that the agent gets on standard input")]
     timeout_seconds: Seconds
+    tools: Annotated[
+        tuple[Text, ...] | None,
+        Field(
+            description="Built-in tools of the agent CLI that the task allows, in all arms; null: all of the variant",
+            exclude_if=lambda tools: tools is None,
+        ),
+    ] = None
 
 
 class Validation(Record):

@@ -51,7 +51,7 @@ def fetch(git_dir: Path, url: str, commit: str) -> None:
     Raises:
         FixtureError: the repository cannot be reached, or has no such commit.
     """
-    argv = ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--no-tags", "--depth=1", url, commit]
+    argv = ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--no-tags", "--depth=1", "--", url, commit]
     # This process may run inside a git hook, whose variables point git at another repository.
     env = {name: value for name, value in os.environ.items() if name not in _REPOSITORY_VARIABLES}
     result = process.capture(argv, env={**env, "GIT_TERMINAL_PROMPT": "0"}, seconds=_FETCH_SECONDS)

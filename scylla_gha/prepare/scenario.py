@@ -54,7 +54,7 @@ def prepare_scenario(folder: ScenarioFolder, library: Library, cache: Path) -> P
         FixtureError: the start state is not the pinned one.
         ToolError: a tool is not available.
     """
-    source = folder.scenario.source
+    source = folder.source
     fixture = library.fixture(source.fixture) if source.fixture else None
     return PreparedScenario(folder, start_state(source, fixture, cache), search_path(folder.scenario.tools, cache))
 
