@@ -1,0 +1,48 @@
+"""Known answers in the form that the grader of questions reads, and the file that answers them."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.model.readiness import ANSWER_FILE, ChangedText
+from scylla_gha.readiness.source_code import CodeIndex, Function
+
+GRADER: Final = Path(__file__).with_name("graders") / "answers.py"
+Key = dict[str, object]
+
+
+class PlaceNames:
+    """Names by which answers may call the functions of a code base."""
+
+    def __init__(self, index: CodeIndex) -> None:
+        self._functions = index.functions
+        self._in_files: Counter[tuple[str, str]] = Counter()
+        self._everywhere: Counter[str] = Counter()
+        for function in index.functions.values():
+            for name in _endings(function.name):
+                self._in_files[function.path, name] += 1
+                self._everywhere[name] += 1
+
+    def key(self, ids: Iterable[str]) -> dict[str, Key]:
+        """Return path and names of each function: `names` are clear within its file, `bare` in the code base."""
+        return {name: self._names(self._functions[name]) for name in sorted(set(ids))}
+
+    def _names(self, function: Function) -> Key:
+        endings = _endings(function.name)
+        names = [name for name in endings if self._in_files[function.path, name] == 1]
+        bare = [name for name in endings if self._everywhere[name] == 1]
+        return {"path": function.path, "names": names or endings[:1], "bare": bare}
+
+
+def _endings(name: str) -> list[str]:
+    """Return a qualified name and its ends, the longest first."""
+    parts = name.split(".")
+    return [".".join(parts[start:]) for start in range(len(parts))]
+
+
+def answer_text(answers: Mapping[str, Iterable[str]]) -> ChangedText:
+    """Return the file of answers with these lists."""
+    content = {field: list(texts) for field, texts in answers.items()}
+    return ChangedText(path=ANSWER_FILE, text=json.dumps(content, indent=2, ensure_ascii=False) + "\n")
