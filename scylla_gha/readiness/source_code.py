@@ -1,21 +1,11 @@
 """Parts of source code that tasks are made of: functions, calls, guards, handlers, and the index of a code base."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 Language = Literal["python", "javascript", "typescript", "go"]
 Certainty = Literal["certain", "unknown"]
-_LINE: Final = re.compile(r"[^\n]*\n?")
-
-
-def split_lines(text: str) -> list[str]:
-    """Return the lines of a source file with their line breaks, as spans count them.
-
-    `str.splitlines` also splits at form feeds and other characters that no compiler counts.
-    """
-    return [line for line in _LINE.findall(text) if line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +134,7 @@ class SourceFile:
         exported: names that the module exports (JavaScript, TypeScript, Go) or that do not begin with "_" (Python).
         classes: in order.
         calls: calls outside of functions, those in anonymous functions of JavaScript included (its tests are such).
+        variables: of the module, and their types, as in `Function.variables`.
     """
 
     path: str
@@ -155,6 +146,7 @@ class SourceFile:
     exported: frozenset[str]
     classes: tuple[SourceClass, ...] = ()
     calls: tuple[Call, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
