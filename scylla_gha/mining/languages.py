@@ -4,6 +4,7 @@ import functools
 import os
 import re
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -115,12 +116,13 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
 
 
 @functools.cache
-def pinned(wanted: tuple[str, ...], beside: tuple[str, ...]) -> dict[str, str]:
+def pinned(wanted: tuple[str, ...], beside: tuple[str, ...], constraints: tuple[str, ...] = ()) -> dict[str, str]:
     """Resolve requirements and their dependencies to exact, compatible versions.
 
     Args:
         wanted: requirements.
         beside: further requirements that must be compatible; the caller pins them.
+        constraints: versions of packages, if they are required.
 
     Raises:
         ToolError: no compatible versions exist, or no package index answers.
@@ -130,7 +132,11 @@ def pinned(wanted: tuple[str, ...], beside: tuple[str, ...]) -> dict[str, str]:
     argv = [find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", sys.executable, "-"]
     text = "".join(f"{requirement}\n" for requirement in (*wanted, *beside))
     env = {**os.environ, "VIRTUAL_ENV": ""}
-    done = process.capture(argv, env=env, stdin=text.encode(), seconds=_RESOLVE_SECONDS)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.writelines(f"{constraint}\n" for constraint in constraints)
+        file.flush()
+        argv += ["--constraint", file.name] if constraints else []
+        done = process.capture(argv, env=env, stdin=text.encode(), seconds=_RESOLVE_SECONDS)
     if done.code:
         raise ToolError(f"no versions of {', '.join(wanted)} are compatible: {done.message}")
     return dict(_PIN.findall(done.stdout.decode()))

@@ -1,0 +1,99 @@
+"""Recording of a code base's tests: three runs, of which one measures the lines that each test executes."""
+
+import json
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from scylla_gha.counting import counted
+from scylla_gha.process import Cancel
+from scylla_gha.readiness.code_environment import CodeEnvironment
+from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestRunner
+from scylla_gha.readiness.source_code import CodeIndex
+from scylla_gha.readiness.test_runners.base import BoxRun
+from scylla_gha.readiness.test_runners.pytest import PytestRunner
+
+_SHOWN: Final = 300
+
+
+class RecordingRunner(TestRunner, Protocol):
+    """Runner that also gives what a recording needs."""
+
+    def record(
+        self, tree: Path, tests: Collection[str] | None = None, *, is_reversed: bool = False, measured: bool = False
+    ) -> BoxRun:
+        """Run tests once, in reverse order if wanted, and with the executed lines if `measured`."""
+
+
+def runner_of(environment: CodeEnvironment, cancel: Cancel | None = None) -> RecordingRunner | None:
+    """Return the runner of an environment's tests; None: they cannot be run, for `environment.reason`."""
+    return PytestRunner(environment, cancel=cancel) if environment.framework == "pytest" else None
+
+
+def record_tests(tree: Path, environment: CodeEnvironment, index: CodeIndex, cancel: Cancel | None = None) -> TestMap:
+    """Run all tests three times and return the stable ones with the lines that each executes.
+
+    The second run has the reverse order, because mutants are tested by single tests: those that need others before
+    them are not stable. The third measures lines; both run at once.
+
+    Raises:
+        ToolError: the runner cannot be started.
+    """
+    runner = runner_of(environment, cancel)
+    if runner is None:
+        return TestMap({}, reason=environment.reason or "no test runner is known for this code base")
+    first = runner.record(tree)
+    passed = sorted(test for test, outcome in first.outcomes.items() if outcome.passed)
+    if not passed:
+        return TestMap({}, tuple(sorted(first.outcomes)), first.seconds, reason=_reason(first))
+    with ThreadPoolExecutor(2) as pool:
+        second = pool.submit(runner.record, tree, passed, is_reversed=True)
+        third = pool.submit(runner.record, tree, passed, measured=True)
+        runs = (second.result(), third.result())
+    stable = [test for test in passed if all(_has_passed(run, test) for run in runs)]
+    lines = _lines_by_test(runs[1].measured, index)
+    tests = {test: StableTest(test, test.partition("::")[0], lines.get(test, {})) for test in stable}
+    unstable = {*first.collected, *first.outcomes} - set(stable)
+    reason = None if tests else "no test passes in three runs"
+    return TestMap(tests, tuple(sorted(unstable)), first.seconds, reason=reason)
+
+
+def _has_passed(run: BoxRun, test: str) -> bool:
+    outcome = run.outcomes.get(test)
+    return outcome is not None and outcome.passed
+
+
+def _reason(run: BoxRun) -> str:
+    """Return why no test passed."""
+    if run.timed_out:
+        return f"no test passed before the time limit of the run ({run.seconds:.0f} s)"
+    if run.outcomes:
+        test, outcome = next(iter(run.outcomes.items()))
+        return f"all of {counted(len(run.outcomes), 'test')} fail; {test}: {_last_line(outcome.output)}"
+    if run.broken:
+        path, output = next(iter(run.broken.items()))
+        return f"{counted(len(run.broken), 'test file')} cannot be imported; {path}: {_last_line(output)}"
+    return f"no tests: {_last_line(run.output)}" if run.output else "no tests"
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2].strip()[:_SHOWN]
+
+
+def _lines_by_test(measured: bytes, index: CodeIndex) -> dict[str, dict[str, frozenset[int]]]:
+    """Return executed lines of source files that are no tests, by test and path."""
+    try:
+        record: dict[str, Any] = json.loads(measured or b"{}")
+    except ValueError:
+        return {}
+    ids: list[str] = record.get("tests", [])
+    lines: dict[str, dict[str, set[int]]] = {test: {} for test in ids}
+    files: Mapping[str, Mapping[str, list[int]]] = record.get("files", {})
+    for path, tests_by_line in files.items():
+        source = index.files.get(path)
+        if source is not None and not source.is_test:
+            for line, numbers in tests_by_line.items():
+                for number in numbers:
+                    lines[ids[number]].setdefault(path, set()).add(int(line))
+    return {test: {path: frozenset(rows) for path, rows in by_path.items()} for test, by_path in lines.items()}

@@ -1,0 +1,161 @@
+"""Run of a test command in the check box, and the lines that it writes."""
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from scylla_gha.errors import SandboxError
+from scylla_gha.prepare.workspace import scratch
+from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
+from scylla_gha.readiness.code_environment import CodeEnvironment
+from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest, TestRunner
+from scylla_gha.sandboxes.base import SandboxMounts
+
+_MOST_BYTES: Final = 512 * 1024 * 1024  # of a file that the tests' process wrote
+_OUTPUT_CHARS: Final = 4000
+_OUTCOMES: Final = "outcomes.jsonl"
+_LINES: Final = "lines.json"
+
+
+@dataclass(frozen=True, slots=True)
+class BoxRun:
+    """Test command's end.
+
+    Attributes:
+        outcomes: of tests that ended, by id.
+        collected: ids of all tests that were to run, in order; empty if collecting them did not end.
+        started: test that was started last; None: none was.
+        broken: error of each file that cannot be imported.
+        measured: content of the file of executed lines; b"" if there is none.
+        seconds: wall time.
+        timed_out: the time limit ended it.
+        output: end of what it printed.
+    """
+
+    outcomes: Mapping[str, TestOutcome]
+    collected: tuple[str, ...]
+    started: str | None
+    broken: Mapping[str, str]
+    measured: bytes
+    seconds: float
+    timed_out: bool
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCommand:
+    """Test command with its limits.
+
+    Attributes:
+        text: for /bin/sh, in the root of a copy of the tree.
+        programs: texts of files in $CHECKS.
+        seconds: limit of the run; `test_seconds`: of a test.
+        measured: the executed lines are written to $LINES.
+    """
+
+    text: str
+    programs: Mapping[str, str]
+    seconds: float
+    test_seconds: float
+    measured: bool = False
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_in_box(environment: CodeEnvironment, tree: Path, command: BoxCommand, cancel: Cancel | None = None) -> BoxRun:
+    """Run a test command in a copy of a tree, in a new sandbox without network.
+
+    Raises:
+        SandboxError: the sandbox cannot be started, or was lost.
+        KeyboardInterrupt: the user interrupted.
+    """
+    with scratch() as root:
+        work, home, checks = (root / name for name in ("workspace", "home", "checks"))
+        copy_tree(tree, environment.files, work)
+        home.mkdir()
+        checks.mkdir()
+        for name, text in command.programs.items():
+            (checks / name).write_text(text, encoding="utf-8")
+        streams = ProcessStreams(root / "stdout", root / "stderr")
+        finished = environment.target.sandbox.run(
+            ("/bin/sh", "-c", command.text),
+            _mounts(environment, command, work, home, checks),
+            streams,
+            ProcessLimits(command.seconds),
+            cancel,
+        )
+        if finished.cancelled:
+            raise KeyboardInterrupt
+        if LimitHit.LOST in finished.hits:
+            raise SandboxError(f"the box of the tests was lost: {finished.note}")
+        lines = list(_read_lines(home / _OUTCOMES))
+        printed = "".join(_read_file(path).decode(errors="replace") for path in (streams.stdout, streams.stderr))
+        return BoxRun(
+            outcomes={line["id"]: _outcome(line) for line in lines if isinstance(line.get("passed"), bool)},
+            collected=tuple(next((line["collected"] for line in lines if _is_list(line.get("collected"))), ())),
+            started=next((str(line["start"]) for line in reversed(lines) if "start" in line), None),
+            broken={str(line["broken"]): str(line.get("output", "")) for line in lines if "broken" in line},
+            measured=_read_file(home / _LINES) if command.measured else b"",
+            seconds=finished.seconds,
+            timed_out=finished.timed_out,
+            output=f"{printed}\n{finished.note}".strip()[-_OUTPUT_CHARS:],
+        )
+
+
+def _mounts(environment: CodeEnvironment, command: BoxCommand, work: Path, home: Path, checks: Path) -> SandboxMounts:
+    extra = {"CHECKS": str(checks), "OUTCOMES": str(home / _OUTCOMES), "TEST_SECONDS": f"{command.test_seconds:g}"}
+    if command.measured:
+        extra["LINES"] = str(home / _LINES)
+    return SandboxMounts(
+        work, home, environment.path, {**extra, **command.extra}, read_only=(checks,), image=environment.target.image,
+        programs=environment.programs,
+    )  # fmt: skip
+
+
+def copy_tree(tree: Path, files: Mapping[str, bytes], into: Path) -> None:
+    """Copy a tree without its git directory to a new folder, and add files that it has not."""
+    shutil.copytree(tree, into, symlinks=True, ignore=lambda _, names: [name for name in names if name == ".git"])
+    for name, content in files.items():
+        path = into / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in _read_file(path).splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:  # cut off, when the process was killed
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _outcome(line: Mapping[str, Any]) -> TestOutcome:
+    return TestOutcome(line["passed"], "" if line["passed"] else str(line.get("output", ""))[-_OUTPUT_CHARS:])
+
+
+def _is_list(texts: object) -> bool:
+    return isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+
+
+def _read_file(path: Path) -> bytes:
+    """Read a plain file; tests may have put a link or a pipe in its place."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(_MOST_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+
+
+def run_at_once(runner: TestRunner, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
+    """Run requests in threads, one for each core."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda request: runner.run(request.tree, request.tests), requests))

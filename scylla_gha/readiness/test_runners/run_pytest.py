@@ -1,0 +1,177 @@
+"""Program that runs tests with pytest and writes a line of JSON for each; it imports nothing of the toolkit.
+
+    run_pytest.py [--reverse] [--without=FILE ...] [ID ... | @FILE]
+
+An id is that of a test or of a file; none: all tests; @FILE: a file with a JSON list of these arguments. Environment:
+
+| variable | content |
+|---|---|
+| OUTCOMES | file to which the lines are appended |
+| LINES | file for the executed lines by test, as JSON; unset: they are not measured |
+| TEST_SECONDS | time limit of a test |
+
+Lines are {"start": id of a test, or file that is imported}, {"broken": file, "output": text}, {"collected": [ids]} and
+{"id", "passed", "output"}.
+"""
+
+import contextlib
+import faulthandler
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from coverage import Coverage
+
+_WITHOUT: Final = "--without="
+_OUTPUT_CHARS: Final = 4000
+_SECONDS: Final = 60.0
+_AGAIN_SECONDS: Final = 1.0  # a test that catches the exception gets another one
+_KILL_SECONDS: Final = 5.0  # afterwards the whole process is ended: a library may not return to Python
+# The repository's own options may require missing plug-ins, and a random order is not the same in two runs.
+_OPTIONS: Final = ("-q", "-o", "addopts=", "-o", "required_plugins=", "-p", "no:cacheprovider", "-p", "no:randomly",
+                   "-p", "no:xdist", "--rootdir=.", "--continue-on-collection-errors", "--tb=short",
+                   "--color=no")  # fmt: skip
+
+
+class OutcomeWriter:
+    """Plug-in that selects tests, limits their time and writes their outcomes."""
+
+    def __init__(self, ids: frozenset[str], *, is_reversed: bool, coverage: "Coverage | None") -> None:
+        self.ids, self.is_reversed, self.coverage = ids, is_reversed, coverage
+        self.file = os.path.abspath(os.environ.pop("OUTCOMES", "outcomes.jsonl"))  # noqa: PTH100 the folder may change
+        self.seconds = float(os.environ.pop("TEST_SECONDS", _SECONDS))
+        self.process = os.getpid()
+        self.phases: dict[str, str] = {}
+        self.failures: list[str] = []
+
+    def write(self, **line: object) -> None:
+        """Append a line; a child process that a test forked writes none."""
+        if os.getpid() == self.process:
+            with open(self.file, "a", encoding="utf-8") as file:  # noqa: PTH123
+                file.write(json.dumps(line) + "\n")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep the wanted tests."""
+        if self.ids:
+            wanted = [item for item in items if self.ids & {item.nodeid, item.nodeid.partition("::")[0]}]
+            config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
+            items[:] = wanted
+        if self.is_reversed:
+            items.reverse()
+        self.write(collected=[item.nodeid for item in items])
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+        """Write which file is imported, and keep it from ending the process."""
+        if isinstance(collector, pytest.File):
+            self.write(start=collector.nodeid)
+        outcome: Any = yield
+        if outcome.excinfo and issubclass(outcome.excinfo[0], SystemExit):
+            message = f"{collector.nodeid}: ended Python with {outcome.excinfo[1]!r} when it was imported"
+            outcome.force_result(pytest.CollectReport(collector.nodeid, "failed", message, []))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Write which file cannot be imported."""
+        if report.failed:
+            self.write(broken=report.nodeid, output=report.longreprtext[-_OUTPUT_CHARS:])
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Limit a test's time, and note its lines as its own."""
+        self.phases, self.failures = {}, []
+        self.write(start=item.nodeid)
+        if self.coverage is not None:
+            self.coverage.switch_context(item.nodeid)
+        signal.signal(signal.SIGALRM, self._end_test)
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, _AGAIN_SECONDS)
+        faulthandler.dump_traceback_later(self.seconds + _KILL_SECONDS, exit=True)
+        yield
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if self.coverage is not None:
+            self.coverage.switch_context("")
+        passed = not self.failures and self.phases.get("call") == "passed"
+        output = "\n".join(self.failures) or ("" if passed else ", ".join(self.phases.values()) or "not run")
+        self.write(id=item.nodeid, passed=passed, output=output[-_OUTPUT_CHARS:])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note the outcome of a phase (set-up, call, tear-down), or of a subtest."""
+        if report.failed:
+            self.failures.append(report.longreprtext)
+        if report.outcome != "passed" or report.when not in self.phases:
+            self.phases[report.when] = report.outcome
+
+    def _end_test(self, *_: object) -> None:
+        pytest.fail(f"no end within {self.seconds:g} s", pytrace=False)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the tests; return pytest's exit code."""
+    if len(arguments) == 1 and arguments[0].startswith("@"):
+        arguments = json.loads(Path(arguments[0][1:]).read_text(encoding="utf-8"))
+    is_reversed = "--reverse" in arguments
+    without = [argument.removeprefix(_WITHOUT) for argument in arguments if argument.startswith(_WITHOUT)]
+    ids = [argument for argument in arguments if not argument.startswith("--")]
+    names = {test.partition("::")[0] for test in ids}
+    files = sorted(name for name in names if Path(name).exists() and name not in without)
+    if ids and not files:
+        return int(pytest.ExitCode.NO_TESTS_COLLECTED)
+    lines = os.environ.pop("LINES", None)
+    coverage = _coverage() if lines else None
+    with _measured(coverage):
+        writer = OutcomeWriter(frozenset(ids), is_reversed=is_reversed, coverage=coverage)
+        code = pytest.main([*_OPTIONS, *(f"--ignore={name}" for name in without), *files], plugins=[writer])
+    if coverage and lines:
+        Path(lines).write_text(json.dumps(_lines_by_test(coverage, Path.cwd())), encoding="utf-8")
+    return int(code)
+
+
+def _coverage() -> "Coverage":
+    from coverage import Coverage
+
+    os.environ["COVERAGE_CORE"] = "ctrace"  # sys.monitoring knows no contexts before Python 3.14
+    return Coverage(data_file=None, config_file=False, source=[str(Path.cwd())])
+
+
+@contextlib.contextmanager
+def _measured(coverage: "Coverage | None") -> Iterator[None]:
+    if coverage is None:
+        yield
+        return
+    coverage.start()
+    try:
+        yield
+    finally:
+        coverage.stop()
+
+
+def _lines_by_test(coverage: "Coverage", root: Path) -> dict[str, object]:
+    """Return the tests' ids, and by file and line the numbers of the tests that executed the line."""
+    measured = coverage.get_data()
+    numbers: dict[str, int] = {}
+    files: dict[str, dict[str, list[int]]] = {}
+    for name in measured.measured_files():
+        path = Path(name)
+        if not path.is_relative_to(root):
+            continue
+        files[path.relative_to(root).as_posix()] = {
+            str(line): [numbers.setdefault(context, len(numbers)) for context in contexts if context]
+            for line, contexts in measured.contexts_by_lineno(name).items()
+            if any(contexts)
+        }
+    return {"tests": list(numbers), "files": files}
+
+
+if __name__ == "__main__":
+    given_arguments, sys.argv[1:] = sys.argv[1:], []
+    code = main(given_arguments)
+    sys.stdout.flush()
+    os._exit(code)  # threads that tests left would keep the process
