@@ -11,7 +11,7 @@ from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestRunner
 from scylla_gha.readiness.source_code import CodeIndex
-from scylla_gha.readiness.test_runners.base import BoxRun
+from scylla_gha.readiness.test_runners.base import BoxRun, RunLimits
 from scylla_gha.readiness.test_runners.pytest import PytestRunner
 
 _SHOWN: Final = 300
@@ -26,12 +26,20 @@ class RecordingRunner(TestRunner, Protocol):
         """Run tests once, in reverse order if wanted, and with the executed lines if `measured`."""
 
 
-def runner_of(environment: CodeEnvironment, cancel: Cancel | None = None) -> RecordingRunner | None:
+def runner_of(
+    environment: CodeEnvironment, cancel: Cancel | None = None, limits: RunLimits | None = None
+) -> RecordingRunner | None:
     """Return the runner of an environment's tests; None: they cannot be run, for `environment.reason`."""
-    return PytestRunner(environment, cancel=cancel) if environment.framework == "pytest" else None
+    return PytestRunner(environment, limits or RunLimits(), cancel) if environment.framework == "pytest" else None
 
 
-def record_tests(tree: Path, environment: CodeEnvironment, index: CodeIndex, cancel: Cancel | None = None) -> TestMap:
+def record_tests(
+    tree: Path,
+    environment: CodeEnvironment,
+    index: CodeIndex,
+    cancel: Cancel | None = None,
+    limits: RunLimits | None = None,
+) -> TestMap:
     """Run all tests three times and return the stable ones with the lines that each executes.
 
     The second run has the reverse order, because mutants are tested by single tests: those that need others before
@@ -40,7 +48,7 @@ def record_tests(tree: Path, environment: CodeEnvironment, index: CodeIndex, can
     Raises:
         ToolError: the runner cannot be started.
     """
-    runner = runner_of(environment, cancel)
+    runner = runner_of(environment, cancel, limits)
     if runner is None:
         return TestMap({}, reason=environment.reason or "no test runner is known for this code base")
     first = runner.record(tree)

@@ -24,6 +24,14 @@ _LINES: Final = "lines.json"
 
 
 @dataclass(frozen=True, slots=True)
+class RunLimits:
+    """Time limits in seconds: of a run of all tests, and of one test."""
+
+    run: float = 600.0
+    test: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
 class BoxRun:
     """Test command's end.
 
@@ -55,14 +63,12 @@ class BoxCommand:
     Attributes:
         text: for /bin/sh, in the root of a copy of the tree.
         programs: texts of files in $CHECKS.
-        seconds: limit of the run; `test_seconds`: of a test.
         measured: the executed lines are written to $LINES.
     """
 
     text: str
     programs: Mapping[str, str]
-    seconds: float
-    test_seconds: float
+    limits: RunLimits
     measured: bool = False
     extra: Mapping[str, str] = field(default_factory=dict)
 
@@ -86,7 +92,7 @@ def run_in_box(environment: CodeEnvironment, tree: Path, command: BoxCommand, ca
             ("/bin/sh", "-c", command.text),
             _mounts(environment, command, work, home, checks),
             streams,
-            ProcessLimits(command.seconds),
+            ProcessLimits(command.limits.run),
             cancel,
         )
         if finished.cancelled:
@@ -108,7 +114,7 @@ def run_in_box(environment: CodeEnvironment, tree: Path, command: BoxCommand, ca
 
 
 def _mounts(environment: CodeEnvironment, command: BoxCommand, work: Path, home: Path, checks: Path) -> SandboxMounts:
-    extra = {"CHECKS": str(checks), "OUTCOMES": str(home / _OUTCOMES), "TEST_SECONDS": f"{command.test_seconds:g}"}
+    extra = {"CHECKS": str(checks), "OUTCOMES": str(home / _OUTCOMES), "TEST_SECONDS": f"{command.limits.test:g}"}
     if command.measured:
         extra["LINES"] = str(home / _LINES)
     return SandboxMounts(

@@ -4,7 +4,7 @@ import functools
 import json
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
 from scylla_gha.readiness.test_runners import run_pytest
-from scylla_gha.readiness.test_runners.base import BoxCommand, BoxRun, run_at_once, run_in_box
+from scylla_gha.readiness.test_runners.base import BoxCommand, BoxRun, RunLimits, run_at_once, run_in_box
 
 _PROGRAM: Final = "run_pytest.py"
 _WANTED: Final = "wanted.json"
@@ -21,15 +21,10 @@ _MOST_RESTARTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PytestRunner:
-    """Runner of pytest in an environment.
-
-    Attributes:
-        seconds: time limit of a run; `test_seconds`: of a test.
-    """
+    """Runner of pytest in an environment."""
 
     environment: CodeEnvironment
-    seconds: float = 600.0
-    test_seconds: float = 60.0
+    limits: RunLimits = field(default_factory=RunLimits)
     cancel: Cancel | None = None
 
     @property
@@ -91,7 +86,7 @@ class PytestRunner:
     def _once(self, tree: Path, arguments: list[str], *, measured: bool) -> BoxRun:
         programs = {**self.programs, _WANTED: json.dumps(arguments)}
         text = self._command(f'"@$CHECKS/{_WANTED}"')
-        command = BoxCommand(text, programs, self.seconds, self.test_seconds, measured)
+        command = BoxCommand(text, programs, self.limits, measured)
         return run_in_box(self.environment, tree, command, self.cancel)
 
 
