@@ -11,7 +11,7 @@ from scylla_gha.model.readiness import Dimension
 from scylla_gha.model.trial import Outcome
 
 SOLVED: Final = 0.5  # corrected score from which an anchor counts as solved
-Guesser = Literal["uniform", "by_size", "most_frequent"]
+Guesser = Literal["uniform", "by_size", "most_frequent", "prompt"]
 
 
 class ObservedTrial(Record):

@@ -7,7 +7,7 @@ input, so none is paid twice. Edits are not asked: without the files there is no
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from scylla_gha.judge.judge_client import JudgeFault, Send, open_judge_client
 from scylla_gha.judge.prompt import JudgePrompt
 from scylla_gha.model import Record, digest
 from scylla_gha.model.judgment import Judge
-from scylla_gha.model.readiness import ItemPart, ItemSet, ReadinessItem
+from scylla_gha.model.readiness import ItemSet, ReadinessItem
+from scylla_gha.readiness.guessers import Grade
 from scylla_gha.store.records import read_record, write_record
 
-Grade = Callable[[ItemPart, object], float]  # part, content of ANSWER.json; a share of the points
 _CELL: Final = "readiness-closed-book"
 _MAX_TOKENS: Final = 1_000
 _AT_ONCE: Final = 4
@@ -91,6 +91,16 @@ def ask_closed_book(
                     answers[answer.item] = answer
     texts = {name: answer.text for name, answer in answers.items()}
     return ClosedBook(texts, tuple(faults), summarise_traffic(journal).usage.usd)
+
+
+def stored_answers(items: ItemSet, model: str, folder: Path) -> dict[str, str]:
+    """Return the answers that are stored, by item.
+
+    Raises:
+        ConfigError: one cannot be read.
+    """
+    stored = ((item.id, _stored(folder, item, model)) for item in items.items if not item.has_shell)
+    return {name: answer.text for name, answer in stored if answer is not None}
 
 
 @contextmanager
