@@ -1,0 +1,209 @@
+"""Common ground of the tasks with edits: their functions, the key of their grader, and their texts."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from scylla_gha.model import slug
+from scylla_gha.model.readiness import ChangedText
+from scylla_gha.prepare.workspace import scratch
+from scylla_gha.readiness.anchors import sample
+from scylla_gha.readiness.graders import edits, pattern_rules
+from scylla_gha.readiness.hidden_tests import control_of
+from scylla_gha.readiness.material import ReadinessMaterial
+from scylla_gha.readiness.mutations import Mutant
+from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, changed_copy, run_probes
+from scylla_gha.readiness.recorded_tests import StableTest, TestRequest
+from scylla_gha.readiness.source_code import Function, Language, SourceFile
+
+MOST_PER_FILE: Final = 3
+_MOST_TESTS: Final = 60  # tests that are run on a faulty function
+_MOST_OTHERS: Final = 150  # further tests that a grader runs
+_OUTPUT_LINES: Final = 40
+_ID_CHARS: Final = 50
+_SUFFIXES: Final[Mapping[Language, tuple[str, ...]]] = {
+    "python": (".py",),
+    "javascript": (".js", ".mjs", ".cjs", ".jsx"),
+    "typescript": (".ts", ".tsx", ".mts", ".cts", ".js", ".mjs", ".cjs", ".jsx"),
+    "go": (".go",),
+}
+
+Control = Mapping[str, str]  # as the grader reads it
+
+
+def grader_programs() -> dict[str, str]:
+    """Return the texts of the programs that grade edits, by file name; the first is the one that is called."""
+    paths = [Path(module.__file__ or "") for module in (edits, pattern_rules)]
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
+
+
+@dataclass(frozen=True, slots=True)
+class CoveredFunction:
+    """Function that stable tests run.
+
+    Attributes:
+        tests: those tests, the ones that run the fewest lines first.
+    """
+
+    function: Function
+    file: SourceFile
+    tests: tuple[StableTest, ...]
+
+    @property
+    def covering(self) -> frozenset[str]:
+        """Ids of all its tests."""
+        return frozenset(test.id for test in self.tests)
+
+    def most_specific(self, line: int | None = None) -> frozenset[str]:
+        """Return the ids of the tests to run: of those that run the line, if any does, the ones with fewest lines."""
+        at_line = [test for test in self.tests if line in test.lines[self.file.path]]
+        return frozenset(test.id for test in (at_line or self.tests)[:_MOST_TESTS])
+
+
+@dataclass(frozen=True, slots=True)
+class EditGround:
+    """Code base as the tasks with edits see it: its covered functions and its tests.
+
+    Attributes:
+        covered: functions that stable tests run, by id.
+        controls: tests that must fail, by the folder of test files.
+        by_file: ids of stable tests by their file.
+    """
+
+    material: ReadinessMaterial
+    covered: Mapping[str, CoveredFunction]
+    controls: Mapping[str, Control]
+    by_file: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, material: ReadinessMaterial) -> "EditGround":
+        """Find the covered functions, and the folders in which a failing test is seen to fail.
+
+        Raises:
+            ToolError: the tests cannot be run.
+        """
+        tests = CoveringTests.of(material.tests)
+        covered = {
+            function.id: CoveredFunction(function, file, run)
+            for file in material.index.files.values()
+            if not file.is_test
+            for function in file.functions
+            if (run := tests.of_function(function))
+        }
+        by_file: dict[str, list[str]] = {}
+        for test in sorted(material.tests.tests.values(), key=lambda test: test.id):
+            by_file.setdefault(test.file, []).append(test.id)
+        controls = _checked_controls(material, by_file)
+        return cls(material, covered, controls, {path: tuple(tests) for path, tests in by_file.items()})
+
+    def draws(
+        self, eligible: Collection[Function], wanted: int, accepted: Counter[str]
+    ) -> Iterator[list[CoveredFunction]]:
+        """Yield samples of functions that were not in one before, until enough are accepted or none is left.
+
+        Args:
+            eligible: functions to draw from, all of them covered.
+            wanted: number of functions to accept.
+            accepted: number of accepted functions by file; the caller counts them.
+        """
+        left = {function.id: function for function in eligible}
+        while left and (missing := wanted - accepted.total()) > 0:
+            open_files = [function for function in left.values() if accepted[function.path] < MOST_PER_FILE]
+            drawn = sample(open_files, self.material.seed, missing + missing // 2 + 1, MOST_PER_FILE)
+            if not drawn:
+                return
+            for function in drawn:
+                del left[function.id]
+            yield [self.covered[function.id] for function in drawn]
+
+    def control(self, tests: Iterable[str]) -> Control | None:
+        """Return a test that must fail, in the folder of one of the tests."""
+        folders = (_folder(test.partition("::")[0]) for test in sorted(tests))
+        return next((self.controls[folder] for folder in folders if folder in self.controls), None)
+
+    def key(self, tests: Iterable[str], control: Control) -> dict[str, Any]:
+        """Return the part of the grader's key that says how tests run and what counts as a source."""
+        runner, files = self.material.runner, self.material.index.files.values()
+        assert runner is not None  # noqa: S101 no item exists without
+        return {
+            "command": runner.command(sorted({*tests, control["id"]})),
+            "control": dict(control),
+            "suffixes": list(_SUFFIXES[self.material.language]),
+            "test_files": sorted(file.path for file in files if file.is_test),
+        }
+
+    def originals(self, paths: Iterable[str]) -> tuple[ChangedText, ...]:
+        """Return test files as they are in the code base."""
+        files = self.material.index.files
+        return tuple(ChangedText(path=path, text=files[path].text) for path in sorted(set(paths)) if path in files)
+
+    def others(self, tests: Collection[str]) -> list[str]:
+        """Return the stable tests that share a file with these tests."""
+        paths = sorted({test.partition("::")[0] for test in tests})
+        return [test for path in paths for test in self.by_file.get(path, ()) if test not in tests][:_MOST_OTHERS]
+
+
+def _checked_controls(material: ReadinessMaterial, by_file: Mapping[str, object]) -> dict[str, Control]:
+    """Return a control for each folder of test files in which it is run and fails."""
+    files = material.index.files
+    controls = {_folder(path): control for path in sorted(by_file)
+                if path in files and (control := control_of(files[path]))}  # fmt: skip
+    if not controls or material.runner is None:
+        return {}
+    texts = [ChangedText(path=control["path"], text=control["text"]) for control in controls.values()]
+    with scratch() as folder:
+        tree = changed_copy(material.root, folder / "tree", texts)
+        wanted = frozenset(control["id"] for control in controls.values())
+        (outcomes,) = material.runner.run_many([TestRequest(tree, wanted)])
+    seen = {test for test, outcome in outcomes.items() if not outcome.passed and "not run" not in outcome.output}
+    return {path: control for path, control in controls.items() if control["id"] in seen}
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def item_id(verb: str, function: Function, seed: int) -> str:
+    """Return an item's id; its number is a hash of the anchor, so a commit elsewhere leaves it as it is."""
+    number = int(hashlib.sha256(f"{seed}\0{verb}\0{function.id}".encode()).hexdigest()[:8], 16) % 1000
+    return f"{number:03d}-{slug(f'{verb} {function.name}')[:_ID_CHARS].strip('-')}"
+
+
+def shown_name(function: Function) -> str:
+    """Return how a prompt names a function."""
+    return f"`{function.name}` in `{function.path}`"
+
+
+def log_of(test: str, output: str) -> str:
+    """Return a failure as a CI log shows it, without what differs from run to run."""
+    text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x7f0000000000", output.strip())
+    text = re.sub(r"(?<![\w/])/(tmp|var/folders)/[\w./-]*?/(?=\w)", "", text)
+    lines = text.splitlines()[-_OUTPUT_LINES:]
+    return f"FAILED {test}\n" + "\n".join(lines)
+
+
+def killed_faults(
+    material: ReadinessMaterial, candidates: Iterable[tuple[CoveredFunction, Sequence[Mutant]]]
+) -> list[tuple[CoveredFunction, Mutant | None, Failures]]:
+    """Return each function's first fault that a test notices, and what fails then; None if no test notices any.
+
+    Raises:
+        ToolError: the tests cannot be run.
+    """
+    pending = [*candidates]
+    noticed: dict[str, tuple[Mutant, Failures]] = {}
+    for number in range(max((len(faults) for _, faults in pending), default=0)):
+        trials = [(covered, faults[number]) for covered, faults in pending
+                  if number < len(faults) and covered.function.id not in noticed]  # fmt: skip
+        probes = [
+            Probe(fault.function, (fault,), covered.most_specific(fault.span.first), covered.covering)
+            for covered, fault in trials
+        ]
+        for (_, fault), failures in zip(trials, run_probes(material, probes), strict=True):
+            if failures:
+                noticed[fault.function] = fault, failures
+    return [(covered, *noticed.get(covered.function.id, (None, {}))) for covered, _ in pending]

@@ -1,0 +1,62 @@
+"""Bodies of functions replaced by a stub; signature and documentation stay."""
+
+from typing import Final
+
+from scylla_gha.readiness.mutations import Mutant, replaced, with_mutants
+from scylla_gha.readiness.source_code import Function, Language, LineSpan, SourceFile
+from scylla_gha.readiness.syntax import lines_of, syntax_is_whole
+
+_MISSING: Final[dict[Language, str]] = {
+    "python": "raise NotImplementedError", "javascript": 'throw new Error("not implemented");',
+    "typescript": 'throw new Error("not implemented");', "go": 'panic("not implemented")',
+}  # fmt: skip
+# Go has no value that every result type accepts
+_EMPTY: Final[dict[Language, str]] = {"python": "return None", "javascript": "return;", "typescript": "return;"}
+
+
+def masked_body(file: SourceFile, function: Function) -> Mutant | None:
+    """Return the function whose body raises an error; None if its body shares a line with other code."""
+    return _stub(file, function, "body-masked", _MISSING[file.language])
+
+
+def empty_body(file: SourceFile, function: Function) -> Mutant | None:
+    """Return the function whose body returns nothing; None in Go, or if it shares a line with other code."""
+    statement = _EMPTY.get(file.language)
+    return _stub(file, function, "body-emptied", statement) if statement else None
+
+
+def _stub(file: SourceFile, function: Function, name: str, statement: str) -> Mutant | None:
+    span = _inner(file, function)
+    if span is None:
+        return None
+    lines = lines_of(file.text)
+    first = next(line for line in lines[span.first - 1 : span.last] if line.strip())
+    indent, end = first[: len(first) - len(first.lstrip())], "\r\n" if first.endswith("\r\n") else "\n"
+    mutant = replaced(file, function.id, name, span, f"{indent}{statement}{end}")
+    return mutant if syntax_is_whole(with_mutants(file.text, [mutant]), file.language, file.path) else None
+
+
+def _inner(file: SourceFile, function: Function) -> LineSpan | None:
+    """Return the lines of the body without those of its braces; None if there are no such lines."""
+    body, lines = function.body, lines_of(file.text)
+    if file.language == "python":
+        is_apart = body.first > function.span.first and _is_indented(
+            lines[body.first - 1], lines[function.span.first - 1]
+        )
+        return body if is_apart and not lines[body.first - 2].rstrip().endswith("\\") else None
+    first = body.first + (lines[body.first - 1].rstrip().endswith("{") and body.first == _opening(function, lines))
+    last = body.last - (lines[body.last - 1].strip()[:1] == "}" and body.last == function.span.last)
+    has_lines = function.span.first < first <= last < function.span.last
+    return LineSpan(first, last) if has_lines and any(line.strip() for line in lines[first - 1 : last]) else None
+
+
+def _is_indented(line: str, signature: str) -> bool:
+    return len(line) - len(line.lstrip()) > len(signature) - len(signature.lstrip())
+
+
+def _opening(function: Function, lines: list[str]) -> int:
+    """Return the line of the opening brace: the first line of the body that ends with one."""
+    numbers = range(function.span.first, function.body.last + 1)
+    return next(
+        (number for number in numbers if number >= function.body.first and lines[number - 1].rstrip().endswith("{")), 0
+    )

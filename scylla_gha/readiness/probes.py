@@ -1,0 +1,146 @@
+"""Runs of tests on code with faults, several faults in one copy.
+
+Two functions share a copy if no test of one runs the other, so each failure has one cause. A run that broke off,
+because of a loop or of an error at import, is repeated for each function alone.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.model.readiness import ChangedText
+from scylla_gha.prepare.workspace import scratch
+from scylla_gha.readiness.material import ReadinessMaterial
+from scylla_gha.readiness.mutations import Mutant, with_mutants
+from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestOutcome, TestRequest
+from scylla_gha.readiness.source_code import Function
+
+_BROKEN: Final = re.compile(r"no end within|did not run|not run")
+_MOST_TESTS: Final = 400  # of a copy, so that several copies run at the same time
+
+Failures = Mapping[str, str]  # outputs of tests that fail, by id
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Faults of one function and the tests to run on them.
+
+    Attributes:
+        function: id of the function.
+        faults: its faults, all in one copy.
+        tests: ids of the tests to run.
+        covering: ids of all tests that run the function.
+    """
+
+    function: str
+    faults: tuple[Mutant, ...]
+    tests: frozenset[str]
+    covering: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringTests:
+    """Tests by the files that they run, those that run the fewest lines first."""
+
+    by_path: Mapping[str, tuple[StableTest, ...]]
+
+    @classmethod
+    def of(cls, tests: TestMap) -> "CoveringTests":
+        """Sort the tests of a map."""
+        by_path: dict[str, list[StableTest]] = {}
+        footprints = {test.id: sum(map(len, test.lines.values())) for test in tests.tests.values()}
+        for test in sorted(tests.tests.values(), key=lambda test: (footprints[test.id], test.id)):
+            for path in test.lines:
+                by_path.setdefault(path, []).append(test)
+        return cls({path: tuple(ordered) for path, ordered in by_path.items()})
+
+    def of_function(self, function: Function) -> tuple[StableTest, ...]:
+        """Return the tests that run a line of the function's body."""
+        body = function.body
+        tests = self.by_path.get(function.path, ())
+        return tuple(test for test in tests if any(line in body for line in test.lines[function.path]))
+
+
+def run_probes(material: ReadinessMaterial, probes: Sequence[Probe]) -> list[Failures | None]:
+    """Return what fails in each probe; None: its tests broke off, so nothing is known.
+
+    Raises:
+        ToolError: the tests cannot be run.
+    """
+    failures: dict[int, Failures | None] = {}
+    batches = _batches(probes)
+    for numbers, outcomes in zip(batches, _run(material, probes, batches), strict=True):
+        failures |= {number: _failures(probes[number], outcomes) for number in numbers}
+    broken = [[number] for numbers in batches if len(numbers) > 1 for number in numbers if failures[number] is None]
+    for (number,), outcomes in zip(broken, _run(material, probes, broken), strict=True):
+        failures[number] = _failures(probes[number], outcomes)
+    return [failures[number] for number in range(len(probes))]
+
+
+def _failures(probe: Probe, outcomes: Mapping[str, TestOutcome]) -> Failures | None:
+    results = {test: outcomes.get(test, TestOutcome(False, "not run")) for test in probe.tests}
+    failed = {test: outcome.output for test, outcome in results.items() if not outcome.passed}
+    return None if any(_BROKEN.match(output) for output in failed.values()) else dict(sorted(failed.items()))
+
+
+def _batches(probes: Sequence[Probe]) -> list[list[int]]:
+    """Put each probe into the first copy where it can share."""
+    batches: list[list[int]] = []
+    for number, probe in enumerate(probes):
+        shared = next((batch for batch in batches if _fits(probe, [probes[other] for other in batch])), None)
+        if shared is None:
+            batches.append([number])
+        else:
+            shared.append(number)
+    return batches
+
+
+def _fits(probe: Probe, others: Sequence[Probe]) -> bool:
+    if sum(len(other.tests) for other in others) + len(probe.tests) > _MOST_TESTS:
+        return False
+    return not any(probe.tests & other.covering or probe.covering & other.tests for other in others)
+
+
+def _run(
+    material: ReadinessMaterial, probes: Sequence[Probe], batches: Sequence[Sequence[int]]
+) -> list[Mapping[str, TestOutcome]]:
+    if not batches or material.runner is None:
+        return [{} for _ in batches]
+    with scratch() as folder:
+        requests = []
+        for number, batch in enumerate(batches):
+            faults = [fault for index in batch for fault in probes[index].faults]
+            tree = changed_copy(material.root, folder / str(number), _texts(material, faults))
+            requests.append(TestRequest(tree, frozenset().union(*(probes[index].tests for index in batch))))
+        return material.runner.run_many(requests)
+
+
+def _texts(material: ReadinessMaterial, faults: Iterable[Mutant]) -> list[ChangedText]:
+    by_path: dict[str, list[Mutant]] = {}
+    for fault in faults:
+        by_path.setdefault(fault.path, []).append(fault)
+    files = material.index.files
+    return [ChangedText(path=path, text=with_mutants(files[path].text, own)) for path, own in by_path.items()]
+
+
+def changed_copy(root: Path, target: Path, changes: Iterable[ChangedText]) -> Path:
+    """Write a copy of a folder with other texts; files that stay are hard links where that is possible."""
+    shutil.copytree(root, target, symlinks=True, copy_function=_link)
+    for change in changes:
+        path = target / change.path
+        path.unlink(missing_ok=True)
+        if change.text is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(change.text.encode("utf-8", "surrogateescape"))
+    return target
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
