@@ -21,6 +21,7 @@ class CodeEnvironment:
         tools: what a scenario on the code base pins, so that agent and checks have the same.
         path: PATH in sandboxes without an image.
         target: where the tests run.
+        options: options of the framework that the code base sets for itself.
         import_roots: folders below the root from which modules are imported.
         programs: folders by their absolute path inside, for sandboxes without an image.
         files: files that the tests need and the tree has not, by path; they belong into every copy.
@@ -33,6 +34,7 @@ class CodeEnvironment:
     tools: Tools
     path: str
     target: SandboxTarget
+    options: tuple[str, ...] = ()
     import_roots: tuple[str, ...] = (".", "src")
     programs: Mapping[str, Path] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)

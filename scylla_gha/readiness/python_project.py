@@ -4,6 +4,7 @@ import ast
 import configparser
 import contextlib
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from scylla_gha.readiness.python_requirements import (
     texts,
 )
 
+_KEPT_OPTIONS: Final = ("-m=", "-k=", "--ignore=", "--ignore-glob=", "--deselect=", "--import-mode=", "--pyargs")
 _LOCKS: Final = ("uv.lock", "poetry.lock", "pdm.lock")
 _VERSION: Final = re.compile(r"\d+(\.\d+)*([a-z.+]\w*)*$")
 _ASKS_METADATA: Final = re.compile(rb"importlib[._]metadata|pkg_resources|from importlib import .*metadata")
@@ -42,6 +44,7 @@ class PythonProject:
         requirements: of the package; `test_requirements`: of its tests.
         constraints: versions of a lock file.
         import_roots: folders that modules are imported from, beside the root and `src`.
+        pytest_options: options of the project's own that select tests or change how modules are imported.
         files: what a build would write: the module of the version, and the package's metadata.
     """
 
@@ -49,6 +52,7 @@ class PythonProject:
     test_requirements: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     import_roots: tuple[str, ...] = ()
+    pytest_options: tuple[str, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -68,6 +72,7 @@ def read_project(tree: Path) -> PythonProject:
         cleaned(test_requirements(tree, pyproject, setup), own),
         tuple(_locked(tree)),
         tuple(dict.fromkeys(_import_roots(pyproject, setup))),
+        tuple(_pytest_options(tree, pyproject)),
         {path: content for path, content in files.items() if not (tree / path).exists()},
     )
 
@@ -138,6 +143,24 @@ def _import_roots(pyproject: Mapping[str, Any], setup: Mapping[str, Any]) -> Ite
     folders += texts(at(pyproject, "tool", "hatch", "build", "sources"))
     folders += texts(at(pyproject, "tool", "pytest", "ini_options", "pythonpath"))
     yield from (folder.strip() for folder in folders if isinstance(folder, str) and _is_inside(folder.strip()))
+
+
+def _pytest_options(tree: Path, pyproject: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the kept options of the first file that configures pytest; others may need missing plug-ins."""
+    configs = [("pytest.ini", "pytest"), (".pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")]
+    texts_of = [_config(tree / name).get(section, "addopts", fallback="") for name, section in configs]
+    tables = (at(pyproject, "tool", "pytest"), at(pyproject, "tool", "pytest", "ini_options"))
+    declared = [at(table, "addopts") for table in tables] + texts_of
+    options = next((option for option in declared if option), "")
+    try:
+        words = shlex.split(options) if isinstance(options, str) else [str(word) for word in options]
+    except ValueError:
+        return
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word in {"-m", "-k"} and after:
+            yield from (word, after)
+        elif word.startswith(_KEPT_OPTIONS):
+            yield word
 
 
 def _version_files(pyproject: Mapping[str, Any]) -> Iterator[str]:

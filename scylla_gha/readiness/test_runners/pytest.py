@@ -38,7 +38,10 @@ class PytestRunner:
 
     def _command(self, arguments: str) -> str:
         roots = ":".join("$PWD" if root == "." else f"$PWD/{root}" for root in self.environment.import_roots)
-        return f'PYTHONPATH="{roots}" PYTHONDONTWRITEBYTECODE=1 python3 -P "$CHECKS/{_PROGRAM}" {arguments}'.strip()
+        options = f"PYTEST_ADDOPTS={shlex.quote(shlex.join(self.environment.options))} " if self.environment.options else ""
+        return (
+            f'PYTHONPATH="{roots}" PYTHONDONTWRITEBYTECODE=1 {options}python3 -P "$CHECKS/{_PROGRAM}" {arguments}'.strip()
+        )
 
     def run(self, tree: Path, tests: Collection[str] | None = None) -> Mapping[str, TestOutcome]:
         """Run tests in a copy of a tree."""
