@@ -58,11 +58,12 @@ def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, f
     library = options.library()
     base = library.image(recipe)
     names = select_scenarios(scenarios or ("*",), library)
-    toolsets = {tuple(sorted(library.scenario(name).scenario.tools.python.items())) for name in names}
+    pins = [library.scenario(name).scenario.tools for name in names]
+    toolsets = {(tuple(sorted(tools.python.items())), tuple(sorted(tools.node.items()))) for tools in pins}
     clis = [(None, None), *((agent, _cli(agent)) for agent in agents)]
     with contextlib.closing(engine.connect()) as api:
-        for tools, (agent, cli) in itertools.product(sorted(toolsets), clis):
-            spec = layers.ImageSpec(base, dict(tools), cli)
+        for (tools, node), (agent, cli) in itertools.product(sorted(toolsets), clis):
+            spec = layers.ImageSpec(base, dict(tools), cli, node=dict(node))
             built = layers.build_image(spec, cache_root(), fresh=fresh)
             fresh = False  # today's packages are in the cache now
             description = {
@@ -70,7 +71,7 @@ def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, f
                 "digest": built.digest,
                 "recipe": recipe,
                 "agent": agent,
-                "tools": dict(tools),
+                "tools": dict(tools) | dict(node),
             }
             click.echo(json.dumps(description))
 

@@ -55,9 +55,10 @@ def _folder_faults(path: Path, scenario: Scenario) -> Iterator[str]:
         yield f"task.prompt_file: {prompt} is missing, empty, or not UTF-8; write the task there"
     yield from _overrides(path, scenario)
     yield from _local_source(path, scenario)
-    for name, version in scenario.tools.python.items():
-        if not re.fullmatch(r"[0-9][0-9A-Za-z.+!-]*", version):
-            yield f"tools.python.{name}: pin one version, such as 1.2.3, not {version!r}"
+    for kind, packages in (("python", scenario.tools.python), ("node", scenario.tools.node)):
+        for name, version in packages.items():
+            if not re.fullmatch(r"[0-9][0-9A-Za-z.+!-]*", version):
+                yield f"tools.{kind}.{name}: pin one version, such as 1.2.3, not {version!r}"
     yield from (
         f"checkpoints: the id {name!r} is given twice" for name in _duplicates(c.id for c in scenario.checkpoints)
     )

@@ -161,10 +161,11 @@ class SandboxPool:
             ToolError: a layer cannot be built.
         """
         resources, mode = self._resources(arm), (arm and arm.mode) or NO_MODE
-        recipe = _with_programs(self.library.image(), resources, mode.system)
+        system = (*mode.system, *(["nodejs"] if tools.node or "node" in tools.system else []))
+        recipe = _with_programs(self.library.image(), resources, system)
         own = own_programs(mode, resources)
         spec = layers.ImageSpec(
-            recipe, {**tools.python, **mode.python}, _agent_cli(arm), packaged_servers(resources), own
+            recipe, {**tools.python, **mode.python}, _agent_cli(arm), packaged_servers(resources), own, tools.node
         )
         with self._lock:
             if spec.title not in self._archives:

@@ -9,7 +9,7 @@ import os
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +20,10 @@ from scylla_gha.images.python_environment import PYTHON, is_compiled, write_envi
 from scylla_gha.model import digest
 from scylla_gha.model.mcp_server import NODE, packages_folder
 from scylla_gha.model.sandbox import ImageRecipe
+from scylla_gha.model.scenario import Tools
 from scylla_gha.prepare.mcp_packages import PackagedServer, install_server, locked_requirements, node_program
 from scylla_gha.prepare.mode_programs import OwnPrograms, programs_folder
-from scylla_gha.prepare.tools import locked, npm_program
+from scylla_gha.prepare.tools import locked, npm_program, tool_folders
 from scylla_gha.sandboxes import confine
 from scylla_gha.sandboxes.docker import supervisor
 from scylla_gha.sandboxes.docker.container import AGENT, CONFINE_FILE, SUPERVISOR, SUPERVISOR_FILE
@@ -64,11 +65,12 @@ class ImageSpec:
     cli: AgentCli | None = None
     servers: tuple[PackagedServer, ...] = ()
     programs: OwnPrograms | None = None
+    node: dict[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
         """Contents in words."""
-        tools = [f"{name} {version}" for name, version in sorted(self.python.items())]
+        tools = [f"{name} {version}" for name, version in (*sorted(self.python.items()), *sorted(self.node.items()))]
         agent = [f"{self.cli.package}@{self.cli.version}"] if self.cli else []
         servers = [f"mcp/{server.name} {server.lock_digest()[:8]}" for server in self.servers]
         programs = [f"programs {self.programs.digest[:8]}"] if self.programs else []
@@ -84,6 +86,8 @@ def build_image(spec: ImageSpec, cache: Path, *, fresh: bool = False) -> ImageAr
     layers = [base_layer(spec.recipe, cache, fresh=fresh)]
     if spec.python:
         layers.append(tools_layer(spec.python, cache))
+    if spec.node:
+        layers.append(modules_layer(spec.node, cache))
     if cli := spec.cli:
         package = npm_program(cli.package, cli.version, cli.program, cache).parent.parent.parent
         layers.append(agent_layer(package, cli.program, f"{cli.package}@{cli.version}", cache))
@@ -182,6 +186,16 @@ def tools_layer(packages: dict[str, str], cache: Path) -> ImageLayer:
     key = digest([_FORMAT, "tools", packages, PYTHON, platform.machine(), is_compiled()])
     pins = [f"{name}=={version}" for name, version in sorted(packages.items())]
     return _layer(key, cache, lambda into: write_environment(into, TOOLS, pins))
+
+
+def modules_layer(packages: dict[str, str], cache: Path) -> ImageLayer:
+    """Return the layer of a scenario's npm packages.
+
+    Raises:
+        ToolError: a package cannot be installed.
+    """
+    key = digest([_FORMAT, "npm", packages, platform.machine()])
+    return _layer(key, cache, lambda into: write_layer(into, dict(tool_folders(Tools(node=packages), cache))))
 
 
 def server_layer(server: PackagedServer, cache: Path) -> ImageLayer:

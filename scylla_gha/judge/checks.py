@@ -224,7 +224,8 @@ def _check_mounts(command: str, fill: Fill, prepared: PreparedScenario, root: Pa
         materialise_diff(prepared.start, b"", base)
     read_only = tuple(folder for folder in (checks, base) if folder.exists())
     extra = {"CHECKS": str(checks), "BASE": str(base)}
-    return SandboxMounts(work, home, prepared.path, extra, read_only=read_only, image=image, keep=False)
+    return SandboxMounts(work, home, prepared.path, extra, read_only=read_only, image=image, keep=False,
+                         programs=prepared.programs)  # fmt: skip
 
 
 def _read(file: BinaryIO) -> tuple[str, bool]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from scylla_gha.model import Record, Sha, Slug, Text
 from scylla_gha.model.github_condition import UNCHANGED_ID, Checkout, GitCondition, GitHubStart, StateCondition
@@ -115,7 +115,17 @@ class Tools(Record):
     """Tools on the PATH of agent and checks."""
 
     python: Annotated[dict[str, str], Field(description="PyPI packages at exact versions, e.g. pytest: 9.2.0")] = {}
+    node: Annotated[
+        dict[str, str],
+        Field(description="npm packages at exact versions, e.g. vitest: 3.2.4; programs of Node.js can import them"),
+    ] = {}
     system: Annotated[tuple[Slug, ...], Field(description="Programs that the machine must have")] = ()
+
+    @model_serializer(mode="wrap")
+    def _leave_out_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave out `node` if it is empty, so that keys of scenarios without it are as they were."""
+        fields: dict[str, object] = dump(self)
+        return {name: packages for name, packages in fields.items() if name != "node" or packages}
 
 
 class DiffCondition(Record):

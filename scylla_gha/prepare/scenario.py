@@ -4,7 +4,7 @@ import itertools
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -15,7 +15,7 @@ from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import Attempt, Outcome, Trial
 from scylla_gha.prepare.start_state import StartState, start_state
-from scylla_gha.prepare.tools import search_path
+from scylla_gha.prepare.tools import search_path, tool_folders
 from scylla_gha.prepare.workspace import Workspace, open_workspace
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.session import RedactionSession
@@ -34,11 +34,17 @@ _PLAIN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 @dataclass(frozen=True, slots=True)
 class PreparedScenario:
-    """A scenario with its start state and its installed tools; `path` is the PATH of agents and checks."""
+    """A scenario with its start state and its installed tools.
+
+    Attributes:
+        path: the PATH of agents and checks.
+        programs: folders of tools, as `SandboxMounts.programs`.
+    """
 
     folder: ScenarioFolder
     start: StartState
     path: str
+    programs: Mapping[str, Path] = field(default_factory=dict)
 
     def holds(self, text: bytes) -> bool:
         """Return whether the prompt, the reference solution or a file of the start state contains this text."""
@@ -56,7 +62,8 @@ def prepare_scenario(folder: ScenarioFolder, library: Library, cache: Path) -> P
     """
     source = folder.source
     fixture = library.fixture(source.fixture) if source.fixture else None
-    return PreparedScenario(folder, start_state(source, fixture, cache), search_path(folder.scenario.tools, cache))
+    tools, start = folder.scenario.tools, start_state(source, fixture, cache)
+    return PreparedScenario(folder, start, search_path(tools, cache), tool_folders(tools, cache))
 
 
 def prepare_workspace(prepared: PreparedScenario, root: Path) -> Workspace:

@@ -24,6 +24,7 @@ from scylla_gha.model.scenario import Tools
 _INSTALL_SECONDS: Final = 900.0
 _RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox
 _INSTALLED: Final = "installed"  # marks a folder that npm finished without scripts
+NODE_MODULES: Final = "/node_modules"  # inside of sandboxes: above each folder in them
 SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -44,7 +45,8 @@ def locked(path: Path) -> Iterator[None]:
 
 def toolbox_digest(tools: Tools) -> str:
     """Return a digest of the pinned packages and the Python that runs them."""
-    return digest([platform.python_version(), platform.machine(), tools.python])
+    node = [tools.node] if tools.node else []
+    return digest([platform.python_version(), platform.machine(), tools.python, *node])
 
 
 def search_path(tools: Tools, cache: Path) -> str:
@@ -57,7 +59,29 @@ def search_path(tools: Tools, cache: Path) -> str:
         if shutil.which(name, path=SYSTEM_PATH) is None:
             raise ToolError(f"the scenario needs {name!r}, which is not on {SYSTEM_PATH}; "
                             f"install it, on Debian and Ubuntu by: apt-get install {name}")  # fmt: skip
-    return f"{_toolbox(toolbox_digest(tools), tuple(sorted(tools.python.items())), cache)}:{SYSTEM_PATH}"
+    key = toolbox_digest(Tools(python=tools.python))
+    return f"{_toolbox(key, tuple(sorted(tools.python.items())), cache)}:{SYSTEM_PATH}"
+
+
+def tool_folders(tools: Tools, cache: Path) -> dict[str, Path]:
+    """Return the folder of the pinned npm packages, by its absolute path inside; empty if none are pinned.
+
+    Programs find it from a workspace, since it is in a folder above. No script of a package is run.
+
+    Raises:
+        ToolError: a package cannot be installed.
+    """
+    return {NODE_MODULES: _node_modules(tuple(sorted(tools.node.items())), cache)} if tools.node else {}
+
+
+@functools.cache
+def _node_modules(packages: tuple[tuple[str, str], ...], cache: Path) -> Path:
+    folder = cache / "npm-sets" / digest([platform.machine(), packages])[:16]
+    with locked(folder):
+        if not (folder / _INSTALLED).exists():
+            _npm_install(folder, "--force", *(f"{name}@{version}" for name, version in packages))
+            (folder / _INSTALLED).touch()
+    return folder / "node_modules"
 
 
 @functools.cache
@@ -118,14 +142,14 @@ def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
     return path
 
 
-def _npm_install(folder: Path, pinned: str) -> None:
+def _npm_install(folder: Path, *pinned: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     argv = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error",
-            "--prefix", str(folder), pinned]  # fmt: skip
+            "--prefix", str(folder), *pinned]  # fmt: skip
     result = process.capture(argv, seconds=_INSTALL_SECONDS)
     if result.code:
-        raise ToolError(f"npm could not install {pinned}: {result.message}; is the npm registry in reach?")
+        raise ToolError(f"npm could not install {', '.join(pinned)}: {result.message}; is the npm registry in reach?")
 
 
 def _link_native(modules: Path, program: str) -> None:

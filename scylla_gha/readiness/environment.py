@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.errors import ToolError
+from scylla_gha.errors import SandboxError, ToolError
 from scylla_gha.mining.languages import pinned
 from scylla_gha.model.scenario import Tools
-from scylla_gha.prepare.tools import cache_root, search_path
+from scylla_gha.prepare.tools import cache_root, search_path, tool_folders
 from scylla_gha.readiness.code_environment import CodeEnvironment
+from scylla_gha.readiness.node_project import read_node_project
 from scylla_gha.readiness.python_project import PythonProject, read_project
 from scylla_gha.readiness.source_code import Language
 from scylla_gha.sandboxes.base import SandboxTarget
@@ -16,10 +17,12 @@ from scylla_gha.sandboxes.base import SandboxTarget
 # What the runner itself needs, beside the code base's own requirements
 _RUNNER: Final = ("coverage>=7.4", "pytest>=7.4")
 _SHOWN: Final = 300
+_ADVICE: Final = "name a command that installs what the tests need with --setup"
 _Attempt = tuple[str, tuple[str, ...], tuple[str, ...]]  # name, requirements, constraints
+TargetOf = Callable[[Tools], SandboxTarget]
 
 
-def detect_environment(tree: Path, language: Language, target_of: Callable[[Tools], SandboxTarget]) -> CodeEnvironment:
+def detect_environment(tree: Path, language: Language, target_of: TargetOf) -> CodeEnvironment:
     """Find out what the tests of a tree need, and install it into the cache.
 
     Args:
@@ -28,33 +31,46 @@ def detect_environment(tree: Path, language: Language, target_of: Callable[[Tool
         target_of: gives the sandbox for a scenario's tools (`SandboxPool.target`).
 
     Raises:
-        ToolError: the sandbox cannot be made ready.
+        SandboxError: the sandbox cannot be made ready.
     """
-    if language != "python":
-        reason = f"tests of {language} cannot be run yet"
-        return CodeEnvironment(language, None, Tools(), "", target_of(Tools()), reason=reason)
+    if language == "python":
+        return _python(tree, target_of)
+    if language == "go":
+        return _without_tests(language, target_of, "tests of Go cannot be run yet")
+    return _node(tree, language, target_of)
+
+
+def _without_tests(
+    language: Language, target_of: TargetOf, reason: str, notes: tuple[str, ...] = ()
+) -> CodeEnvironment:
+    path = search_path(Tools(), cache_root())
+    return CodeEnvironment(language, None, Tools(), path, target_of(Tools()), notes=notes, reason=reason)
+
+
+def _python(tree: Path, target_of: TargetOf) -> CodeEnvironment:
     project = read_project(tree)
     notes: list[str] = []
     for name, wanted, constraints in _attempts(project):
         try:
             tools = Tools(python=pinned(wanted, _RUNNER, constraints))
             path, target = search_path(tools, cache_root()), target_of(tools)
+        except SandboxError:
+            raise
         except ToolError as error:
             notes.append(f"{name} cannot be installed: {str(error)[:_SHOWN]}")
             continue
-        roots = (".", "src", *project.import_roots)
         return CodeEnvironment(
-            language,
-            "pytest",
-            tools,
-            path,
-            target,
-            tuple(dict.fromkeys(roots)),
+            language="python",
+            framework="pytest",
+            tools=tools,
+            path=path,
+            target=target,
+            options=project.pytest_options,
+            import_roots=tuple(dict.fromkeys((".", "src", *project.import_roots))),
             files=project.files,
             notes=tuple(notes),
         )
-    reason = f"{notes[-1]}; name a command that installs the tests' packages with --setup"
-    return CodeEnvironment(language, None, Tools(), "", target_of(Tools()), notes=tuple(notes), reason=reason)
+    return _without_tests("python", target_of, f"{notes[-1]}; {_ADVICE}", tuple(notes))
 
 
 def _attempts(project: PythonProject) -> list[_Attempt]:
@@ -66,3 +82,26 @@ def _attempts(project: PythonProject) -> list[_Attempt]:
         ("pytest", (), ()),
     ]
     return [("what the lock file pins", both, project.constraints), *attempts] if project.constraints else attempts
+
+
+def _node(tree: Path, language: Language, target_of: TargetOf) -> CodeEnvironment:
+    try:
+        project = read_node_project(tree)
+        if project.framework is None:
+            return _without_tests(language, target_of, str(project.reason))
+        tools = Tools(node=dict(project.packages), system=("node",))
+        path, folders = search_path(tools, cache_root()), tool_folders(tools, cache_root())
+        return CodeEnvironment(
+            language=language,
+            framework=project.framework,
+            tools=tools,
+            path=path,
+            target=target_of(tools),
+            options=project.options,
+            programs=folders,
+            notes=project.notes,
+        )
+    except SandboxError:
+        raise
+    except ToolError as error:
+        return _without_tests(language, target_of, f"{str(error)[:_SHOWN]}; {_ADVICE}")

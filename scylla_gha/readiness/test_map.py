@@ -12,6 +12,7 @@ from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestRunner
 from scylla_gha.readiness.source_code import CodeIndex
 from scylla_gha.readiness.test_runners.base import BoxRun, RunLimits
+from scylla_gha.readiness.test_runners.ecmascript import ScriptRunner
 from scylla_gha.readiness.test_runners.pytest import PytestRunner
 
 _SHOWN: Final = 300
@@ -30,7 +31,10 @@ def runner_of(
     environment: CodeEnvironment, cancel: Cancel | None = None, limits: RunLimits | None = None
 ) -> RecordingRunner | None:
     """Return the runner of an environment's tests; None: they cannot be run, for `environment.reason`."""
-    return PytestRunner(environment, limits or RunLimits(), cancel) if environment.framework == "pytest" else None
+    if environment.framework is None:
+        return None
+    runner = PytestRunner if environment.framework == "pytest" else ScriptRunner
+    return runner(environment, limits or RunLimits(), cancel)
 
 
 def record_tests(
@@ -61,10 +65,14 @@ def record_tests(
         runs = (second.result(), third.result())
     stable = [test for test in passed if all(_has_passed(run, test) for run in runs)]
     lines = _lines_by_test(runs[1].measured, index)
-    tests = {test: StableTest(test, test.partition("::")[0], lines.get(test, {})) for test in stable}
+    tests = {}
+    for test in stable:
+        file = test.partition("::")[0]
+        tests[test] = StableTest(test, file, lines.get(test) or lines.get(file, {}))
     unstable = {*first.collected, *first.outcomes} - set(stable)
     reason = None if tests else "no test passes in three runs"
-    return TestMap(tests, tuple(sorted(unstable)), first.seconds, reason=reason)
+    per_test = environment.framework == "pytest"
+    return TestMap(tests, tuple(sorted(unstable)), first.seconds, per_test, reason)
 
 
 def _has_passed(run: BoxRun, test: str) -> bool:

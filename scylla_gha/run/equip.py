@@ -64,7 +64,8 @@ def sandbox_mounts(runner: AgentRunner, prepared: PreparedScenario, workspace: W
     path = prepared.path  # which images do not use
     if runner.arm.mode and not runner.target.sandbox.needs_image:
         path = agent_path(tools, runner.arm.mode, runner.resources, cache_root())
-    return SandboxMounts(workspace.repo, workspace.home, path, read_only=read_only, image=runner.target.image)
+    return SandboxMounts(workspace.repo, workspace.home, path, read_only=read_only, image=runner.target.image,
+                         programs=prepared.programs)  # fmt: skip
 
 
 def _patch(runner: AgentRunner, prepared: PreparedScenario) -> Path:
@@ -105,4 +106,6 @@ def equip_agent(
     proxy = proxy_environment(access.url, access.token) if access else {}  # on the host, it binds only who reads it
     clients = github.environment(sandbox, mounts, runner.arm.mode or NO_MODE) if github else {}
     extra = {**command.env, **proxy, **clients}
-    return EquippedAgent(task, command, replace(mounts, extra=extra, managed=command.managed, programs=programs))
+    return EquippedAgent(
+        task, command, replace(mounts, extra=extra, managed=command.managed, programs={**mounts.programs, **programs})
+    )

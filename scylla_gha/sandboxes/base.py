@@ -46,8 +46,8 @@ _TEMPORARY_NAME: Final = re.compile(r"box-(\d+)-\w+")
 class SandboxMounts:
     """Folders, PATH and environment of a process in a sandbox. HOME also holds temporary files; `extra` is added.
 
-    The attributes after `extra` do not apply to the host. In other sandboxes, folders have neutral names; paths in the
-    arguments and in `extra` are replaced by those names, and PATH is the image's own.
+    The attributes after `extra`, except `programs`, do not apply to the host. In other sandboxes, folders have neutral
+    names; paths in the arguments and in `extra` are replaced by those names, and PATH is the image's own.
 
     Attributes:
         read_only: folders that the process may read and not change.
@@ -57,7 +57,7 @@ class SandboxMounts:
         managed: folders for settings of the machine's administrator, by their absolute path inside; read-only.
         keep: whether `cwd` and `home` hold afterwards what the process left in them.
         programs: files and folders of installed programs, by their absolute path inside, for a sandbox that has no
-            image; read-only.
+            image; read-only. On the host, those of the root are linked into the folder that `cwd` lies in.
         program: a program of this machine, for a sandbox that has no image; "": the one that is run.
     """
 

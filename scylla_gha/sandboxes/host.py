@@ -4,7 +4,9 @@ Keys are exposed. The harness closes its own memory and environment, but the she
 so may files of this user; and nothing is closed to root.
 """
 
+import contextlib
 import os
+from pathlib import Path
 from typing import ClassVar
 
 from scylla_gha import process
@@ -46,6 +48,10 @@ class HostSandbox:
         cancel: Cancel | None = None,
     ) -> FinishedProcess:
         """Run a program with nothing of the harness's environment."""
+        for name, folder in mounts.programs.items():
+            if Path(name).parent == Path("/"):
+                with contextlib.suppress(FileExistsError):
+                    (mounts.cwd.parent / Path(name).name).symlink_to(folder)
         home = str(mounts.home)
         env = {**ENVIRONMENT, "PATH": mounts.path, "HOME": home, "TMPDIR": home, **mounts.extra}
         return process.run(argv, cwd=mounts.cwd, env=env, streams=streams, limits=limits, cancel=cancel)

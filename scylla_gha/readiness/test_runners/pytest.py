@@ -38,10 +38,9 @@ class PytestRunner:
 
     def _command(self, arguments: str) -> str:
         roots = ":".join("$PWD" if root == "." else f"$PWD/{root}" for root in self.environment.import_roots)
-        options = f"PYTEST_ADDOPTS={shlex.quote(shlex.join(self.environment.options))} " if self.environment.options else ""
-        return (
-            f'PYTHONPATH="{roots}" PYTHONDONTWRITEBYTECODE=1 {options}python3 -P "$CHECKS/{_PROGRAM}" {arguments}'.strip()
-        )
+        options = "".join(f"{shlex.quote(f'--option={option}')} " for option in self.environment.options)
+        program = f'python3 -P "$CHECKS/{_PROGRAM}"'
+        return f'PYTHONPATH="{roots}" PYTHONDONTWRITEBYTECODE=1 {program} {options}{arguments}'.strip()
 
     def run(self, tree: Path, tests: Collection[str] | None = None) -> Mapping[str, TestOutcome]:
         """Run tests in a copy of a tree."""

@@ -1,8 +1,9 @@
 """Program that runs tests with pytest and writes a line of JSON for each; it imports nothing of the toolkit.
 
-    run_pytest.py [--reverse] [--without=FILE ...] [ID ... | @FILE]
+    run_pytest.py [--option=OPTION ...] [--reverse] [--without=FILE ...] [ID ... | @FILE]
 
-An id is that of a test or of a file; none: all tests; @FILE: a file with a JSON list of these arguments. Environment:
+OPTION is one of pytest's; an id is that of a test or of a file; none: all tests; @FILE: a file with a JSON list of
+further arguments. Environment:
 
 | variable | content |
 |---|---|
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from coverage import Coverage
 
 _WITHOUT: Final = "--without="
+_OPTION: Final = "--option="
 _OUTPUT_CHARS: Final = 4000
 _SECONDS: Final = 60.0
 _AGAIN_SECONDS: Final = 1.0  # a test that catches the exception gets another one
@@ -115,10 +117,11 @@ class OutcomeWriter:
 
 def main(arguments: list[str]) -> int:
     """Run the tests; return pytest's exit code."""
-    if len(arguments) == 1 and arguments[0].startswith("@"):
-        arguments = json.loads(Path(arguments[0][1:]).read_text(encoding="utf-8"))
+    if arguments and arguments[-1].startswith("@"):
+        arguments = arguments[:-1] + json.loads(Path(arguments[-1][1:]).read_text(encoding="utf-8"))
     is_reversed = "--reverse" in arguments
     without = [argument.removeprefix(_WITHOUT) for argument in arguments if argument.startswith(_WITHOUT)]
+    options = [argument.removeprefix(_OPTION) for argument in arguments if argument.startswith(_OPTION)]
     ids = [argument for argument in arguments if not argument.startswith("--")]
     names = {test.partition("::")[0] for test in ids}
     files = sorted(name for name in names if Path(name).exists() and name not in without)
@@ -128,7 +131,7 @@ def main(arguments: list[str]) -> int:
     coverage = _coverage() if lines else None
     with _measured(coverage):
         writer = OutcomeWriter(frozenset(ids), is_reversed=is_reversed, coverage=coverage)
-        code = pytest.main([*_OPTIONS, *(f"--ignore={name}" for name in without), *files], plugins=[writer])
+        code = pytest.main([*_OPTIONS, *options, *(f"--ignore={name}" for name in without), *files], plugins=[writer])
     if coverage and lines:
         Path(lines).write_text(json.dumps(_lines_by_test(coverage, Path.cwd())), encoding="utf-8")
     return int(code)

@@ -1,0 +1,148 @@
+"""Test framework and pinned npm packages of a JavaScript or TypeScript project."""
+
+import json
+import re
+import shlex
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from scylla_gha import process
+from scylla_gha.errors import ToolError
+
+_SECONDS: Final = 300.0
+_LOCK: Final = "package-lock.json"
+# Packages that run no test
+_NO_TEST_TOOL: Final = re.compile(
+    r"(@[\w-]+/)?(eslint|prettier|husky|lint-staged|semantic-release|standard|xo|commitlint|release-it|np|size-limit|"
+    r"typedoc|changesets|markdownlint|nyc|c8|publint|tsup|rollup|webpack|microbundle|playwright|cypress|puppeteer)"
+    r"([-/].*)?$|@(eslint|typescript-eslint|commitlint|changesets|semantic-release|storybook|playwright|docusaurus)/.*"
+)
+_RANGE: Final = re.compile(r"[\^~<>=v\s]*[0-9*xX][^:/]*")  # no path, address or alias
+_EXACT: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
+_NODE_OPTIONS: Final = re.compile(r"--(import|require|loader|experimental-loader|conditions)(=.*)?|-r")
+_NODE_FLAGS: Final = re.compile(r"--(experimental|no-warnings|enable|harmony)[\w-]*")
+_OTHERS: Final = ("mocha", "ava", "tape", "tap", "uvu", "jasmine", "bun", "deno", "karma", "qunit")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProject:
+    """Project as its package.json describes it.
+
+    Attributes:
+        framework: what runs its tests; None: nothing that is known, for `reason`.
+        packages: npm packages at exact versions.
+        options: options of the framework.
+        notes: what was left out, in sentences.
+    """
+
+    framework: Literal["node", "vitest", "jest"] | None
+    packages: Mapping[str, str]
+    options: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def read_node_project(tree: Path) -> NodeProject:
+    """Read a project, and resolve its packages to exact versions.
+
+    Raises:
+        ToolError: npm is missing, or cannot resolve them.
+    """
+    package = _json(tree / "package.json")
+    wanted = {
+        name: wish
+        for kind in ("peerDependencies", "optionalDependencies", "devDependencies", "dependencies")
+        for name, wish in _texts(package.get(kind)).items()
+        if not _NO_TEST_TOOL.fullmatch(name)
+    }
+    script = str(_texts(package.get("scripts")).get("test", ""))
+    framework = _framework(tree, wanted, script)
+    if framework is None:
+        other = next((name for name in _OTHERS if name in wanted or re.search(rf"\b{name}\b", script)), None)
+        reason = f"tests of {other} cannot be run; those of node, vitest and jest can" if other else (
+            "package.json names none of the test runners that are known: node --test, vitest, jest")  # fmt: skip
+        return NodeProject(None, {}, reason=reason)
+    left_out = sorted(name for name, wish in wanted.items() if not (_RANGE.fullmatch(wish) or wish in {"", "latest"}))
+    ranges = {name: wish for name, wish in wanted.items() if name not in left_out}
+    notes = (f"{', '.join(left_out)}: come from no registry, and are left out",) if left_out else ()
+    packages = _resolved(tree, ranges)
+    if framework == "vitest" and "vitest" in packages:
+        packages["@vitest/coverage-v8"] = packages["vitest"]
+    return NodeProject(framework, packages, _node_options(script) if framework == "node" else (), notes)
+
+
+def _framework(tree: Path, wanted: Mapping[str, str], script: str) -> Literal["node", "vitest", "jest"] | None:
+    if "vitest" in wanted:
+        return "vitest"
+    if "jest" in wanted:
+        return "jest"
+    if re.search(r"\bnode\b.*\s--test\b", script) or "--test" in script:
+        return "node"
+    sources = (path for suffix in ("*.js", "*.mjs", "*.cjs", "*.ts", "*.mts") for path in tree.rglob(suffix))
+    is_node = any(_imports_runner(path) for path in sources if "node_modules" not in path.parts)
+    return "node" if is_node else None
+
+
+def _imports_runner(path: Path) -> bool:
+    try:
+        return re.search(rb"""['"]node:test['"]""", path.read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _texts(content: object) -> dict[str, str]:
+    pairs = content.items() if isinstance(content, dict) else ()
+    return {name: text for name, text in pairs if isinstance(text, str)}
+
+
+def _node_options(script: str) -> tuple[str, ...]:
+    """Return the options with which a script starts node, such as a loader of TypeScript."""
+    try:
+        words = shlex.split(script)
+    except ValueError:
+        return ()
+    options: list[str] = []
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if _NODE_OPTIONS.fullmatch(word):
+            options += [word] if "=" in word else [word, after]
+        elif _NODE_FLAGS.fullmatch(word):
+            options.append(word)
+    return tuple(options)
+
+
+def _resolved(tree: Path, ranges: Mapping[str, str]) -> dict[str, str]:
+    """Return exact versions: the lock's, or else those that npm chooses.
+
+    Raises:
+        ToolError: npm cannot resolve a package.
+    """
+    locked = _locked(_json(tree / _LOCK), ranges)
+    missing = {name: wish for name, wish in ranges.items() if name not in locked}
+    if not missing:
+        return locked
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "package.json").write_text(json.dumps({"dependencies": {**missing, **locked}}), encoding="utf-8")
+        argv = ["npm", "install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund", "--force",
+                "--loglevel=error"]  # fmt: skip
+        done = process.capture(argv, cwd=Path(folder), seconds=_SECONDS)
+        if done.code:
+            raise ToolError(f"npm could not resolve {', '.join(sorted(missing))}: {done.message[-500:]}")
+        return _locked(_json(Path(folder, _LOCK)), ranges)
+
+
+def _locked(lock: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    packages = lock.get("packages")
+    entries = packages if isinstance(packages, dict) else {}
+    versions = {name: str((entries.get(f"node_modules/{name}") or {}).get("version", "")) for name in names}
+    return {name: version for name, version in versions.items() if _EXACT.fullmatch(version)}

@@ -1,0 +1,84 @@
+"""Runner of JavaScript and TypeScript tests: node's own runner, vitest, and jest."""
+
+import functools
+import json
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.process import Cancel
+from scylla_gha.readiness.code_environment import CodeEnvironment
+from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
+from scylla_gha.readiness.test_runners.base import BoxCommand, BoxRun, RunLimits, run_at_once, run_in_box
+
+_PROGRAM: Final = "run_script_tests.mjs"
+_REPORTER: Final = "node_reporter.mjs"
+_WANTED: Final = "wanted.json"
+_TEST_FILE: Final = re.compile(
+    r"(.*/)?([^/]+[._-](test|spec)|test([.-][^/]+)?)\.[cm]?[jt]sx?|(.*/)?__tests__/[^/]+\.[cm]?[jt]sx?"
+)
+_IN_TEST_FOLDER: Final = re.compile(r"(.*/)?tests?/[^/]+\.[cm]?[jt]s")  # node runs all of them
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptRunner:
+    """Runner of one of the frameworks in an environment; single tests are picked from the outcomes of their file."""
+
+    environment: CodeEnvironment
+    limits: RunLimits = field(default_factory=RunLimits)
+    cancel: Cancel | None = None
+
+    @property
+    def programs(self) -> Mapping[str, str]:
+        """The program that runs the tests, and the reporter for node."""
+        return {name: _text(name) for name in (_PROGRAM, _REPORTER)}
+
+    def command(self, tests: Collection[str]) -> str:
+        """Return the shell command that runs these tests."""
+        return self._command(" ".join(shlex.quote(test) for test in tests))
+
+    def _command(self, arguments: str) -> str:
+        options = "".join(f"{shlex.quote(f'--option={option}')} " for option in self.environment.options)
+        return f'node "$CHECKS/{_PROGRAM}" {self.environment.framework} {options}{arguments}'.strip()
+
+    def run(self, tree: Path, tests: Collection[str] | None = None) -> Mapping[str, TestOutcome]:
+        """Run tests in a copy of a tree."""
+        run = self.record(tree, tests)
+        wanted = {test for test in tests or () if "::" in test}
+        return {**dict.fromkeys(wanted, TestOutcome(False, f"did not run: {run.output[-1000:]}")), **run.outcomes}
+
+    def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
+        """Run several requests at once."""
+        return run_at_once(self, requests)
+
+    def record(
+        self,
+        tree: Path,
+        tests: Collection[str] | None = None,
+        *,
+        is_reversed: bool = False,  # noqa: ARG002 files run at once in any case
+        measured: bool = False,
+    ) -> BoxRun:
+        """Run tests, with the executed lines if `measured`."""
+        names = sorted(self._test_files(tree) if tests is None else tests)
+        programs = {**self.programs, _WANTED: json.dumps(names)}
+        extra = {"FILE_SECONDS": f"{self.limits.test:g}", "SUITE_SECONDS": f"{self.limits.run * 0.6:g}"}
+        text = self._command(f'"@$CHECKS/{_WANTED}"')
+        return run_in_box(self.environment, tree, BoxCommand(text, programs, self.limits, measured, extra), self.cancel)
+
+    def _test_files(self, tree: Path) -> list[str]:
+        is_node = self.environment.framework == "node"
+        paths = (path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file())
+        return [
+            path for path in paths
+            if "node_modules/" not in path
+            and (_TEST_FILE.fullmatch(path) or (is_node and _IN_TEST_FOLDER.fullmatch(path)))
+        ]  # fmt: skip
+
+
+@functools.cache
+def _text(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
