@@ -1,10 +1,7 @@
 """Commands for repositories on github.com that have a fixture's state: seed, reset, status, cleanup."""
 
 import functools
-import getpass
 import json
-import os
-import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -123,24 +120,27 @@ def _session(name: str, lane: int, holder: str | None, *, is_new: bool = False) 
     """Make the wanted state of a fixture, and the clients of a lane's repository; a new one names what it lacks."""
     from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of
     from scylla_gha.github_fixture.commands import FixtureSession
+    from scylla_gha.github_fixture.leases import default_holder
     from scylla_gha.github_fixture.reference import make_reference
     from scylla_gha.hub.fixture import StartCommit
     from scylla_gha.prepare.start_state import own_files_commit
     from scylla_gha.prepare.tools import cache_root
+    from scylla_gha.providers import provider_environment
 
     library = options.library()
     pool = _pool(library.repositories().fixtures, name)
     folder = library.fixture(name).resolve()
     report = functools.partial(click.echo, err=True)
     repository = pool.repositories[lane % len(pool.repositories)]
-    accounts = FixtureAccounts(pool, repository, os.environ, retries_of(report), limits_of(os.environ))
+    environ = provider_environment()
+    accounts = FixtureAccounts(pool, repository, environ, retries_of(report), limits_of(environ))
     if not is_new:
         accounts.require([pool.admin])
     with tempfile.TemporaryDirectory(prefix="fixture-") as scratch:
         start = own_files_commit(folder, cache_root())
         commit = StartCommit(*start) if start else None
         reference = make_reference(name, folder, Path(scratch), commit, accounts.shared())
-        yield FixtureSession(reference, accounts, lane, holder or _default_holder(os.environ), report)
+        yield FixtureSession(reference, accounts, lane, holder or default_holder(environ), report)
         report(counted(accounts.calls, "API call"))
 
 
@@ -152,12 +152,6 @@ def _pool(pools: Mapping[str, "RepositoryPool"], name: str) -> "RepositoryPool":
         raise ConfigError(f"{REPOSITORIES_FILE}: fixtures: {name!r} is not listed, so none of its repositories may be "
                           f"changed{hint}")  # fmt: skip
     return pools[name]
-
-
-def _default_holder(environ: Mapping[str, str]) -> str:
-    if run := environ.get("GITHUB_RUN_ID"):
-        return f"{environ.get('GITHUB_REPOSITORY', '')}/{run}-{environ.get('GITHUB_RUN_ATTEMPT', '1')}"
-    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def _print(facts: dict[str, Any], *, as_json: bool) -> None:

@@ -121,7 +121,7 @@ def _row(plan: Plan, cell: Cell, records: _CellRecords, judge_usd: float | None)
         subscription=any(attempt.subscription for attempt in trial.attempts)
         or bool(judgment and judgment.subscription),
         replayed=plan.replayed, human_usd=scenario.human_baseline_usd, sandbox=trial.sandbox,
-        github="hub" if scenario.github else None,
+        github=plan.experiment.github if scenario.github else None,
         **(trial.isolation.model_dump() if trial.isolation else {}),
     )  # fmt: skip
 

@@ -59,6 +59,7 @@ def group_key(  # noqa: PLR0913 each argument is a part of the key
         [experiment.model_settings.agent.configured(), experiment.prices] if arm.model else None,
         *([image] if image else []),
         *([{"mode": arm.mode.digest}] if arm.mode else []),
+        *([{"github": experiment.github}] if folder.github and experiment.github != "hub" else []),
     ])  # fmt: skip
 
 

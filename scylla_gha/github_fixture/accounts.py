@@ -12,15 +12,15 @@ from scylla_gha.github.access import GitHubAccess, access_from
 from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
 from scylla_gha.github.responses import User
 from scylla_gha.model.github_repositories import REPOSITORIES_FILE, RepositoryPool
+from scylla_gha.providers import FIXTURE_TOKENS
 
-_PREFIX: Final = "SCYLLA_FIXTURE_TOKEN_"
 _MOST_CALLS: Final = 2000
 _NOT_A_USER: Final = (403, 404)  # statuses for tokens of apps
 
 
 def token_variable(user: str) -> str:
     """Return the name of the variable that has the token of a user."""
-    return _PREFIX + re.sub(r"[^A-Z0-9]", "_", user.upper())
+    return FIXTURE_TOKENS + re.sub(r"[^A-Z0-9]", "_", user.upper())
 
 
 @dataclass

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scylla_gha.counting import counted
-from scylla_gha.errors import ConfigError, GitHubError
+from scylla_gha.errors import ConfigError, GitHubError, ScyllaError
 from scylla_gha.github_fixture.accounts import FixtureAccounts
 from scylla_gha.github_fixture.bindings import bindings_of
 from scylla_gha.github_fixture.canonical import canonical_digest, name_of
@@ -28,7 +28,7 @@ from scylla_gha.github_fixture.ref_plan import mutation_of as change_of_refs
 from scylla_gha.github_fixture.reference import FixtureReference
 from scylla_gha.github_fixture.repository_repairs import milestone_requests, release_requests
 from scylla_gha.github_fixture.subject_repairs import removals
-from scylla_gha.github_fixture.view import FixtureView
+from scylla_gha.github_fixture.view import FixtureView, read_state
 from scylla_gha.model.github_repositories import REPOSITORIES_FILE
 
 LASTING: Final = (
@@ -74,8 +74,35 @@ class FixtureSession:
             leased = {"lease": lease_facts(lease)}
         if agent is not None and (number := remove_pending_reviews(self.accounts.client(agent))):
             self.report(f"removed {counted(number, 'review')} that {agent} had not submitted")
-        run = convergence.run(view)
+        run = self._run(convergence, view, is_leased=bool(leased))
         return {**self._facts(run.view), **_changes(run), **leased}
+
+    def _run(self, convergence: Convergence, view: FixtureView, *, is_leased: bool) -> ConvergedRun:
+        """Mend the repository; if that fails, free the lease that was taken for it, or say that it is kept."""
+        try:
+            return convergence.run(view)
+        except ScyllaError as error:
+            if is_leased:
+                error.args = (f"{error}\n{self._freed()}",)
+            raise
+
+    def _freed(self) -> str:
+        try:
+            self.release()
+        except ScyllaError as error:
+            return f"the lease could not be freed ({error}), so it is kept until it ends; `fixture cleanup` frees it"
+        return "the lease was freed"
+
+    def release(self) -> None:
+        """Free the own lease, if the repository still has it.
+
+        Raises:
+            GitHubError: GitHub cannot be asked.
+        """
+        state = read_state(self.accounts.admin)[0]
+        current = lease_of(state)
+        if current is not None and current.lease.holder == self.holder:
+            free_lease(self.accounts, state, current)
 
     def _actors(self) -> set[str]:
         """Return the users who act when all is created."""

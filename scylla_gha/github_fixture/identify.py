@@ -94,10 +94,17 @@ def line_key(thread: str, number: int) -> str:
 
 
 def objects_of_repository(
-    state: RepositorySnapshot, wanted: FixtureObjects, noted: Mapping[str, str]
+    state: RepositorySnapshot, wanted: FixtureObjects, noted: Mapping[str, str], *, by_id_only: bool = False
 ) -> FixtureObjects:
-    """Find the objects of a fixture in a repository; `noted` are ids by key, of when they were created."""
-    search = _Search(noted)
+    """Find the objects of a fixture in a repository.
+
+    Args:
+        state: of the repository.
+        wanted: the fixture's objects.
+        noted: ids by key, of when they were created.
+        by_id_only: ignore markers and names, which an agent may have written.
+    """
+    search = _Search(noted, by_id_only=by_id_only)
     objects = FixtureObjects()
     for subject in (*state.issues, *state.pull_requests):
         if RETIRED in subject.body and subject.state != "OPEN":
@@ -144,8 +151,9 @@ def _add_reviews(
 class _Search:
     """Claims objects for keys, and remembers which were claimed for none."""
 
-    def __init__(self, noted: Mapping[str, str]) -> None:
+    def __init__(self, noted: Mapping[str, str], *, by_id_only: bool) -> None:
         self._noted = noted
+        self._by_id_only = by_id_only
         self.extras: dict[str, _HasId] = {}
 
     def claim(self, nodes: Sequence[N], keys: Collection[str], key_of: Callable[[N], str | None]) -> dict[str, N]:
@@ -153,7 +161,7 @@ class _Search:
         by_id = {id_: key for key, id_ in self._noted.items() if key in keys}
         claimed = {by_id[node.id]: node for node in nodes if node.id in by_id}
         for node in nodes:
-            key = key_of(node)
+            key = None if self._by_id_only else key_of(node)
             if node.id not in by_id and key is not None and key in keys:
                 claimed.setdefault(key, node)
         ids = {node.id for node in claimed.values()}

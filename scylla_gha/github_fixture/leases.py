@@ -1,9 +1,11 @@
 """Leases: one worker at a time has a repository, until a time. GitHub creates a ref once, so one of two wins."""
 
 import datetime
+import getpass
 import json
 import secrets
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +21,10 @@ from scylla_gha.model import Record
 
 LEASE_REF: Final = "refs/scylla/lease"
 Clock = Callable[[], datetime.datetime]
+
+
+class LeasedError(RefusedError):
+    """Another one has the repository."""
 
 
 class FixtureLease(Record):
@@ -56,6 +62,13 @@ def now_utc() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
+def default_holder(environ: Mapping[str, str]) -> str:
+    """Return who takes a lease: the run in Actions with its attempt, or user and host."""
+    if run := environ.get("GITHUB_RUN_ID"):
+        return f"{environ.get('GITHUB_REPOSITORY', '')}/{run}-{environ.get('GITHUB_RUN_ATTEMPT', '1')}"
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
 def lease_of(state: RepositorySnapshot) -> HeldLease | None:
     """Return the lease of a repository; None without one. A ref that says nothing is a stale one of nobody."""
     mark = state.mark("lease")
@@ -71,11 +84,11 @@ def require_free(state: RepositorySnapshot, holder: str, now: datetime.datetime)
     """Refuse to work in a repository that another one has.
 
     Raises:
-        RefusedError: its lease is another's, and has not ended.
+        LeasedError: its lease is another's, and has not ended.
     """
     current = lease_of(state)
     if current is not None and current.lease.holder != holder and not current.is_stale(now):
-        raise RefusedError(
+        raise LeasedError(
             f"{state.name_with_owner}: is leased by {current.lease}; wait until then, or take another lane"
         )
 
@@ -91,7 +104,7 @@ def take_lease(
     """Take the lease of a repository, or extend the own one.
 
     Raises:
-        RefusedError: another one has it, or was faster.
+        LeasedError: another one has it, or was faster.
         GitHubError: GitHub cannot be asked.
     """
     now = clock()
@@ -103,7 +116,7 @@ def take_lease(
     update = ref_updates(state.id, {LEASE_REF: (current.commit if current else None, sha)})
     failed = send_mutations(accounts.admin, [update], "take the lease")
     if failed and not _is_taken(accounts, sha):
-        raise RefusedError(f"{state.name_with_owner}: the lease was taken by another one at the same time; try again "
+        raise LeasedError(f"{state.name_with_owner}: the lease was taken by another one at the same time; try again "
                            f"later, or take another lane ({failed[0].error.message})")  # fmt: skip
     return lease
 

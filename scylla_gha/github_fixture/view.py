@@ -101,16 +101,20 @@ def read_state(client: GitHubRepository) -> tuple[RepositorySnapshot, RateLimitS
     return RepositorySnapshot.model_validate(answer["repository"]), limit
 
 
-def view_of(reference: FixtureReference, accounts: FixtureAccounts, known: Mapping[str, str]) -> FixtureView:
+def view_of(
+    reference: FixtureReference, accounts: FixtureAccounts, known: Mapping[str, str], *, by_id_only: bool = False
+) -> FixtureView:
     """Read a repository, and find the fixture's objects in it.
 
     Args:
         reference: the wanted state.
         accounts: of the repository.
         known: ids by key of what was created since the ids were noted.
+        by_id_only: find objects by known ids alone, since an agent may have written markers, names and notes.
     """
     state, limit = read_state(accounts.admin)
-    objects = objects_of_repository(state, reference.objects, noted_ids(state) | dict(known))
+    ids = dict(known) if by_id_only else noted_ids(state) | dict(known)
+    objects = objects_of_repository(state, reference.objects, ids, by_id_only=by_id_only)
     keys = {subject.number: key for key, subject in objects.subjects.items()}
     dialect = Dialect(accounts.repository, accounts.users(), keys, accounts.pool.accounts)
     return FixtureView(reference, state, objects, dialect, canonical_state(state, objects, dialect), limit)

@@ -8,12 +8,16 @@ from typing import Final
 _HELPER: Final = '!f() { test "$1" = get && echo username=x-access-token && echo "password=$GIT_TOKEN"; }; f'
 
 
-def gh_environment(socket: Path | str, token: str, folder: Path) -> dict[str, str]:
-    """Write gh's configuration into a folder and return the environment for gh: it uses a socket, without TLS."""
+def gh_environment(socket: Path | str | None, token: str, folder: Path) -> dict[str, str]:
+    """Write gh's configuration into a folder and return the environment for gh.
+
+    It uses a socket, without TLS; None: it asks github.com itself.
+    """
     config = folder / "gh"
     config.mkdir(parents=True, exist_ok=True)
+    where = "" if socket is None else f"http_unix_socket: {socket}\n"
     (config / "config.yml").write_text(
-        f'version: "1"\ngit_protocol: https\nprompt: disabled\nspinner: disabled\nhttp_unix_socket: {socket}\n'
+        f'version: "1"\ngit_protocol: https\nprompt: disabled\nspinner: disabled\n{where}'
     )
     return {
         "GH_CONFIG_DIR": str(config),
@@ -48,8 +52,17 @@ def _quoted(value: str) -> str:
 
 def git_environment(port: int, token: str, folder: Path) -> dict[str, str]:
     """Write git's configuration into a folder and return the environment for git."""
+    return _git_environment(git_configuration(port), token, folder)
+
+
+def public_git_environment(token: str, folder: Path) -> dict[str, str]:
+    """Write git's configuration for github.com itself into a folder and return the environment for git."""
+    return _git_environment(_PUBLIC, token, folder)
+
+
+def _git_environment(configuration: str, token: str, folder: Path) -> dict[str, str]:
     config = folder / "gitconfig"
-    config.write_text(git_configuration(port) + "[user]\n\tname = Agent\n\temail = agent@example.com\n")
+    config.write_text(configuration + "[user]\n\tname = Agent\n\temail = agent@example.com\n")
     return {
         "GIT_CONFIG_GLOBAL": str(config),
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -76,6 +89,16 @@ def mcp_environment(port: int, token: str) -> dict[str, str]:
         "HTTP_PROXY": proxy,
         "http_proxy": proxy,
     }
+
+
+_PUBLIC: Final = f"""\
+[url "https://github.com/"]
+\tinsteadOf = git@github.com:
+\tinsteadOf = ssh://git@github.com/
+[credential "https://github.com"]
+\thelper =
+\thelper = {_quoted(_HELPER)}
+"""
 
 
 def shell_exports(environment: dict[str, str]) -> str:

@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 
 from scylla_gha.model import Record, Slug, Text
 from scylla_gha.model.analysis import Family
+from scylla_gha.model.github_requests import GitHubServer
 from scylla_gha.model.scenario import Seconds
 from scylla_gha.model.traffic import Role
 
@@ -180,6 +181,14 @@ class Experiment(Record):
             exclude_if=lambda modes: not modes,
         ),
     ] = ()
+    github: Annotated[
+        GitHubServer,
+        Field(
+            description="GitHub of scenarios with GitHub: the hub, which each trial has of its own, or repositories on "
+            "github.com, which config/github-fixtures.yaml lists; results of the two are never mixed",
+            exclude_if=lambda server: server == "hub",
+        ),
+    ] = "hub"
     judges: Annotated[
         tuple[Text, ...],
         Field(description="Model ids of the judge panel, at least two; empty: items for judges are N/A"),

@@ -129,7 +129,8 @@ def gateway_for_run(context: RunContext, recording: RecordingOptions) -> Iterato
 
 @contextmanager
 def _hub_for_run(context: RunContext) -> Iterator[None]:
-    if all(context.scenario(name).github is None for name in {cell.scenario for cell in context.plan.cells}):
+    has_github = any(context.scenario(name).github for name in {cell.scenario for cell in context.plan.cells})
+    if not has_github or context.plan.experiment.github != "hub":
         yield
         return
     with HubProcess.start() as hub:

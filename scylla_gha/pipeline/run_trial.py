@@ -5,17 +5,22 @@ import platform
 from typing import Final
 
 from scylla_gha import __version__
+from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import FixtureError, SandboxError, ToolError
+from scylla_gha.github_fixture.leases import default_holder
+from scylla_gha.github_fixture.trial_lane import LanePool, lane_record
 from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.prepare.scenario import keep_workspace, prepare_workspace
 from scylla_gha.prepare.workspace import scratch
+from scylla_gha.providers import provider_environment
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner
+from scylla_gha.run.github_com import LaneSource
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import AttemptFolder, CellFolder, file_digests
@@ -123,8 +128,20 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
         hub=context.hub,
         checks=context.sandboxes.target(folder.scenario.tools) if folder.github else None,
         other_programs=_other_programs(context, arm),
+        lanes=_lanes(context, cell, folder),
         share_usd=_share_usd(context, cell),
     )
+
+
+def _lanes(context: RunContext, cell: Cell, folder: ScenarioFolder) -> LaneSource | None:
+    """Return the repositories of a cell that works on github.com; None for the hub, or without GitHub."""
+    fixture = folder.scenario.source.fixture
+    if context.plan.experiment.github == "hub" or folder.github is None or fixture is None:
+        return None
+    environ = provider_environment()
+    pool = LanePool(fixture, context.library.repositories().fixtures[fixture], environ, lambda _: None)
+    return LaneSource(pool, lane_record(context.folder.root, cell.id), f"{default_holder(environ)}/{cell.id}",
+                      context.cancel.wait)  # fmt: skip
 
 
 def _other_programs(context: RunContext, arm: Arm) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ NAMES: Final = (
     *(name for provider in PROVIDERS.values() for name in provider.secret_variables),
     "ACTIONS_RUNTIME_TOKEN",  # with it a process could act as the job
 )
+FIXTURE_TOKENS: Final = "SCYLLA_FIXTURE_TOKEN_"  # begins the names of tokens for repositories on github.com
 _SET_DUMPABLE: Final = 4  # PR_SET_DUMPABLE of <linux/prctl.h>
 _HIDDEN: Final[dict[str, str]] = {}
 
@@ -30,7 +31,8 @@ def hide_credentials() -> Iterator[None]:
     It also closes this process's memory and `/proc/PID/environ`, which shows the environment that it was started with.
     Root can read both.
     """
-    hidden = {name: os.environ.pop(name) for name in NAMES if name in os.environ}
+    names = [name for name in os.environ if name in NAMES or name.startswith(FIXTURE_TOKENS)]
+    hidden = {name: os.environ.pop(name) for name in names}
     _HIDDEN.update(hidden)
     if hidden:
         close_memory()

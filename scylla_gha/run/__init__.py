@@ -23,7 +23,8 @@ from scylla_gha.process import FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.run.equip import AgentRunner, EquippedAgent, equip_agent, sandbox_mounts
-from scylla_gha.run.github import closing_github, open_github
+from scylla_gha.run.github import UsedHub, open_github
+from scylla_gha.run.github_com import AttemptGitHub, TrialRepository, leased_repository
 from scylla_gha.run.search_path import GIT, not_started, observe_programs
 from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
@@ -41,23 +42,39 @@ def run_attempt(
     Raises:
         ToolError: the agent cannot be started at all.
     """
-    has_github = prepared.folder.github is not None
-    needs_socket = has_github or (runner.target.address and runner.gateway and runner.agent.uses_model)
+    with leased_repository(runner.lanes, prepared, time_limit(runner.limits, prepared)) as repository:
+        return _run_attempt(runner, prepared, workspace, folder, repository)
+
+
+def _run_attempt(
+    runner: AgentRunner,
+    prepared: PreparedScenario,
+    workspace: Workspace,
+    folder: AttemptFolder,
+    repository: TrialRepository | None,
+) -> Attempt:
+    """Run the agent with a repository on github.com, or (None) with the hub if the scenario has GitHub."""
+    has_hub = prepared.folder.github is not None and repository is None
+    needs_socket = has_hub or (runner.target.address and runner.gateway and runner.agent.uses_model)
     with socket_folder() if needs_socket else nullcontext() as sockets:
-        mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets, has_github=has_github)
+        mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets, has_github=has_hub)
         box = WorkflowBox(runner.checks or runner.target, prepared.path, runner.cancel)
-        github = open_github(runner.hub, prepared, sockets, folder, runner.target.sandbox, box)
+        github: AttemptGitHub | None = repository or open_github(
+            runner.hub, prepared, sockets, folder, runner.target.sandbox, box
+        )
         if github:
             runner = replace(runner, resources=github.with_servers(runner.resources))
-        session = _open_session(runner, prepared, mounts, folder)
+            prepared = github.prompted(prepared)
+            github.adopt(workspace)
+        session = _open_session(runner, prepared, mounts, folder, github.hosts if github else ())
         access = ModelAccess(runner.target.address or session.url, session.token) if session else None
         equipped = equip_agent(runner, prepared, mounts, access, github)
-        redactor = runner.redactor.with_secrets(equipped.command.secrets)
+        redactor = runner.redactor.with_secrets((*equipped.command.secrets, *(github.secrets if github else ())))
         patch = runner.patch.read_bytes() if runner.patch and runner.patch.is_file() else b""
         # Text of the task itself stays: it only looks like a token.
         redaction = RedactionSession(redactor.knowing(lambda token: token in patch or prepared.holds(token)))
         with redaction.guarding(folder.root):
-            with closing_github(github, folder, redaction) as used:
+            with github.closing(folder, redaction) if github else nullcontext(UsedHub()) as used:
                 attempt = _run(runner, prepared, folder, equipped, session, redaction)
             attempt = attempt.model_copy(update={"github": used.counts})
             if used.failure:
@@ -76,7 +93,11 @@ def time_limit(limits: TrialLimits, prepared: PreparedScenario) -> float:
 
 
 def _open_session(
-    runner: AgentRunner, prepared: PreparedScenario, mounts: SandboxMounts, folder: AttemptFolder
+    runner: AgentRunner,
+    prepared: PreparedScenario,
+    mounts: SandboxMounts,
+    folder: AttemptFolder,
+    github_hosts: tuple[str, ...],
 ) -> SessionHandle | None:
     """Open a gateway session for the attempt if the agent uses a model."""
     package = runner.agent.package
@@ -97,7 +118,7 @@ def _open_session(
         requests=runner.limits.requests,
         share_usd=runner.share_usd,
         paths={repo: "/scylla-workspace", **runner.agent.path_aliases(repo), home: "/scylla-home"},
-        egress=EgressPolicy(hosts=(*prepared.folder.scenario.network.hosts, *treatment.hosts)),
+        egress=EgressPolicy(hosts=(*prepared.folder.scenario.network.hosts, *treatment.hosts, *github_hosts)),
         socket=mounts.sockets / GATEWAY_SOCKET if mounts.sockets and runner.target.address else None,
     )
     return runner.gateway.open(session)

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,15 +23,16 @@ from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.github_clone import own_commit
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tools import cache_root
+from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.workflow_runner import WorkflowRunner
 from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, SandboxMounts
 from scylla_gha.store.run_folder import AttemptFolder
 
-_CONFIG: Final = ".config"  # in HOME, where gh looks by itself
-_GH: Final = "gh"
-_MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable that GitHub's MCP server reads
+CONFIG_FOLDER: Final = ".config"  # in HOME, where gh looks by itself
+GH: Final = "gh"
+MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable that GitHub's MCP server reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,27 @@ class TrialHub:
     identity: str
     folder: Path
     runner: WorkflowRunner
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """No host: the agent reaches the hub without the network."""
+        return ()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Nothing: the hub's tokens end with it."""
+        return ()
+
+    def prompted(self, prepared: PreparedScenario) -> PreparedScenario:
+        """Return the scenario as it is: the hub has the names and numbers of the fixture."""
+        return prepared
+
+    def adopt(self, workspace: Workspace) -> None:
+        """Leave the clone as it is, for the same reason."""
+
+    def closing(self, folder: AttemptFolder, redaction: RedactionSession) -> "AbstractContextManager[UsedHub]":
+        """Return what detaches the cell when the agent has ended."""
+        return closing_github(self, folder, redaction)
 
     @property
     def _token(self) -> str:
@@ -58,7 +80,7 @@ class TrialHub:
         ours = {**mcp_environment(self._port, self._token), "NO_PROXY": "", "no_proxy": ""}
         servers = {
             name: server.model_copy(update={"env": {**server.env, **ours}, "hosts": ()})
-            if _MCP_TOKEN in server.env
+            if MCP_TOKEN in server.env
             else server
             for name, server in resources.mcp_servers.items()
         }
@@ -69,13 +91,13 @@ class TrialHub:
 
         Paths are those of the host.
         """
-        config = mounts.home / _CONFIG
+        config = mounts.home / CONFIG_FOLDER
         config.mkdir(parents=True, exist_ok=True)
         socket = str(self.attached.socket) if sandbox.has_network else f"{SOCKETS}/{HUB_SOCKET}"
         user = self.attached.bindings[f"user.{self.identity}"]
         email = f"{user['id']}+{user['login']}@users.noreply.github.com"
         return {
-            **(gh_environment(socket, self._token, config) if _GH in mode.programs else {}),
+            **(gh_environment(socket, self._token, config) if GH in mode.programs else {}),
             **git_environment(self._port, self._token, config),
             **{f"GIT_{role}_NAME": str(user["name"]) for role in ("AUTHOR", "COMMITTER")},
             **{f"GIT_{role}_EMAIL": email for role in ("AUTHOR", "COMMITTER")},
@@ -97,7 +119,7 @@ class UsedHub:
 
 
 @contextmanager
-def closing_github(github: TrialHub | None, folder: AttemptFolder, redaction: RedactionSession) -> Iterator[UsedHub]:
+def closing_github(github: TrialHub, folder: AttemptFolder, redaction: RedactionSession) -> Iterator[UsedHub]:
     """Detach the trial's cell when the agent has ended, and store what it left there without secrets.
 
     Raises:
@@ -105,9 +127,6 @@ def closing_github(github: TrialHub | None, folder: AttemptFolder, redaction: Re
             row while it answered a request of this trial, that is the agent's failure instead.
     """
     used = UsedHub()
-    if github is None:
-        yield used
-        return
     try:
         yield used
     finally:
@@ -119,7 +138,7 @@ def closing_github(github: TrialHub | None, folder: AttemptFolder, redaction: Re
             content = json.loads(folder.file(STATE_FILE).read_bytes())
             used.counts = GitHubUse(**traffic.model_dump(), writes=_own_writes(content["journal"]))
             is_pushed = content["start"]["refs"] != content["end"]["refs"]
-            if is_pushed and _holds_secret(folder.file(BUNDLE_FILE), redaction):
+            if is_pushed and bundle_holds_secret(folder.file(BUNDLE_FILE), redaction):
                 folder.file(BUNDLE_FILE).unlink()
                 used.failure = "pushed to GitHub what looks like a secret, so its commits are not stored"
         except ToolError as error:
@@ -138,7 +157,7 @@ def _own_writes(journal: Iterable[Mapping[str, object]]) -> int:
     return sum(1 for entry in journal if entry["actor"])
 
 
-def _holds_secret(bundle: Path, redaction: RedactionSession) -> bool:
+def bundle_holds_secret(bundle: Path, redaction: RedactionSession) -> bool:
     """Return whether new commits hold what is redacted in other files; a bundle, which is compressed, cannot be."""
     with tempfile.TemporaryDirectory() as folder:
         git = GitRepository.create(Path(folder) / "all.git")

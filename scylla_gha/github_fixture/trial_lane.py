@@ -1,0 +1,265 @@
+"""Repository on github.com for one trial: leased and reset before it, read back after it, and freed.
+
+The administrator's token leases and resets, perhaps in an earlier step of the job, which leaves a `TrialLane`. All that
+is read while the agent works, and afterwards, is read with the token of the agent's own user. It sees its reviews that
+are not submitted, and no rules that protect branches, unless it administers the repository.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.config.github_conditions import rendered
+from scylla_gha.counting import counted
+from scylla_gha.errors import FixtureError, GitHubError, ToolError
+from scylla_gha.git import run_git
+from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of
+from scylla_gha.github_fixture.bindings import bindings_of
+from scylla_gha.github_fixture.canonical import StateDifference
+from scylla_gha.github_fixture.commands import FixtureSession
+from scylla_gha.github_fixture.leases import LeasedError
+from scylla_gha.github_fixture.reference import FixtureReference
+from scylla_gha.github_fixture.replay import TrialReplay
+from scylla_gha.github_fixture.replay_details import read_details
+from scylla_gha.github_fixture.view import FixtureView, view_of
+from scylla_gha.hub.git_store import NO_COMMIT
+from scylla_gha.hub.trial_files import exported_state, write_trial_files
+from scylla_gha.model import Record
+from scylla_gha.model.github_repositories import RepositoryPool
+from scylla_gha.results_branch.clone import remote_from
+
+_POLL_SECONDS: Final = 15.0
+_MOST_LOOKS: Final = 6
+_SHOWN: Final = 5
+_FETCHED: Final = "refs/lane/"
+_FETCH_SECONDS: Final = 300.0
+
+
+class TrialLane(Record):
+    """Repository that was leased and reset for a cell (`lanes/<cell>.json`). It holds no secret."""
+
+    fixture: str
+    repository: str
+    lane: int
+    holder: str
+    digest: str
+    expires: str
+
+
+def lane_record(run: Path, cell: str) -> Path:
+    """Return the file of a run's folder that names the repository of a cell."""
+    return run / "lanes" / f"{cell}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LanePool:
+    """Repositories of a fixture, and the environment with the tokens of its accounts."""
+
+    fixture: str
+    pool: RepositoryPool
+    environ: Mapping[str, str] = field(repr=False)
+    report: Callable[[str], None]
+
+    def accounts(self, repository: str, admin: str | None = None) -> FixtureAccounts:
+        """Return the clients of a repository; with `admin`, that user reads it instead of the administrator."""
+        pool = self.pool.model_copy(update={"admin": admin}) if admin else self.pool
+        retries, limits = retries_of(self.report), limits_of(self.environ)
+        return FixtureAccounts(pool, repository, self.environ, retries, limits)
+
+    @property
+    def may_reset(self) -> bool:
+        """True if the administrator's token is at hand."""
+        return self.accounts(self.pool.repositories[0]).has_token(self.pool.admin)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWish:
+    """Terms of a lease: its holder, its minutes, the agent's user, and the seconds to wait for a free repository.
+
+    `wait` pauses for some seconds, and returns True if the run is cancelled.
+    """
+
+    holder: str
+    minutes: int
+    identity: str
+    seconds: float
+    wait: Callable[[float], object]
+
+
+def lease_lane(pool: LanePool, reference: FixtureReference, wish: LaneWish) -> TrialLane:
+    """Lease the first free repository, and reset it; a reset that fails frees it.
+
+    Raises:
+        LeasedError: all are leased for longer than the wish would wait.
+        ScyllaError: the repository cannot be reset, or is not as the fixture.
+    """
+    left = wish.seconds
+    while True:
+        try:
+            return _first_free(pool, reference, wish)
+        except LeasedError:
+            if left <= 0 or wish.wait(min(left, _POLL_SECONDS)):
+                raise
+            left -= _POLL_SECONDS
+
+
+def _first_free(pool: LanePool, reference: FixtureReference, wish: LaneWish) -> TrialLane:
+    refusals = []
+    for lane, repository in enumerate(pool.pool.repositories):
+        session = FixtureSession(reference, pool.accounts(repository), lane, wish.holder, pool.report)
+        try:
+            facts = session.converge(wish.minutes, wish.identity, is_new=False)
+        except LeasedError as error:
+            refusals.append(str(error))
+            continue
+        return TrialLane(fixture=pool.fixture, repository=repository, lane=lane, holder=wish.holder,
+                         digest=facts["digest"], expires=facts["lease"]["expires"])  # fmt: skip
+    raise LeasedError("\n".join(refusals))
+
+
+def free_lane(pool: LanePool, reference: FixtureReference, lane: TrialLane) -> None:
+    """Free the lease of a lane; what another one has taken meanwhile is left alone.
+
+    Raises:
+        GitHubError: GitHub cannot be asked.
+    """
+    accounts = pool.accounts(lane.repository)
+    FixtureSession(reference, accounts, lane.lane, lane.holder, pool.report).release()
+
+
+@dataclass
+class LaneTrial:
+    """A trial in a lane, as its agent's user sees the repository.
+
+    Attributes:
+        start: the verified reading before the agent starts.
+    """
+
+    pool: LanePool
+    reference: FixtureReference
+    lane: TrialLane
+    identity: str
+    start: FixtureView = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read the repository, and compare it with the fixture.
+
+        Raises:
+            FixtureError: it is not as the fixture.
+            GitHubError: it cannot be read.
+        """
+        self.start = self._look({}, by_id_only=False)
+        if different := visible_differences(self.start):
+            lines = "\n".join(map(str, different[:_SHOWN]))
+            raise FixtureError(
+                f"{self.lane.repository}: is not as the fixture {self.lane.fixture} before the agent starts, "
+                f"{counted(len(different), 'field')} of its state differ; reset it, and run the cell again:\n{lines}"
+            )
+
+    @functools.cached_property
+    def _accounts(self) -> FixtureAccounts:
+        return self.pool.accounts(self.lane.repository, self.identity)
+
+    @property
+    def token(self) -> str:
+        """Token of the agent's user."""
+        return self._accounts.access(self.identity).token or ""
+
+    @property
+    def login(self) -> str:
+        """Login of the agent's user."""
+        return self._accounts.login(self.identity)
+
+    @property
+    def name(self) -> str:
+        """Name of the agent's user, as the fixture has it."""
+        return str(self.reference.world.bindings[f"user.{self.identity}"]["name"])
+
+    def _look(self, known: Mapping[str, str], *, by_id_only: bool) -> FixtureView:
+        return view_of(self.reference, self._accounts, known, by_id_only=by_id_only)
+
+    def _settled(self) -> FixtureView:
+        """Read the repository until two readings are equal, since lists of GitHub can be some seconds behind."""
+        ids = self.start.objects.ids()
+        view = self._look(ids, by_id_only=True)
+        for look in range(_MOST_LOOKS):
+            self._accounts.retries.pause(self._accounts.limits.backoff * 2**look, 0)
+            before, view = view, self._look(ids, by_id_only=True)
+            if before.state == view.state:
+                return view
+        raise GitHubError(f"{self.lane.repository}: its state still changes after {_MOST_LOOKS} readings")
+
+    def write_files(self, folder: Path) -> None:
+        """Write `github.json` and `github.bundle` of the trial, in the form and the words of the fixture's hub.
+
+        Raises:
+            ScyllaError: the repository cannot be read.
+        """
+        world = self.reference.world
+        start = exported_state(world.hub)
+        view = self._settled()
+        details = read_details(view, self._accounts.admin)
+        replay = TrialReplay(view, world, details, {})
+        replay = replace(replay, refs=self._fetch(replay.words.pulls))
+        replay.replay()
+        write_trial_files(folder, world.hub, start, world.names)
+
+    def _fetch(self, numbers: Mapping[int, int]) -> dict[str, str]:
+        """Fetch branches, tags and heads of pull requests; return their commits by the names that the hub has."""
+        git = self.reference.world.git
+        environ = {**self.pool.environ, "GITHUB_TOKEN": self.token}
+        server = environ.get("GITHUB_SERVER_URL", "").strip().rstrip("/") or "https://github.com"
+        remote = remote_from(f"{server}/{self.lane.repository}.git", environ)
+        specs = [f"+refs/{kind}:{_FETCHED}{kind}" for kind in ("heads/*", "tags/*", "pull/*/head")]
+        _fetch_refs(git.path, remote.url, specs, remote.env)
+        git.forget_refs()
+        fetched = {name: sha for name, sha in git.refs().items() if name.startswith(_FETCHED)}
+        named: dict[str, str] = {}
+        for name, sha in fetched.items():
+            own = _hub_name(name.removeprefix(_FETCHED), numbers)
+            named |= {own: sha} if own else {}
+            git.set_ref(name, NO_COMMIT)
+        return named
+
+
+def visible_differences(view: FixtureView) -> list[StateDifference]:
+    """Return what differs from the fixture in a reading, without the rules that its user is not shown."""
+    is_admin = view.state.viewer_can_administer
+    return [part for part in view.differences if is_admin or not part.name.startswith("protection ")]
+
+
+def _fetch_refs(git_dir: Path, url: str, specs: Sequence[str], env: Mapping[str, str]) -> None:
+    options = ("--quiet", "--no-tags", "--no-write-fetch-head")
+    for is_last in (False, True):
+        done = run_git(git_dir, "fetch", *options, url, *specs, env=env, seconds=_FETCH_SECONDS)
+        if not done.code:
+            return
+        if is_last:
+            raise ToolError(f"git fetch failed: {done.message}")
+
+
+def _hub_name(name: str, numbers: Mapping[int, int]) -> str | None:
+    """Return the hub's name of a fetched ref; None for pull requests that are no part of the trial."""
+    if not name.startswith("pull/"):
+        return f"refs/{name}"
+    number = numbers.get(int(name.split("/")[1]))
+    return f"refs/pull/{number}/head" if number is not None else None
+
+
+def lane_prompt(text: str, view: FixtureView) -> str:
+    """Return a prompt with the numbers, the repository and the logins of a lane in the place of the fixture's.
+
+    Args:
+        text: as it is in the scenario's file, with placeholders such as `{{ pr.review_me.number }}`.
+        view: of the lane.
+    """
+    prompt = rendered(text, bindings_of(view))
+    for user, login in view.dialect.logins.items():
+        facts = view.reference.world.bindings.get(f"user.{user}")
+        if facts is not None:
+            own = re.escape(str(facts["login"]))
+            prompt = re.sub(rf"(?<![\w.-]){own}(?![\w-])", lambda _, login=login: login, prompt)  # type: ignore[misc]
+    return prompt
