@@ -173,3 +173,9 @@ class GitHubStart(Record):
         dict[Slug, Text],
         Field(description="Why the task cannot be done in a mode, by its id; else solution/<mode>.sh is its oracle"),
     ] = {}
+    hub_only: Annotated[
+        Text | None,
+        Field(
+            description="Why the task cannot be done on github.com; null: it can", exclude_if=lambda why: why is None
+        ),
+    ] = None

@@ -8,7 +8,6 @@ import pytest
 from scylla_gha.model.trial import Outcome
 from tests.support.agents import ShellAgent
 from tests.support.hub_scenario import GITHUB, SOLUTION
-from tests.support.hub_server import BIN
 from tests.support.lanes import LaneSite, lane_site, rows_of
 
 LIVE = GITHUB.replace("  author:", "  keeper: {login: keeper, name: Kim Keeper, permission: admin}\n  author:")
