@@ -6,7 +6,7 @@ What was created has its author as the actor, in the order of creation.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from scylla_gha.github_fixture.canonical import TOPIC
@@ -55,19 +55,16 @@ class TrialReplay:
     Attributes:
         view: the repository at the end of the trial, as the agent's user sees it.
         world: the hub of the fixture; its records are changed.
+        words: translation of the repository's words.
         details: what the view does not tell.
         refs: branches, tags and heads of pull requests at the end, by name.
     """
 
     view: FixtureView
     world: FixtureWorld
+    words: ReplayWords
     details: TrialDetails
     refs: Mapping[str, str]
-    words: ReplayWords = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Prepare the translation."""
-        self.words = ReplayWords(self.view, self.world)
 
     def replay(self) -> None:
         """Write all differences."""
@@ -120,9 +117,10 @@ class TrialReplay:
                 self._update(record, **_milestone_fields(stone))
         for extra in self.view.objects.extras.values():
             if isinstance(extra, MilestoneSnapshot):
-                state.create(UNKNOWN, MilestoneRecord(
+                creator = self.words.user(self.details.creators[extra.number])
+                state.create(creator, MilestoneRecord(
                     id=state.new_id(), created_at=state.now(), updated_at=state.now(), repository=repository,
-                    number=extra.number, creator=UNKNOWN, **_milestone_fields(extra)))  # fmt: skip
+                    number=extra.number, creator=creator, **_milestone_fields(extra)))  # fmt: skip
 
     def _releases(self) -> None:
         state, objects = self.world.hub.state, self.view.objects
@@ -138,7 +136,7 @@ class TrialReplay:
 
     def _release_changes(self, key: str, record: ReleaseRecord, release: ReleaseSnapshot) -> dict[str, Any]:
         fields = {
-            "name": self.words.text(release.name), "body": self.words.text(release.description),
+            "name": self.words.text(release.name) or None, "body": self.words.text(release.description),
             "tag": release.tag_name, "assets": self._assets(release), "draft": release.is_draft,
             "prerelease": release.is_prerelease,
         }  # fmt: skip
@@ -151,8 +149,9 @@ class TrialReplay:
         state.create(author, ReleaseRecord(
             id=state.new_id(), created_at=state.now(), repository=self.world.repository_id, tag=release.tag_name,
             target=self.details.targets.get(release.database_id, self.world.repository.default_branch), author=author,
-            name=self.words.text(release.name), body=self.words.text(release.description), draft=release.is_draft,
-            prerelease=release.is_prerelease, published_at=None if release.is_draft else state.now(),
+            name=self.words.text(release.name) or None, body=self.words.text(release.description),
+            draft=release.is_draft, prerelease=release.is_prerelease,
+            published_at=None if release.is_draft else state.now(),
             assets=self._assets(release),
         ))  # fmt: skip
 
@@ -200,7 +199,7 @@ def _milestone_fields(stone: MilestoneSnapshot) -> dict[str, Any]:
 
 
 def _rule_fields(rule: ProtectionSnapshot) -> dict[str, Any]:
-    fields = {there: getattr(rule, name) for name, there in _RULES.items()}
+    fields = {column: getattr(rule, name) for name, column in _RULES.items()}
     if not rule.requires_approving_reviews:
         fields["required_reviews"] = None
     if not rule.requires_status_checks:

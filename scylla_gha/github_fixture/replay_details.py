@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from scylla_gha.github.client import ApiRequest, GitHubRepository
 from scylla_gha.github.responses import GitHubResponse, User
-from scylla_gha.github_fixture.snapshot import ReleaseSnapshot, SubjectSnapshot
+from scylla_gha.github_fixture.snapshot import MilestoneSnapshot, ReleaseSnapshot, SubjectSnapshot
 from scylla_gha.github_fixture.view import FixtureView
 
 
@@ -22,6 +22,12 @@ class MergedPull(GitHubResponse):
 
     merge_commit_sha: str | None = None
     merged_at: datetime.datetime | None = None
+
+
+class CreatedMilestone(GitHubResponse):
+    """Milestone, with who created it."""
+
+    creator: User
 
 
 class PublishedAsset(GitHubResponse):
@@ -40,11 +46,12 @@ class PublishedRelease(GitHubResponse):
 
 @dataclass
 class TrialDetails:
-    """Facts by number, or by the id of a release; `digests` by release and file name."""
+    """Facts by number, those of releases by id; `digests` by the id of a release and the name of a file."""
 
     closers: dict[int, str] = field(default_factory=dict)
     closed_at: dict[int, datetime.datetime] = field(default_factory=dict)
     merges: dict[int, MergedPull] = field(default_factory=dict)
+    creators: dict[int, str] = field(default_factory=dict)
     targets: dict[int, str] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
 
@@ -66,6 +73,11 @@ def read_details(view: FixtureView, client: GitHubRepository) -> TrialDetails:
         if subject.state == "MERGED":
             request = ApiRequest("GET", f"/pulls/{number}", f"read the merge of #{number}", "pull-requests: read")
             details.merges[number] = client.read(request, MergedPull)
+    for extra in view.objects.extras.values():
+        if isinstance(extra, MilestoneSnapshot):
+            what = f"read who created the milestone {extra.title}"
+            request = ApiRequest("GET", f"/milestones/{extra.number}", what, "issues: read")
+            details.creators[extra.number] = client.read(request, CreatedMilestone).creator.login
     for release in _released(view):
         _read_release(details, release, client)
     return details

@@ -101,7 +101,7 @@ class SubjectReplay:
         if isinstance(subject, PullSnapshot):
             names = {"base": "base_ref", "draft": "draft", "reviewers": "requested_reviewers"}
             fields = self._pull_fields(subject)
-            changed = [there for name, there in names.items() if self.view.differs(key, name)]
+            changed = [column for name, column in names.items() if self.view.differs(key, name)]
             changed += ["merged_at", "merged_by", "merge_commit"] if self.view.differs(key, "state") else []
             changes |= {name: fields[name] for name in changed}
         for name in ("labels", "assignees", "requested_reviewers"):

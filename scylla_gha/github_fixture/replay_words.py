@@ -10,7 +10,7 @@ from scylla_gha.hub.fixture_world import FixtureWorld
 from scylla_gha.hub.records import LabelRecord, MilestoneRecord, UserRecord
 
 _RETIRED_OFFSET: Final = 1_000_000  # no fixture has that many, so a retired number is never taken for one of its own
-_SHORT_NUMBER: Final = re.compile(r"(?<![\w/])GH-(\d+)\b")
+_SHORT_NUMBER: Final = re.compile(r"(?<![\w/])GH-(\d{1,9})\b")
 
 
 @dataclass
@@ -34,7 +34,7 @@ class ReplayWords:
             if subject in objects.retired:
                 self.numbers[subject.number] = _RETIRED_OFFSET + subject.number
             elif subject.number not in self.numbers:
-                last = max(last + 1, subject.number)
+                last += 1
                 self.numbers[subject.number] = last
 
     @property
@@ -47,11 +47,12 @@ class ReplayWords:
         """Return a text with the hub's numbers, logins and name of the repository, and without its marker."""
         keys = {number: f"number.{number}" for number in self.numbers}
         own = self.view.dialect
-        neutral = Dialect(own.repository, own.users, keys).neutral(_SHORT_NUMBER.sub(r"#\1", text or ""))
+        shortened = _SHORT_NUMBER.sub(lambda part: f"GH-{self.numbers.get(int(part[1]), part[1])}", text or "")
+        neutral = Dialect(own.repository, own.users, keys).neutral(shortened)
         logins = {name.removeprefix("user."): str(facts["login"]) for name, facts in self.world.bindings.items()
                   if name.startswith("user.")}  # fmt: skip
         hub = Dialect(self.view.reference.dialect.repository, {}, {}, logins)
-        return hub.spoken(neutral, {f"number.{number}": there for number, there in self.numbers.items()})
+        return hub.spoken(neutral, {f"number.{number}": hub_number for number, hub_number in self.numbers.items()})
 
     def user(self, login: str | None) -> int:
         """Return the id of an account's user; a stranger becomes a user of the hub."""

@@ -8,7 +8,7 @@ are not submitted, and no rules that protect branches, unless it administers the
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from scylla_gha.github_fixture.leases import LeasedError
 from scylla_gha.github_fixture.reference import FixtureReference
 from scylla_gha.github_fixture.replay import TrialReplay
 from scylla_gha.github_fixture.replay_details import read_details
+from scylla_gha.github_fixture.replay_words import ReplayWords
 from scylla_gha.github_fixture.view import FixtureView, view_of
 from scylla_gha.hub.git_store import NO_COMMIT
 from scylla_gha.hub.trial_files import exported_state, write_trial_files
@@ -201,10 +202,9 @@ class LaneTrial:
         world = self.reference.world
         start = exported_state(world.hub)
         view = self._settled()
-        details = read_details(view, self._accounts.admin)
-        replay = TrialReplay(view, world, details, {})
-        replay = replace(replay, refs=self._fetch(replay.words.pulls))
-        replay.replay()
+        words = ReplayWords(view, world)
+        refs = self._fetch(words.pulls)
+        TrialReplay(view, world, words, read_details(view, self._accounts.admin), refs).replay()
         write_trial_files(folder, world.hub, start, world.names)
 
     def _fetch(self, numbers: Mapping[int, int]) -> dict[str, str]:
@@ -217,12 +217,12 @@ class LaneTrial:
         _fetch_refs(git.path, remote.url, specs, remote.env)
         git.forget_refs()
         fetched = {name: sha for name, sha in git.refs().items() if name.startswith(_FETCHED)}
-        named: dict[str, str] = {}
+        commits: dict[str, str] = {}
         for name, sha in fetched.items():
             own = _hub_name(name.removeprefix(_FETCHED), numbers)
-            named |= {own: sha} if own else {}
+            commits |= {own: sha} if own else {}
             git.set_ref(name, NO_COMMIT)
-        return named
+        return commits
 
 
 def visible_differences(view: FixtureView) -> list[StateDifference]:

@@ -48,20 +48,21 @@ class LaneSite:
         retries = RetryPolicy(lambda _: None, seconds=30.0, sleep=lambda _: None)
         return FixtureAccounts(self.pool, self.pool.repositories[lane], self.environ, retries, limits_of(self.environ))
 
-    def context(self, agent: ShellAgent, **experiment: object) -> RunContext:
+    def context(self, agent: ShellAgent | None = None, **experiment: object) -> RunContext:
         """A run of the scenario on github.com by an agent."""
         library = Library.here(self.root)
         fields = {"id": "live", "scenarios": (ID,), "agents": ("sh",), "baseline": "sh", "github": "github.com",
                   "retry": {"attempts": 1, "backoff_seconds": 0.0}, **experiment}  # fmt: skip
         plan = plan_cells(make_experiment(**fields), library, {"sh": AgentInfo("1", uses_model=False)}, CellSelection())
-        installed = {"sh": InstalledAgent(agent, "", "1")}
+        installed = {"sh": InstalledAgent(agent or ShellAgent(), "", "1")}
         return RunContext(plan, RunFolder(self.root / "runs"), ConfigSources(library), installed, Cancel())
 
 
 @contextmanager
 def lane_site(root: Path, github: str, lanes: int = 1) -> Iterator[LaneSite]:
     """Write the project, with a fixture's `github.yaml`, and serve its seeded repositories."""
-    write_hub_scenario(root)
+    file = write_hub_scenario(root) / "scenario.yaml"
+    file.write_text(file.read_text().replace(", not_forced: true", ""))  # which github.com cannot tell
     folder = root / "fixtures" / FIXTURE
     (folder / "github.yaml").write_text(github)
     names = [f"pool/demo-{number}" for number in range(lanes)]

@@ -1,18 +1,35 @@
 """Whole trials in repositories of a pool, on a served hub that stands for github.com."""
 
+import datetime
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from scylla_gha.errors import ConfigError
+from scylla_gha.github_fixture.leases import lease_of, take_lease
+from scylla_gha.github_fixture.view import read_state
+from scylla_gha.hub.faults import FaultInjector
+from scylla_gha.hub.records import IssueRecord, PullRequestRecord
+from scylla_gha.model.github_faults import GitHubFault
 from scylla_gha.model.trial import Outcome
+from scylla_gha.pipeline.run_trial import run_trial
+from scylla_gha.plan.github_com import require_lane_tokens
 from tests.support.agents import ShellAgent
 from tests.support.hub_scenario import GITHUB, SOLUTION
-from tests.support.lanes import LaneSite, lane_site, rows_of
+from tests.support.lanes import LaneSite, environment_of, lane_site, rows_of
 
 LIVE = GITHUB.replace("  author:", "  keeper: {login: keeper, name: Kim Keeper, permission: admin}\n  author:")
 # GH_REPO names the repository for gh, which then wants to be told the branch.
 SOLVED = f"set -eu\n{SOLUTION}".replace("gh pr create", "gh pr create --head fix")
+FAULTS = (
+    GitHubFault(kind="server_error", operation="mutation updateRefs"),  # the lease is taken, and the answer lost
+    GitHubFault(kind="lost_connection", operation="query rateLimit, repository", nth=2),
+    GitHubFault(kind="secondary_limit", operation="POST */git/commits", seconds=0, nth=2),
+    GitHubFault(kind="stale_reads", operation="mutation createPullRequest"),
+    GitHubFault(kind="server_error", operation="info/refs git-upload-pack", status=503),
+)
 
 
 @pytest.fixture
@@ -23,9 +40,59 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LaneSite]:
         yield site
 
 
-def test_a_trial_is_read_back_and_judged_as_one_on_the_hub(site: LaneSite) -> None:
-    (row,) = rows_of(site.context(ShellAgent(SOLVED)))
-    assert (row.outcome, row.reason, row.passed) == (Outcome.COMPLETED, "done", True)
-    assert (row.github, row.github_requests, row.github_gaps) == ("github.com", None, None)
-    folder = site.context(ShellAgent()).folder.cell(row.cell).attempt(1)
+def test_trials_are_reset_read_back_and_judged_though_github_has_faults(site: LaneSite) -> None:
+    hub = site.served.hub
+    site.served.endpoint.faults = FaultInjector(hub, FAULTS)
+    context = site.context(ShellAgent(f"env; {SOLVED}"), repetitions=2)
+    rows = rows_of(context)
+    assert [(row.outcome, row.reason, row.passed) for row in rows] == [(Outcome.COMPLETED, "done", True)] * 2
+    assert {(row.github, row.github_requests, row.github_gaps) for row in rows} == {("github.com", None, None)}
+    merged = [(pull.number, pull.state) for pull in hub.state.where(PullRequestRecord)]
+    assert merged == [(3, "closed"), (4, "open")], "the second trial began without the first one's pull request"
+    lines = (site.served.folder / "github-requests.jsonl").read_text().splitlines()
+    seen = {json.loads(line)["fault"] for line in lines}
+    assert {fault.kind for fault in FAULTS} <= seen
+
+    folder = context.folder.cell(rows[0].cell).attempt(1)
     assert folder.file("prompt.md").read_text() == "Fix #2 of pool/demo-0.\n"
+    assert not folder.file("github-requests.jsonl").exists()
+    written = b"".join(path.read_bytes() for path in context.folder.root.rglob("*") if path.is_file())
+    assert [user for user in site.pool.accounts if site.token(user).encode() in written] == []
+    environment = folder.file("transcript.jsonl").read_text()
+    assert "GH_TOKEN=" in environment
+    assert "SCYLLA_FIXTURE_TOKEN" not in environment
+    accounts = site.accounts()
+    assert lease_of(read_state(accounts.admin)[0]) is None
+
+
+def test_a_careless_solution_fails_as_on_the_hub(site: LaneSite) -> None:
+    (row,) = rows_of(site.context(ShellAgent(f"{SOLVED}gh issue close 1\n")))
+    assert (row.passed, row.broken_guards) == (False, 1)
+
+
+def test_a_repository_that_another_one_has_or_that_cannot_be_reset_is_no_failure_of_the_agent(site: LaneSite) -> None:
+    accounts = site.accounts()
+    state = read_state(accounts.admin)[0]
+    take_lease(accounts, state, "somebody", 0, 1)
+    context = site.context(ShellAgent(SOLVED))
+    context.cancel.set()  # nobody waits for the lease
+    site.served.hub.state.update(0, site.served.hub.state.where(IssueRecord)[0], title="Other")
+    trial = run_trial(context, context.plan.cells[0])
+    assert trial.outcome is Outcome.FIXTURE_ERROR
+    assert "pool/demo-0: is leased by somebody (lane 0) until" in trial.last.reason
+    later = lambda: datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)  # noqa: E731 a clock
+    assert take_lease(accounts, read_state(accounts.admin)[0], "another", 0, 1, later), "it ends by itself"
+
+
+def test_without_the_administrators_token_a_trial_needs_a_repository_that_was_reset_before(
+    site: LaneSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SCYLLA_FIXTURE_TOKEN_KEEPER")
+    context = site.context(ShellAgent(SOLVED))
+    environ = environment_of(site, "author")
+    require_lane_tokens(context.plan, context.library, environ, leased=True)
+    with pytest.raises(ConfigError, match="set SCYLLA_FIXTURE_TOKEN_KEEPER: token of keeper of demo"):
+        require_lane_tokens(context.plan, context.library, environ, leased=False)
+    (row,) = rows_of(context)
+    assert row.outcome is Outcome.FIXTURE_ERROR
+    assert "no repository was reset for this cell" in row.reason
