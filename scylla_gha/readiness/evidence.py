@@ -64,11 +64,12 @@ def _features(notes: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str
     if not known:
         return {}
     lines, calls = (median(int(facts[fact]) for facts in known.values()) for fact in (_LINES, _FAN_OUT))
+    long, many = counted(lines, "line"), counted(calls, "function")
     return {
         "same name elsewhere": frozenset(name for name, facts in known.items() if int(facts[_SAME_NAME]) > 0),
         "no docstring": frozenset(name for name, facts in known.items() if facts[_DOCUMENTED] == _NO),
-        f"longer than {lines:g} lines": frozenset(name for name, facts in known.items() if int(facts[_LINES]) > lines),
-        f"calls more than {calls:g} functions of the code base":
+        f"longer than {long}": frozenset(name for name, facts in known.items() if int(facts[_LINES]) > lines),
+        f"calls more than {many} of the code base":
             frozenset(name for name, facts in known.items() if int(facts[_FAN_OUT]) > calls),
     }  # fmt: skip
 

@@ -35,7 +35,7 @@ class _Question:
 
     item: ReadinessItem
     part: ItemPart
-    named: tuple[str, ...]
+    mentioned: tuple[str, ...]
     grade: Grade
 
     def share(self, texts: Sequence[str]) -> float:
@@ -63,8 +63,8 @@ def guess_levels(
         for part in item.parts:
             counts[part.form] += 1
             if part.candidates:
-                named = named_in(item.prompt, part.candidates)
-                questions[part.form].append(_Question(item, part, named, grade))
+                mentioned = named_in(item.prompt, part.candidates)
+                questions[part.form].append(_Question(item, part, mentioned, grade))
     return tuple(
         GuessLevel(form=form, parts=count, guessers=_simulate(questions[form], sizes, items.seed, draws))
         for form, count in sorted(counts.items())
@@ -101,7 +101,7 @@ def _simulate(
         best = max(options, key=lambda size: _mean(questions, picks, size, _TRIED)) if len(options) > 1 else options[0]
         means[name] = _mean(questions, picks, best, draws)
     means["most_frequent"] = _mean_of([_grade_frequent(question, questions) for question in questions])
-    means["prompt"] = _mean_of([question.share(question.named) for question in questions])
+    means["prompt"] = _mean_of([question.share(question.mentioned) for question in questions])
     return means
 
 
@@ -118,10 +118,10 @@ def _mean_of(shares: Sequence[float]) -> float:
 
 def _within_ends(question: _Question, texts: list[str]) -> list[str]:
     """Put the first and the last function that the prompt names around a guessed chain."""
-    if question.part.id not in FIELDS or not question.named:
+    if question.part.id not in FIELDS or not question.mentioned:
         return texts
-    middle = [text for text in texts if text not in question.named]
-    return [question.named[0], *middle, question.named[-1]]
+    middle = [text for text in texts if text not in question.mentioned]
+    return [question.mentioned[0], *middle, question.mentioned[-1]]
 
 
 def _weighted(question: _Question, sizes: Mapping[str, int], rng: np.random.Generator) -> _Pick:

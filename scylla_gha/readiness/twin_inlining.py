@@ -117,13 +117,13 @@ def _new_names(call: InlinedCall) -> dict[str, str]:
     """Return new names for variables of the function whose names the caller uses too."""
     used = {node.id for node in ast.walk(call.caller) if isinstance(node, ast.Name)} | _bound(call.caller)
     own = _bound(call.function) - ({call.function.args.args[0].arg} if call.prefix else set())
-    taken = used | own
+    used_names = used | own
     names = {}
     for name in sorted(own & used):
         new = f"{name}_{call.function.name.strip('_')}"
-        while new in taken:
+        while new in used_names:
             new += "_"
-        taken.add(new)
+        used_names.add(new)
         names[name] = new
     return names
 
