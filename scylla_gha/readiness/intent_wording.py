@@ -11,8 +11,7 @@ _LEAST_CONTENT_WORDS: Final = 3
 _PREFIX: Final = re.compile(r"^\s*(?:\[[^\]]{1,40}\]:?\s*|[\w./*-]{1,40}(?:\([^)]{0,40}\))?!?:\s+)+")
 _GITMOJI: Final = re.compile(r"^\s*(?::\w+:\s*)+")
 _ISSUE: Final = re.compile(
-    r"\(?(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|see|issue|gh|pr)[ :-]*)?(?:#\d+|(?-i:\b[A-Z][A-Z0-9]+-\d+\b))"
-    r"(?:\s*(?:,|and)\s*#\d+)*\)?",
+    r"\(?(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|see|issue|gh|pr)[ :-]*)?#\d+(?:\s*(?:,|and)\s*#\d+)*\)?",
     re.IGNORECASE,
 )
 _CODE: Final = re.compile(
@@ -26,19 +25,23 @@ _CODE: Final = re.compile(
 )
 _MASKS: Final = re.compile(rf"{MASK}(?:[\s,/'\"]*(?:and|or)?[\s,/'\"]*{MASK})+")
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
-_EMPTY_WORDS: Final = frozenset(
-    "the and for with from into that this these those when then than not are was were has have had its our your all any "
-    "can could may might must should will would does did but also only more most some such via per out off over under "
-    "about after before again like just now new old use uses used using make makes made making get gets set sets "
-    "add adds added adding remove removes removed removing change changes changed changing update updates updated "
-    "fix fixes fixed fixing bug bugs issue issues improve improves improved better refactor refactors refactored "
-    "refactoring cleanup clean tidy simplify rename renamed move moved merge merged bump release version revert wip "
-    "test tests testing doc docs docstring docstrings documentation changelog readme lint linter typo typos format "
-    "formatting style minor misc review feedback comment comments code function functions method methods class classes "
-    "type types typing hint hints annotation annotations mypy ruff flake black prettier eslint work working stuff thing "
-    "things little small again initial commit first try please let instead".split()
+_EMPTY_WORDS: Final = """
+    the and for with from into that this these those when then than not are was were has have had its our your all any
+    can could may might must should will would does did but also only more most some such via per out off over under
+    about after before again like just now new old use uses used using make makes made making get gets set sets
+    add adds added adding remove removes removed removing change changes changed changing update updates updated
+    fix fixes fixed fixing bug bugs issue issues improve improves improved better refactor refactors refactored
+    refactoring cleanup clean tidy simplify rename renamed move moved merge merged bump release version revert wip
+    test tests testing doc docs docstring docstrings documentation changelog readme lint linter typo typos format
+    formatting style minor misc review feedback comment comments code function functions method methods class classes
+    type types typing hint hints annotation annotations mypy ruff flake black prettier eslint work working stuff
+    things little small initial commit first try please let instead
+"""
+_NO_INTENT: Final = re.compile(
+    r"\s*(?:(?:revert|merge|bump|release|version|wip|tests?|docs?|format|lint)\b|(?:chore|style|ci|build)(?:\(.*?\))?!?:"
+    r"|(?:fixup|squash|amend)!|v?\d+\.)",
+    re.IGNORECASE,
 )
-_NO_INTENT: Final = re.compile(r"\s*(?:revert|merge|bump|release|version|wip|fixup!|squash!|amend!|v?\d+\.)", re.IGNORECASE)
 
 
 def intent_of_subject(subject: str, names: Iterable[str]) -> str | None:
@@ -65,7 +68,8 @@ def intent_of_docstring(text: str, names: Iterable[str]) -> str | None:
 
 def content_words(text: str) -> list[str]:
     """Return the words that say something about what code does."""
-    return [word for word in _WORD.findall(text) if word.casefold() not in _EMPTY_WORDS]
+    empty = set(_EMPTY_WORDS.split())
+    return [word for word in _WORD.findall(text) if word.casefold() not in empty]
 
 
 def _masked(sentence: str, names: Iterable[str]) -> str | None:
