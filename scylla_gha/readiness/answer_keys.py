@@ -3,21 +3,26 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.model.readiness import ANSWER_FILE, ChangedText
+from scylla_gha.readiness.anchors import hash_of
 from scylla_gha.readiness.source_code import CodeIndex, Function
 
 GRADER: Final = Path(__file__).with_name("graders") / "answers.py"
+_MOST_CANDIDATES: Final = 200
 Key = dict[str, object]
 
 
 class PlaceNames:
     """Names by which answers may call the functions of a code base."""
 
-    def __init__(self, index: CodeIndex) -> None:
+    def __init__(self, index: CodeIndex, seed: int) -> None:
         self._functions = index.functions
+        names = (function for file in index.files.values() if not file.is_test for function in file.functions)
+        self._drawn = [function.id for function in sorted(names, key=lambda function: hash_of(function, seed))]
         self._in_files: Counter[tuple[str, str]] = Counter()
         self._everywhere: Counter[str] = Counter()
         for function in index.functions.values():
@@ -28,6 +33,12 @@ class PlaceNames:
     def key(self, ids: Iterable[str]) -> dict[str, Key]:
         """Return path and names of each function: `names` are clear within its file, `bare` in the code base."""
         return {name: self._names(self._functions[name]) for name in sorted(set(ids))}
+
+    def candidates(self, right: Iterable[str]) -> tuple[str, ...]:
+        """Return functions that a guesser may choose from: the right ones and others, drawn by their hashes."""
+        needed = set(right)
+        others = (name for name in self._drawn if name not in needed and "#" not in name)
+        return tuple(sorted({*needed, *islice(others, _MOST_CANDIDATES - len(needed))}))
 
     def _names(self, function: Function) -> Key:
         endings = _endings(function.name)

@@ -60,7 +60,7 @@ def intent_of_subject(subject: str, names: Iterable[str]) -> str | None:
 def intent_of_docstring(text: str, names: Iterable[str]) -> str | None:
     """Return a docstring's first sentence without names of code; None: too little is left."""
     paragraph = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0]
-    sentence = re.split(r"(?<=[^.\s][.!?])\s", " ".join(paragraph.split()), maxsplit=1)[0]
+    sentence = re.split(r"(?<=[.!?])\s(?![a-z0-9])", " ".join(paragraph.split()), maxsplit=1)[0]
     if sentence.startswith((":", "@", ">>>", "..")):
         return None
     return _masked(sentence, names)

@@ -1,0 +1,110 @@
+"""Intent Clarity: locate the code of an intent, predict which tests a fault fails, name the callers of a function."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from scylla_gha.model.readiness import ChangedText, ReadinessItem
+from scylla_gha.readiness.anchors import function_digest, hash_of, sample
+from scylla_gha.readiness.answer_keys import PlaceNames, answer_text
+from scylla_gha.readiness.documented_intents import documented_intents, without_docstring
+from scylla_gha.readiness.history_intents import Intent, history_intents
+from scylla_gha.readiness.intent_questions import IntentQuestion, context_question, explain_question, locate_question
+from scylla_gha.readiness.material import ReadinessMaterial
+from scylla_gha.readiness.named_functions import CallersByFunction, nearest
+from scylla_gha.readiness.predicted_failures import PredictedFailures, predicted_failures
+from scylla_gha.readiness.question_prompts import PLACE_FORM, TEST_FORM, item_id, prompt_of
+from scylla_gha.readiness.source_code import Function
+
+MOST_PER_FILE: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """Common ground of the items.
+
+    Attributes:
+        faults: questions on faults, by the id of the function.
+        called: functions with certain callers, by id.
+    """
+
+    material: ReadinessMaterial
+    names: PlaceNames
+    callers: CallersByFunction
+    faults: dict[str, PredictedFailures]
+    called: dict[str, Function]
+
+
+def intent_items(material: ReadinessMaterial) -> list[ReadinessItem]:
+    """Return an item for each anchor: a function whose intent the history or its docstring tells.
+
+    Raises:
+        FixtureError: git cannot read the history.
+        ToolError: the tests cannot be run.
+    """
+    callers = CallersByFunction(material.index)
+    ground = _Ground(
+        material,
+        PlaceNames(material.index, material.seed),
+        callers,
+        {question.function.id: question for question in predicted_failures(material)},
+        {function.id: function for function in callers.called()},
+    )
+    return [_item(ground, anchor, intent) for anchor, intent in anchored_intents(material)]
+
+
+def anchored_intents(material: ReadinessMaterial) -> list[tuple[Function, Intent]]:
+    """Return the sampled anchors with their intents; the history's come first, and docstrings fill up."""
+    index, seed, wanted = material.index, material.seed, material.wanted
+    by_anchor: dict[str, Intent] = {}
+    for intent in history_intents(material.checkout, index):
+        first = min(intent.targets, key=lambda name: hash_of(index.functions[name], seed))
+        by_anchor.setdefault(first, intent)
+    anchors = sample((index.functions[name] for name in by_anchor), seed, wanted, MOST_PER_FILE)
+    used = {target for anchor in anchors for target in by_anchor[anchor.id].targets}
+    documented = {intent.targets[0]: intent for intent in documented_intents(index)} if len(anchors) < wanted else {}
+    counts = Counter(anchor.path for anchor in anchors)
+    for anchor in sample(
+        (index.functions[name] for name in documented if name not in used), seed, wanted, MOST_PER_FILE
+    ):
+        if len(anchors) < wanted and counts[anchor.path] < MOST_PER_FILE:
+            anchors.append(anchor)
+            counts[anchor.path] += 1
+    return [(anchor, by_anchor.get(anchor.id) or documented[anchor.id]) for anchor in anchors]
+
+
+def _item(ground: _Ground, anchor: Function, intent: Intent) -> ReadinessItem:
+    index, seed = ground.material.index, ground.material.seed
+    questions = list(_questions(ground, anchor, intent))
+    removed = () if intent.commit else (without_docstring(index.files[anchor.path], anchor),)
+    examples = {question.part.id: question.example for question in questions}
+    forms = (PLACE_FORM, TEST_FORM) if "explain" in examples else (PLACE_FORM,)
+    return ReadinessItem(
+        id=item_id("intent", anchor, seed),
+        dimension="intent-clarity",
+        anchor=anchor.id,
+        anchor_digest=function_digest(index, anchor),
+        files=tuple(sorted({path for question in questions for path in question.files})),
+        prompt=prompt_of([question.text for question in questions], examples, forms),
+        has_shell=False,
+        parts=tuple(question.part for question in questions),
+        start=tuple(ChangedText(path=anchor.path, text=text) for text in removed if text is not None),
+        solution=(answer_text({question.part.id: question.answer for question in questions}),),
+        notes={name: text for question in questions for name, text in question.notes.items()},
+    )
+
+
+def _questions(ground: _Ground, anchor: Function, intent: Intent) -> Iterator[IntentQuestion]:
+    yield locate_question(ground.names, intent)
+    apart = {name: question for name, question in ground.faults.items()
+             if ground.callers.apart(question.function, intent.targets)}  # fmt: skip
+    fault = nearest(apart, anchor.id, ground.material.seed)
+    if fault is not None:
+        yield explain_question(fault)
+    called = {name: function for name, function in ground.called.items()
+              if ground.callers.apart(function, intent.targets)}  # fmt: skip
+    same = called.get(fault.function.id) if fault else None
+    function = same or nearest(called, anchor.id, ground.material.seed)
+    if function is not None:
+        yield context_question(ground.names, function, ground.callers.of(function.id))

@@ -1,0 +1,132 @@
+"""Questions on what a fault does: four tests of a function with one changed line, of which two fail."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from scylla_gha.readiness.anchors import sample
+from scylla_gha.readiness.material import ReadinessMaterial
+from scylla_gha.readiness.mutations import Mutant, mutants
+from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, run_probes
+from scylla_gha.readiness.recorded_tests import StableTest
+from scylla_gha.readiness.source_code import Function, SourceFile
+
+_PER_SIDE: Final = 2  # failing tests, and passing ones
+_MOST_TESTS: Final = 8  # that are run on a fault, of those that execute its line, and as many others
+_MOST_FAULTS: Final = 3  # that are tried in a function
+_LEAST_FUNCTIONS, _MOST_FUNCTIONS = 8, 32  # that are tried; items may share one
+_MOST_MUTANTS: Final = 30  # of a function that are looked at
+_MOST_PER_FILE: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedFailures:
+    """Function, its fault, and four tests that run it.
+
+    Attributes:
+        listed: ids of the tests, in an order that says nothing.
+        failing: the two of them that fail.
+    """
+
+    function: Function
+    fault: Mutant
+    listed: tuple[str, ...]
+    failing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    function: Function
+    faults: tuple[Mutant, ...]
+    tests: tuple[StableTest, ...]
+
+    def probe(self, number: int, seed: int) -> Probe:
+        """Return the run of a fault: tests that execute its line, and some that do not."""
+        fault = self.faults[number]
+        at_line, others = _split(fault, self.tests)
+        tests = [*_ordered(at_line, seed)[:_MOST_TESTS], *_ordered(others, seed)[:_MOST_TESTS]]
+        return Probe(self.function.id, (fault,), frozenset(tests), frozenset(test.id for test in self.tests))
+
+
+def _split(fault: Mutant, tests: Iterable[StableTest]) -> tuple[list[str], list[str]]:
+    """Return the ids of the tests that execute a fault's line, and of the others."""
+    at_line, others = list[str](), list[str]()
+    for test in tests:
+        (at_line if fault.span.first in test.lines[fault.path] else others).append(test.id)
+    return at_line, others
+
+
+def predicted_failures(material: ReadinessMaterial) -> list[PredictedFailures]:
+    """Return functions with a fault that two of their tests notice and two do not, as their runs show.
+
+    Raises:
+        ToolError: the tests cannot be run.
+    """
+    candidates = _candidates(material)
+    questions: dict[str, PredictedFailures] = {}
+    for number in range(_MOST_FAULTS if material.runner else 0):
+        trials = [candidate for candidate in candidates
+                  if number < len(candidate.faults) and candidate.function.id not in questions]  # fmt: skip
+        probes = [trial.probe(number, material.seed) for trial in trials]
+        for trial, probe, failures in zip(trials, probes, run_probes(material, probes), strict=True):
+            question = _question(trial.function, probe, failures, material.seed)
+            if question is not None:
+                questions[trial.function.id] = question
+    return [questions[candidate.function.id] for candidate in candidates if candidate.function.id in questions]
+
+
+def _candidates(material: ReadinessMaterial) -> list[_Candidate]:
+    """Return a sample of the functions that enough tests run, with the faults to try."""
+    index, seed = material.index, material.seed
+    covering = CoveringTests.of(material.tests)
+    tests = {
+        function.id: covering.of_function(function)
+        for file in index.files.values()
+        if not file.is_test
+        for function in file.functions
+    }
+    eligible = [index.functions[name] for name, own in tests.items() if len(own) >= 2 * _PER_SIDE]
+    wanted = min(max(material.wanted + material.wanted // 3, _LEAST_FUNCTIONS), _MOST_FUNCTIONS)
+    drawn = sample(eligible, seed, wanted, _MOST_PER_FILE)
+    return [
+        _Candidate(
+            function, _faults(index.files[function.path], function, tests[function.id], seed), tests[function.id]
+        )
+        for function in drawn
+    ]
+
+
+def _faults(file: SourceFile, function: Function, tests: Sequence[StableTest], seed: int) -> tuple[Mutant, ...]:
+    """Return the faults to try, first those in lines that some of the tests execute and some do not."""
+    candidates = islice(mutants(file, function, seed), _MOST_MUTANTS)
+
+    def is_undivided(fault: Mutant) -> bool:
+        return min(map(len, _split(fault, tests))) < _PER_SIDE
+
+    return tuple(sorted(candidates, key=is_undivided)[:_MOST_FAULTS])
+
+
+def _question(function: Function, probe: Probe, failures: Failures | None, seed: int) -> PredictedFailures | None:
+    if failures is None:
+        return None
+    failing = _chosen([test for test in probe.tests if test in failures], seed)
+    passing = _chosen([test for test in probe.tests if test not in failures], seed)
+    if min(len(failing), len(passing)) < _PER_SIDE:
+        return None
+    (fault,) = probe.faults
+    return PredictedFailures(function, fault, tuple(_ordered([*failing, *passing], seed)), tuple(sorted(failing)))
+
+
+def _chosen(tests: Sequence[str], seed: int) -> list[str]:
+    """Return two tests, of two functions if possible; a parametrised test has several ids."""
+    by_function: dict[str, str] = {}
+    for test in _ordered(tests, seed):
+        by_function.setdefault(test.partition("[")[0], test)
+    first = list(by_function.values())
+    return [*first, *(test for test in _ordered(tests, seed) if test not in first)][:_PER_SIDE]
+
+
+def _ordered(tests: Iterable[str], seed: int) -> list[str]:
+    return sorted(tests, key=lambda test: hashlib.sha256(f"{seed}\0{test}".encode(errors="replace")).hexdigest())
