@@ -1,5 +1,6 @@
 """Test framework and pinned npm packages of a JavaScript or TypeScript project."""
 
+import itertools
 import json
 import re
 import shlex
@@ -113,7 +114,7 @@ def _node_options(script: str) -> tuple[str, ...]:
     except ValueError:
         return ()
     options: list[str] = []
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in itertools.pairwise([*words, ""]):
         if _NODE_OPTIONS.fullmatch(word):
             options += [word] if "=" in word else [word, after]
         elif _NODE_FLAGS.fullmatch(word):

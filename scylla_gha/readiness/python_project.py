@@ -3,6 +3,7 @@
 import ast
 import configparser
 import contextlib
+import itertools
 import re
 import shlex
 import tomllib
@@ -156,7 +157,7 @@ def _pytest_options(tree: Path, pyproject: Mapping[str, Any]) -> Iterator[str]:
         words = shlex.split(options) if isinstance(options, str) else [str(word) for word in options]
     except ValueError:
         return
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in itertools.pairwise([*words, ""]):
         if word in {"-m", "-k"} and after:
             yield from (word, after)
         elif word.startswith(_KEPT_OPTIONS):
