@@ -19,7 +19,7 @@ Key = dict[str, object]
 class PlaceNames:
     """Names by which answers may call the functions of a code base."""
 
-    def __init__(self, index: CodeIndex, seed: int) -> None:
+    def __init__(self, index: CodeIndex, seed: int = 0) -> None:
         self._functions = index.functions
         names = (function for file in index.files.values() if not file.is_test for function in file.functions)
         self._drawn = [function.id for function in sorted(names, key=lambda function: hash_of(function, seed))]
