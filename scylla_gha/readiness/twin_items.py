@@ -27,7 +27,7 @@ def items_in_twin(items: ItemSet, twin: Twin, index: CodeIndex, tree: str) -> It
         index: of the twin.
         tree: digest of the twin's files.
     """
-    names = PlaceNames(index)
+    names = PlaceNames(index, items.seed)
     asked = [_item(item, twin, index, names) for item in items.items if _can_be_asked(item, twin, index)]
     return items.model_copy(update={"tree": tree, "items": tuple(asked)})
 
