@@ -5,14 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from scylla_gha.model import slug
 from scylla_gha.model.readiness import ChangedText
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.readiness.anchors import sample
-from scylla_gha.readiness.graders import edits, pattern_rules
 from scylla_gha.readiness.hidden_tests import control_of
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant
@@ -33,12 +31,6 @@ _SUFFIXES: Final[Mapping[Language, tuple[str, ...]]] = {
 }
 
 Control = Mapping[str, str]  # as the grader reads it
-
-
-def grader_programs() -> dict[str, str]:
-    """Return the texts of the programs that grade edits, by file name; the first is the one that is called."""
-    paths = [Path(module.__file__ or "") for module in (edits, pattern_rules)]
-    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +162,8 @@ def _folder(path: str) -> str:
 def item_id(verb: str, function: Function, seed: int) -> str:
     """Return an item's id; its number is a hash of the anchor, so a commit elsewhere leaves it as it is."""
     number = int(hashlib.sha256(f"{seed}\0{verb}\0{function.id}".encode()).hexdigest()[:8], 16) % 1000
-    return f"{number:03d}-{slug(f'{verb} {function.name}')[:_ID_CHARS].strip('-')}"
+    name = slug(f"{verb} {function.name}").replace(".", "-")
+    return f"{number:03d}-{name[:_ID_CHARS].strip('-')}"
 
 
 def shown_name(function: Function) -> str:
