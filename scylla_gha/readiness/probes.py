@@ -20,6 +20,9 @@ from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestOutcome
 from scylla_gha.readiness.source_code import Function
 
 _BROKEN: Final = re.compile(r"no end within|did not run|not run")
+# A fault may make an endless loop; limits follow the time of the whole suite
+_LEAST_RUN_SECONDS: Final = 60.0
+_TEST_SECONDS: Final = (5.0, 20.0)
 _MOST_TESTS: Final = 400  # of a copy, so that several copies run at the same time
 
 Failures = Mapping[str, str]  # outputs of tests that fail, by id
@@ -116,7 +119,11 @@ def _run(
             faults = [fault for index in batch for fault in probes[index].faults]
             tree = changed_copy(material.root, folder / str(number), _texts(material, faults))
             requests.append(TestRequest(tree, frozenset().union(*(probes[index].tests for index in batch))))
-        return material.runner.run_many(requests)
+        seconds = material.tests.seconds
+        runner = material.runner.limited(
+            max(_LEAST_RUN_SECONDS, 3 * seconds), min(max(_TEST_SECONDS[0], seconds), _TEST_SECONDS[1])
+        )
+        return runner.run_many(requests)
 
 
 def _texts(material: ReadinessMaterial, faults: Iterable[Mutant]) -> list[ChangedText]:

@@ -57,6 +57,9 @@ class TestRunner(Protocol):
             ToolError: the runner cannot be started.
         """
 
+    def limited(self, run: float, test: float) -> "TestRunner":
+        """Return this runner with other time limits in seconds: of a run, and of a test (JavaScript: of a file)."""
+
     def command(self, tests: Collection[str]) -> str:
         """Return the shell command that runs these tests in the code base's root, for a checkpoint of a scenario.
 

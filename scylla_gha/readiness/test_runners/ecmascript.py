@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +49,10 @@ class ScriptRunner:
         run = self.record(tree, tests)
         wanted = {test for test in tests or () if "::" in test}
         return {**dict.fromkeys(wanted, TestOutcome(False, f"did not run: {run.output[-1000:]}")), **run.outcomes}
+
+    def limited(self, run: float, test: float) -> "ScriptRunner":
+        """Return this runner with other time limits."""
+        return replace(self, limits=RunLimits(run, test))
 
     def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
         """Run several requests at once."""

@@ -50,6 +50,10 @@ class PytestRunner:
         unreached = dict.fromkeys({*wanted, *run.collected} - set(run.outcomes), TestOutcome(False, message))
         return {**unreached, **run.outcomes}
 
+    def limited(self, run: float, test: float) -> "PytestRunner":
+        """Return this runner with other time limits."""
+        return replace(self, limits=RunLimits(run, test))
+
     def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
         """Run several requests at once."""
         return run_at_once(self, requests)
