@@ -1,15 +1,161 @@
-"""Calls between functions of a code base."""
+"""Calls between functions of a code base: certain, unknown or refuted."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
-from scylla_gha.readiness.source_code import CallEdge, SourceFile
+from scylla_gha.readiness.common_names import COMMON_METHODS
+from scylla_gha.readiness.definitions import Definitions
+from scylla_gha.readiness.module_names import Definition
+from scylla_gha.readiness.modules import ModuleMap, module_maps
+from scylla_gha.readiness.source_code import Call, CallEdge, CodeIndex, Function, Language, SourceFile
+
+_MOST_CANDIDATES: Final = 8
+_SEVERAL_WORDS: Final = re.compile(r"[A-Za-z0-9]_[A-Za-z0-9]|[a-z0-9][A-Z]")
+_IMPLICIT: Final = re.compile(r"__\w+__")
+_DYNAMIC: Final = re.compile(r"\b(getattr|globals|eval|exec|attrgetter|methodcaller|Reflect)\b")
+_OF_RECEIVER: Final = re.compile(r"(?:self|cls|this|\w)\.(\w+)")
+_WORD: Final = re.compile(r"[\w$]+")
 
 
-def call_edges(files: Mapping[str, SourceFile]) -> Iterator[CallEdge]:
-    """Return the calls whose target is defined in the same file."""
+def call_edges(files: Mapping[str, SourceFile], maps: Mapping[Language, ModuleMap] | None = None) -> Iterator[CallEdge]:
+    """Return the certain and unknown calls between functions, once for each pair.
+
+    Args:
+        files: all parsed files of a code base.
+        maps: modules of each language; None: without names of packages and modules of Go.
+    """
+    graph = _CallGraph(files, Definitions(files, maps or module_maps(files, {}, {})))
     for file in files.values():
-        names = {function.name: function.id for function in file.functions if "#" not in function.name}
         for function in file.functions:
-            for call in function.calls:
-                if call.name in names and call.name not in dict(function.variables):
-                    yield CallEdge(function.id, names[call.name], call.line, "certain")
+            yield from graph.edges(function)
+
+
+class _CallGraph:
+    """Functions by their last names, and the classes that redefine methods."""
+
+    def __init__(self, files: Mapping[str, SourceFile], definitions: Definitions) -> None:
+        self._files, self._definitions = files, definitions
+        self._by_name: dict[str, list[Function]] = defaultdict(list)
+        self._subclasses: dict[Definition, list[Definition]] = defaultdict(list)
+        for file in files.values():
+            for function in file.functions:
+                self._by_name[function.short_name].append(function)
+            for declared in file.classes if not file.is_test else ():
+                definition = Definition("class", file.path, declared.name)
+                for ancestor in definitions.ancestors(definition)[0][1:]:
+                    self._subclasses[ancestor].append(definition)
+
+    def edges(self, function: Function) -> Iterator[CallEdge]:
+        """Return the calls of a function."""
+        certain: dict[str, int] = {}
+        unknown: dict[str, int] = {}
+        for call in function.calls:
+            callees, is_certain = self._callees(function, call)
+            for callee in callees:
+                (certain if is_certain else unknown).setdefault(callee.id, call.line)
+        for callee_id, line in certain.items():
+            yield CallEdge(function.id, callee_id, line, "certain")
+        for callee_id, line in unknown.items():
+            if callee_id not in certain:
+                yield CallEdge(function.id, callee_id, line, "unknown")
+
+    def _callees(self, function: Function, call: Call) -> tuple[Sequence[Function], bool]:
+        definition = self._definitions.called(function.path, function, call.name)
+        if definition is None:
+            return self._candidates(function, call)
+        callee = self._run_by(definition, call.name)
+        if callee is None:
+            return [], True
+        is_open = "." in call.name and not call.name.startswith("super") and definition.kind == "function"
+        overriding = self._overriding(callee) if is_open else []
+        return ([callee, *overriding], False) if overriding else ([callee], True)
+
+    def _run_by(self, definition: Definition, name: str) -> Function | None:
+        if definition.kind == "function":
+            return self._definitions.function(definition)
+        if definition.kind == "class" or (definition.kind == "object" and name == "super"):
+            return self._definitions.constructor(definition)
+        return self._definitions.method(definition, "__call__") if definition.kind == "object" else None
+
+    def _overriding(self, method: Function) -> list[Function]:
+        """Return methods of subclasses that may run instead; those of tests do not count."""
+        owner, _, name = method.name.rpartition(".")
+        subclasses = self._subclasses.get(Definition("class", method.path, owner), [])
+        methods = (self._definitions.method(subclass, name) for subclass in subclasses)
+        return list({other.id: other for other in methods if other is not None and other.id != method.id}.values())
+
+    def _candidates(self, function: Function, call: Call) -> tuple[Sequence[Function], bool]:
+        """Return the functions of that name; the only one is certain if its name is no usual one."""
+        receiver, _, name = call.name.rpartition(".")
+        if not receiver and name in dict(function.variables):
+            return [], False
+        in_tests = self._files[function.path].is_test
+        callees = [
+            other
+            for other in self._by_name.get(name, ())
+            if _same_family(other.language, function.language) and (in_tests or not self._files[other.path].is_test)
+        ]
+        if len(callees) > _MOST_CANDIDATES:
+            return [], False
+        is_specific = bool(_SEVERAL_WORDS.search(name.strip("_"))) and name not in COMMON_METHODS
+        is_unique = len(callees) == 1 and bool(receiver) == ("." in callees[0].name) and is_specific
+        return callees, is_unique and bool(receiver)
+
+
+def refutes(index: CodeIndex, caller_id: str, callee_id: str) -> bool:
+    """Return True if the caller's text shows that it does not call the callee: neither its name nor an alias occurs.
+
+    What is called without a name (operators, calls of parameters, `getattr`) is never refuted. A function that is not
+    in the index refutes the call.
+    """
+    caller, callee = index.functions.get(caller_id), index.functions.get(callee_id)
+    if caller is None or callee is None:
+        return True
+    text = _text(index, caller)
+    words = set(_WORD.findall(text))
+    names = set(_names_of(index, callee))
+    imports = index.files[caller.path].imports
+    names |= {line.local for line in imports if (line.imported or "").rpartition(".")[2] in names}
+    if names & words or _DYNAMIC.search(text):
+        return False
+    is_implicit = _IMPLICIT.fullmatch(callee.short_name) and callee.short_name not in ("__init__", "__new__")
+    return not is_implicit and not any(_is_indirect(index, caller, call) for call in caller.calls)
+
+
+def _is_indirect(index: CodeIndex, caller: Function, call: Call) -> bool:
+    """Return True for a call of what a variable, a field or an expression holds, which may be any function."""
+    if call.name[-1:] in (")", "]", "?") or call.name in dict(caller.variables):
+        return True
+    field = _OF_RECEIVER.fullmatch(call.name)
+    return field is not None and not any(
+        name.rpartition(".")[2] == field[1] for name in index.functions if "." in name.rpartition("::")[2]
+    )
+
+
+def _text(index: CodeIndex, function: Function) -> str:
+    lines = index.files[function.path].text.split("\n")
+    return "\n".join(lines[function.span.first - 1 : function.span.last])
+
+
+def _names_of(index: CodeIndex, function: Function) -> Iterator[str]:
+    """Return the words by which a function can be called; for a constructor those of its class and subclasses."""
+    name = function.short_name.partition("#")[0]
+    yield name
+    if name in ("__init__", "__new__", "constructor"):
+        yield from ("cls", "super", "__class__", "type", "this", "self")
+        owner = function.name.rpartition(".")[0].rpartition(".")[2]
+        owners = {owner}
+        declared = [definition for file in index.files.values() for definition in file.classes]
+        for _ in range(len(declared)):
+            more = {c.name.rpartition(".")[2] for c in declared if owners & {b.rpartition(".")[2] for b in c.bases}}
+            if more <= owners:
+                break
+            owners |= more
+        yield from owners
+
+
+def _same_family(first: Language, second: Language) -> bool:
+    scripts = ("javascript", "typescript")
+    return first == second or (first in scripts and second in scripts)
