@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from scylla_gha.readiness.common_names import COMMON_METHODS
 from scylla_gha.readiness.definitions import Definitions
 from scylla_gha.readiness.module_names import Definition
 from scylla_gha.readiness.modules import ModuleMap, module_maps
 from scylla_gha.readiness.source_code import Call, CallEdge, CodeIndex, Function, Language, SourceFile
+from scylla_gha.readiness.standard_methods import STANDARD_METHODS
 
 _MOST_CANDIDATES: Final = 8
 _SEVERAL_WORDS: Final = re.compile(r"[A-Za-z0-9]_[A-Za-z0-9]|[a-z0-9][A-Z]")
@@ -99,7 +99,7 @@ class _CallGraph:
         ]
         if len(callees) > _MOST_CANDIDATES:
             return [], False
-        is_specific = bool(_SEVERAL_WORDS.search(name.strip("_"))) and name not in COMMON_METHODS
+        is_specific = bool(_SEVERAL_WORDS.search(name.strip("_"))) and name not in STANDARD_METHODS
         is_unique = len(callees) == 1 and bool(receiver) == ("." in callees[0].name) and is_specific
         return callees, is_unique and bool(receiver)
 

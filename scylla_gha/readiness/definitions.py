@@ -78,9 +78,9 @@ class Definitions:
 
     def bases(self, definition: Definition) -> Iterator[Definition | None]:
         """Return the direct bases of a class; None for one that cannot be known."""
-        place, declared = self._modules[self._module_of(definition.file)].classes[definition.name]
+        declaring, declared = self._modules[self._module_of(definition.file)].classes[definition.name]
         for base in declared.bases:
-            yield self._global(place, base.split("."))
+            yield self._global(declaring, base.split("."))
 
     def _search_bases(self, start: Definition) -> tuple[list[Definition], bool]:
         lineage, whole = [start], True
@@ -166,8 +166,8 @@ class Definitions:
         if name in module.classes:
             return Definition("class", module.classes[name][0], name)
         if name in module.variables and not self._imports.get(path, {}).get(name):
-            place, kind = module.variables[name]
-            return self._typed(place, None, kind)
+            declaring, kind = module.variables[name]
+            return self._typed(declaring, None, kind)
         return None
 
     def _imported(self, path: str, line: Import) -> Definition | None:
@@ -237,10 +237,10 @@ class Definitions:
             inner = f"{ancestor.name}.{name}"
             if inner in module.classes:
                 return self._result_if_called(Definition("class", module.classes[inner][0], inner), segment)
-            place, declared = module.classes[ancestor.name]
+            declaring, declared = module.classes[ancestor.name]
             kind = dict(declared.fields).get(name)
             if kind is not None:
-                return self._result_if_called(self._typed(place, None, kind), segment)
+                return self._result_if_called(self._typed(declaring, None, kind), segment)
         return None
 
     def _is_assigned(self, owner: Definition, name: str) -> bool:

@@ -5,9 +5,10 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from scylla_gha.readiness.languages.base import LanguageParser
+from scylla_gha.readiness.languages.ecmascript import JavaScriptParser, TypeScriptParser
 from scylla_gha.readiness.languages.python import PythonParser
 
-PARSERS: Final[tuple[LanguageParser, ...]] = (PythonParser(),)
+PARSERS: Final[tuple[LanguageParser, ...]] = (PythonParser(), JavaScriptParser(), TypeScriptParser())
 
 
 @functools.cache

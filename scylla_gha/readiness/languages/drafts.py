@@ -109,6 +109,15 @@ class FileDraft:
                           classes, tuple(self.calls), tuple(self.variables.items()))  # fmt: skip
 
 
+def add_counts(scope: Scope, statements: int, branches: int) -> None:
+    """Add statements and branches to the function and to those around it."""
+    function: FunctionDraft | None = scope.function
+    while function is not None:
+        function.statements += statements
+        function.branches += branches
+        function = function.outer
+
+
 def merge_type(types: dict[str, str], name: str, kind: str) -> None:
     """Note the type of a variable; two different types make it unknown."""
     types[name] = kind if types.get(name, kind) == kind else ""
@@ -155,8 +164,8 @@ def dotted(node: Node | None, attribute: str, operand: str) -> str:
     return "".join(reversed(parts))[-_MOST_NAME:]
 
 
-_SUFFIXES = {"call": "()", "call_expression": "()", "subscript": "[]", "subscript_expression": "[]",
-             "index_expression": "[]"}  # fmt: skip
+_SUFFIXES = {"call": "()", "call_expression": "()", "new_expression": "()", "subscript": "[]",
+             "subscript_expression": "[]", "index_expression": "[]"}  # fmt: skip
 _TRANSPARENT = {"parenthesized_expression", "await", "await_expression", "non_null_expression", "as_expression",
                 "satisfies_expression"}  # fmt: skip
 _NAMES = {"identifier", "this", "super", "field_identifier", "property_identifier", "package_identifier",

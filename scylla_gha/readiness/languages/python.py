@@ -6,7 +6,7 @@ from typing import Final
 from tree_sitter import Node
 
 from scylla_gha.readiness.languages.base import NodeHandler, Steps, walk
-from scylla_gha.readiness.languages.drafts import FileDraft, FunctionDraft, Scope, text_of
+from scylla_gha.readiness.languages.drafts import FileDraft, Scope, add_counts, text_of
 from scylla_gha.readiness.languages.python_definitions import (
     class_draft,
     code_span,
@@ -80,7 +80,7 @@ class _PythonWalk:
         return [*((child, scope) for child in decorators), *(inner(definition, scope) or ())]
 
     def _function(self, node: Node, scope: Scope) -> Steps | None:
-        count(scope, 1, 0)
+        add_counts(scope, 1, 0)
         body, parameters = node.child_by_field_name("body"), node.child_by_field_name("parameters")
         if body is None or parameters is None or node.has_error or is_overload(node):
             return []
@@ -97,7 +97,7 @@ class _PythonWalk:
         return [(parameters, scope), *((child, inner) for child in children)]
 
     def _class(self, node: Node, scope: Scope) -> Steps | None:
-        count(scope, 1, 0)
+        add_counts(scope, 1, 0)
         body = node.child_by_field_name("body")
         if body is None:
             return []
@@ -114,7 +114,7 @@ class _PythonWalk:
         calls.append(Call(name_of_call(node), node.start_point[0] + 1))
 
     def _if(self, node: Node, scope: Scope) -> None:
-        count(scope, 1, 1)
+        add_counts(scope, 1, 1)
         function, body = scope.function, node.child_by_field_name("consequence")
         if function is None or body is None or node.child_by_field_name("alternative") is not None:
             return
@@ -127,15 +127,15 @@ class _PythonWalk:
         self._bound_left(node, scope)
 
     def _loop(self, _: Node, scope: Scope) -> None:
-        count(scope, 1, 1)
+        add_counts(scope, 1, 1)
 
     def _handler(self, node: Node, scope: Scope) -> None:
-        count(scope, 0, 1)
+        add_counts(scope, 0, 1)
         if scope.function:
             scope.function.handlers.append(code_span(node))
 
     def _raise(self, node: Node, scope: Scope) -> None:
-        count(scope, 1, 0)
+        add_counts(scope, 1, 0)
         error = node.named_children[0] if node.named_children else None
         if error is not None and error.type == "call":
             error = error.child_by_field_name("function")
@@ -144,15 +144,15 @@ class _PythonWalk:
             scope.function.raised.append(name)
 
     def _import(self, node: Node, scope: Scope) -> Steps:
-        count(scope, 1, 0)
+        add_counts(scope, 1, 0)
         self._file.imports += imports_of(node)
         return []
 
     def _statement(self, _: Node, scope: Scope) -> None:
-        count(scope, 1, 0)
+        add_counts(scope, 1, 0)
 
     def _branch(self, _: Node, scope: Scope) -> None:
-        count(scope, 0, 1)
+        add_counts(scope, 0, 1)
 
     def _assignment(self, node: Node, scope: Scope) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -203,15 +203,6 @@ class _PythonWalk:
                 pending += part.named_children
             elif part.type == "default_parameter":
                 pending += part.named_children[:1]
-
-
-def count(scope: Scope, statements: int, branches: int) -> None:
-    """Add statements and branches to the function and to those around it."""
-    function: FunctionDraft | None = scope.function
-    while function is not None:
-        function.statements += statements
-        function.branches += branches
-        function = function.outer
 
 
 def _is_assignment(node: Node) -> bool:

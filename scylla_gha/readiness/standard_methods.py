@@ -39,4 +39,4 @@ ReadAll ReadFile ReadFrom WriteFile WriteHeader WriteString WriteTo ReadByte Rea
 UnmarshalJSON NewRequest QueryRow QueryContext ExecContext RLock RUnlock HandleFunc ListenAndServe LoadOrStore
 MarshalText UnmarshalText IsNil IsZero FindString MatchString ReplaceAllString
 """
-COMMON_METHODS: Final = frozenset({name for kind in _TYPES for name in dir(kind)} | {*_SCRIPT.split(), *_GO.split()})
+STANDARD_METHODS: Final = frozenset({name for kind in _TYPES for name in dir(kind)} | {*_SCRIPT.split(), *_GO.split()})
