@@ -76,7 +76,7 @@ def _quotas(sizes: dict[str, int], wanted: int) -> dict[str, int]:
         open_strata: Sequence[str] = sorted(name for name in sizes if quotas[name] < sizes[name])
         share = max(1, math.floor(left / len(open_strata)))
         for name in open_strata:
-            taken = min(share, sizes[name] - quotas[name], left)
-            quotas[name] += taken
-            left -= taken
+            granted = min(share, sizes[name] - quotas[name], left)
+            quotas[name] += granted
+            left -= granted
     return quotas

@@ -1,4 +1,4 @@
-"""Calls between functions of a code base: certain, unknown or refuted."""
+"""Calls between functions of a code base: certain, unknown, or refuted."""
 
 import re
 from collections import defaultdict
@@ -8,15 +8,14 @@ from typing import Final
 from scylla_gha.readiness.definitions import Definitions
 from scylla_gha.readiness.module_names import Definition
 from scylla_gha.readiness.modules import ModuleMap, module_maps
-from scylla_gha.readiness.source_code import Call, CallEdge, CodeIndex, Function, Language, SourceFile
+from scylla_gha.readiness.refutation import refutes
+from scylla_gha.readiness.source_code import Call, CallEdge, Function, Language, SourceFile
 from scylla_gha.readiness.standard_methods import STANDARD_METHODS
+
+__all__ = ["call_edges", "refutes"]
 
 _MOST_CANDIDATES: Final = 8
 _SEVERAL_WORDS: Final = re.compile(r"[A-Za-z0-9]_[A-Za-z0-9]|[a-z0-9][A-Z]")
-_IMPLICIT: Final = re.compile(r"__\w+__")
-_DYNAMIC: Final = re.compile(r"\b(getattr|globals|eval|exec|attrgetter|methodcaller|Reflect)\b")
-_OF_RECEIVER: Final = re.compile(r"(?:self|cls|this|\w)\.(\w+)")
-_WORD: Final = re.compile(r"[\w$]+")
 
 
 def call_edges(files: Mapping[str, SourceFile], maps: Mapping[Language, ModuleMap] | None = None) -> Iterator[CallEdge]:
@@ -102,58 +101,6 @@ class _CallGraph:
         is_specific = bool(_SEVERAL_WORDS.search(name.strip("_"))) and name not in STANDARD_METHODS
         is_unique = len(callees) == 1 and bool(receiver) == ("." in callees[0].name) and is_specific
         return callees, is_unique and bool(receiver)
-
-
-def refutes(index: CodeIndex, caller_id: str, callee_id: str) -> bool:
-    """Return True if the caller's text shows that it does not call the callee: neither its name nor an alias occurs.
-
-    What is called without a name (operators, calls of parameters, `getattr`) is never refuted. A function that is not
-    in the index refutes the call.
-    """
-    caller, callee = index.functions.get(caller_id), index.functions.get(callee_id)
-    if caller is None or callee is None:
-        return True
-    text = _text(index, caller)
-    words = set(_WORD.findall(text))
-    names = set(_names_of(index, callee))
-    imports = index.files[caller.path].imports
-    names |= {line.local for line in imports if (line.imported or "").rpartition(".")[2] in names}
-    if names & words or _DYNAMIC.search(text):
-        return False
-    is_implicit = _IMPLICIT.fullmatch(callee.short_name) and callee.short_name not in ("__init__", "__new__")
-    return not is_implicit and not any(_is_indirect(index, caller, call) for call in caller.calls)
-
-
-def _is_indirect(index: CodeIndex, caller: Function, call: Call) -> bool:
-    """Return True for a call of what a variable, a field or an expression holds, which may be any function."""
-    if call.name[-1:] in (")", "]", "?") or call.name in dict(caller.variables):
-        return True
-    field = _OF_RECEIVER.fullmatch(call.name)
-    return field is not None and not any(
-        name.rpartition(".")[2] == field[1] for name in index.functions if "." in name.rpartition("::")[2]
-    )
-
-
-def _text(index: CodeIndex, function: Function) -> str:
-    lines = index.files[function.path].text.split("\n")
-    return "\n".join(lines[function.span.first - 1 : function.span.last])
-
-
-def _names_of(index: CodeIndex, function: Function) -> Iterator[str]:
-    """Return the words by which a function can be called; for a constructor those of its class and subclasses."""
-    name = function.short_name.partition("#")[0]
-    yield name
-    if name in ("__init__", "__new__", "constructor"):
-        yield from ("cls", "super", "__class__", "type", "this", "self")
-        owner = function.name.rpartition(".")[0].rpartition(".")[2]
-        owners = {owner}
-        declared = [definition for file in index.files.values() for definition in file.classes]
-        for _ in range(len(declared)):
-            more = {c.name.rpartition(".")[2] for c in declared if owners & {b.rpartition(".")[2] for b in c.bases}}
-            if more <= owners:
-                break
-            owners |= more
-        yield from owners
 
 
 def _same_family(first: Language, second: Language) -> bool:
