@@ -103,15 +103,21 @@ def comment(
 ) -> None:  # fmt: skip
     """Post the report of EXPERIMENT as a comment on a pull request, or edit the comment that is there.
 
+    A measurement of `readiness` has a comment of its own, with the flipped anchors first.
+
     \b
     scylla-gha publish comment quickstart --pull 7 --head 1f0c...9e
     """  # noqa: D301
     from scylla_gha.model.plan import WavePacking
     from scylla_gha.publish.post import PullRequestInfo, post_report
+    from scylla_gha.publish.readiness_posts import post_readiness, stored_readiness
     from scylla_gha.store.records import read_record
     from scylla_gha.store.run_folder import WavePaths
 
     folder = options.run_folder(runs, experiment)
+    if (measurement := stored_readiness(folder)) is not None:
+        post_readiness(measurement, pull, author)
+        return
     has_chart = bool(results_branch and results_folder) and folder.forest.is_file()
     packing = read_record(WavePaths(folder.root).packing, WavePacking)
     info = PullRequestInfo(suite or "", pull, head, base, base_name, results_branch, results_folder, has_chart)

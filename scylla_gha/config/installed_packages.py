@@ -28,7 +28,7 @@ def require_extra(*packages: str, what: str) -> None:
         ToolError: they are missing; the message says how to install them.
     """
     if not all(importlib.util.find_spec(package) for package in packages):
-        extra = "parquet" if "pyarrow" in packages else "report"
+        extra = "parquet" if "pyarrow" in packages else "readiness" if "tree_sitter" in packages else "report"
         raise ToolError(f"{what} needs {' and '.join(packages)}, which the extra `{extra}` has: {installation(extra)}")
 
 

@@ -85,9 +85,11 @@ def suite_scenarios(root: Path, name: str) -> list[str]:
 
 
 def workflow_files(name: str, toolkit: Toolkit) -> list[ScaffoldFile]:
-    """Return the workflows: manual, comment, schedule, pull request; the triggers of the last three are off."""
+    """Return the workflows: manual, comment, schedule, pull request, readiness; automatic triggers are off."""
     words = {"name": name, "toolkit": toolkit.repository, "ref": toolkit.ref}
-    files = (CALLER, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml")
+    files = (
+        CALLER, "scylla-comment.yml", "scylla-regression.yml", "scylla-pull-request.yml", "scylla-readiness.yml",
+    )  # fmt: skip
     return [ScaffoldFile(f".github/workflows/{file}", filled(file, **words).encode()) for file in files]
 
 

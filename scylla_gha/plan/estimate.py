@@ -207,6 +207,11 @@ class _Estimator:
         return model.price.usd(tokens) if model and model.price else None
 
 
+def prior_tokens(size: Size) -> int:
+    """Return the tokens that a trial of a scenario of this size is expected to need, without earlier trials."""
+    return round(_TURNS[size][1]) * (_TURN.output + _TURN.cache_read + _TURN.cache_write_5m)
+
+
 def request_worst(model: ModelInfo) -> float | None:
     """Return the maximum cost of an agent's first request in USD; None if the model has no price."""
     if model.price is None:

@@ -11,6 +11,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.publication import RunIndexEntry
 from scylla_gha.model.report import Report
 from scylla_gha.publish.post import run_page_from
+from scylla_gha.publish.readiness_posts import readiness_badges, readiness_pages
 from scylla_gha.report.badges import badge_path, badges
 from scylla_gha.report.branch_readme import branch_readme, trend_path
 from scylla_gha.report.markdown import Picture, SummaryLinks, step_summary
@@ -27,11 +28,13 @@ _MOST_POINTS: Final = 15  # runs of a trend
 def run_pages(folder: RunFolder, report: Report, branch: str, environ: Mapping[str, str]) -> dict[str, bytes]:
     """Return the files for people of one run: its chart, and a page if it is of a workflow run, to which it links."""
     pages = {folder.forest.name: folder.forest.read_bytes()} if folder.forest.is_file() else {}
+    pages |= readiness_pages(folder)
     try:
         links = SummaryLinks(run_page_from(environ), "", branch)
     except ConfigError:  # not a job of Actions, so there is no run to link to
         return pages
-    picture = Picture(folder.forest.name, "Change of the pass rate, with its 95 % interval") if pages else None
+    title = "Change of the pass rate, with its 95 % interval"
+    picture = Picture(folder.forest.name, title) if folder.forest.is_file() else None
     return {**pages, "readme.md": step_summary(report, links, picture).encode()}
 
 
@@ -55,6 +58,8 @@ def branch_pages(
         pictures = {badge_path(experiment, kind): svg.encode() for kind, svg in badges(run.report).items()}
         if trend := _trend(copy, run.report, entry, earlier):
             pictures[trend_path(experiment)] = trend.encode()
+    is_newest = entry.origin.pull is None
+    pictures |= readiness_badges(copy, entry.name.experiment, run.packed.files, is_newest=is_newest)
     stored = {*copy.files("badges"), *copy.files("charts"), *pictures}
     return {"README.md": branch_readme([*earlier, entry], stored, copy.branch).encode(), **pictures}
 

@@ -60,6 +60,7 @@ class SuiteSide:
         name: "" for the measured commit; "head", or a twin's name, for another one that it is compared with.
         tools: programs and packages for agents and checks.
         graders: files of `checks/` by name, for questions and for edits.
+        files: files that the tests need and the commit has not; edits start with them.
     """
 
     name: str
@@ -67,6 +68,7 @@ class SuiteSide:
     copy: WorkingCopy
     tools: Tools
     graders: "GraderFiles"
+    files: tuple[ChangedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ def write_yaml(path: Path, record: Record) -> None:
 def _write_side(folder: Path, side: SuiteSide) -> None:
     commits, items = StartCommits.of(side.copy), side.items.items
     opened = tuple(commits.answer_changes())
-    starts = [(*(() if item.has_shell else opened), *item.start) for item in items]
+    starts = [(*(side.files if item.has_shell else opened), *item.start) for item in items]
     ends = [[*start, *item.solution] for start, item in zip(starts, items, strict=True)]
     wrongs = [(number, name, [*starts[number], *texts])
               for number, item in enumerate(items) for name, texts in _wrong_texts(item, side.copy.root)]  # fmt: skip
@@ -183,8 +185,8 @@ def _write_scenario(
 
 
 def key_of(item: ReadinessItem) -> dict[str, Any]:
-    """Return the content of `key.json`: the key of each part by its id, and the item's tests."""
-    return {part.id: {"form": part.form, **part.key} for part in item.parts}
+    """Return the content of `key.json`: the key of each part by its id."""
+    return {part.id: part.key for part in item.parts}
 
 
 def _scenario(name: str, item: ReadinessItem, source: FixtureSource, tools: Tools, grader: str, lines: int) -> Scenario:

@@ -17,7 +17,12 @@ from scylla_gha.report.templates import Markdown, Table, code, escape, link, ren
 
 _MOST_EXPERIMENTS: Final = 50
 _MOST_RUNS: Final = 10
-_BADGES: Final = {"verdict": "verdict", "pass-rate": "pass rate", "cost-of-pass": "cost of a pass"}
+_BADGES: Final = {
+    "verdict": "verdict",
+    "pass-rate": "pass rate",
+    "cost-of-pass": "cost of a pass",
+    "readiness": "readiness",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,8 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
         "evaluate next": {"actions", "contents"},
         "evaluate pin": {"contents"},
         "evaluate refused": {"pull-requests"},
+        "readiness measure": {"id-token"},
+        "readiness tell": {"contents", "pull-requests"},
         "publish publish": {"checks", "issues", "pull-requests", "statuses"},
         "release release": {"attestations", "contents", "id-token"},
         "regression look": {"issues"},
@@ -81,7 +83,11 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
 def test_secrets_are_only_in_the_job_of_an_environment_that_cannot_write() -> None:
     users = {f"{name} {job}" for name, job, node in jobs() if "uses" not in node
              and any("secrets." in text for text in texts(node))}  # fmt: skip
-    assert users == {"evaluate cell"}
+    assert users == {"evaluate cell", "readiness measure"}
+    measure = WORKFLOWS["readiness"]["jobs"]["measure"]
+    assert not WRITES & {what for what, how in measure["permissions"].items() if how == "write"}
+    (keyed,) = (step for step in measure["steps"] if any("secrets." in text for text in texts(step)))
+    assert "scylla-gha readiness" in keyed["run"]
     cell = WORKFLOWS["evaluate"]["jobs"]["cell"]
     assert cell["environment"]["name"] == "${{ inputs.environment }}"
     assert not WRITES & {what for what, how in cell["permissions"].items() if how == "write"}

@@ -1,0 +1,247 @@
+"""Making of a suite from a repository: working copies, index, recorded tests, and the items of each dimension."""
+
+import contextlib
+import dataclasses
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import scylla_gha
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, FixtureError
+from scylla_gha.images import SandboxPool
+from scylla_gha.mining.repository import RepositoryCheckout
+from scylla_gha.model import digest
+from scylla_gha.model.readiness import (
+    DIMENSIONS,
+    ChangedText,
+    Dimension,
+    ItemSet,
+    MissingDimension,
+    ReadinessItem,
+)
+from scylla_gha.model.readiness_report import MadeSuite, SuiteFacts
+from scylla_gha.prepare.workspace import scratch
+from scylla_gha.readiness.code_environment import CodeEnvironment
+from scylla_gha.readiness.code_index import build_index
+from scylla_gha.readiness.completeness_task import completeness_items
+from scylla_gha.readiness.environment import detect_environment
+from scylla_gha.readiness.evidence import with_features
+from scylla_gha.readiness.material import ReadinessMaterial, WorkingCopy, at_revision, working_copy
+from scylla_gha.readiness.modification_task import modification_items
+from scylla_gha.readiness.recorded_tests import TestMap
+from scylla_gha.readiness.source_code import CodeIndex, Language
+from scylla_gha.readiness.suite import GraderFiles, SuiteSettings, SuiteSide, write_suite
+from scylla_gha.readiness.test_map import record_tests, runner_of
+from scylla_gha.store.records import read_record, write_record
+
+_MAKERS: Final[Mapping[Dimension, Callable[[ReadinessMaterial], list[ReadinessItem]]]] = {
+    "modification-confidence": modification_items,
+    "semantic-completeness": completeness_items,
+}
+_NEED_TESTS: Final = frozenset({"modification-confidence", "semantic-completeness"})
+_GRADERS: Final = Path(__file__).with_name("graders")
+_QUESTION_GRADERS: Final = ("answers.py",)
+_EDIT_GRADERS: Final = ("edits.py", "pattern_rules.py")
+FEWEST: Final = 8
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteWish:
+    """Repository, dimensions and sample of a suite.
+
+    Attributes:
+        checkout: the repository; its `head` is the measured commit.
+        dimensions: those that are wanted.
+        wanted: anchors per dimension.
+        setup: command that installs what the tests need; None: it is detected.
+        head: another revision that the measured one is compared with; None: there is none.
+    """
+
+    checkout: RepositoryCheckout
+    dimensions: tuple[Dimension, ...]
+    wanted: int
+    seed: int
+    setup: str | None = None
+    head: str | None = None
+
+    def key(self, settings: SuiteSettings, head: RepositoryCheckout | None) -> str:
+        """Return a digest of all that decides which items there are."""
+        commits = [self.checkout.head, head.head if head else None]
+        return digest([scylla_gha.__version__, commits, self.dimensions, self.wanted, self.seed, self.setup,
+                       dataclasses.asdict(settings)])  # fmt: skip
+
+
+def make_suite(
+    wish: SuiteWish, settings: SuiteSettings, sandboxes: SandboxPool, folder: Path, report: Report
+) -> MadeSuite:
+    """Write the suite of a repository into a folder, unless the same one is there already.
+
+    Args:
+        wish: the repository and what is wanted of it.
+        settings: of the experiment.
+        sandboxes: in which the tests run.
+        folder: of the suite; what else is in it is removed.
+        report: gets lines of progress.
+
+    Raises:
+        FixtureError: a commit is missing, or no language of the code is known.
+        ToolError: the sandbox cannot be made ready.
+    """
+    head = at_revision(wish.checkout, wish.head) if wish.head else None
+    key = wish.key(settings, head)
+    with contextlib.suppress(ConfigError):  # one of another version is made anew
+        suite = read_record(folder / "suite.json", MadeSuite)
+        if suite is not None and suite.key == key:
+            report("the items are those of the stored suite")
+            return suite
+    shutil.rmtree(folder, ignore_errors=True)
+    with scratch() as root:
+        checkouts = [("", wish.checkout), *([("head", head)] if head else [])]
+        built = [
+            _side(name, checkout, wish, sandboxes, root / (name or "measured"), report) for name, checkout in checkouts
+        ]
+        write_suite(folder, [side for side, _ in built], settings)
+    suite = MadeSuite(key=key, sides=tuple(facts for _, facts in built))
+    write_record(folder / "suite.json", suite)
+    return suite
+
+
+def _side(
+    name: str, checkout: RepositoryCheckout, wish: SuiteWish, sandboxes: SandboxPool, root: Path, report: Report
+) -> tuple[SuiteSide, SuiteFacts]:
+    copy = working_copy(checkout, root)
+    for note in copy.notes:
+        report(f"note: {note}")
+    index = build_index(copy.root)
+    language = main_language(index)
+    report(f"{name or 'code'}: {counted(len(index.functions), 'function')} in {counted(len(index.files), 'file')}, "
+           f"mostly {language}")  # fmt: skip
+    environment = detect_environment(copy.root, language, sandboxes.target)
+    tests = recorded(copy, environment, index, report)
+    material = ReadinessMaterial(
+        root=copy.root, index=index, tests=tests, runner=runner_of(environment) if tests.tests else None,
+        checkout=checkout, seed=wish.seed, wanted=wish.wanted, language=language,
+    )  # fmt: skip
+    items = with_features(make_items(material, wish.dimensions, copy.tree, report), index)
+    side = SuiteSide(name, items, copy, environment.tools, graders_of(material), _texts(environment.files))
+    return side, _facts(side, copy, environment)
+
+
+def main_language(index: CodeIndex) -> Language:
+    """Return the language of most functions that are no tests.
+
+    Raises:
+        FixtureError: there is no function of a known language.
+    """
+    counts = Counter(file.language for file in index.files.values() if not file.is_test for _ in file.functions)
+    if not counts:
+        reasons = Counter(skipped.reason for skipped in index.skipped)
+        left_out = f" ({', '.join(f'{count} {reason}' for reason, count in reasons.most_common(3))})" if reasons else ""
+        raise FixtureError("no function in Python, JavaScript, TypeScript or Go was found in the tracked files"
+                           f"{left_out}; readiness knows these four languages")  # fmt: skip
+    return counts.most_common(1)[0][0]
+
+
+def recorded(copy: WorkingCopy, environment: CodeEnvironment, index: CodeIndex, report: Report) -> TestMap:
+    """Run the tests and return which are stable; without a way to run them, the map says why."""
+    if environment.reason is not None:
+        report(f"note: {environment.reason}")
+        return TestMap(tests={}, reason=environment.reason)
+    report("running the project's tests three times")
+    tests = record_tests(copy.root, environment, index)
+    stable, unstable = counted(len(tests.tests), "test is", "tests are"), len(tests.unstable)
+    not_stable = f", {unstable} are not" if unstable else ""
+    report(f"note: {tests.reason}" if tests.reason else f"{stable} stable{not_stable}; {tests.seconds:.1f} s a run")
+    return tests
+
+
+def make_items(
+    material: ReadinessMaterial, dimensions: Sequence[Dimension], tree: str, report: Report = lambda _: None
+) -> ItemSet:
+    """Return the items of the wanted dimensions, and the reasons of those that do not apply."""
+    items: list[ReadinessItem] = []
+    missing: list[MissingDimension] = []
+    for name in dimensions:
+        if name in _NEED_TESTS and material.runner is None:
+            reason = f"no test can be run: {material.tests.reason or 'there is none'}"
+            missing.append(MissingDimension(dimension=name, reason=reason))
+            continue
+        if name not in _MAKERS:
+            missing.append(MissingDimension(dimension=name, reason="its items are not made yet"))
+            continue
+        own = _MAKERS[name](material)
+        report(f"{DIMENSIONS[name]}: {counted(len(own), 'anchor')}")
+        items += own
+        if len(own) < FEWEST:
+            missing.append(MissingDimension(dimension=name, reason=few(len(own), name in _NEED_TESTS)))
+    missing += [
+        MissingDimension(dimension=name, reason="not asked for") for name in DIMENSIONS if name not in dimensions
+    ]
+    short = {lack.dimension for lack in missing}
+    scored = [item for item in items if item.dimension not in short]
+    return ItemSet(
+        tree=tree, seed=material.seed, language=material.language, items=tuple(_numbered(scored)),
+        missing=tuple(missing), counts=_counts(material, items),
+    )  # fmt: skip
+
+
+def few(count: int, needs_tests: bool) -> str:
+    """Return why a dimension with so few anchors has no score."""
+    why = ": too little is covered by tests" if needs_tests else ""
+    return f"{counted(count, 'function qualifies', 'functions qualify')}, {FEWEST} are needed{why}"
+
+
+def _numbered(items: Sequence[ReadinessItem]) -> list[ReadinessItem]:
+    """Return items with unique ids: the number is that of the dimension's hundred and the place in it."""
+    order = {name: number for number, name in enumerate(DIMENSIONS, 1)}
+    used: Counter[Dimension] = Counter()
+    numbered = []
+    for item in items:
+        used[item.dimension] += 1
+        number = order[item.dimension] * 200 + used[item.dimension]
+        numbered.append(item.model_copy(update={"id": f"{number:03d}-{item.id.partition('-')[2]}"}))
+    return numbered
+
+
+def _counts(material: ReadinessMaterial, items: Sequence[ReadinessItem]) -> dict[str, int]:
+    own = [function for function in material.index.functions.values() if not _is_test(material, function.path)]
+    by_dimension = Counter(item.dimension for item in items)
+    return {
+        "functions": len(own),
+        "files": sum(not file.is_test for file in material.index.files.values()),
+        "skipped files": len(material.index.skipped),
+        "stable tests": len(material.tests.tests),
+        "unstable tests": len(material.tests.unstable),
+        **{f"anchors of {DIMENSIONS[name]}": count for name, count in by_dimension.items()},
+    }
+
+
+def _is_test(material: ReadinessMaterial, path: str) -> bool:
+    return path in material.index.files and material.index.files[path].is_test
+
+
+def graders_of(material: ReadinessMaterial) -> GraderFiles:
+    """Return the programs of `checks/`."""
+    texts = {name: (_GRADERS / name).read_text(encoding="utf-8") for name in (*_QUESTION_GRADERS, *_EDIT_GRADERS)}
+    programs = material.runner.programs if material.runner else {}
+    return GraderFiles(
+        questions={name: texts[name] for name in _QUESTION_GRADERS},
+        edits={**{name: texts[name] for name in _EDIT_GRADERS}, **programs},
+    )
+
+
+def _texts(files: Mapping[str, bytes]) -> tuple[ChangedText, ...]:
+    return tuple(ChangedText(path=path, text=text.decode("utf-8", "surrogateescape")) for path, text in files.items())
+
+
+def _facts(side: SuiteSide, copy: WorkingCopy, environment: CodeEnvironment) -> SuiteFacts:
+    return SuiteFacts(
+        side=side.name, commit=copy.commit, tree=copy.tree, language=side.items.language, yields=side.items.counts,
+        planned=dict(Counter(item.dimension for item in side.items.items)), missing=side.items.missing,
+        notes=(*copy.notes, *environment.notes),
+    )  # fmt: skip

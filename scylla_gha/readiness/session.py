@@ -1,0 +1,190 @@
+"""Steps of the command `readiness`: make the suite, estimate, ask for consent, run, and write the report."""
+
+import datetime
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scylla_gha.agents import AGENTS
+from scylla_gha.config.library import Library
+from scylla_gha.counting import counted
+from scylla_gha.errors import RefusedError, ScyllaError, ToolError
+from scylla_gha.images import SandboxPool, select_sandbox
+from scylla_gha.model.experiment import SandboxWish
+from scylla_gha.model.plan import Plan
+from scylla_gha.model.readiness import Dimension
+from scylla_gha.model.readiness_report import ReadinessReport
+from scylla_gha.model.trial import Trajectory
+from scylla_gha.pipeline.model_access import RecordingOptions
+from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_report, store_plan
+from scylla_gha.plan import CellSelection, agent_name
+from scylla_gha.plan.build import find_agent
+from scylla_gha.plan.estimate import prior_tokens
+from scylla_gha.readiness.make_suite import SuiteWish, make_suite
+from scylla_gha.readiness.material import repository_of
+from scylla_gha.readiness.run import Measurement, measure, unavailable_report
+from scylla_gha.readiness.suite import SUITE, SuiteSettings, suite_experiment
+from scylla_gha.report.readiness_badge import badge_svg, readiness_badge
+from scylla_gha.report.readiness_markdown import readiness_markdown
+from scylla_gha.report.readiness_page import readiness_page
+from scylla_gha.store.records import read_record, write_record, write_text
+from scylla_gha.store.run_folder import RunFolder
+
+_NOTHING: Final = RecordingOptions()
+_SHOWN: Final = 160
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadinessRequest:
+    """Options of the command."""
+
+    folder: Path
+    has_twins: bool
+    budget: float
+    dimensions: tuple[Dimension, ...]
+    anchors: int
+    head: str | None
+    setup: str | None
+    model: str
+    agent: str
+    sandbox: SandboxWish
+    seed: int
+    closed_book: bool
+    yes: bool
+    allow_exposed_keys: bool
+    jobs: int
+    runs: Path
+
+    @property
+    def run(self) -> RunFolder:
+        """The folder of the run."""
+        return RunFolder(self.runs.resolve() / (f"{SUITE}-why" if self.has_twins else SUITE))
+
+    @property
+    def uses_model(self) -> bool:
+        """True if the agent asks a model."""
+        name, _ = agent_name(self.agent)
+        return name in AGENTS and AGENTS[name].uses_model
+
+
+def measure_readiness(request: ReadinessRequest, report: Report) -> tuple[ReadinessReport, ScyllaError | None]:
+    """Measure a repository; return the report, and the error with which the command is to end.
+
+    Raises:
+        FixtureError: the folder is no repository with code in a known language.
+        RefusedError: nobody confirmed, or the estimate is above the budget.
+    """
+    measurement = _made(request, report)
+    try:
+        context = open_run(SUITE, measurement.library, CellSelection(), request.run, _NOTHING, fresh=False)
+    except ToolError as error:
+        return _unavailable(request, measurement, error)
+    if not context.plan.cells:
+        return _unavailable(request, measurement, ToolError("no dimension has enough anchors"))
+    report(_sessions_line(context.plan, measurement, request))
+    approve_run(context, CellSelection(), _NOTHING, request.jobs, yes=request.yes, exposed=request.allow_exposed_keys)
+    plan = store_plan(context, SUITE, CellSelection())
+    result, whole = measure(measurement, context, _NOTHING, plan, request.jobs, report)
+    write_files(result, request.run)
+    try:
+        require_complete_report(context, whole, CellSelection())
+    except ScyllaError as error:
+        return result, error
+    return result, None
+
+
+def _made(request: ReadinessRequest, report: Report) -> Measurement:
+    """Make the suite in the run's folder."""
+    checkout = repository_of(request.folder)
+    _hide_runs(request.runs)
+    installed = find_agent(request.agent, install=False)
+    library = Library.here(checkout.root)
+    settings = SuiteSettings(request.agent, request.model, request.budget, request.sandbox, request.seed)
+    chosen = select_sandbox(suite_experiment(settings), [installed.agent], library)
+    settings = SuiteSettings(request.agent, request.model, request.budget, chosen, request.seed)
+    wish = SuiteWish(checkout, request.dimensions, request.anchors, request.seed, request.setup, request.head)
+    folder = request.run.root / "suite"
+    suite = make_suite(wish, settings, SandboxPool(chosen, library), folder, report)
+    return Measurement(folder, suite, request.run, checkout.root.name, request.closed_book)
+
+
+def _hide_runs(runs: Path) -> None:
+    """Keep a new folder of runs out of the user's commits."""
+    if not runs.exists():
+        write_text(runs / ".gitignore", "*\n")
+
+
+def _sessions_line(plan: Plan, measurement: Measurement, request: ReadinessRequest) -> str:
+    """Return how many sessions there will be, and their tokens by the toolkit's prior."""
+    sessions = len(plan.cells)
+    text = f"C7 readiness: {counted(sessions, 'session')}"
+    if not request.uses_model:
+        return f"{text} without a model"
+    tokens = sessions * prior_tokens("small")
+    items = (item for facts in measurement.written.sides for item in measurement.items(facts.side).items)
+    asked = sum(not item.has_shell for item in items) if request.closed_book else 0
+    control = f", and {counted(asked, 'request')} of the closed-book control" if asked else ""
+    return (f"{text} of {request.agent} with {request.model}{control}; about {tokens / 1e6:.1f} million tokens, "
+            f"most of them read from the cache; budget ${request.budget:.2f}")  # fmt: skip
+
+
+def _unavailable(
+    request: ReadinessRequest, measurement: Measurement, error: ToolError
+) -> tuple[ReadinessReport, ScyllaError | None]:
+    """Return the static part of the report, with the reason why no agent was asked."""
+    model = request.model if request.uses_model else None
+    result = unavailable_report(measurement, request.agent, model, str(error))
+    write_record(request.run.root / "readiness.json", result)
+    write_files(result, request.run)
+    return result, error
+
+
+def write_files(report: ReadinessReport, folder: RunFolder) -> None:
+    """Write the renderings of a report into its run's folder: Markdown, page, and badge."""
+    shown = readiness_badge(report, datetime.datetime.now(datetime.UTC).date())
+    write_text(folder.root / "readiness.md", readiness_markdown(report))
+    write_text(folder.root / "readiness.html", readiness_page(report))
+    write_text(folder.root / "readiness-badge.svg", badge_svg(shown))
+    write_record(folder.root / "readiness-badge.json", shown)
+
+
+def keep_suite(request: ReadinessRequest, report: Report) -> Iterator[Path]:
+    """Copy the generated scenarios into the repository, and yield their folders; nothing is overwritten.
+
+    Raises:
+        RefusedError: the repository has a suite of that name.
+    """
+    measurement = _made(request, report)
+    root = repository_of(request.folder).root
+    parts = [
+        Path("scenarios") / SUITE,
+        Path("config/experiments") / f"{SUITE}.yaml",
+        Path("fixtures") / f"{SUITE}.bundle",
+    ]
+    existing = [part for part in parts if (root / part).exists()]
+    if existing:
+        raise RefusedError(f"{root / existing[0]}: exists already; remove or rename it, then keep the suite")
+    for part in parts:
+        source, target = measurement.suite / part, root / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target)
+        elif source.is_file():
+            shutil.copyfile(source, target)
+    report(f"now run: scylla-gha validate 'scenarios/{SUITE}/*' --execute")
+    yield from sorted((root / "scenarios" / SUITE).iterdir())
+
+
+def trace_lines(request: ReadinessRequest) -> Iterator[str]:
+    """Yield the tool calls of each session, as --verbose prints them."""
+    plan = read_record(request.run.plan, Plan)
+    for cell in plan.cells if plan else ():
+        attempts = request.run.cell(cell.id).attempts()
+        trajectory = read_record(attempts[-1].file("trajectory.json"), Trajectory) if attempts else None
+        yield f"{cell.id}:"
+        for call in (call for step in (trajectory.steps if trajectory else ()) for call in step.tool_calls):
+            state = " (failed)" if call.failed else ""
+            yield f"  {call.name} {str(call.arguments)[:_SHOWN]}{state}"

@@ -1,0 +1,162 @@
+"""The report of readiness in lines of plain text: the terminal's summary, which Markdown and the page share."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from scylla_gha.counting import counted
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.model.readiness import DIMENSIONS
+from scylla_gha.model.readiness_report import ReadinessReport, SuiteFacts, TwinEffect
+from scylla_gha.model.readiness_score import AnchorChange, DimensionScore, ReadinessScore, ScoreComparison
+from scylla_gha.report.numbers import UNKNOWN, usd
+from scylla_gha.report.summary import marked
+
+_DIMENSIONS: Final = 4
+_MOST_FILES: Final = 3
+_MOST_FLIPPED: Final = 10
+_MOST_ASSOCIATIONS: Final = 4
+_WIDTH: Final = 24
+_PERCENT: Final = 100
+
+
+def readiness_lines(report: ReadinessReport) -> list[str]:
+    """Return the summary for a terminal, the verdict first and the limits last."""
+    return [
+        *_head_lines(report),
+        *(_score_lines(report.score) if report.score else _static_lines(report.facts)),
+        *_change_lines(report),
+        *_twin_lines(report.twins),
+        *(_finding_lines(report.score) if report.score else ()),
+        f"cost: {usd(report.usd)}" if report.score else "cost: $0.00; nothing was asked",
+        "limits:",
+        *(f"  - {limit}" for limit in report.limits),
+    ]
+
+
+def headline(report: ReadinessReport) -> str:
+    """Return the score with its interval, or why there is none."""
+    if report.unavailable is not None:
+        return f"readiness unavailable: {one_line(report.unavailable)}"
+    score = report.score
+    if score is None or score.score is None:
+        return "readiness n/a: no dimension has enough anchors"
+    return f"readiness {score.score:.0f}{interval_text(score.low, score.high)}"
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """Return the interval with a space before it; empty if it is not known."""
+    return "" if low is None or high is None else f" [{low:.0f}, {high:.0f}]"
+
+
+def subject_line(report: ReadinessReport) -> str:
+    """Return what was measured: dimensions, anchors, model and agent."""
+    score = report.score
+    if score is None:
+        return ""
+    planned, done = (sum(counts) for counts in ([row.planned for row in score.dimensions],
+                                                [row.anchors for row in score.dimensions]))  # fmt: skip
+    return (f"{score.applied} of {_DIMENSIONS} dimensions, {done} of {counted(planned, 'anchor')}, "
+            f"{score.subject or 'unknown agent'}")  # fmt: skip
+
+
+def dimension_cells(row: DimensionScore) -> tuple[str, str, str, str]:
+    """Return name, score with interval, number of anchors, and effort or the reason why there is no score."""
+    name = DIMENSIONS[row.dimension]
+    if row.score is None:
+        return name, "n/a", "", row.missing or "there is no score"
+    lost = "".join(f", {count} {outcome}" for outcome, count in sorted((row.failed | row.excluded).items()))
+    return name, f"{row.score:.0f}{interval_text(row.low, row.high)}", str(row.anchors), f"{_effort(row)}{lost}"
+
+
+def _effort(row: DimensionScore) -> str:
+    if row.tokens_per_solved is not None:
+        return f"{counted(row.tokens_per_solved, 'token', form=',.0f')} a hit"
+    return "tokens unknown" if row.solved else "no hit"
+
+
+def _head_lines(report: ReadinessReport) -> Iterator[str]:
+    yield "  ".join(filter(None, (headline(report), subject_line(report))))
+
+
+def _score_lines(score: ReadinessScore) -> Iterator[str]:
+    for row in score.dimensions:
+        name, worth, anchors, effort = dimension_cells(row)
+        yield f" {name:<{_WIDTH}} {worth:<13} {anchors:>4}  {one_line(effort)}".rstrip()
+
+
+def _static_lines(facts: Sequence[SuiteFacts]) -> Iterator[str]:
+    """Yield what could be asked of each code base."""
+    for side in facts:
+        reasons = {lack.dimension: lack.reason for lack in side.missing}
+        for name, title in DIMENSIONS.items():
+            planned = counted(side.planned.get(name, 0), "anchor") + " could be asked"
+            yield f" {title:<{_WIDTH}} {one_line(reasons[name]) if name in reasons else planned}"
+        yield f" yields: {yields_text(side)}"
+
+
+def yields_text(side: SuiteFacts) -> str:
+    """Return the counts of what items were made from."""
+    return ", ".join(f"{count:,} {name}" for name, count in side.yields.items())
+
+
+def _change_lines(report: ReadinessReport) -> Iterator[str]:
+    if report.comparison is not None:
+        yield f"change against the measured commit: {change_text(report.comparison)}"
+        yield from (f"  {line}" for line in flipped_lines(report.comparison))
+
+
+def change_text(comparison: ScoreComparison) -> str:
+    """Return the verdict on a change, with its reason."""
+    ruling = comparison.ruling
+    return f"{marked(ruling.verdict, ruling.verdict.replace('_', ' '))}: {one_line(ruling.why)}"
+
+
+def flipped_lines(comparison: ScoreComparison) -> list[str]:
+    """Return the anchors that are solved in one of the commits only, lost ones first."""
+    lines = [flipped_text(change) for change in comparison.flipped[:_MOST_FLIPPED]]
+    left_out = len(comparison.flipped) - len(lines)
+    return [*lines, *([f"and {left_out} more, in readiness.json"] if left_out > 0 else [])]
+
+
+def flipped_text(change: AnchorChange) -> str:
+    """Return one flipped anchor with both scores."""
+    verb = "gained" if change.after > change.before else "lost"
+    code = ", its code changed" if change.code_changed else ""
+    return (f"{verb}: {one_line(change.anchor)} ({DIMENSIONS[change.dimension]}, "
+            f"{_PERCENT * change.before:.0f} to {_PERCENT * change.after:.0f}{code})")  # fmt: skip
+
+
+def _twin_lines(twins: Sequence[TwinEffect]) -> Iterator[str]:
+    if twins:
+        yield "what changes of the code are worth here, measured on twins:"
+    yield from (f"  {twin_text(twin)}" for twin in twins)
+
+
+def twin_text(twin: TwinEffect) -> str:
+    """Return the effect of one change of the code, or why it is not known."""
+    if twin.comparison is None:
+        return f"{twin.what}: {one_line(twin.missing or 'not measured')}"
+    contrast = twin.comparison.ruling.contrast
+    points = "no estimate" if contrast.value is None else counted(_PERCENT * contrast.value, "point", form="+.0f")
+    if contrast.value is not None and contrast.low is not None and contrast.high is not None:
+        points += f" [{_PERCENT * contrast.low:+.0f}, {_PERCENT * contrast.high:+.0f}]"
+    return f"{twin.what}: {points}; {change_text(twin.comparison)}"
+
+
+def _finding_lines(score: ReadinessScore) -> Iterator[str]:
+    if score.worst_files:
+        yield "worst files:"
+        for file in score.worst_files[:_MOST_FILES]:
+            yield f"  {one_line(file.file)}: {file.missed} of {file.anchors} missed; {one_line(file.evidence)}"
+    associations = score.associations[:_MOST_ASSOCIATIONS]
+    if associations:
+        yield "associations, which are no causes:"
+    for row in associations:
+        yield (f"  {row.feature}: {row.missed} of {row.of_missed} missed anchors, "
+               f"{row.solved} of {row.of_solved} solved ones")  # fmt: skip
+    yield from (f"note: {one_line(note)}" for note in score.notes)
+
+
+def tokens_text(tokens: float | None) -> str:
+    """Return a number of tokens, or that it is unknown."""
+    return UNKNOWN if tokens is None else f"{tokens:,.0f}"
