@@ -12,6 +12,7 @@ from scylla_gha.readiness.anchors import hash_of
 from scylla_gha.readiness.source_code import CodeIndex, Function
 
 GRADER: Final = Path(__file__).with_name("graders") / "answers.py"
+CONSTRUCTORS: Final = ("__init__", "constructor")  # an answer may name the class
 _MOST_CANDIDATES: Final = 200
 Key = dict[str, object]
 
@@ -26,7 +27,7 @@ class PlaceNames:
         self._in_files: Counter[tuple[str, str]] = Counter()
         self._everywhere: Counter[str] = Counter()
         for function in index.functions.values():
-            for name in _endings(function.name):
+            for name in _usual_names(function):
                 self._in_files[function.path, name] += 1
                 self._everywhere[name] += 1
 
@@ -41,10 +42,16 @@ class PlaceNames:
         return tuple(sorted({*needed, *islice(others, _MOST_CANDIDATES - len(needed))}))
 
     def _names(self, function: Function) -> Key:
-        endings = _endings(function.name)
+        endings = _usual_names(function)
         names = [name for name in endings if self._in_files[function.path, name] == 1]
         bare = [name for name in endings if self._everywhere[name] == 1]
         return {"path": function.path, "names": names or endings[:1], "bare": bare}
+
+
+def _usual_names(function: Function) -> list[str]:
+    """Return a function's qualified name and its ends; a constructor has those of its class too."""
+    owner, _, last = function.name.rpartition(".")
+    return _endings(function.name) + (_endings(owner) if owner and last in CONSTRUCTORS else [])
 
 
 def _endings(name: str) -> list[str]:

@@ -54,6 +54,7 @@ class CallersByFunction:
             for function in self._index.functions.values()
             if not self._index.files[function.path].is_test
             and "#" not in function.id
+            and not is_called_implicitly(function)
             and f"{function.id}#2" not in self._index.functions
             and 0 < len(self.of(function.id).certain) <= MOST_CALLERS
         ]
@@ -64,6 +65,12 @@ class CallersByFunction:
         paths = {target.partition("::")[0] for target in targets}
         calls = any(function.id in self._edges["certain"].get(target, ()) for target in targets)
         return function.path not in paths and not calls and not near & set(targets)
+
+
+def is_called_implicitly(function: Function) -> bool:
+    """Return True if a function is called without its name: a constructor, an operator."""
+    name = function.short_name
+    return name == "constructor" or (name.startswith("__") and name.endswith("__"))
 
 
 def _ancestors(name: str) -> Iterable[str]:

@@ -3,21 +3,31 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from scylla_gha.model.readiness import ChangedText
 from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.readiness.failing_files import failing_file_items
 from scylla_gha.readiness.graders.answers import grade
 from scylla_gha.readiness.intent_task import intent_items
+from scylla_gha.readiness.masked_body import masked_body
+from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import with_mutants
 from scylla_gha.readiness.predicted_failures import predicted_failures
 from scylla_gha.readiness.probes import changed_copy
+from tests.support.golden import golden
 from tests.support.readiness_material import material_of
 from tests.support.readiness_repository import readiness_repository
 
 
-def test_two_of_four_tests_fail_with_the_shown_change(tmp_path: Path) -> None:
-    repository = readiness_repository(tmp_path / "repository", "python")
-    before = scan_tree(repository).tree
-    material = material_of(repository, tmp_path / "copy", wanted=3)
+@pytest.fixture(scope="module")
+def parcels(tmp_path_factory: pytest.TempPathFactory) -> ReadinessMaterial:
+    folder = tmp_path_factory.mktemp("parcels")
+    return material_of(readiness_repository(folder / "repository", "python"), folder / "copy", wanted=3)
+
+
+def test_two_of_four_tests_fail_with_the_shown_change(parcels: ReadinessMaterial, tmp_path: Path) -> None:
+    material, before = parcels, scan_tree(parcels.checkout.root).tree
     questions = predicted_failures(material)
     assert len(questions) >= 2
     assert material.runner is not None
@@ -34,4 +44,23 @@ def test_two_of_four_tests_fail_with_the_shown_change(tmp_path: Path) -> None:
         answers = json.loads(item.solution[0].text or "")
         assert [grade(part.id, part.key, answers) for part in item.parts] == [1, 1, 1]
         assert all(f"`{test}`" in item.prompt for test in answers["explain"])
-    assert scan_tree(repository).tree == before
+    assert scan_tree(parcels.checkout.root).tree == before
+
+
+def test_where_chains_are_few_failing_test_files_are_asked(parcels: ReadinessMaterial, tmp_path: Path) -> None:
+    items = failing_file_items(parcels, [], 2)
+    assert len(items) == 2
+    item = items[0]
+    function = parcels.index.functions[item.anchor]
+    fault = masked_body(parcels.index.files[function.path], function)
+    assert fault is not None
+    assert parcels.runner is not None
+    text = with_mutants(parcels.index.files[function.path].text, [fault])
+    tree = changed_copy(parcels.root, tmp_path / "faulty", [ChangedText(path=function.path, text=text)])
+    (part,) = item.parts
+    listed = part.candidates
+    outcomes = parcels.runner.run(tree, [test.id for test in parcels.tests.tests.values() if test.file in listed])
+    failing = {test.partition("::")[0] for test, outcome in outcomes.items() if not outcome.passed}
+    assert json.loads(item.solution[0].text or "") == {"fails": sorted(failing)}
+    assert len(failing) * 2 == len(listed)
+    assert golden("readiness-fails.md", item.prompt) == item.prompt

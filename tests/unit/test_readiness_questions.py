@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from scylla_gha.model.readiness import ReadinessItem
+from scylla_gha.readiness.coherence_task import coherence_items
 from scylla_gha.readiness.graders.answers import grade
 from scylla_gha.readiness.intent_task import intent_items
 from scylla_gha.readiness.intent_wording import intent_of_docstring, intent_of_subject
 from scylla_gha.readiness.material import ReadinessMaterial
 from tests.support.git import shell
+from tests.support.golden import golden
 from tests.support.readiness_material import material_of
 from tests.support.readiness_repository import readiness_repository
 
@@ -87,6 +89,7 @@ def test_a_change_is_asked_by_its_summary(parcels: ReadinessMaterial) -> None:
     item = items["parcels/reports.py::best_town"]
     assert item.notes["intent"] == "… breaks ties between towns by alphabet"
     assert item.start == ()
+    assert golden("readiness-intent.md", item.prompt) == item.prompt
 
 
 def test_without_history_docstrings_are_asked_and_removed(tmp_path: Path) -> None:
@@ -149,3 +152,32 @@ def test_a_commit_changes_only_the_items_that_it_touches(parcels: ReadinessMater
     }
     assert "parcels/labels.py::verify_barcode" in changed
     assert all("parcels/labels.py" in items[name].files for name in changed & items.keys())
+
+
+def test_a_chain_leads_over_files_and_has_one_way(parcels: ReadinessMaterial) -> None:
+    items = {item.anchor: item for item in coherence_items(parcels)}
+    item = items["parcels/orders.py::place_order"]
+    assert answers_of(item)["chain"] == [
+        "parcels/orders.py::place_order", "parcels/storage.py::append_row", "parcels/storage.py::save_rows",
+        "parcels/storage.py::write_text",
+    ]  # fmt: skip
+    assert item.parts[0].key["required"] == ["parcels/storage.py::append_row", "parcels/storage.py::save_rows"]
+    assert [(part.id, part.weight, part.from_trace) for part in item.parts] == [
+        ("completeness", 50, False), ("accuracy", 30, False), ("efficiency", 20, True)
+    ]  # fmt: skip
+    assert golden("readiness-chain.md", item.prompt) == item.prompt
+
+
+def test_chains_score_all_in_every_form_and_nothing_with_false_ends(parcels: ReadinessMaterial) -> None:
+    items = coherence_items(parcels)
+    assert len(items) >= 8
+    for item in items:
+        chain = answers_of(item)["chain"]
+        assert shares(item, {"chain": chain}) == [1.0, 1.0]
+        for form in other_forms(chain):
+            assert shares(item, {"chain": form}) == [1.0, 1.0]
+        assert shares(item, {"chain": [chain[0], chain[-1]]}) == [0.0, 0.0]
+        assert shares(item, {"chain": chain[1:]})[1] == 0.0
+        assert shares(item, {"chain": [chain[0], "parcels/money.py::share", *chain[1:]]})[1] < 1.0
+        assert len({name.partition("::")[0] for name in chain}) >= 2
+        assert 3 <= len(chain) <= 6
