@@ -8,7 +8,7 @@ guessed.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -17,7 +17,8 @@ from scylla_gha.model.readiness import ItemPart, ItemSet, ReadinessItem
 from scylla_gha.model.readiness_score import Guesser, GuessLevel
 
 DRAWS: Final = 1_000
-_TRIED: Final = 40  # draws by which the size of a list is chosen
+_FEW: Final = 12  # candidates whose lists are graded once
+_TRIED: Final = 10  # draws by which the size of a list is chosen
 _SIZES: Final[Mapping[str, tuple[int, ...]]] = {
     "locate": (3,), "explain": (2,), "fails": (4,), "context": (1, 3, 8), "completeness": (3, 6, 12),
     "accuracy": (2, 3, 6), "efficiency": (3, 6, 12),
@@ -37,9 +38,18 @@ class _Question:
     part: ItemPart
     mentioned: tuple[str, ...]
     grade: Grade
+    known: dict[tuple[str, ...], float] = field(default_factory=dict)
 
     def share(self, texts: Sequence[str]) -> float:
         """Grade a list of texts; efficiency, which a trace decides, is full if a part is named without reading."""
+        key = tuple(texts)
+        if len(self.part.candidates) > _FEW:
+            return self._graded(key)
+        if key not in self.known:
+            self.known[key] = self._graded(key)
+        return self.known[key]
+
+    def _graded(self, texts: tuple[str, ...]) -> float:
         if not self.part.from_trace:
             return self.grade(self.part, answer_of(self.part, texts))
         whole = next((part for part in self.item.parts if part.id == "completeness"), None)

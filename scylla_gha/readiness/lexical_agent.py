@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from scylla_gha.model.readiness import ReadinessItem
+from scylla_gha.model.readiness import ChangedText, ReadinessItem
 from scylla_gha.readiness.anchors import function_text
+from scylla_gha.readiness.languages import parser_of
 from scylla_gha.readiness.source_code import CodeIndex, Function
+from scylla_gha.readiness.syntax import lines_of, syntax_tree
 
 _K1: Final = 1.2
 _B: Final = 0.75
@@ -40,7 +42,7 @@ class LexicalAgent:
     def __init__(self, index: CodeIndex) -> None:
         self._functions = [function for function in index.functions.values() if not index.files[function.path].is_test]
         self._index = index
-        self._words = [Counter(self._words_of(function)) for function in self._functions]
+        self._words = [self._words_of(function, index.files[function.path].text) for function in self._functions]
         self._length = sum(sum(words.values()) for words in self._words) / max(1, len(self._words))
         frequency = Counter(word for words in self._words for word in words)
         count = len(self._words)
@@ -52,7 +54,8 @@ class LexicalAgent:
         answers: dict[str, list[str]] = {}
         for part in item.parts:
             if part.id == "locate":
-                answers["locate"] = self.locate(" ".join(_QUOTED.findall(item.prompt)) or item.prompt)
+                query = " ".join(_QUOTED.findall(item.prompt)) or item.prompt
+                answers["locate"] = self.locate(query, changes=item.start)
             elif part.id in {"explain", "fails"}:
                 answers[part.id] = self._failing(_LISTED.findall(item.prompt), mentioned[-1:])
             elif part.id == "context" and mentioned:
@@ -61,21 +64,39 @@ class LexicalAgent:
                 answers["chain"] = self._chain(mentioned[0], mentioned[-1])
         return answers
 
-    def locate(self, text: str, most: int = _LOCATED) -> list[str]:
-        """Return the ids of the functions that match a text best, by BM25."""
+    def locate(self, text: str, most: int = _LOCATED, changes: Iterable[ChangedText] = ()) -> list[str]:
+        """Return the ids of the functions that match a text best, by BM25.
+
+        Args:
+            text: what is looked for.
+            most: how many functions.
+            changes: of the start state against the index: files that are read anew.
+        """
         query = Counter(words_in(text))
-        scores = [(-self._score(query, words), function.id)
-                  for function, words in zip(self._functions, self._words, strict=True)]  # fmt: skip
+        new = {change.path: change.text for change in changes}
+        documents = [(function.id, words) for function, words in zip(self._functions, self._words, strict=True)
+                     if function.path not in new]  # fmt: skip
+        documents += [document for path, code in new.items() if code for document in self._documents(path, code)]
+        scores = [(-self._score(query, words), name) for name, words in documents]
         return [name for score, name in sorted(scores)[:most] if score < 0]
+
+    def _documents(self, path: str, code: str) -> list[tuple[str, Counter[str]]]:
+        """Return functions and words of a changed file; those of tests are left out."""
+        parser = parser_of(path)
+        if parser is None or path not in self._index.files or self._index.files[path].is_test:
+            return []
+        file = parser.parse(path, code, syntax_tree(code, parser.language, path).root_node, is_test=False)
+        return [(function.id, self._words_of(function, code)) for function in file.functions]
 
     def _score(self, query: Mapping[str, int], words: Mapping[str, int]) -> float:
         norm = _K1 * (1 - _B + _B * sum(words.values()) / max(1.0, self._length))
         shared = (word for word in query if word in words)
         return sum(self._weight[word] * words[word] * (_K1 + 1) / (words[word] + norm) for word in shared)
 
-    def _words_of(self, function: Function) -> list[str]:
+    def _words_of(self, function: Function, code: str) -> Counter[str]:
         names = words_in(function.name) * _NAME_WEIGHT + words_in(function.path) * 2
-        return names + words_in(function_text(self._index, function))
+        lines = lines_of(code)[function.span.first - 1 : function.span.last]
+        return Counter(names + words_in("".join(lines)))
 
     def _mentioned(self, prompt: str) -> list[Function]:
         """Return the functions that the prompt names in backticks, in its order, with the path if it is beside them."""

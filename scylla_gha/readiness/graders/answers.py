@@ -4,6 +4,7 @@ Run as `python3 "$CHECKS/answers.py" PART` in the folder that the agent left. `k
 answer of each part. The file of answers is not trusted: if it cannot be used, it counts as one without answers.
 """
 
+import functools
 import itertools
 import json
 import os
@@ -119,6 +120,7 @@ def _distinct_names(answers: Iterable[str], most: int) -> list[tuple[str, str]]:
     return list(dict.fromkeys(split_place(text) for text in answers))[:most]
 
 
+@functools.lru_cache(maxsize=10_000)  # guessing levels grade the same names many times
 def split_place(text: str) -> tuple[str, str]:
     """Return path and qualified name of a function in any usual form; the path is "" if there is none.
 
