@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 
 from scylla_gha.model.readiness import ChangedText, ItemPart, ReadinessItem
@@ -14,7 +13,6 @@ from scylla_gha.readiness.edit_items import (
     CoveredFunction,
     EditGround,
     item_id,
-    killed_faults,
     shown_name,
 )
 from scylla_gha.readiness.hidden_tests import tests_naming, without_tests
@@ -27,8 +25,8 @@ from scylla_gha.readiness.source_code import Function
 
 _STATEMENTS: Final = range(3, 41)
 _LEAST_TESTS: Final = 2
+_SPARE: Final = 0.1  # nearly all of them are tested well enough
 _LEAST_BRANCHES: Final = 2
-_MOST_FAULTS: Final = 3
 _PROMPT: Final = """\
 The body of {function} is missing: it only {stub}. Write it.
 
@@ -75,7 +73,7 @@ def completeness_items(material: ReadinessMaterial, counts: Counter[str] | None 
     accepted: Counter[str] = Counter()
     items: list[ReadinessItem] = []
     for pool in (rich, [function for function in eligible if function not in rich]):
-        for drawn in ground.draws(pool, material.wanted, accepted):
+        for drawn in ground.draws(pool, material.wanted, accepted, _SPARE):
             yields["bodies tried"] += len(drawn)
             for covered, tests in _tested(material, drawn):
                 item = _item(ground, covered, tests) if tests else None
@@ -110,28 +108,26 @@ def _is_eligible(covered: CoveredFunction, ground: EditGround) -> bool:
 def _tested(
     material: ReadinessMaterial, drawn: Sequence[CoveredFunction]
 ) -> Iterator[tuple[CoveredFunction, WrittenTests | None]]:
-    """Yield the tests that notice a missing body, and an empty one; None if they notice no single fault."""
+    """Yield the tests that notice a missing body and an empty one (in Go: a changed line); None if there are none."""
     probes = [
         Probe(covered.function.id, (fault,), covered.most_specific(), covered.covering)
         for covered in drawn
-        for fault in (masked_body(covered.file, covered.function), empty_body(covered.file, covered.function))
+        for fault in (masked_body(covered.file, covered.function), _small_fault(material, covered))
         if fault
     ]
-    noticed: dict[str, set[str]] = {}
+    noticing = {covered.function.id: set(covered.most_specific()) for covered in drawn}
     for probe, failures in zip(probes, run_probes(material, probes), strict=True):
-        noticed[probe.function] = noticed.get(probe.function, set(probe.tests)) & set(failures or ())
-    candidates = [covered for covered in drawn if noticed[covered.function.id]]
-    faults = [(covered, _faults(material, covered)) for covered in candidates]
-    killed = {covered.function.id for covered, fault, _ in killed_faults(material, faults) if fault}
+        noticing[probe.function] &= set(failures or ())
     for covered in drawn:
-        name = covered.function.id
-        yield covered, _split(covered, noticed[name]) if name in killed else None
+        tests = noticing[covered.function.id]
+        yield covered, _split(covered, tests) if tests else None
 
 
-def _faults(material: ReadinessMaterial, covered: CoveredFunction) -> list[Mutant]:
-    lines = {line for test in covered.tests for line in test.lines[covered.file.path]}
+def _small_fault(material: ReadinessMaterial, covered: CoveredFunction) -> Mutant | None:
     faults = mutants(covered.file, covered.function, material.seed)
-    return [*islice((fault for fault in faults if fault.span.first in lines), _MOST_FAULTS)]
+    return empty_body(covered.file, covered.function) or next(
+        (fault for fault in faults if fault.span.first in covered.lines), None
+    )
 
 
 def _split(covered: CoveredFunction, noticing: set[str]) -> WrittenTests:

@@ -1,6 +1,7 @@
 """Common ground of the tasks with edits: their functions, the key of their grader, and their texts."""
 
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from scylla_gha.readiness.recorded_tests import StableTest, TestRequest
 from scylla_gha.readiness.source_code import Function, Language, SourceFile
 
 MOST_PER_FILE: Final = 3
-_MOST_TESTS: Final = 60  # tests that are run on a faulty function
+_MOST_TESTS: Final = 40  # tests that are run on a faulty function
 _MOST_OTHERS: Final = 150  # further tests that a grader runs
 _OUTPUT_LINES: Final = 40
 _ID_CHARS: Final = 50
@@ -49,6 +50,11 @@ class CoveredFunction:
     def covering(self) -> frozenset[str]:
         """Ids of all its tests."""
         return frozenset(test.id for test in self.tests)
+
+    @property
+    def lines(self) -> frozenset[int]:
+        """Lines of its file that one of its tests runs."""
+        return frozenset().union(*(test.lines[self.file.path] for test in self.tests))
 
     def most_specific(self, line: int | None = None) -> frozenset[str]:
         """Return the ids of the tests to run: of those that run the line, if any does, the ones with fewest lines."""
@@ -93,7 +99,7 @@ class EditGround:
         return cls(material, covered, controls, {path: tuple(tests) for path, tests in by_file.items()})
 
     def draws(
-        self, eligible: Collection[Function], wanted: int, accepted: Counter[str]
+        self, eligible: Collection[Function], wanted: int, accepted: Counter[str], spare: float
     ) -> Iterator[list[CoveredFunction]]:
         """Yield samples of functions that were not in one before, until enough are accepted or none is left.
 
@@ -101,11 +107,12 @@ class EditGround:
             eligible: functions to draw from, all of them covered.
             wanted: number of functions to accept.
             accepted: number of accepted functions by file; the caller counts them.
+            spare: share that is drawn in addition, because not all can be used.
         """
         left = {function.id: function for function in eligible}
         while left and (missing := wanted - accepted.total()) > 0:
             open_files = [function for function in left.values() if accepted[function.path] < MOST_PER_FILE]
-            drawn = sample(open_files, self.material.seed, missing + missing // 2 + 1, MOST_PER_FILE)
+            drawn = sample(open_files, self.material.seed, missing + math.ceil(spare * missing), MOST_PER_FILE)
             if not drawn:
                 return
             for function in drawn:

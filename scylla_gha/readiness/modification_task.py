@@ -24,6 +24,7 @@ from scylla_gha.readiness.probes import Failures
 
 _MOST_GUARDS: Final = 2  # guards of a function that are tried
 _MOST_FAULTS: Final = 4
+_SPARE: Final = 0.4  # in about a third of the functions no fault is noticed
 _PROMPT: Final = """\
 This test fails since a recent change in {function}:
 
@@ -38,6 +39,8 @@ Repair it with a change as small as possible. The test is right: change the code
 def modification_items(material: ReadinessMaterial, counts: Counter[str] | None = None) -> list[ReadinessItem]:
     """Return the items of the task, at most `material.wanted`; without tests none.
 
+    Functions with guards that tests run come first.
+
     Args:
         material: the code base and its tests.
         counts: gets the yields, by name.
@@ -50,13 +53,18 @@ def modification_items(material: ReadinessMaterial, counts: Counter[str] | None 
         return []
     ground = EditGround.of(material)
     yields["functions under test"] = len(ground.covered)
+    guarded = [covered.function for covered in ground.covered.values() if _guards(material, covered)]
+    yields["functions with guards under test"] = len(guarded)
+    names = {function.id for function in guarded}
+    others = [covered.function for name, covered in ground.covered.items() if name not in names]
     accepted: Counter[str] = Counter()
     items: list[ReadinessItem] = []
-    for drawn in ground.draws([covered.function for covered in ground.covered.values()], material.wanted, accepted):
+    for drawn in chain.from_iterable(
+        ground.draws(pool, material.wanted, accepted, _SPARE) for pool in (guarded, others)
+    ):
         yields["functions tried for a repair"] += len(drawn)
-        for covered, fault, failures in killed_faults(
-            material, [(covered, _faults(material, covered)) for covered in drawn]
-        ):
+        faults = [(covered, _faults(material, covered)) for covered in drawn]
+        for covered, fault, failures in killed_faults(material, faults):
             path = covered.function.path
             item = _item(ground, covered, fault, failures) if fault else None
             yields[_yield_name(fault, item)] += 1
@@ -74,13 +82,18 @@ def _yield_name(fault: Mutant | None, item: ReadinessItem | None) -> str:
     return "guards whose removal a test notices" if fault.name == GUARD_REMOVED else "faults that a test notices"
 
 
+def _guards(material: ReadinessMaterial, covered: CoveredFunction) -> list[Mutant]:
+    """Return the function without each guard that a test runs; at most two."""
+    lines = covered.lines
+    removals = guard_removals(covered.file, covered.function, material.seed) if covered.function.guards else ()
+    return [*islice((fault for fault in removals if fault.span.first in lines), _MOST_GUARDS)]
+
+
 def _faults(material: ReadinessMaterial, covered: CoveredFunction) -> list[Mutant]:
     """Return faults in lines that a test runs: removed guards first."""
-    lines = {line for test in covered.tests for line in test.lines[covered.file.path]}
-    guards = (fault for fault in guard_removals(covered.file, covered.function, material.seed)
-              if fault.span.first in lines)  # fmt: skip
+    lines = covered.lines
     changed = (fault for fault in mutants(covered.file, covered.function, material.seed) if fault.span.first in lines)
-    return [*islice(chain(islice(guards, _MOST_GUARDS), changed), _MOST_FAULTS)]
+    return [*islice(chain(_guards(material, covered), changed), _MOST_FAULTS)]
 
 
 def _item(ground: EditGround, covered: CoveredFunction, fault: Mutant, failures: Failures) -> ReadinessItem | None:
