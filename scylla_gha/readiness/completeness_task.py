@@ -30,7 +30,7 @@ _LEAST_BRANCHES: Final = 2
 _PROMPT: Final = """\
 The body of {function} is missing: it only {stub}. Write it.
 
-Its signature{documentation} as it is. Its callers show what it must do; handle failures as this code base does.
+Its signature{documentation}. Its callers show what it must do; handle failures as this code base does.
 """
 _STUBS: Final = {
     "python": "raises `NotImplementedError`", "javascript": "throws an error", "typescript": "throws an error",
@@ -151,7 +151,7 @@ def _item(ground: EditGround, covered: CoveredFunction, tests: WrittenTests) -> 
     cut = without_tests(index, tests_naming(index, function.short_name))
     key = {**ground.key(graded, control), "path": function.path, "main": list(tests.main), "rare": list(tests.rare)}
     graded_files = {test.partition("::")[0] for test in graded}
-    documentation = " and its documentation stay" if function.docstring else " stays"
+    documentation = " and its documentation stay as they are" if function.docstring else " stays as it is"
     return ReadinessItem(
         id=item_id("write", function, ground.material.seed),
         dimension="semantic-completeness",

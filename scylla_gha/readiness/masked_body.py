@@ -37,26 +37,14 @@ def _stub(file: SourceFile, function: Function, name: str, statement: str) -> Mu
 
 
 def _inner(file: SourceFile, function: Function) -> LineSpan | None:
-    """Return the lines of the body without those of its braces; None if there are no such lines."""
-    body, lines = function.body, lines_of(file.text)
+    """Return the lines of the body; None if they hold other code too, such as a brace or the signature."""
+    body, span, lines = function.body, function.span, lines_of(file.text)
     if file.language == "python":
-        is_apart = body.first > function.span.first and _is_indented(
-            lines[body.first - 1], lines[function.span.first - 1]
-        )
+        is_apart = body.first > span.first and _indent(lines[body.first - 1]) > _indent(lines[span.first - 1])
         return body if is_apart and not lines[body.first - 2].rstrip().endswith("\\") else None
-    first = body.first + (lines[body.first - 1].rstrip().endswith("{") and body.first == _opening(function, lines))
-    last = body.last - (lines[body.last - 1].strip()[:1] == "}" and body.last == function.span.last)
-    has_lines = function.span.first < first <= last < function.span.last
-    return LineSpan(first, last) if has_lines and any(line.strip() for line in lines[first - 1 : last]) else None
+    has_text = any(line.strip() for line in lines[body.first - 1 : body.last])
+    return body if span.first < body.first <= body.last < span.last and has_text else None
 
 
-def _is_indented(line: str, signature: str) -> bool:
-    return len(line) - len(line.lstrip()) > len(signature) - len(signature.lstrip())
-
-
-def _opening(function: Function, lines: list[str]) -> int:
-    """Return the line of the opening brace: the first line of the body that ends with one."""
-    numbers = range(function.span.first, function.body.last + 1)
-    return next(
-        (number for number in numbers if number >= function.body.first and lines[number - 1].rstrip().endswith("{")), 0
-    )
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
