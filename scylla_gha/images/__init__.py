@@ -15,6 +15,7 @@ import click
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import Agent
 from scylla_gha.config.library import ConfigSources, Library
+from scylla_gha.errors import ToolError
 from scylla_gha.images import archive, layers
 from scylla_gha.images.archive import ImageArchive
 from scylla_gha.model.experiment import Experiment, SandboxName, TrialLimits
@@ -160,6 +161,9 @@ class SandboxPool:
         Raises:
             ToolError: a layer cannot be built.
         """
+        if tools.prepared:
+            raise ToolError("tools that a command prepared on this machine cannot be put into an image; "
+                            "use the sandbox bubblewrap or host")  # fmt: skip
         resources, mode = self._resources(arm), (arm and arm.mode) or NO_MODE
         system = (*mode.system, *(["nodejs"] if tools.node or "node" in tools.system else []))
         recipe = _with_programs(self.library.image(), resources, system)

@@ -119,13 +119,19 @@ class Tools(Record):
         dict[str, str],
         Field(description="npm packages at exact versions, e.g. vitest: 3.2.4; programs of Node.js can import them"),
     ] = {}
+    prepared: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[0-9a-f]{16}$", description="Folder in the toolkit's cache that `readiness --setup` made here"
+        ),
+    ] = None
     system: Annotated[tuple[Slug, ...], Field(description="Programs that the machine must have")] = ()
 
     @model_serializer(mode="wrap")
     def _leave_out_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave out `node` if it is empty, so that keys of scenarios without it are as they were."""
+        """Leave out `node` and `prepared` if unset, so that keys of scenarios without them are as they were."""
         fields: dict[str, object] = dump(self)
-        return {name: packages for name, packages in fields.items() if name != "node" or packages}
+        return {name: tools for name, tools in fields.items() if name not in {"node", "prepared"} or tools}
 
 
 class DiffCondition(Record):

@@ -20,6 +20,7 @@ from scylla_gha import process
 from scylla_gha.errors import ToolError
 from scylla_gha.model import digest
 from scylla_gha.model.scenario import Tools
+from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
 
 _INSTALL_SECONDS: Final = 900.0
 _RELOCATABLE: Final = "relocatable"  # marks a finished environment, which works under another path in a sandbox
@@ -45,8 +46,9 @@ def locked(path: Path) -> Iterator[None]:
 
 def toolbox_digest(tools: Tools) -> str:
     """Return a digest of the pinned packages and the Python that runs them."""
-    node = [tools.node] if tools.node else []
-    return digest([platform.python_version(), platform.machine(), tools.python, *node])
+    more = [tools.node] if tools.node else []
+    more += [{"prepared": tools.prepared}] if tools.prepared else []
+    return digest([platform.python_version(), platform.machine(), tools.python, *more])
 
 
 def search_path(tools: Tools, cache: Path) -> str:
@@ -60,18 +62,21 @@ def search_path(tools: Tools, cache: Path) -> str:
             raise ToolError(f"the scenario needs {name!r}, which is not on {SYSTEM_PATH}; "
                             f"install it, on Debian and Ubuntu by: apt-get install {name}")  # fmt: skip
     key = toolbox_digest(Tools(python=tools.python))
+    if tools.prepared and (environment := virtual_environment(prepared_code(tools.prepared, cache))):
+        return f"{environment / 'bin'}:{SYSTEM_PATH}"
     return f"{_toolbox(key, tuple(sorted(tools.python.items())), cache)}:{SYSTEM_PATH}"
 
 
 def tool_folders(tools: Tools, cache: Path) -> dict[str, Path]:
-    """Return the folder of the pinned npm packages, by its absolute path inside; empty if none are pinned.
+    """Return folders of pinned npm packages and of prepared tools, by their absolute paths inside.
 
-    Programs find it from a workspace, since it is in a folder above. No script of a package is run.
+    Programs find npm packages from a workspace, since they are in a folder above. No script of a package is run.
 
     Raises:
         ToolError: a package cannot be installed.
     """
-    return {NODE_MODULES: _node_modules(tuple(sorted(tools.node.items())), cache)} if tools.node else {}
+    folders = prepared_folders(prepared_code(tools.prepared, cache)) if tools.prepared else {}
+    return folders | ({NODE_MODULES: _node_modules(tuple(sorted(tools.node.items())), cache)} if tools.node else {})
 
 
 @functools.cache

@@ -1,16 +1,19 @@
 """Detection and installation of what a code base's tests need, before the box closes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.errors import SandboxError, ToolError
 from scylla_gha.mining.languages import pinned
 from scylla_gha.model.scenario import Tools
+from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
 from scylla_gha.prepare.tools import cache_root, search_path, tool_folders
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.node_project import read_node_project
 from scylla_gha.readiness.python_project import PythonProject, read_project
+from scylla_gha.readiness.setup_command import add_packages, left_files, run_setup
 from scylla_gha.readiness.source_code import Language
 from scylla_gha.sandboxes.base import SandboxTarget
 
@@ -22,17 +25,27 @@ _Attempt = tuple[str, tuple[str, ...], tuple[str, ...]]  # name, requirements, c
 TargetOf = Callable[[Tools], SandboxTarget]
 
 
-def detect_environment(tree: Path, language: Language, target_of: TargetOf) -> CodeEnvironment:
+def detect_environment(
+    tree: Path, language: Language, target_of: TargetOf, setup: str | None = None
+) -> CodeEnvironment:
     """Find out what the tests of a tree need, and install it into the cache.
 
     Args:
-        tree: a copy of the code base; nothing in it is executed.
+        tree: a copy of the code base; nothing in it is executed, unless `setup` does.
         language: its main language.
         target_of: gives the sandbox for a scenario's tools (`SandboxPool.target`).
+        setup: the user's own command that installs what tests need; it runs in a copy of the tree.
 
     Raises:
         SandboxError: the sandbox cannot be made ready.
     """
+    if setup:
+        try:
+            return _prepared(tree, language, target_of, setup)
+        except SandboxError:
+            raise
+        except ToolError as error:
+            return _without_tests(language, target_of, str(error))
     if language == "python":
         return _python(tree, target_of)
     if language == "go":
@@ -45,6 +58,38 @@ def _without_tests(
 ) -> CodeEnvironment:
     path = search_path(Tools(), cache_root())
     return CodeEnvironment(language, None, Tools(), path, target_of(Tools()), notes=notes, reason=reason)
+
+
+def _prepared(tree: Path, language: Language, target_of: TargetOf, setup: str) -> CodeEnvironment:
+    """Return the environment that the user's own command makes; what it does not install is found out as without it."""
+    cache = cache_root()
+    name = run_setup(tree, setup, cache)
+    code = prepared_code(name, cache)
+    is_python = language == "python"
+    files = left_files(tree, code)
+    if not (virtual_environment(code) if is_python else prepared_folders(code)):
+        environment = _python(tree, target_of) if is_python else _node(tree, language, target_of)
+        return replace(environment, files={**environment.files, **files})
+    tools = Tools(prepared=name, system=() if is_python else ("node",))
+    if is_python:
+        add_packages(code, _RUNNER)
+    python, node = read_project(tree), read_node_project(tree, is_resolved=False)
+    return CodeEnvironment(
+        language=language,
+        framework="pytest" if is_python else node.framework,
+        tools=tools,
+        path=search_path(tools, cache),
+        target=target_of(tools),
+        options=python.pytest_options if is_python else node.options,
+        import_roots=_import_roots(python),
+        programs=tool_folders(tools, cache),
+        files={**python.files, **files},
+        reason=None if is_python else node.reason,
+    )
+
+
+def _import_roots(project: PythonProject) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((".", "src", *project.import_roots)))
 
 
 def _python(tree: Path, target_of: TargetOf) -> CodeEnvironment:
@@ -66,7 +111,7 @@ def _python(tree: Path, target_of: TargetOf) -> CodeEnvironment:
             path=path,
             target=target,
             options=project.pytest_options,
-            import_roots=tuple(dict.fromkeys((".", "src", *project.import_roots))),
+            import_roots=_import_roots(project),
             files=project.files,
             notes=tuple(notes),
         )

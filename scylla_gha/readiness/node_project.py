@@ -46,8 +46,8 @@ class NodeProject:
     reason: str | None = None
 
 
-def read_node_project(tree: Path) -> NodeProject:
-    """Read a project, and resolve its packages to exact versions.
+def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
+    """Read a project, and resolve its packages to exact versions if `is_resolved`.
 
     Raises:
         ToolError: npm is missing, or cannot resolve them.
@@ -66,13 +66,16 @@ def read_node_project(tree: Path) -> NodeProject:
         reason = f"tests of {other} cannot be run; those of node, vitest and jest can" if other else (
             "package.json names none of the test runners that are known: node --test, vitest, jest")  # fmt: skip
         return NodeProject(None, {}, reason=reason)
+    options = _node_options(script) if framework == "node" else ()
+    if not is_resolved:
+        return NodeProject(framework, {}, options)
     left_out = sorted(name for name, wish in wanted.items() if not (_RANGE.fullmatch(wish) or wish in {"", "latest"}))
     ranges = {name: wish for name, wish in wanted.items() if name not in left_out}
     notes = (f"{', '.join(left_out)}: come from no registry, and are left out",) if left_out else ()
     packages = _resolved(tree, ranges)
     if framework == "vitest" and "vitest" in packages:
         packages["@vitest/coverage-v8"] = packages["vitest"]
-    return NodeProject(framework, packages, _node_options(script) if framework == "node" else (), notes)
+    return NodeProject(framework, packages, options, notes)
 
 
 def _framework(tree: Path, wanted: Mapping[str, str], script: str) -> Literal["node", "vitest", "jest"] | None:

@@ -35,6 +35,7 @@ _OPTION: Final = "--option="
 _OUTPUT_CHARS: Final = 4000
 _SECONDS: Final = 60.0
 _AGAIN_SECONDS: Final = 1.0  # a test that catches the exception gets another one
+_NOT_MEASURED: Final = ("*/tests/*", "*/test/*", "*/test_*.py", "*_test.py", "*/conftest.py", "*/.venv/*")
 _KILL_SECONDS: Final = 5.0  # afterwards the whole process is ended: a library may not return to Python
 # The repository's own options may require missing plug-ins, and a random order is not the same in two runs.
 _OPTIONS: Final = ("-q", "-o", "addopts=", "-o", "required_plugins=", "-p", "no:cacheprovider", "-p", "no:randomly",
@@ -141,7 +142,7 @@ def _coverage() -> "Coverage":
     from coverage import Coverage
 
     os.environ["COVERAGE_CORE"] = "ctrace"  # sys.monitoring knows no contexts before Python 3.14
-    return Coverage(data_file=None, config_file=False, source=[str(Path.cwd())])
+    return Coverage(data_file=None, config_file=False, source=[str(Path.cwd())], omit=_NOT_MEASURED)
 
 
 @contextlib.contextmanager

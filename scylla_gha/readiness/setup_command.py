@@ -1,0 +1,83 @@
+"""Run of the user's own command that installs what tests need (`readiness --setup`), in a copy of the code base."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from scylla_gha import process
+from scylla_gha.errors import ToolError
+from scylla_gha.model import digest
+from scylla_gha.prepare.prepared_tools import is_prepared, mark_prepared, setup_folder, virtual_environment
+from scylla_gha.prepare.tools import locked
+from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.process import ProcessLimits, ProcessStreams
+
+_SECONDS: Final = 1800.0
+_SHOWN: Final = 1500
+_LEFT_OUT: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".git"})
+_MOST_FILES: Final = 500
+_MOST_BYTES: Final = 2_000_000  # of a file
+
+
+def run_setup(tree: Path, command: str, cache: Path) -> str:
+    """Run the command in a copy of the tree unless it was before; return the name for `Tools.prepared`.
+
+    It runs on this machine with its network, PATH and user, as if the user had typed it there.
+
+    Raises:
+        ToolError: the command fails.
+    """
+    name = digest([scan_tree(tree).tree, command])[:16]
+    folder = setup_folder(name, cache)
+    with locked(folder):
+        if not is_prepared(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(tree, folder / "code", symlinks=True)
+            _run(command, folder)
+            mark_prepared(folder)
+    return name
+
+
+def _run(command: str, folder: Path) -> None:
+    streams = ProcessStreams(folder / "stdout", folder / "stderr")
+    limits = ProcessLimits(_SECONDS)
+    ended = process.run(
+        ("/bin/sh", "-c", command), cwd=folder / "code", env=dict(os.environ), streams=streams, limits=limits
+    )
+    if ended.code or ended.timed_out:
+        output = "".join(
+            path.read_text(encoding="utf-8", errors="replace") for path in (streams.stdout, streams.stderr)
+        )
+        why = f"no end within {_SECONDS:.0f} s" if ended.timed_out else f"exit code {ended.code}"
+        raise ToolError(f"--setup: the command failed ({why}): {output.strip()[-_SHOWN:]}")
+
+
+def add_packages(code: Path, requirements: tuple[str, ...]) -> None:
+    """Install what the runner needs into the virtual environment that the command made, if there is one.
+
+    Raises:
+        ToolError: a package cannot be installed.
+    """
+    from uv import find_uv_bin
+
+    environment = virtual_environment(code)
+    if environment is None:
+        return
+    argv = [find_uv_bin(), "pip", "install", "--quiet", "--python", str(environment / "bin" / "python"), *requirements]
+    done = process.capture(argv, env={**os.environ, "VIRTUAL_ENV": ""}, seconds=_SECONDS)
+    if done.code:
+        raise ToolError(f"--setup: {', '.join(requirements)} cannot be installed beside it: {done.message[-_SHOWN:]}")
+
+
+def left_files(tree: Path, code: Path) -> dict[str, bytes]:
+    """Return files that the command added to the code base, such as compiled modules, without what is on PATH."""
+    files: dict[str, bytes] = {}
+    for path in sorted(code.rglob("*")):
+        name = path.relative_to(code)
+        is_new = path.is_file() and not path.is_symlink() and not (tree / name).exists()
+        if is_new and _LEFT_OUT.isdisjoint(name.parts) and path.stat().st_size <= _MOST_BYTES:
+            files[name.as_posix()] = path.read_bytes()
+        if len(files) >= _MOST_FILES:
+            break
+    return files
