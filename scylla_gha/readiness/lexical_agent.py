@@ -57,7 +57,7 @@ class LexicalAgent:
                 query = " ".join(_QUOTED.findall(item.prompt)) or item.prompt
                 answers["locate"] = self.locate(query, changes=item.start)
             elif part.id in {"explain", "fails"}:
-                answers[part.id] = self._failing(_LISTED.findall(item.prompt), mentioned[-1:])
+                answers[part.id] = self._failing(_LISTED.findall(item.prompt), mentioned[:1])
             elif part.id == "context" and mentioned:
                 answers["context"] = self._callers(mentioned[-1])
             elif part.id in {"completeness", "accuracy"} and len(mentioned) > 1:
