@@ -94,6 +94,7 @@ def main() -> None:
             try:
                 base = code_base(name, Path(scratch), options.anchors)
                 yields.append(yield_row(base, oracle(base, Path(scratch) / f"oracle-{name}")))
+                reasons.append(f"- {name}: {', '.join(f'{n} {what}' for what, n in base.items.counts.items())}.")
                 reasons += [f"- {name}, {DIMENSIONS[lack.dimension]}: {lack.reason}." for lack in base.items.missing]
                 measured = measure(base.items, base.material.index)
                 agents.append(agents_row(name, measured))
