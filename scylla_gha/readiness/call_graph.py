@@ -64,19 +64,12 @@ class _CallGraph:
         definition = self._definitions.called(function.path, function, call.name)
         if definition is None:
             return self._candidates(function, call)
-        callee = self._run_by(definition, call.name)
+        callee = self._definitions.callee(definition, call.name)
         if callee is None:
             return [], True
         is_open = "." in call.name and not call.name.startswith("super") and definition.kind == "function"
         overriding = self._overriding(callee) if is_open else []
         return ([callee, *overriding], False) if overriding else ([callee], True)
-
-    def _run_by(self, definition: Definition, name: str) -> Function | None:
-        if definition.kind == "function":
-            return self._definitions.function(definition)
-        if definition.kind == "class" or (definition.kind == "object" and name == "super"):
-            return self._definitions.constructor(definition)
-        return self._definitions.method(definition, "__call__") if definition.kind == "object" else None
 
     def _overriding(self, method: Function) -> list[Function]:
         """Return methods of subclasses that may run instead; those of tests do not count."""

@@ -1,15 +1,22 @@
 """Index of a code base: its files are listed, read and parsed, and their calls are resolved."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tree_sitter import Node
 
-from scylla_gha.mining.languages import is_test
 from scylla_gha.readiness.call_graph import call_edges
 from scylla_gha.readiness.languages import parser_of
-from scylla_gha.readiness.source_code import CodeIndex, SkippedFile, SourceFile
-from scylla_gha.readiness.source_files import list_files, read_source, skipped_file, source_paths
+from scylla_gha.readiness.modules import ModuleMap, module_maps
+from scylla_gha.readiness.source_code import CodeIndex, Language, SkippedFile, SourceFile
+from scylla_gha.readiness.source_files import (
+    is_test_file,
+    list_files,
+    package_names,
+    read_source,
+    skipped_file,
+    source_paths,
+)
 from scylla_gha.readiness.syntax import syntax_tree
 
 
@@ -20,7 +27,8 @@ def build_index(root: Path, *, paths: Sequence[str] | None = None) -> CodeIndex:
         root: folder of the code base; nothing outside of it is read.
         paths: the files to look at, relative to the root; None: what git tracks, or all files without git.
     """
-    wanted, skipped = source_paths(sorted(set(paths)) if paths is not None else list_files(root))
+    listed = sorted(set(paths)) if paths is not None else list_files(root)
+    wanted, skipped = source_paths(listed)
     files: dict[str, SourceFile] = {}
     for path in wanted:
         file, reason = parsed_file(root, path)
@@ -28,13 +36,14 @@ def build_index(root: Path, *, paths: Sequence[str] | None = None) -> CodeIndex:
             files[path] = file
         if reason is not None:
             skipped.append(reason)
-    return index_of(files, skipped)
+    return _indexed(files, skipped, module_maps(files, *package_names(root, listed)))
 
 
-def index_of(files: dict[str, SourceFile], skipped: Iterable[SkippedFile] = ()) -> CodeIndex:
-    """Return the index of parsed files."""
+def _indexed(
+    files: dict[str, SourceFile], skipped: Iterable[SkippedFile], maps: Mapping[Language, ModuleMap]
+) -> CodeIndex:
     functions = {function.id: function for file in files.values() for function in file.functions}
-    edges = tuple(call_edges(files))
+    edges = tuple(call_edges(files, maps))
     return CodeIndex(files, functions, edges, tuple(sorted(skipped, key=lambda file: file.path)))
 
 
@@ -47,7 +56,7 @@ def parsed_file(root: Path, path: str) -> tuple[SourceFile | None, SkippedFile |
     if parser is None:
         return None, skipped_file(path, "not code that can be parsed")
     tree = syntax_tree(source.text.removeprefix("\ufeff"), parser.language, path)
-    file = parser.parse(path, source.text, tree.root_node, is_test=is_test(path))
+    file = parser.parse(path, source.text, tree.root_node, is_test=is_test_file(path))
     if not tree.root_node.has_error:
         return file, None
     reason = f"syntax error in line {_line_of_error(tree.root_node)}"

@@ -52,6 +52,22 @@ class Definitions:
             return self._global(path, [head, *rest])
         return self._members(local[0], rest)
 
+    def run_by(self, path: str, function: Function | None, name: str) -> Function | None:
+        """Return the function that a call runs; None: none of this code base, or it cannot be known. See `called`."""
+        definition = self.called(path, function, name)
+        return self.callee(definition, name) if definition else None
+
+    def callee(self, definition: Definition, name: str) -> Function | None:
+        """Return the function that a call of a definition by a name runs: itself, a constructor, or `__call__`."""
+        if definition.kind == "module":
+            default = self._exported(definition.file, ["default"])
+            return self.function(default) if default and default.kind == "function" else None
+        if definition.kind == "function":
+            return self.function(definition)
+        if definition.kind == "class" or (definition.kind == "object" and name == "super"):
+            return self.constructor(definition)
+        return self.method(definition, "__call__") if definition.kind == "object" else None
+
     def constructor(self, definition: Definition) -> Function | None:
         """Return the function that runs when a class is called; None: it has none in this code base."""
         return next((function for name in _CONSTRUCTORS if (function := self.method(definition, name))), None)

@@ -6,9 +6,10 @@ from typing import Final
 
 from scylla_gha.readiness.languages.base import LanguageParser
 from scylla_gha.readiness.languages.ecmascript import JavaScriptParser, TypeScriptParser
+from scylla_gha.readiness.languages.go import GoParser
 from scylla_gha.readiness.languages.python import PythonParser
 
-PARSERS: Final[tuple[LanguageParser, ...]] = (PythonParser(), JavaScriptParser(), TypeScriptParser())
+PARSERS: Final[tuple[LanguageParser, ...]] = (PythonParser(), JavaScriptParser(), TypeScriptParser(), GoParser())
 
 
 @functools.cache

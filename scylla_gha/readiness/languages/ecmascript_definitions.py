@@ -93,7 +93,7 @@ def bound_names(pattern: Node) -> Iterator[str]:
         elif part.type == "pair_pattern":
             pending += part.named_children[-1:]
         elif part.type in ("object_pattern", "array_pattern", "rest_pattern", "object_assignment_pattern"):
-            pending += part.named_children
+            pending += reversed(part.named_children)
 
 
 def parameter_nodes(node: Node) -> list[Node]:
