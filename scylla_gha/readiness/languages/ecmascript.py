@@ -106,8 +106,8 @@ class _ScriptWalk:
         default = node.child_by_field_name("value")
         if default is None:
             return None
+        self._file.exported.add("default")
         if default.type in _FUNCTIONS:
-            self._file.exported.add("default")
             return self._define("default", default, default, scope)
         return self._class("default", default, scope) if default.type in _CLASSES else [(default, scope)]
 
