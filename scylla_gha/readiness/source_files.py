@@ -27,6 +27,10 @@ _GENERATED_TEXT: Final = re.compile(  # in a comment
     rb"\b(?:code |auto-?|automatically )?generated\b.*\bdo not (?:edit|modify)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+_TEST_NAME: Final = re.compile(
+    r".*([._-](test|spec|e2e|bench)s?\.[cm]?[jt]sx?|_test\.go)|(.*/)?(__mocks__|testdata)/.*"
+)
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _GO_MODULE: Final = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 _LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 
@@ -150,7 +154,8 @@ def read_source(root: Path, path: str) -> SourceText | SkippedFile:
 def _read(root: Path, path: str) -> bytes | None:
     folder = os.path.realpath(root)
     parent = os.path.join(folder, os.path.dirname(path))  # noqa: PTH118, PTH120 called for each of 50,000 files
-    if os.path.realpath(parent) != os.path.normpath(parent):
+    resolved = os.path.realpath(parent)
+    if resolved != os.path.normpath(parent) or os.path.commonpath([resolved, folder]) != folder:
         return None
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     name = os.path.join(folder, path)  # noqa: PTH118
