@@ -14,7 +14,10 @@ _COMMENTS: Final = ("/*", "*", "//")
 
 
 def documented_intents(index: CodeIndex) -> Iterator[Intent]:
-    """Yield the intents of documented functions, tests left out; a sentence of several functions is none."""
+    """Yield the intents of documented functions, tests left out; a sentence of several functions is none.
+
+    A docstring may still share a line with code, so that it cannot be removed.
+    """
     functions = [
         function
         for file in index.files.values()
@@ -29,7 +32,7 @@ def documented_intents(index: CodeIndex) -> Iterator[Intent]:
     for function in functions:
         sentence = sentences[function.id]
         is_unique = sentence and counts[sentence.casefold()] == 1 and f"{function.id}#2" not in index.functions
-        if sentence and is_unique and without_docstring(index.files[function.path], function) is not None:
+        if sentence and is_unique:
             yield Intent(sentence, (function.id,), None)
 
 

@@ -13,7 +13,7 @@ from scylla_gha.readiness.masked_body import masked_body
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant
 from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, run_probes
-from scylla_gha.readiness.question_prompts import item_id, prompt_of
+from scylla_gha.readiness.question_prompts import can_be_listed, item_id, prompt_of
 from scylla_gha.readiness.source_code import Function
 
 _PER_SIDE: Final = 4  # files that fail, and files that pass; with fewer files fewer
@@ -61,7 +61,7 @@ def failing_file_items(material: ReadinessMaterial, anchored: Iterable[Function]
 def _trials(material: ReadinessMaterial, anchored: Collection[Function], wanted: int) -> list[_Trial]:
     index, covering = material.index, CoveringTests.of(material.tests)
     by_file: dict[str, list[str]] = defaultdict(list)
-    for test in material.tests.tests.values():
+    for test in (test for test in material.tests.tests.values() if can_be_listed(test.file)):
         by_file[test.file].append(test.id)
     used, counts = {anchor.id for anchor in anchored}, Counter(anchor.path for anchor in anchored)
     trials = {
@@ -79,7 +79,7 @@ def _trial(
     material: ReadinessMaterial, function: Function, covering: CoveringTests, by_file: dict[str, list[str]]
 ) -> _Trial | None:
     tests = covering.of_function(function)
-    running = sorted({test.file for test in tests})
+    running = sorted({test.file for test in tests} & by_file.keys())
     others = sorted(by_file.keys() - set(running))
     if min(len(running), len(others)) < _LEAST_PER_SIDE:
         return None

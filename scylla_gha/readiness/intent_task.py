@@ -68,7 +68,8 @@ def anchored_intents(material: ReadinessMaterial) -> list[tuple[Function, Intent
     for anchor in sample(
         (index.functions[name] for name in documented if name not in used), seed, wanted, MOST_PER_FILE
     ):
-        if len(anchors) < wanted and counts[anchor.path] < MOST_PER_FILE:
+        is_wanted = len(anchors) < wanted and counts[anchor.path] < MOST_PER_FILE
+        if is_wanted and without_docstring(index.files[anchor.path], anchor) is not None:
             anchors.append(anchor)
             counts[anchor.path] += 1
     return [(anchor, by_anchor.get(anchor.id) or documented[anchor.id]) for anchor in anchors]

@@ -10,6 +10,7 @@ from scylla_gha.readiness.anchors import sample
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant, mutants
 from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, run_probes
+from scylla_gha.readiness.question_prompts import can_be_listed
 from scylla_gha.readiness.recorded_tests import StableTest
 from scylla_gha.readiness.source_code import Function, SourceFile
 
@@ -53,7 +54,7 @@ class _Candidate:
 def _split(fault: Mutant, tests: Iterable[StableTest]) -> tuple[list[str], list[str]]:
     """Return the ids of the tests that execute a fault's line, and of the others."""
     at_line, others = list[str](), list[str]()
-    for test in tests:
+    for test in (test for test in tests if can_be_listed(test.id)):
         (at_line if fault.span.first in test.lines[fault.path] else others).append(test.id)
     return at_line, others
 

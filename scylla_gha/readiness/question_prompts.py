@@ -12,6 +12,7 @@ You are in the root folder of a code base. Answer {what} and write the answers t
 
 You can read and search the files, and write `ANSWER.json`. Commands and tests cannot be run. Change no other file. Only
 `ANSWER.json` is read afterwards; your reply is not."""
+_MOST_CHARACTERS: Final = 200
 _FORM: Final = """\
 ## The form of ANSWER.json
 
@@ -48,6 +49,11 @@ def prompt_of(sections: Sequence[str], example: Mapping[str, Sequence[str]], not
     )
     form = _FORM.format(example=f"{{\n{lines}\n}}", notes="\n".join(notes))
     return "\n\n".join((_INTRODUCTION.format(what=what), *numbered, form)) + "\n"
+
+
+def can_be_listed(name: str) -> bool:
+    """Return True if a test or a file can be shown in a list, and an answer can repeat it."""
+    return len(name) <= _MOST_CHARACTERS and name.isprintable() and "`" not in name and name == name.strip()
 
 
 def quoted(text: str) -> str:

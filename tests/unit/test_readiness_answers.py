@@ -118,6 +118,11 @@ def test_choices_are_balanced(answers: list[str], score: str) -> None:
     assert grade("explain", EXPLAIN, {"explain": answers}) == Fraction(score)
 
 
+def test_a_test_may_end_in_a_quote() -> None:
+    listed = ["tests/test_a.py::test_x['a']", "tests/test_a.py::test 'x'"]
+    assert grade("explain", {"listed": listed, "failing": listed[1:]}, {"explain": listed[1:]}) == 1
+
+
 @pytest.mark.parametrize(
     ("answers", "completeness", "accuracy"),
     [

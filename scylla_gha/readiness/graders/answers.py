@@ -164,8 +164,8 @@ def _resolve(name: tuple[str, str], places: Mapping[str, Mapping[str, Any]]) -> 
 def _listed(text: str, tests: list[str]) -> str | None:
     """Return the only listed test that a text means: its id, or an end of it."""
     plain = text.strip().strip("`'\"").strip().removeprefix("./")
-    if plain in tests:
-        return plain
+    if text in tests or plain in tests:
+        return text if text in tests else plain
     ends = [
         test for test in tests if plain and (test.endswith((f"/{plain}", f"::{plain}")) or plain.endswith(f"/{test}"))
     ]
