@@ -121,7 +121,7 @@ def _side(
     language = main_language(index)
     report(f"{name or 'code'}: {counted(len(index.functions), 'function')} in {counted(len(index.files), 'file')}, "
            f"mostly {language}")  # fmt: skip
-    environment = detect_environment(copy.root, language, sandboxes.target)
+    environment = detect_environment(copy.root, language, sandboxes.target, wish.setup)
     tests = recorded(copy, environment, index, report)
     material = ReadinessMaterial(
         root=copy.root, index=index, tests=tests, runner=runner_of(environment) if tests.tests else None,

@@ -17,7 +17,8 @@ _SECONDS: Final = 300.0
 _LOCK: Final = "package-lock.json"
 # Packages that run no test
 _NO_TEST_TOOL: Final = re.compile(
-    r"(@[\w-]+/)?(eslint|prettier|husky|lint-staged|semantic-release|standard|xo|commitlint|release-it|np|size-limit|"
+    r"(@[\w-]+/)?(eslint|neostandard|tstyche|tsd|benchmark|prettier|husky|lint-staged|semantic-release|standard|xo|"
+    r"commitlint|release-it|np|size-limit|"
     r"typedoc|changesets|markdownlint|nyc|c8|publint|tsup|rollup|webpack|microbundle|playwright|cypress|puppeteer)"
     r"([-/].*)?$|@(eslint|typescript-eslint|commitlint|changesets|semantic-release|storybook|playwright|docusaurus)/.*"
 )
