@@ -154,7 +154,8 @@ def _npm_install(folder: Path, *pinned: str) -> None:
             "--prefix", str(folder), *pinned]  # fmt: skip
     result = process.capture(argv, seconds=_INSTALL_SECONDS)
     if result.code:
-        raise ToolError(f"npm could not install {', '.join(pinned)}: {result.message}; is the npm registry in reach?")
+        names = ", ".join(name for name in pinned if not name.startswith("-"))
+        raise ToolError(f"npm could not install {names}: {result.message}; is the npm registry in reach?")
 
 
 def _link_native(modules: Path, program: str) -> None:
