@@ -1,6 +1,7 @@
 """Cross-File Coherence: the chain of calls from an entry to a sink; where there are too few, which tests fail."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -53,8 +54,12 @@ class FlowChain:
     required: tuple[str, ...]
 
 
-def coherence_items(material: ReadinessMaterial) -> list[ReadinessItem]:
+def coherence_items(material: ReadinessMaterial, counts: Counter[str] | None = None) -> list[ReadinessItem]:
     """Return an item for each sampled entry with a chain; questions on failing test files fill up.
+
+    Args:
+        material: of the code base.
+        counts: gets the yields, by name.
 
     Raises:
         ToolError: the tests cannot be run.
@@ -64,7 +69,11 @@ def coherence_items(material: ReadinessMaterial) -> list[ReadinessItem]:
     drawn = sample((chain.entry for chain in chains.values()), material.seed, material.wanted, _MOST_PER_FILE)
     names = PlaceNames(material.index, material.seed)
     items = [_chain_item(material, names, edges, chains[anchor.id]) for anchor in drawn]
-    return items + failing_file_items(material, drawn, material.wanted - len(items))
+    more = failing_file_items(material, drawn, material.wanted - len(items))
+    if counts is not None:
+        counts["entries with a chain over files"] = len(chains)
+        counts["questions on chains"], counts["questions on failing test files"] = len(items), len(more)
+    return items + more
 
 
 def flow_chains(material: ReadinessMaterial, edges: Edges) -> Iterator[FlowChain]:

@@ -36,34 +36,42 @@ class _Ground:
     called: dict[str, Function]
 
 
-def intent_items(material: ReadinessMaterial) -> list[ReadinessItem]:
+def intent_items(material: ReadinessMaterial, counts: Counter[str] | None = None) -> list[ReadinessItem]:
     """Return an item for each anchor: a function whose intent the history or its docstring tells.
+
+    Args:
+        material: of the code base.
+        counts: gets the yields, by name.
 
     Raises:
         FixtureError: git cannot read the history.
         ToolError: the tests cannot be run.
     """
+    yields = Counter[str]() if counts is None else counts
     callers = CallersByFunction(material.index)
     ground = _Ground(
         material,
         PlaceNames(material.index, material.seed),
         callers,
-        {question.function.id: question for question in predicted_failures(material)},
+        {question.function.id: question for question in predicted_failures(material, yields)},
         {function.id: function for function in callers.called()},
     )
-    return [_item(ground, anchor, intent) for anchor, intent in anchored_intents(material)]
+    yields["functions with one to eight certain callers"] = len(ground.called)
+    return [_item(ground, anchor, intent) for anchor, intent in anchored_intents(material, yields)]
 
 
-def anchored_intents(material: ReadinessMaterial) -> list[tuple[Function, Intent]]:
+def anchored_intents(material: ReadinessMaterial, yields: Counter[str]) -> list[tuple[Function, Intent]]:
     """Return the sampled anchors with their intents; the history's come first, and docstrings fill up."""
     index, seed, wanted = material.index, material.seed, material.wanted
     by_anchor: dict[str, Intent] = {}
     for intent in history_intents(material.checkout, index):
         first = min(intent.targets, key=lambda name: hash_of(index.functions[name], seed))
         by_anchor.setdefault(first, intent)
+    yields["functions with an intent from history"] = len(by_anchor)
     anchors = sample((index.functions[name] for name in by_anchor), seed, wanted, MOST_PER_FILE)
     used = {target for anchor in anchors for target in by_anchor[anchor.id].targets}
     documented = {intent.targets[0]: intent for intent in documented_intents(index)} if len(anchors) < wanted else {}
+    yields["functions with an intent from documentation"] = len(documented)
     counts = Counter(anchor.path for anchor in anchors)
     for anchor in sample(
         (index.functions[name] for name in documented if name not in used), seed, wanted, MOST_PER_FILE

@@ -1,6 +1,7 @@
 """Questions on what a fault does: four tests of a function with one changed line, of which two fail."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -59,8 +60,12 @@ def _split(fault: Mutant, tests: Iterable[StableTest]) -> tuple[list[str], list[
     return at_line, others
 
 
-def predicted_failures(material: ReadinessMaterial) -> list[PredictedFailures]:
+def predicted_failures(material: ReadinessMaterial, counts: Counter[str] | None = None) -> list[PredictedFailures]:
     """Return functions with a fault that two of their tests notice and two do not, as their runs show.
+
+    Args:
+        material: of the code base.
+        counts: gets the yields, by name.
 
     Raises:
         ToolError: the tests cannot be run.
@@ -75,6 +80,9 @@ def predicted_failures(material: ReadinessMaterial) -> list[PredictedFailures]:
             question = _question(trial.function, probe, failures, material.seed)
             if question is not None:
                 questions[trial.function.id] = question
+    if counts is not None:
+        counts["functions tried for questions on tests"] = len(candidates)
+        counts["functions with two failing and two passing tests"] = len(questions)
     return [questions[candidate.function.id] for candidate in candidates if candidate.function.id in questions]
 
 

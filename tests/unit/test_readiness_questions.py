@@ -1,6 +1,7 @@
 """Questions on a small code base with history: what is asked, what is right, and what a commit changes."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -86,7 +87,9 @@ def test_intents_are_first_sentences_of_docstrings(docstring: str, intent: str |
 
 
 def test_a_change_is_asked_by_its_summary(parcels: ReadinessMaterial) -> None:
-    items = {item.anchor: item for item in intent_items(parcels)}
+    counts = Counter[str]()
+    items = {item.anchor: item for item in intent_items(parcels, counts)}
+    assert counts["functions with an intent from history"] == 12
     sources = [item.notes["source"].partition(" ")[0] for item in items.values()]
     assert (sources.count("commit"), sources.count("docstring")) == (12, 4)
     item = items["parcels/reports.py::best_town"]
