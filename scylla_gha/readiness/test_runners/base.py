@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +44,7 @@ class BoxRun:
         seconds: wall time.
         timed_out: the time limit ended it.
         output: end of what it printed.
+        by_request: outcomes of the requests that ended, by number, if the command ran several.
     """
 
     outcomes: Mapping[str, TestOutcome]
@@ -54,6 +55,7 @@ class BoxRun:
     seconds: float
     timed_out: bool
     output: str
+    by_request: Mapping[int, Mapping[str, TestOutcome]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def run_in_box(environment: CodeEnvironment, tree: Path, command: BoxCommand, ca
         lines = list(_read_lines(home / _OUTCOMES))
         printed = "".join(_read_file(path).decode(errors="replace") for path in (streams.stdout, streams.stderr))
         return BoxRun(
-            outcomes={line["id"]: _outcome(line) for line in lines if isinstance(line.get("passed"), bool)},
+            outcomes=_outcomes(line for line in lines if "request" not in line),
             collected=tuple(next((line["collected"] for line in lines if _is_list(line.get("collected"))), ())),
             started=next((str(line["start"]) for line in reversed(lines) if "start" in line), None),
             broken={str(line["broken"]): str(line.get("output", "")) for line in lines if "broken" in line},
@@ -110,6 +112,7 @@ def run_in_box(environment: CodeEnvironment, tree: Path, command: BoxCommand, ca
             seconds=finished.seconds,
             timed_out=finished.timed_out,
             output=f"{printed}\n{finished.note}".strip()[-_OUTPUT_CHARS:],
+            by_request=_by_request(lines),
         )
 
 
@@ -143,8 +146,20 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _outcome(line: Mapping[str, Any]) -> TestOutcome:
-    return TestOutcome(line["passed"], "" if line["passed"] else str(line.get("output", ""))[-_OUTPUT_CHARS:])
+def _outcomes(lines: Iterable[Mapping[str, Any]]) -> dict[str, TestOutcome]:
+    return {
+        str(line["id"]): TestOutcome(line["passed"], "" if line["passed"] else str(line.get("output"))[-_OUTPUT_CHARS:])
+        for line in lines
+        if isinstance(line.get("passed"), bool) and "id" in line
+    }
+
+
+def _by_request(lines: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, TestOutcome]]:
+    by_number: dict[int, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        if isinstance(line.get("request"), int):
+            by_number.setdefault(line["request"], []).append(line)
+    return {number: _outcomes(own) for number, own in by_number.items() if any("ended" in line for line in own)}
 
 
 def _is_list(texts: object) -> bool:
@@ -159,6 +174,31 @@ def _read_file(path: Path) -> bytes:
         return b""
     with os.fdopen(descriptor, "rb") as file:
         return file.read(_MOST_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+
+
+def changes_between(tree: Path, variant: Path) -> dict[str, str | None]:
+    """Return the text of each file of a variant that differs from the tree, None if it is missing there.
+
+    Content that is not UTF-8 is kept by surrogates. Links count as equal.
+    """
+    before, after = (_plain_files(folder) for folder in (tree, variant))
+    changed = (path for path, file in after.items() if path not in before or not _is_same(before[path], file))
+    texts: dict[str, str | None] = {path: after[path].read_bytes().decode(errors="surrogateescape") for path in changed}
+    return {**texts, **dict.fromkeys(before.keys() - after.keys())}
+
+
+def _plain_files(folder: Path) -> dict[str, Path]:
+    return {
+        path.relative_to(folder).as_posix(): path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink() and ".git" not in path.relative_to(folder).parts
+    }
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    return first.samefile(second) or (
+        first.stat().st_size == second.stat().st_size and first.read_bytes() == second.read_bytes()
+    )
 
 
 def run_at_once(runner: TestRunner, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:

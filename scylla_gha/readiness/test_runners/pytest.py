@@ -2,21 +2,33 @@
 
 import functools
 import json
+import os
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
-from scylla_gha.readiness.test_runners import run_pytest
-from scylla_gha.readiness.test_runners.base import BoxCommand, BoxRun, RunLimits, run_at_once, run_in_box
+from scylla_gha.readiness.test_runners import run_many, run_pytest
+from scylla_gha.readiness.test_runners.base import (
+    BoxCommand,
+    BoxRun,
+    RunLimits,
+    changes_between,
+    run_at_once,
+    run_in_box,
+)
 
 _PROGRAM: Final = "run_pytest.py"
 _WANTED: Final = "wanted.json"
+_BATCH: Final = "run_many.py"
 _MOST_RESTARTS: Final = 5
+_LEAST_FOR_BATCH: Final = 3
+_MUTANT_SECONDS: Final = 20.0  # limit of a test on a variant: faults make endless loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +42,20 @@ class PytestRunner:
     @property
     def programs(self) -> Mapping[str, str]:
         """The program that runs pytest."""
-        return {_PROGRAM: _program()}
+        return {_PROGRAM: _text(run_pytest)}
 
     def command(self, tests: Collection[str]) -> str:
         """Return the shell command that runs these tests."""
         return self._command(" ".join(shlex.quote(test) for test in tests))
 
     def _command(self, arguments: str) -> str:
-        roots = ":".join("$PWD" if root == "." else f"$PWD/{root}" for root in self.environment.import_roots)
         options = "".join(f"{shlex.quote(f'--option={option}')} " for option in self.environment.options)
         program = f'python3 -P "$CHECKS/{_PROGRAM}"'
-        return f'PYTHONPATH="{roots}" PYTHONDONTWRITEBYTECODE=1 {program} {options}{arguments}'.strip()
+        return f"{self._variables()} {program} {options}{arguments}".strip()
+
+    def _variables(self) -> str:
+        roots = ":".join("$PWD" if root == "." else f"$PWD/{root}" for root in self.environment.import_roots)
+        return f'PYTHONPATH="{roots}" PYTHONDONTWRITEBYTECODE=1'
 
     def run(self, tree: Path, tests: Collection[str] | None = None) -> Mapping[str, TestOutcome]:
         """Run tests in a copy of a tree."""
@@ -55,8 +70,34 @@ class PytestRunner:
         return replace(self, limits=RunLimits(run, test))
 
     def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
-        """Run several requests at once."""
-        return run_at_once(self, requests)
+        """Run several requests at once, in one sandbox; those that it loses run again in one of their own."""
+        if len(requests) < _LEAST_FOR_BATCH or any(request.tests is None for request in requests):
+            return run_at_once(self, requests)
+        limit = min(self.limits.test, _MUTANT_SECONDS)
+        batch = {
+            "arguments": [f"--option={option}" for option in self.environment.options],
+            "workers": os.cpu_count() or 1,
+            "seconds": limit * 2,
+            "requests": [
+                {"tests": sorted(request.tests or ()), "changes": changes_between(requests[0].tree, request.tree)}
+                for request in requests
+            ],
+        }
+        programs = {**self.programs, _BATCH: _text(run_many), _WANTED: json.dumps(batch)}
+        text = f'{self._variables()} python3 -P "$CHECKS/{_BATCH}" "$CHECKS/{_WANTED}"'
+        limits = RunLimits(run=limit * 2 * len(requests), test=limit)
+        run = run_in_box(self.environment, requests[0].tree, BoxCommand(text, programs, limits), self.cancel)
+        lost = [request for number, request in enumerate(requests) if number not in run.by_request]
+        again = iter(run_at_once(self, lost))
+        return [
+            self._completed(run.by_request[number], request) if number in run.by_request else next(again)
+            for number, request in enumerate(requests)
+        ]
+
+    @staticmethod
+    def _completed(outcomes: Mapping[str, TestOutcome], request: TestRequest) -> Mapping[str, TestOutcome]:
+        wanted = {test for test in request.tests or () if "::" in test}
+        return {**dict.fromkeys(wanted, TestOutcome(False, "did not run to its end")), **outcomes}
 
     def record(
         self,
@@ -97,5 +138,5 @@ class PytestRunner:
 
 
 @functools.cache
-def _program() -> str:
-    return Path(run_pytest.__file__).read_text(encoding="utf-8")
+def _text(program: ModuleType) -> str:
+    return Path(str(program.__file__)).read_text(encoding="utf-8")
