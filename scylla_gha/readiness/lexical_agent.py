@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -36,16 +37,26 @@ _STOP_WORDS: Final = frozenset({
 })  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """Words of a function's name, path and text."""
+
+    name: str
+    path: str
+    words: Counter[str]
+    length: int
+
+
 class LexicalAgent:
     """Answers from words of functions' texts, names and paths; tests are left out."""
 
     def __init__(self, index: CodeIndex) -> None:
         self._functions = [function for function in index.functions.values() if not index.files[function.path].is_test]
         self._index = index
-        self._words = [self._words_of(function, index.files[function.path].text) for function in self._functions]
-        self._length = sum(sum(words.values()) for words in self._words) / max(1, len(self._words))
-        frequency = Counter(word for words in self._words for word in words)
-        count = len(self._words)
+        self._documents = [self._document(function, index.files[function.path].text) for function in self._functions]
+        count = len(self._documents)
+        self._length = sum(document.length for document in self._documents) / max(1, count)
+        frequency = Counter(word for document in self._documents for word in document.words)
         self._weight = {word: math.log(1 + (count - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
 
     def answer(self, item: ReadinessItem) -> dict[str, list[str]]:
@@ -72,31 +83,32 @@ class LexicalAgent:
             most: how many functions.
             changes: of the start state against the index: files that are read anew.
         """
-        query = Counter(words_in(text))
+        query = set(words_in(text))
         new = {change.path: change.text for change in changes}
-        documents = [(function.id, words) for function, words in zip(self._functions, self._words, strict=True)
-                     if function.path not in new]  # fmt: skip
-        documents += [document for path, code in new.items() if code for document in self._documents(path, code)]
-        scores = [(-self._score(query, words), name) for name, words in documents]
+        documents = [document for document in self._documents if document.path not in new]
+        documents += [document for path, code in new.items() if code for document in self._read(path, code)]
+        scores = [(-self._score(query, document), document.name) for document in documents]
         return [name for score, name in sorted(scores)[:most] if score < 0]
 
-    def _documents(self, path: str, code: str) -> list[tuple[str, Counter[str]]]:
-        """Return functions and words of a changed file; those of tests are left out."""
+    def _read(self, path: str, code: str) -> list[_Document]:
+        """Return the functions of a changed file; those of tests are left out."""
         parser = parser_of(path)
         if parser is None or path not in self._index.files or self._index.files[path].is_test:
             return []
         file = parser.parse(path, code, syntax_tree(code, parser.language, path).root_node, is_test=False)
-        return [(function.id, self._words_of(function, code)) for function in file.functions]
+        return [self._document(function, code) for function in file.functions]
 
-    def _score(self, query: Mapping[str, int], words: Mapping[str, int]) -> float:
-        norm = _K1 * (1 - _B + _B * sum(words.values()) / max(1.0, self._length))
-        shared = (word for word in query if word in words)
-        return sum(self._weight[word] * words[word] * (_K1 + 1) / (words[word] + norm) for word in shared)
+    def _score(self, query: set[str], document: _Document) -> float:
+        norm = _K1 * (1 - _B + _B * document.length / max(1.0, self._length))
+        words = document.words
+        shared = sorted(word for word in query if word in words)
+        return sum(self._weight.get(word, 0.0) * words[word] * (_K1 + 1) / (words[word] + norm) for word in shared)
 
-    def _words_of(self, function: Function, code: str) -> Counter[str]:
+    def _document(self, function: Function, code: str) -> _Document:
         names = words_in(function.name) * _NAME_WEIGHT + words_in(function.path) * 2
         lines = lines_of(code)[function.span.first - 1 : function.span.last]
-        return Counter(names + words_in("".join(lines)))
+        words = Counter(names + words_in("".join(lines)))
+        return _Document(function.id, function.path, words, words.total())
 
     def _mentioned(self, prompt: str) -> list[Function]:
         """Return the functions that the prompt names in backticks, in its order, with the path if it is beside them."""

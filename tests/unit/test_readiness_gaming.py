@@ -1,19 +1,18 @@
 """Answers that game the grader earn no more than guessing, over 500 items; right answers earn all points."""
 
-import itertools
 import json
-from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from scylla_gha.mining.repository import checkout_of
-from scylla_gha.model.readiness import ChangedText, ItemPart, ItemSet, ReadinessItem
+from scylla_gha.model.readiness import ItemPart, ItemSet, ReadinessItem
 from scylla_gha.model.readiness_score import GuessLevel, ObservedTrial
 from scylla_gha.model.trial import Outcome
-from scylla_gha.readiness.anchors import function_digest
-from scylla_gha.readiness.answer_keys import PlaceNames
 from scylla_gha.readiness.code_index import build_index
+from scylla_gha.readiness.coherence_task import coherence_items
 from scylla_gha.readiness.graders.answers import grade
 from scylla_gha.readiness.guessers import answer_of, guess_levels, named_in
 from scylla_gha.readiness.intent_task import intent_items
@@ -22,6 +21,8 @@ from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.recorded_tests import TestMap
 from scylla_gha.readiness.score import score
 from scylla_gha.readiness.source_code import CodeIndex
+from scylla_gha.readiness.twin_items import items_in_twin
+from scylla_gha.readiness.twins import TWIN_KINDS, make_twin
 from scylla_gha.stats.resampling import Resampling
 from tests.support.git import shell
 from tests.support.synthetic_code import synthetic_code
@@ -38,13 +39,16 @@ def share(part: ItemPart, answer: object) -> float:
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
-    root = synthetic_code(tmp_path_factory.mktemp("synthetic") / "code", 100)
+    root = synthetic_code(tmp_path_factory.mktemp("synthetic") / "code", 150)
     shell(root, "git init -q && git add -A && git -c user.name=Ada -c user.email=a@example.com commit -qm Begin")
     index = build_index(root)
-    material = ReadinessMaterial(root, index, NO_TESTS, None, checkout_of(root), 0, 300, "python")
-    questions = [with_choice(item, number) for number, item in enumerate(intent_items(material))]
-    chains = chain_items(index, 500 - len(questions))
+    material = ReadinessMaterial(root, index, NO_TESTS, None, checkout_of(root), 0, 100, "python")
+    chains = coherence_items(material)
+    intents = intent_items(replace(material, wanted=500 - len(chains)))
+    questions = [with_choice(item, number) for number, item in enumerate(intents)]
     items = [item.model_copy(update={"id": f"{number:03d}-item"}) for number, item in enumerate((*questions, *chains))]
+    assert len(chains) > 80
+    assert len(items) == 500
     return index, ItemSet(tree="a" * 40, seed=0, language="python", items=tuple(items))
 
 
@@ -56,34 +60,6 @@ def with_choice(item: ReadinessItem, number: int) -> ReadinessItem:
                     candidates=tuple(listed))  # fmt: skip
     prompt = item.prompt + "\n" + "\n".join(f"- `{test}`" for test in listed)
     return item.model_copy(update={"parts": (*item.parts, part), "prompt": prompt})
-
-
-def chain_items(index: CodeIndex, count: int) -> list[ReadinessItem]:
-    """Questions for the calls from a function to another four calls away."""
-    calls: dict[str, list[str]] = defaultdict(list)
-    by_name = {function.short_name: function for function in index.functions.values()}
-    for function in by_name.values():
-        calls[function.id] = [by_name[call.name].id for call in function.calls]
-    names, items = PlaceNames(index, 0), list[ReadinessItem]()
-    every = tuple(sorted(name for name in index.functions if name.startswith("shop/")))
-    for start in [name for name in every if calls[name]][::3]:
-        chain = [start]
-        while len(chain) < 5 and calls[chain[-1]]:
-            chain.append(calls[chain[-1]][0])
-        if len(chain) == 5 and len(items) < count:
-            key: dict[str, object] = {
-                "places": names.key(chain), "required": chain[1:-1], "ends": [chain[0], chain[-1]], "most": 12,
-                "certain": {a: [b] for a, b in itertools.pairwise(chain)}, "undecided": {},
-            }  # fmt: skip
-            parts = tuple(ItemPart(id=part, form=part, weight=weight, key=key, candidates=every)
-                          for part, weight in (("completeness", 50), ("accuracy", 30)))  # fmt: skip
-            items.append(ReadinessItem(
-                id="000-chain", dimension="cross-file-coherence", anchor=start,
-                anchor_digest=function_digest(index, index.functions[start]), files=(start.partition("::")[0],),
-                prompt=f"How does `{chain[0]}` reach `{chain[-1]}`? Name all in the list `chain`.", has_shell=False,
-                parts=parts, solution=(ChangedText(path="ANSWER.json", text=json.dumps({"chain": chain})),),
-            ))  # fmt: skip
-    return items
 
 
 def by_part(choose: Callable[[ReadinessItem, ItemPart], list[str]]) -> Callable[[ReadinessItem], object]:
@@ -125,7 +101,7 @@ def levels(suite: Suite) -> tuple[GuessLevel, ...]:
 def corrected_mean(items: ItemSet, answer: Callable[[ReadinessItem], object], levels: tuple[GuessLevel, ...]) -> float:
     """Mean over items of the corrected score, between guessing (0) and all points (1)."""
     trials = [ObservedTrial(item=item.id, outcome=Outcome.COMPLETED, parts={
-        part.id: share(part, content) for content in [answer(item)] for part in item.parts})
+        part.id: share(part, content) for content in [answer(item)] for part in item.parts if not part.from_trace})
         for item in items.items]  # fmt: skip
     result = score(items, trials, levels, Resampling(draws=9))
     scores = [anchor.score for anchor in result.anchors if anchor.score is not None]
@@ -145,7 +121,7 @@ def test_right_answers_earn_all_points_in_any_usual_form(suite: Suite) -> None:
 
     for item in suite[1].items:
         for part in item.parts:
-            if part.id != "explain":
+            if part.id != "explain" and not part.from_trace:
                 assert share(part, solution(item)) == 1, (item.prompt, part)
                 assert share(part, written(item)) == 1, (item.prompt, part)
 
@@ -154,3 +130,36 @@ def test_the_lexical_agent_beats_guessing_by_reading(suite: Suite, levels: tuple
     index, items = suite
     agent = LexicalAgent(index)
     assert corrected_mean(items, agent.answer, levels) > 0.5
+
+
+def test_items_on_a_twin_are_solved_by_their_own_solutions_and_harder_for_the_lexical_agent(tmp_path: Path) -> None:
+    root = synthetic_code(tmp_path / "code", 20)
+    shell(root, "git init -q && git add -A && git commit -qm Begin")
+    index = build_index(root)
+    material = ReadinessMaterial(root, index, NO_TESTS, None, checkout_of(root), 0, 40, "python")
+    drawn = (*intent_items(material), *coherence_items(material))
+    numbered = [item.model_copy(update={"id": f"{number:03d}-item"}) for number, item in enumerate(drawn)]
+    items = ItemSet(tree="a" * 40, seed=0, language="python", items=tuple(numbered))
+    dimensions = {}
+    for kind in TWIN_KINDS:
+        twin = make_twin(root, kind, 1.0, 0, tmp_path / kind)
+        own = build_index(twin.root)
+        asked = items_in_twin(items, twin, own, "b" * 40)
+        assert len(asked.items) >= (len(items.items) if kind != "merging" else 1)
+        assert {share(part, solution(item)) for item in asked.items for part in item.parts if not part.from_trace} == {
+            1.0
+        }
+        dimensions[kind] = lexical_by_dimension(asked, own)
+    before = lexical_by_dimension(items, index)
+    assert dimensions["names"]["intent-clarity"] < before["intent-clarity"] - 0.2
+    assert dimensions["docs"]["intent-clarity"] <= before["intent-clarity"]
+    assert dimensions["names"]["cross-file-coherence"] <= before["cross-file-coherence"]
+
+
+def lexical_by_dimension(items: ItemSet, index: CodeIndex) -> dict[str, float]:
+    agent = LexicalAgent(index)
+    shares: dict[str, list[float]] = {}
+    for item in items.items:
+        answer = agent.answer(item)
+        shares.setdefault(item.dimension, []).extend(share(part, answer) for part in item.parts if not part.from_trace)
+    return {dimension: sum(own) / len(own) for dimension, own in shares.items()}

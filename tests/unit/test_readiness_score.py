@@ -10,13 +10,16 @@ from scylla_gha.model.readiness import ItemPart, MissingDimension
 from scylla_gha.model.readiness_score import GuessLevel, ObservedTrial
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.closed_book import ask_closed_book, closed_book_levels
+from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.compare_scores import compare_scores
+from scylla_gha.readiness.evidence import with_evidence, with_features
 from scylla_gha.readiness.intervals import interval
 from scylla_gha.readiness.score import score
 from scylla_gha.stats.resampling import Resampling
 from tests.support.gateway import shared
 from tests.support.provider import Body, Say
 from tests.support.readiness_items import drawn_trials, item_set, readiness_item, trial
+from tests.support.repository import write_tree
 
 HALF = (GuessLevel(form="explain", parts=12, guessers={"uniform": 0.5}),)
 
@@ -160,3 +163,22 @@ def test_the_closed_book_control_asks_each_question_once_and_never_pays_twice(tm
     assert first.usd > 0
     levels = closed_book_levels(items.items, first.answers, grade)
     assert levels == {"locate": (0.0, 8), "explain": (1.0, 8), "context": (0.0, 8)}
+
+
+def test_worst_files_and_associations_come_from_traces_and_functions(tmp_path: Path) -> None:
+    core = "def process(a):\n    return load(a)\n\ndef load(a):\n    return a\n\ndef save(a):\n    return a\n"
+    code = {"src/core.py": core, "src/other.py": 'def process(a):\n    """Do it."""\n    return a\n'}
+    index = build_index(write_tree(tmp_path, code))
+    ids = ["src/core.py::process", "src/core.py::load", "src/core.py::save", "src/other.py::process"]
+    items = item_set(4)
+    named = [item.model_copy(update={"anchor": anchor}) for item, anchor in zip(items.items, ids, strict=True)]
+    noted = with_features(items.model_copy(update={"items": tuple(named)}), index)
+    trials = [trial(item, float(item.anchor == ids[3]), opened=("src/other.py", "src/core.py")) for item in noted.items]
+    result = with_evidence(score(noted, trials, ()), noted, trials)
+    (worst,) = result.worst_files
+    assert (worst.file, worst.missed, worst.anchors) == ("src/core.py", 3, 3)
+    assert worst.evidence == ("src/other.py was opened first in 3 of 3 trials; 1 other function is named `process` too")
+    counts = {row.feature: (row.missed, row.of_missed, row.solved, row.of_solved)
+              for row in result.associations if row.dimension is None}  # fmt: skip
+    assert counts["no docstring"] == (3, 3, 0, 1)
+    assert counts["same name elsewhere"] == (1, 3, 1, 1)
