@@ -14,10 +14,13 @@ from scylla_gha.cli import options
 from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, GateError
+from scylla_gha.publish import actions_output
 
 if TYPE_CHECKING:
     from scylla_gha.github_fixture.commands import FixtureSession
     from scylla_gha.model.github_repositories import RepositoryPool
+    from scylla_gha.model.plan import Plan
+    from scylla_gha.store.run_folder import RunFolder
 
 _SHOWN: Final = 20
 _Command = Callable[..., None]
@@ -28,6 +31,9 @@ _holder = click.option(
 )
 _lease = click.option("--lease", "minutes", type=click.IntRange(1, 1440), metavar="MINUTES",
                       help="Take the repository for so many minutes, or extend that (default: no lease).")  # fmt: skip
+
+_shard = click.option("--shard", "number", type=click.IntRange(0), required=True,
+                      help="Number of the shard in shards.json.")  # fmt: skip
 
 
 @click.group(cls=options.CommandGroup)
@@ -115,10 +121,59 @@ def cleanup(fixture: str, lane: int, holder: str | None, *, as_json: bool, dry_r
         click.echo(f"  {name}")
 
 
+@fixture.command()
+@options.experiment
+@_shard
+@options.runs
+def lease(experiment: str, number: int, runs: Path) -> None:
+    """Lease and reset a repository for each cell of a shard of EXPERIMENT, for a job whose agents come later.
+
+    The administrator's token is needed here, and not by `scylla-gha cell`, which finds the repositories by
+    runs/EXPERIMENT/lanes/. Each lease ends by itself after six hours.
+
+    \b
+    scylla-gha fixture lease github-live --shard 0
+    """  # noqa: D301
+    from scylla_gha.pipeline.lanes import lease_lanes
+
+    report = functools.partial(click.echo, err=True)
+    cells, folder, environ = _shard_cells(experiment, number, runs)
+    leased = lease_lanes(cells, folder, options.library(), environ, report)
+    click.echo(f"leased and reset: {counted(leased, 'repository', 'repositories')}")
+
+
+@fixture.command()
+@options.experiment
+@_shard
+@options.runs
+def free(experiment: str, number: int, runs: Path) -> None:
+    """Free the repositories that `fixture lease` has leased for a shard of EXPERIMENT.
+
+    \b
+    scylla-gha fixture free github-live --shard 0
+    """  # noqa: D301
+    from scylla_gha.pipeline.lanes import free_lanes
+
+    report = functools.partial(click.echo, err=True)
+    cells, folder, environ = _shard_cells(experiment, number, runs)
+    free_lanes(cells, folder, options.library(), environ, report)
+
+
+def _shard_cells(experiment: str, number: int, runs: Path) -> tuple["Plan", "RunFolder", dict[str, str]]:
+    """Return the plan of a shard, the run's folder, and the environment with all tokens, which Actions hides."""
+    from scylla_gha.pipeline.shard_worker import load_shard
+    from scylla_gha.plan.build import refuse_changed_fixtures
+
+    folder = options.run_folder(runs, experiment)
+    part = load_shard(folder, number).plan
+    refuse_changed_fixtures({cell.scenario for cell in part.cells}, options.library())
+    return part, folder, actions_output.hidden_fixture_tokens()
+
+
 @contextmanager
 def _session(name: str, lane: int, holder: str | None, *, is_new: bool = False) -> Iterator["FixtureSession"]:
     """Make the wanted state of a fixture, and the clients of a lane's repository; a new one names what it lacks."""
-    from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of
+    from scylla_gha.github_fixture.accounts import FixtureAccounts, fixture_environment, limits_of, retries_of
     from scylla_gha.github_fixture.commands import FixtureSession
     from scylla_gha.github_fixture.leases import default_holder
     from scylla_gha.github_fixture.reference import make_reference
@@ -132,7 +187,7 @@ def _session(name: str, lane: int, holder: str | None, *, is_new: bool = False) 
     folder = library.fixture(name).resolve()
     report = functools.partial(click.echo, err=True)
     repository = pool.repositories[lane % len(pool.repositories)]
-    environ = provider_environment()
+    environ = fixture_environment(provider_environment())
     accounts = FixtureAccounts(pool, repository, environ, retries_of(report), limits_of(environ))
     if not is_new:
         accounts.require([pool.admin])

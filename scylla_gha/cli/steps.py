@@ -79,6 +79,7 @@ def cell(
     paths = WavePaths(folder.root).shard(number)
     lock_run(folder.root, shared=True)
     lock_run(paths.root)
+    actions_output.hidden_fixture_tokens()
     if job is not None:  # at once, so that the rows can be uploaded whatever happens
         facts = {"experiment": folder.root.name, "number": cells.shard.name, "rows": paths.root}
         actions_output.write_job_outputs(job, facts)

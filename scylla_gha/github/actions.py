@@ -33,6 +33,11 @@ def annotation(level: Level, message: str, title: str = "") -> str:
     return f"::{level}{option}::{_escape_data(message)}"
 
 
+def mask_command(secret: str) -> str:
+    """Return the command that hides a value in the rest of a job's log."""
+    return f"::add-mask::{_escape_data(secret)}"
+
+
 def escape_command(text: str) -> str:
     """Return untrusted text in which the runner sees no command; it looks the same to a reader."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")

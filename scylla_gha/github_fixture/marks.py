@@ -18,7 +18,7 @@ from scylla_gha.errors import GitHubError, RefusedError
 from scylla_gha.git import run_git
 from scylla_gha.github.client import ApiRequest
 from scylla_gha.github.responses import CommitRef
-from scylla_gha.github_fixture.accounts import FixtureAccounts
+from scylla_gha.github_fixture.accounts import FixtureAccounts, site_of
 from scylla_gha.github_fixture.canonical import TOPIC
 from scylla_gha.github_fixture.mutations import ANY_OBJECT, ref_updates, send_mutations
 from scylla_gha.github_fixture.reference import EMPTY_TREE, FixtureReference, keep_message
@@ -74,8 +74,7 @@ def push_objects(reference: FixtureReference, accounts: FixtureAccounts, state: 
     refs |= {default: reference.state.refs[default]} if state.is_empty else {}
     access = accounts.access(accounts.pool.admin)
     environ = {**accounts.environ, "GITHUB_TOKEN": access.token or ""}
-    server = accounts.environ.get("GITHUB_SERVER_URL", "").strip().rstrip("/") or "https://github.com"
-    remote = remote_from(f"{server}/{accounts.repository}.git", environ)
+    remote = remote_from(f"{site_of(accounts.environ)}/{accounts.repository}.git", environ)
     specs = [f"+{sha}:{name}" for name, sha in refs.items()]
     message = _push(reference.folder, remote, specs)
     if message is not None:  # perhaps it was done, and the answer was lost: then the second one has nothing to do

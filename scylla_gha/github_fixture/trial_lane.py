@@ -16,7 +16,7 @@ from scylla_gha.config.github_conditions import rendered
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, GitHubError, ToolError
 from scylla_gha.git import run_git
-from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of
+from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, retries_of, site_of
 from scylla_gha.github_fixture.bindings import bindings_of
 from scylla_gha.github_fixture.canonical import StateDifference
 from scylla_gha.github_fixture.commands import FixtureSession
@@ -50,9 +50,14 @@ class TrialLane(Record):
     expires: str
 
 
+def lanes_folder(run: Path) -> Path:
+    """Return the folder of a run in which an earlier step has named the repositories of cells."""
+    return run / "lanes"
+
+
 def lane_record(run: Path, cell: str) -> Path:
-    """Return the file of a run's folder that names the repository of a cell."""
-    return run / "lanes" / f"{cell}.json"
+    """Return the file that names the repository of a cell."""
+    return lanes_folder(run) / f"{cell}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +216,7 @@ class LaneTrial:
         """Fetch branches, tags and heads of pull requests; return their commits by the names that the hub has."""
         git = self.reference.world.git
         environ = {**self.pool.environ, "GITHUB_TOKEN": self.token}
-        server = environ.get("GITHUB_SERVER_URL", "").strip().rstrip("/") or "https://github.com"
-        remote = remote_from(f"{server}/{self.lane.repository}.git", environ)
+        remote = remote_from(f"{site_of(environ)}/{self.lane.repository}.git", environ)
         specs = [f"+refs/{kind}:{_FETCHED}{kind}" for kind in ("heads/*", "tags/*", "pull/*/head")]
         _fetch_refs(git.path, remote.url, specs, remote.env)
         git.forget_refs()

@@ -21,6 +21,7 @@ from scylla_gha.errors import RefusedError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings
+from scylla_gha.github_fixture.accounts import fixture_environment
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role
@@ -113,7 +114,7 @@ def gateway_for_run(context: RunContext, recording: RecordingOptions) -> Iterato
     Agents and judges with a model need the gateway; scenarios with GitHub state need the hub. The gateway enforces the
     budgets; the cost of all traffic in the run's folder counts as spent.
     """
-    found_secrets, unfit = secrets_in(provider_environment())
+    found_secrets, unfit = secrets_in(fixture_environment(provider_environment()))
     for name, reason in unfit.items():
         click.echo(f"{name} is not redacted in stored files, because it is {reason}", err=True)
     secrets = tuple(found_secrets.values())

@@ -7,6 +7,7 @@ from typing import Final
 from scylla_gha import __version__
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import FixtureError, SandboxError, ToolError
+from scylla_gha.github_fixture.accounts import fixture_environment
 from scylla_gha.github_fixture.leases import default_holder
 from scylla_gha.github_fixture.trial_lane import LanePool, lane_record
 from scylla_gha.model.plan import Arm, Cell
@@ -138,7 +139,7 @@ def _lanes(context: RunContext, cell: Cell, folder: ScenarioFolder) -> LaneSourc
     fixture = folder.scenario.source.fixture
     if context.plan.experiment.github == "hub" or folder.github is None or fixture is None:
         return None
-    environ = provider_environment()
+    environ = fixture_environment(provider_environment())
     pool = LanePool(fixture, context.library.repositories().fixtures[fixture], environ, lambda _: None)
     return LaneSource(pool, lane_record(context.folder.root, cell.id), f"{default_holder(environ)}/{cell.id}",
                       context.cancel.wait)  # fmt: skip

@@ -84,20 +84,13 @@ def require_lane_tokens(plan: Plan, library: Library, environ: Mapping[str, str]
         if folder.github is None or folder.scenario.github is None or folder.scenario.source.fixture is None:
             continue
         pool = library.repositories().fixtures[folder.scenario.source.fixture]
-        identity = _identity(folder, folder.scenario.github.identity)
+        identity = identity_of(folder, folder.scenario.github.identity)
         for user in (identity, *(() if leased else (pool.admin,))):
             if not environ.get(token_variable(user), "").strip():
                 missing[token_variable(user)] = f"{user} of {folder.scenario.source.fixture}"
     if missing:
         lines = "\n".join(f"set {variable}: token of {user}" for variable, user in missing.items())
         raise ConfigError(f"experiment {plan.experiment.id}: github: github.com: tokens are missing:\n{lines}")
-
-
-def identities(plan: Plan, library: Library) -> dict[str, str]:
-    """Return the variable of each token that agents of a plan have, by user."""
-    folders = [library.scenario(name) for name in sorted({cell.scenario for cell in plan.cells})]
-    users = {_identity(folder, folder.scenario.github.identity) for folder in folders if folder.scenario.github}
-    return {user: token_variable(user) for user in sorted(users)}
 
 
 def _scenario_faults(folder: ScenarioFolder, pools: GitHubRepositories) -> Iterator[str]:
@@ -115,7 +108,7 @@ def _scenario_faults(folder: ScenarioFolder, pools: GitHubRepositories) -> Itera
         yield from (f"checkpoints.{checkpoint.id}: {fault}" for fault in _checkpoint_faults(checkpoint))
     yield from _number_faults(load_yaml(folder.path / "scenario.yaml", Scenario))
     yield from _fixture_faults(_world(folder.github), github)
-    yield from _identity_faults(_identity(folder, github.identity), pools.fixtures[fixture])
+    yield from _identity_faults(identity_of(folder, github.identity), pools.fixtures[fixture])
 
 
 def _checkpoint_faults(checkpoint: Checkpoint) -> Iterator[str]:
@@ -178,7 +171,7 @@ def _fixture_faults(world: FixtureWorld, github: GitHubStart) -> Iterator[str]:
         yield "its fixture has several repositories"
 
 
-def _identity(folder: ScenarioFolder, identity: str) -> str:
+def identity_of(folder: ScenarioFolder, identity: str) -> str:
     """Return the fixture's name of the user that the agent acts as."""
     users = _world(folder.github).fixture.users if folder.github else {}
     return next((name for name, user in users.items() if identity in (name, user.login)), identity)

@@ -19,7 +19,7 @@ NAMES: Final = (
     *(name for provider in PROVIDERS.values() for name in provider.secret_variables),
     "ACTIONS_RUNTIME_TOKEN",  # with it a process could act as the job
 )
-FIXTURE_TOKENS: Final = "SCYLLA_FIXTURE_TOKEN_"  # begins the names of tokens for repositories on github.com
+FIXTURE_TOKENS: Final = "SCYLLA_FIXTURE_TOKEN"  # begins the names of tokens for repositories on github.com
 _SET_DUMPABLE: Final = 4  # PR_SET_DUMPABLE of <linux/prctl.h>
 _HIDDEN: Final[dict[str, str]] = {}
 

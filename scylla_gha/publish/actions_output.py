@@ -9,9 +9,19 @@ from typing import Final
 import click
 
 from scylla_gha.errors import ScyllaError
-from scylla_gha.github.actions import JobFacts, Level, add_summary, annotation, job_facts, set_outputs
+from scylla_gha.github.actions import (
+    JobFacts,
+    Level,
+    add_summary,
+    annotation,
+    job_facts,
+    mask_command,
+    set_outputs,
+)
+from scylla_gha.github_fixture.accounts import fixture_environment, tokens_of
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.report import Report
+from scylla_gha.providers import provider_environment
 from scylla_gha.report.numbers import clipped
 from scylla_gha.report.summary import overall
 
@@ -33,6 +43,19 @@ def actions_job() -> JobFacts:
         ConfigError: this is not a step of a workflow.
     """
     return job_facts(os.environ)
+
+
+def hidden_fixture_tokens() -> dict[str, str]:
+    """Return the command's environment with all tokens of fixtures; in Actions, the log hides them from now on.
+
+    Raises:
+        ConfigError: the list of tokens is malformed.
+    """
+    environ = fixture_environment(provider_environment())
+    if environ.get("GITHUB_ACTIONS") == "true":
+        for token in tokens_of(environ):  # of a list, Actions hides whole lines alone
+            click.echo(mask_command(token), err=True)
+    return environ
 
 
 def annotate(level: Level, message: str, title: str = "") -> None:

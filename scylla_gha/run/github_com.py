@@ -184,7 +184,7 @@ def leased_repository(
         try:
             try:
                 reference = _reference(source, prepared, fixture, Path(scratch))
-                identity = identity_of(reference, scenario.github.identity)
+                identity = named_user(reference, scenario.github.identity)
                 lane = _lane(source, reference, identity, seconds)
                 trial = LaneTrial(source.pool, reference, lane, identity)
             except ScyllaError as error:
@@ -203,7 +203,7 @@ def _reference(source: LaneSource, prepared: PreparedScenario, fixture: Path, sc
     return make_reference(source.pool.fixture, fixture, scratch, start, shared)
 
 
-def identity_of(reference: FixtureReference, identity: str) -> str:
+def named_user(reference: FixtureReference, identity: str) -> str:
     """Return the fixture's name of the user that a scenario names by name or login."""
     users = reference.world.fixture.users
     return next(name for name, user in users.items() if identity in (name, user.login))

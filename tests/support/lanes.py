@@ -1,9 +1,11 @@
 """Repositories for whole trials on a served hub that stands for github.com: seeded, with tokens unlike the logins."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,6 +15,7 @@ from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, token
 from scylla_gha.github_fixture.converge import Convergence
 from scylla_gha.github_fixture.reference import make_reference
 from scylla_gha.hub.fixture import StartCommit
+from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_repositories import RepositoryPool
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline.context import RunContext
@@ -42,6 +45,11 @@ class LaneSite:
     def token(self, user: str) -> str:
         """Token of a fixture's user."""
         return self.environ[token_variable(user)]
+
+    def requests(self) -> list[dict[str, Any]]:
+        """The requests so far, as the log has them."""
+        lines = (self.served.folder / REQUESTS_FILE).read_text().splitlines()
+        return [json.loads(line) for line in lines]
 
     def accounts(self, lane: int = 0) -> FixtureAccounts:
         """Clients of a lane's repository."""

@@ -1,7 +1,6 @@
 """Whole trials in repositories of a pool, on a served hub that stands for github.com."""
 
 import datetime
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.records import IssueRecord, PullRequestRecord
 from scylla_gha.model.github_faults import GitHubFault
 from scylla_gha.model.trial import Outcome
+from scylla_gha.pipeline.lanes import free_lanes, lease_lanes
 from scylla_gha.pipeline.run_trial import run_trial
 from scylla_gha.plan.github_com import require_lane_tokens
 from tests.support.agents import ShellAgent
@@ -49,8 +49,7 @@ def test_trials_are_reset_read_back_and_judged_though_github_has_faults(site: La
     assert {(row.github, row.github_requests, row.github_gaps) for row in rows} == {("github.com", None, None)}
     merged = [(pull.number, pull.state) for pull in hub.state.where(PullRequestRecord)]
     assert merged == [(3, "closed"), (4, "open")], "the second trial began without the first one's pull request"
-    lines = (site.served.folder / "github-requests.jsonl").read_text().splitlines()
-    seen = {json.loads(line)["fault"] for line in lines}
+    seen = {request["fault"] for request in site.requests()}
     assert {fault.kind for fault in FAULTS} <= seen
 
     folder = context.folder.cell(rows[0].cell).attempt(1)
@@ -96,3 +95,29 @@ def test_without_the_administrators_token_a_trial_needs_a_repository_that_was_re
     (row,) = rows_of(context)
     assert row.outcome is Outcome.FIXTURE_ERROR
     assert "no repository was reset for this cell" in row.reason
+
+
+def test_a_job_resets_its_repositories_in_a_step_and_its_agents_never_have_that_token(
+    site: LaneSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = site.context(ShellAgent(f"env; {SOLVED}"))
+    folder = context.folder
+    lines: list[str] = []
+    leased = lease_lanes(context.plan, folder, context.library, site.environ, lines.append)
+    assert (leased, lines[0].split(",")[0]) == (1, f"{context.plan.cells[0].id}: pool/demo-0 is as the fixture")
+    monkeypatch.delenv("SCYLLA_FIXTURE_TOKEN_KEEPER")
+    monkeypatch.delenv("SCYLLA_FIXTURE_TOKEN_AUTHOR")
+    monkeypatch.setenv("SCYLLA_FIXTURE_TOKENS", f"author={site.token('author')}\n")
+    before = len(site.requests())
+    (row,) = rows_of(context)
+    assert (row.outcome, row.passed) == (Outcome.COMPLETED, True)
+    assert {request["identity"] for request in site.requests()[before:]} <= {"acct-author", None}
+    assert site.token("keeper").encode() not in b"".join(
+        path.read_bytes() for path in folder.root.rglob("*") if path.is_file()
+    )
+    free_lanes(context.plan, folder, context.library, site.environ, lines.append)
+    assert lines[-1] == "pool/demo-0: freed"
+
+    (again,) = rows_of(site.context(ShellAgent(SOLVED), repetitions=1, seed=1, limits={"timeout_seconds": 99}))
+    assert again.outcome is Outcome.FIXTURE_ERROR, "nobody has reset it since"
+    assert "pool/demo-0: is not as the fixture demo before the agent starts" in again.reason

@@ -104,7 +104,7 @@ def test_cells_without_a_model_work_where_there_is_nothing_to_steal() -> None:
     assert all(one == other for one, other in same)
     given = {name for name, value in last[0]["with"].items() if last[1]["with"].get(name) != value}
     assert given == {"anthropic-api-key", "anthropic-base-url", "federation-rule", "federation-organization",
-                     "federation-service-account"}  # fmt: skip
+                     "federation-service-account", "fixture-admin-tokens", "fixture-agent-tokens"}  # fmt: skip
 
 
 def test_reviewers_are_asked_once_before_all_cells() -> None:
@@ -132,6 +132,30 @@ def test_the_key_goes_to_the_one_step_that_needs_it() -> None:
         step for step in ACTIONS["cell"]["runs"]["steps"] if any("anthropic-api-key" in text for text in texts(step))
     ]
     assert ["scylla-gha cell" in step["run"] for step in keyed] == [True]
+
+
+def test_the_step_of_agents_has_no_administrators_token_of_repositories() -> None:
+    of_cell = ACTIONS["cell"]["runs"]["steps"]
+    with_admin = [
+        step for step in of_cell if any("fixture-admin-tokens" in text for text in texts(step.get("env", {})))
+    ]
+    commands = ['scylla-gha fixture lease --shard "$SHARD" -- "$EXPERIMENT"',
+                'scylla-gha fixture free --shard "$SHARD" -- "$EXPERIMENT"']  # fmt: skip
+    assert [step["run"] for step in with_admin] == commands
+    assert [step["if"].rpartition("&& ")[2] for step in with_admin] == ["inputs.fixture-admin-tokens != ''"] * 2
+    (work,) = (step for step in of_cell if "scylla-gha cell" in step.get("run", ""))
+    assert work["env"]["SCYLLA_FIXTURE_TOKENS"] == "${{ inputs.fixture-agent-tokens }}"
+    assert of_cell.index(with_admin[0]) < of_cell.index(work) < of_cell.index(with_admin[1])
+
+
+def test_tokens_of_repositories_never_go_where_code_of_a_pull_request_is_evaluated() -> None:
+    (step,) = (step for step in WORKFLOWS["evaluate"]["jobs"]["cell"]["steps"] if "shard" in step.get("with", {}))
+    own = "!(inputs.pull || inputs.base || (inputs.head && inputs.head != github.sha))"
+    for who in ("admin", "agent"):
+        secret = f"secrets.SCYLLA_FIXTURE_{who.upper()}_TOKENS"
+        assert step["with"][f"fixture-{who}-tokens"] == f"${{{{ {own} && {secret} || '' }}}}"
+    for name in ("comment", "publish", "ci"):
+        assert not any("SCYLLA_FIXTURE" in text for text in texts(WORKFLOWS[name])), name
 
 
 def test_the_images_are_handed_on_before_an_agent_works() -> None:
