@@ -97,8 +97,9 @@ def status(fixture: str, lane: int, holder: str | None, *, as_json: bool) -> Non
         facts = session.status()
     _print(facts, as_json=as_json)
     if not facts["equal"]:
-        command = f"scylla-gha fixture reset {fixture} --lane {lane}"
-        raise GateError(f"{facts['repository']}: is not as the fixture; `{command}` mends it")
+        command, use = ("reset", "mends it") if facts["seeded"] else ("seed", "goes on with what a seed has begun")
+        raise GateError(f"{facts['repository']}: is not as the fixture; "
+                        f"`scylla-gha fixture {command} {fixture} --lane {lane}` {use}")  # fmt: skip
 
 
 @fixture.command()

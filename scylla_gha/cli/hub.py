@@ -59,10 +59,12 @@ def serve(
     """  # noqa: D301
     from scylla_gha.config import load_yaml
     from scylla_gha.hub.client import HubProcess
+    from scylla_gha.hub.faults import refuse_impossible_faults
     from scylla_gha.model.github_faults import GitHubFaultPlan
     from scylla_gha.model.github_fixture import FIXTURE_FILE
 
     faults = load_yaml(plan, GitHubFaultPlan).faults if plan else ()
+    refuse_impossible_faults(faults)
     is_folder = (Path(fixture) / FIXTURE_FILE).is_file()
     folder = Path(fixture).resolve() if is_folder else options.library().fixture(fixture)
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts jobs in the background without SIGINT

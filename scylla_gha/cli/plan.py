@@ -18,7 +18,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.pipeline import stored_plan, without_garbage_collection
 from scylla_gha.plan import CellSelection
 from scylla_gha.plan.budget import refuse_above_budget
-from scylla_gha.plan.build import find_agents, history_of, make_plan, print_plan
+from scylla_gha.plan.build import find_agents, history_of, make_plan, print_plan, wall_minutes
 from scylla_gha.plan.notes import reject_impossible_gate, require_statistics
 from scylla_gha.plan.shards import WaveLimits
 from scylla_gha.plan.wave import Wave, WaveOptions, make_wave
@@ -92,7 +92,13 @@ def plan(
             sources = ConfigSources.of(library, choice.head)
             _write_wave(job, planned, folder, make_wave(planned, folder, sources, agents, history, wave_options))
         if as_json or job is None:
-            click.echo(planned.model_dump_json() if as_json else "\n".join(cell.id for cell in planned.cells))
+            click.echo(_plan_json(planned, jobs) if as_json else "\n".join(cell.id for cell in planned.cells))
+
+
+def _plan_json(planned: Plan, jobs: int) -> str:
+    """Return a plan as JSON, with the minutes that the text states as well."""
+    minutes = wall_minutes(planned, jobs).model_dump()
+    return json.dumps({**planned.model_dump(mode="json"), "jobs": jobs, "wall_minutes": minutes})
 
 
 def _write_wave(job: JobFacts, planned: Plan, folder: RunFolder, wave: Wave) -> None:

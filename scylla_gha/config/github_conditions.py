@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import pathspec
 
-from scylla_gha.config import did_you_mean
+from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.config.selection_types import SelectionError, selection_type
 from scylla_gha.config.value_types import ANY, TEXT, ValueType, list_of, mismatch, type_of, type_of_value
 from scylla_gha.model import Record
@@ -94,7 +94,15 @@ def _query_type(query: GitHubQuery) -> ValueType:
     return list_of(type_of(PushView if query.query == PUSHES else OBJECT_QUERIES[LIST_QUERIES[query.query]]))
 
 
+def _login_faults(login: str | None, names: Names) -> Iterator[str]:
+    """Yield a fault if nobody of the fixture has a login, so that no trial could meet the condition."""
+    logins = [str(facts["login"]) for name, facts in names.items() if name.startswith("user.")]
+    if login is not None and login not in logins:
+        yield f"by: the fixture has no user with the login {login!r}{did_you_mean(login, logins) or there_are(logins)}"
+
+
 def _state_faults(condition: StateCondition, names: Names) -> Iterator[str]:
+    yield from _login_faults(condition.by, names)
     for part, query in (("", condition), ("before: ", condition.before)):
         if query is None:
             continue

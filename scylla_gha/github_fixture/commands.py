@@ -28,7 +28,7 @@ from scylla_gha.github_fixture.ref_plan import mutation_of as change_of_refs
 from scylla_gha.github_fixture.reference import FixtureReference
 from scylla_gha.github_fixture.repository_repairs import milestone_requests, release_requests
 from scylla_gha.github_fixture.subject_repairs import removals
-from scylla_gha.github_fixture.view import FixtureView, read_state
+from scylla_gha.github_fixture.view import OBJECTS_MARK, FixtureView, read_state
 from scylla_gha.model.github_repositories import REPOSITORIES_FILE
 
 LASTING: Final = (
@@ -173,6 +173,7 @@ class FixtureSession:
             "repository": self.accounts.repository,
             "lane": self.lane,
             "equal": view.is_equal,
+            "seeded": view.state.mark(OBJECTS_MARK) is not None,  # noted when a seed has ended
             "digest": canonical_digest(view.canonical),
             "wanted_digest": canonical_digest(self.reference.canonical),
             "differences": [str(difference) for difference in view.differences],

@@ -3,13 +3,16 @@
 The plan is empty unless a test or a rehearsal gives one. Requests are counted, not time, so faults can be repeated.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
 import orjson
 
+from scylla_gha.config import did_you_mean
+from scylla_gha.errors import ConfigError
 from scylla_gha.hub.cell import Hub
+from scylla_gha.hub.contract import contract
 from scylla_gha.hub.git_http import git_operation
 from scylla_gha.hub.graphql.execute import operation_name
 from scylla_gha.hub.http_request import HubRequest
@@ -23,6 +26,7 @@ _LIMIT: Final = {
                          "#about-secondary-rate-limits",
     "message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
 }  # fmt: skip
+_GIT: Final = ("git-receive-pack", "git-upload-pack", "info/refs git-receive-pack", "info/refs git-upload-pack")
 _ERRORS: Final = {500: "Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout"}
 
 
@@ -93,6 +97,42 @@ class FaultInjector:
             self._stale_reads -= 1
             if self._stale_reads == 0:
                 self._stale = None
+
+
+def refuse_impossible_faults(plan: Sequence[GitHubFault]) -> None:
+    """Refuse faults of operations that no request can ask for; they would never be due.
+
+    Raises:
+        ConfigError: one line per fault.
+    """
+    lines = [f"faults.{number}: operation: {fault.operation!r} is no operation of the contract{_hint(fault.operation)}"
+             for number, fault in enumerate(plan) if not _is_possible(fault.operation)]  # fmt: skip
+    if lines:
+        raise ConfigError("\n".join(lines))
+
+
+def _hint(operation: str) -> str:
+    known = contract()
+    names = [*known.rest, *(f"mutation {name}" for name in known.mutations), *_GIT]
+    return did_you_mean(operation, names) or "; docs/hub-contract.md lists them"
+
+
+def _is_possible(operation: str) -> bool:
+    known = contract()
+    if any(fnmatchcase(name, operation) for name in (*known.rest, *_GIT)):
+        return True
+    kind, _, fields = operation.partition(" ")
+    names = {"query": known.queries, "mutation": known.mutations}
+    kinds = [name for name in names if fnmatchcase(name, kind)] if fields else []
+    return any(all(_may_be(part.strip(), names[name]) for part in fields.split(",")) for name in kinds)
+
+
+def _may_be(pattern: str, names: Iterable[str]) -> bool:
+    """Return whether a pattern may be, or hold, one of some names: GraphQL requests may ask for several fields."""
+    first, last = pattern.partition("*")[0], pattern.rpartition("*")[2]
+    if "*" not in pattern:
+        return pattern in names
+    return any(name.startswith(first) for name in names) and any(name.endswith(last) for name in names)
 
 
 def requested_operation(request: HubRequest, path: str) -> str:

@@ -35,7 +35,7 @@ from scylla_gha.hub.control import (
     HubStart,
 )
 from scylla_gha.hub.endpoint import CellEndpoint
-from scylla_gha.hub.faults import FaultInjector
+from scylla_gha.hub.faults import FaultInjector, refuse_impossible_faults
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.graphql.register import register as register_graphql
 from scylla_gha.hub.graphql.schema import github_schema
@@ -103,6 +103,7 @@ class HubServer:
         asked = AttachRequest.model_validate_json(await request.read())
         if asked.cell in self._cells:
             raise ConfigError(f"{asked.cell}: this cell is attached already")
+        refuse_impossible_faults(asked.faults)
         seed, hub = await self._in_thread(_restored, asked)
         endpoint = CellEndpoint(hub, RequestLog(asked.log), self._threads, self._is_token, _limiter(seed),
                                 seed.review_script)  # fmt: skip
@@ -127,6 +128,7 @@ class HubServer:
 
     async def _set_faults(self, request: web.Request) -> web.Response:
         asked = FaultRequest.model_validate_json(await request.read())
+        refuse_impossible_faults(asked.faults)
         endpoint = self._cell(asked.cell).endpoint
         endpoint.faults = FaultInjector(endpoint.hub, asked.faults)
         return web.json_response({})

@@ -76,6 +76,8 @@ class StateCondition(GitHubQuery):
             raise ValueError(
                 "give at least one of exists, absent, equals, set_equals, contains, matches, count, by and before"
             )
+        if self.has_contains and self.contains is None:
+            raise ValueError("contains: has no value; give an element of a list, or a part of a text")
         if self.absent and any(others):
             raise ValueError("what is absent meets no other condition; give absent alone")
         return self

@@ -220,8 +220,7 @@ def print_plan(plan: Plan, jobs: int) -> None:
                f"{counted(len(plan.cells), 'cell')}: {counted(len(scenarios), 'scenario')}, "
                f"{counted(len(plan.arms), 'arm')}{where}",
                err=True)  # fmt: skip
-    minutes = plan.estimate.minutes.model_dump()
-    wall = CostRange.model_validate({end: None if value is None else value / jobs for end, value in minutes.items()})
+    wall = wall_minutes(plan, jobs)
     click.echo(f"estimate: {_range(plan.estimate.usd, '$', 2)}; {_range(wall, '', 1)} minutes with {jobs} at once "
                f"({plan.estimate.basis})", err=True)  # fmt: skip
     if plan.experiment.judges:
@@ -229,6 +228,12 @@ def print_plan(plan: Plan, jobs: int) -> None:
         click.echo(f"  agents {_range(agents.usd, '$', 2)}; judges {_range(judges.usd, '$', 2)}", err=True)
     for note in plan.notes:
         click.echo(f"note: {note}", err=True)
+
+
+def wall_minutes(plan: Plan, jobs: int) -> CostRange:
+    """Return the estimated minutes of a plan with so many cells at once."""
+    minutes = plan.estimate.minutes.model_dump()
+    return CostRange.model_validate({end: None if value is None else value / jobs for end, value in minutes.items()})
 
 
 def _range(cost: CostRange, unit: str, digits: int) -> str:

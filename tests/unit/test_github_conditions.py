@@ -137,3 +137,5 @@ def test_what_is_absent_meets_no_other_condition() -> None:
         make_checkpoint(github={**PULL, "absent": True, "exists": True})
     with pytest.raises(ValidationError, match="give at least one of exists"):
         make_checkpoint(github=PULL)
+    with pytest.raises(ValidationError, match="contains: has no value"):
+        make_checkpoint(github={**PULL, "select": "labels", "contains": None})

@@ -14,8 +14,10 @@ from scylla_gha.errors import ConfigError, GitHubError, RefusedError
 from scylla_gha.github_fixture.commands import FixtureSession
 from scylla_gha.github_fixture.leases import FixtureLease, lease_of, now_utc, take_lease
 from scylla_gha.github_fixture.view import read_state
+from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.records import IssueRecord, RepositoryRecord
+from scylla_gha.model.github_faults import GitHubFault
 from scylla_gha.model.github_repositories import RepositoryPool
 from scylla_gha.prepare.start_state import own_files_commit
 from tests.support.command import Said, scylla
@@ -209,6 +211,18 @@ def test_the_commands_seed_compare_clean_and_reset_a_repository(site: FixtureSit
     assert session(site).status()["equal"]
 
 
+def test_a_seed_that_fails_frees_its_lease_and_is_gone_on_with(site: FixtureSite, tmp_path: Path) -> None:
+    issues = GitHubFault(kind="server_error", operation="POST */issues", when="before", times=10**6)
+    site.served.endpoint.faults = FaultInjector(site.served.hub, [issues])
+    with pytest.raises(GitHubError) as caught:
+        session(site).converge(30, is_new=True)
+    assert str(caught.value).endswith("\nthe lease was freed")
+    assert lease_of(read_state(site.accounts.admin)[0]) is None
+    compared = in_project(site, tmp_path / "project", "status", "demo")
+    assert compared.code == 10
+    assert "`scylla-gha fixture seed demo --lane 0` goes on with what a seed has begun" in compared.err
+
+
 def test_validate_names_an_account_of_no_user(site: FixtureSite, tmp_path: Path) -> None:
     assert in_project(site, tmp_path, "--help").code == 0
     file = tmp_path / "config/github-fixtures.yaml"
@@ -225,6 +239,8 @@ def test_validate_names_an_account_of_no_user(site: FixtureSite, tmp_path: Path)
         (("status", "demo"), {"SCYLLA_FIXTURE_TOKEN_AUTHOR": ""}, "set SCYLLA_FIXTURE_TOKEN_AUTHOR", 3),
         (("status", "demo"), {"SCYLLA_FIXTURE_TOKEN_AUTHOR": "wrong"}, "TOKEN_AUTHOR is invalid or expired", 11),
         (("status", "demo"), {"GITHUB_API_URL": "http://example.com"}, "must be an https:// address", 11),
+        (("seed", "demo"), {"GITHUB_SERVER_URL": ""}, "(https://github.com) are not of the same server", 11),
+        (("seed", "demo"), {"GITHUB_SERVER_URL": "http://127.0.0.1:1"}, "a token would be sent to both", 11),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_without_a_secret(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from scylla_gha.errors import ToolError
+from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.hub.control import AttachRequest
-from scylla_gha.hub.faults import FaultInjector
+from scylla_gha.hub.faults import FaultInjector, refuse_impossible_faults
 from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_faults import GitHubFault
 from tests.support.hub import AUTHOR, NAME, OWNER, REPO, make_hub
@@ -121,6 +121,8 @@ def test_faults_are_set_and_ended_through_the_control_interface(tmp_path: Path) 
         assert ask_socket(cell.socket, "GET", labels)[0] == 429
         hub.set_faults(cell, [])
         assert ask_socket(cell.socket, "GET", labels)[0] == 200
+        with pytest.raises(ToolError, match=r"faults.0: operation: 'POST \*/isues' is no operation of the contract"):
+            hub.set_faults(cell, [limit.model_copy(update={"operation": "POST */isues"})])
         hub.detach(cell)
         with pytest.raises(ToolError, match=r"one: the hub does not take its faults .*not attached"):
             hub.set_faults(cell, [limit])
@@ -129,3 +131,13 @@ def test_faults_are_set_and_ended_through_the_control_interface(tmp_path: Path) 
 def test_a_status_that_a_kind_does_not_have_is_refused() -> None:
     with pytest.raises(ValidationError, match="secondary_limit takes 403 or 429, not 500"):
         GitHubFault(kind="secondary_limit", status=500)
+
+
+@pytest.mark.parametrize(
+    "operation", ["mutation createIsue", "query repo, nothing", "git-push", "PUTS *", "mutations *"]
+)
+def test_a_fault_of_an_operation_that_does_not_exist_is_refused(operation: str) -> None:
+    possible = ("*", "POST *", "mutation *", "mutation updateRepository*", "query rateLimit, repository", "info/refs *")
+    refuse_impossible_faults([GitHubFault(kind="server_error", operation=name) for name in possible])
+    with pytest.raises(ConfigError, match=r"^faults\.0: operation: .* is no operation of the contract"):
+        refuse_impossible_faults([GitHubFault(kind="server_error", operation=operation)])

@@ -9,7 +9,7 @@ from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, CostRange, Estimate, EstimateShare, Plan
 from scylla_gha.model.trial import Outcome
 from scylla_gha.plan import AgentInfo, CellSelection
-from scylla_gha.plan.build import InstalledAgent, find_agents, history_of, make_plan, print_plan
+from scylla_gha.plan.build import InstalledAgent, find_agents, history_of, make_plan, print_plan, wall_minutes
 from scylla_gha.plan.reuse_results import JudgingDigests
 from scylla_gha.store.records import write_lines
 from scylla_gha.store.run_folder import RunFolder
@@ -122,6 +122,7 @@ def test_what_is_planned_is_told_on_standard_error(capsys: pytest.CaptureFixture
         "2 cells: 1 scenario, 2 arms",
         "estimate: $2.50 ($1.00 to $10.00); 2.0 (1.0 to 10.0) minutes with 4 at once (a guess)",
     ]
+    assert wall_minutes(made, 4) == CostRange(low=1.0, likely=2.0, high=10.0), "so --json says the same"
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """Modes in a report: tasks that a mode cannot do, comparisons over common scenarios, and operations on GitHub."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from scylla_gha.aggregate import aggregate
 from scylla_gha.model.plan import Cell, ImpossibleTask, Plan
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline import analysis_of
+from scylla_gha.store.run_folder import RunFolder
 from tests.support.records import make_cell, make_experiment, make_plan, make_result
+from tests.support.report_pages import write_page
 from tests.support.reports import section
 
 SCENARIOS = ("151-review", "152-reply", "156-triage")
@@ -41,7 +44,7 @@ def report() -> Report:
     return aggregate(of, map(row_of, of.cells), analyse=analysis_of(of))
 
 
-def test_what_is_not_possible_is_listed_with_its_reason() -> None:
+def test_what_is_not_possible_is_listed_with_its_reason(tmp_path: Path) -> None:
     assert section(report(), "Not possible with these tools")[1:] == [
         "| mode | scenario | why |", "|---|---|---|", f"| mcp | 152-reply | {REASON} |",
     ]  # fmt: skip
@@ -50,6 +53,9 @@ def test_what_is_not_possible_is_listed_with_its_reason() -> None:
         "two arms are compared over the scenarios that both have."
     )
     assert [arm.counts.planned for arm in report().arms] == [6, 4]
+    page = write_page(report(), RunFolder(tmp_path)).read_text()
+    assert '<h2 id="not-possible">Not possible with these tools</h2>' in page
+    assert f'<tr><th scope="row">152-reply</th><td>mcp</td><td class="words">{REASON}</td></tr>' in page
 
 
 def test_arms_are_compared_over_the_scenarios_that_both_have() -> None:
