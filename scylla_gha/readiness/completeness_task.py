@@ -15,7 +15,7 @@ from scylla_gha.readiness.edit_items import (
     item_id,
     shown_name,
 )
-from scylla_gha.readiness.hidden_tests import tests_naming, without_tests
+from scylla_gha.readiness.hidden_tests import spans_naming, without_tests
 from scylla_gha.readiness.masked_body import empty_body, masked_body
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant, mutants, with_mutants
@@ -148,7 +148,7 @@ def _item(ground: EditGround, covered: CoveredFunction, tests: WrittenTests) -> 
     control, mask = ground.control(graded), masked_body(covered.file, function)
     if control is None or mask is None:
         return None
-    cut = without_tests(index, tests_naming(index, function.short_name))
+    cut = without_tests(index, spans_naming(index, function.short_name))
     key = {**ground.key(graded, control), "path": function.path, "main": list(tests.main), "rare": list(tests.rare)}
     graded_files = {test.partition("::")[0] for test in graded}
     documentation = " and its documentation stay as they are" if function.docstring else " stays as it is"

@@ -22,7 +22,7 @@ _CALLED: Final = re.compile(r"(test|it)(\.\w+)*")
 Spans = dict[str, set[LineSpan]]  # lines of test files, by path
 
 
-def test_spans(index: CodeIndex, tests: Iterable[str]) -> Spans:
+def spans_of_tests(index: CodeIndex, tests: Iterable[str]) -> Spans:
     """Return the lines of tests; without those that are written elsewhere (in a base class), or made by a loop."""
     spans: Spans = {}
     for test in tests:
@@ -33,7 +33,7 @@ def test_spans(index: CodeIndex, tests: Iterable[str]) -> Spans:
     return spans
 
 
-def tests_naming(index: CodeIndex, name: str) -> Spans:
+def spans_naming(index: CodeIndex, name: str) -> Spans:
     """Return the lines of all tests in whose text a name occurs as a word."""
     word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
     spans: Spans = {}

@@ -16,7 +16,7 @@ from scylla_gha.readiness.edit_items import (
     log_of,
     shown_name,
 )
-from scylla_gha.readiness.hidden_tests import test_spans, without_tests
+from scylla_gha.readiness.hidden_tests import spans_of_tests, without_tests
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import GUARD_REMOVED, Mutant, guard_removals, mutants, with_mutants
 from scylla_gha.readiness.patterns import mined_rules
@@ -129,8 +129,8 @@ def _item(ground: EditGround, covered: CoveredFunction, fault: Mutant, failures:
 def _cut(ground: EditGround, shown: str, failures: Failures) -> tuple[ChangedText, ...]:
     """Return the test files without the other failing tests; those of the shown test's function stay with it."""
     index = ground.material.index
-    stays = test_spans(index, [shown])
-    hidden = test_spans(index, [test for test in failures if test != shown])
+    stays = spans_of_tests(index, [shown])
+    hidden = spans_of_tests(index, [test for test in failures if test != shown])
     return without_tests(index, {path: spans - stays.get(path, set()) for path, spans in hidden.items()})
 
 
