@@ -110,7 +110,7 @@ def _simulate(
         options = _SIZES.get(questions[0].part.id, (1, 3))
         best = max(options, key=lambda size: _mean(questions, picks, size, _TRIED)) if len(options) > 1 else options[0]
         means[name] = _mean(questions, picks, best, draws)
-    means["most_frequent"] = _mean_of([_grade_frequent(question, questions) for question in questions])
+    means["most_frequent"] = _mean_of([_grade_frequent(question, questions, draws) for question in questions])
     means["prompt"] = _mean_of([question.share(question.mentioned) for question in questions])
     return means
 
@@ -159,12 +159,17 @@ def _functions_in_files(question: _Question) -> Mapping[str, int]:
     return Counter(_file(name) for name in question.part.candidates)
 
 
-def _grade_frequent(question: _Question, questions: Sequence[_Question]) -> float:
-    """Grade what is most often right in the other items."""
+def _grade_frequent(question: _Question, questions: Sequence[_Question], draws: int) -> float:
+    """Grade what is most often right in the other items; those that are right equally often come in any order."""
     others = Counter(name for other in questions if other is not question for name in right_names(other.part))
-    ranked = sorted(question.part.candidates, key=lambda name: (-others[name], name))
-    options = _SIZES.get(question.part.id, (1, 3))
-    return question.share(_within_ends(question, ranked[: options[0]]))
+    size = _SIZES.get(question.part.id, (1, 3))[0]
+    rng = np.random.default_rng([draws, len(questions)])
+    shares = []
+    for _ in range(max(1, draws // _TRIED)):
+        order = rng.permutation(len(question.part.candidates)).tolist()
+        ranked = sorted(zip(question.part.candidates, order, strict=True), key=lambda pair: (-others[pair[0]], pair[1]))
+        shares.append(question.share(_within_ends(question, [name for name, _ in ranked[:size]])))
+    return _mean_of(shares)
 
 
 def right_names(part: ItemPart) -> list[str]:
