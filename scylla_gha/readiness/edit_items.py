@@ -181,11 +181,12 @@ def shown_name(function: Function) -> str:
 
 
 def log_of(test: str, output: str) -> str:
-    """Return a failure as a CI log shows it, without what differs from run to run."""
+    """Return a failure as a CI log shows it, as a block of Markdown, without what differs from run to run."""
     text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x7f0000000000", output.strip())
     text = re.sub(r"(?<![\w/])/(tmp|var/folders)/[\w./-]*?/(?=\w)", "", text)
-    lines = text.splitlines()[-_OUTPUT_LINES:]
-    return f"FAILED {test}\n" + "\n".join(lines)
+    lines = [f"FAILED {test}", *text.splitlines()[-_OUTPUT_LINES:]]
+    fence = "`" * max(3, *(len(run) + 1 for line in lines for run in re.findall("`+", line)), 0)
+    return "\n".join((fence, *lines, fence))
 
 
 def killed_faults(

@@ -28,9 +28,7 @@ _SPARE: Final = 0.4  # in about a third of the functions no fault is noticed
 _PROMPT: Final = """\
 This test fails since a recent change in {function}:
 
-```
 {log}
-```
 
 Repair it with a change as small as possible. The test is right: change the code, not the test.
 """

@@ -204,6 +204,15 @@ def test_a_written_body_is_worth_the_share_of_tests_that_pass(tmp_path: Path) ->
     assert grade("functional", swapped, half).worth == Fraction(1, 4), "half of the share of main tests that pass"
 
 
+def test_a_target_that_is_configuration_counts(tmp_path: Path) -> None:
+    key = {**REPAIR, "path": "setup.py"}
+    where = trees(tmp_path, write("setup.py", "CHANGED = 1\n"))
+    (where.base / "shop/prices.py").write_text(RIGHT)
+    (where.work / "shop/prices.py").write_text(RIGHT)
+    assert grade("correctness", {"correctness": key}, where).worth == 1
+    assert grade("correctness", {"correctness": REPAIR}, where).worth == 0, "no source is changed"
+
+
 def test_the_program_prints_a_reason_and_the_worth(tmp_path: Path) -> None:
     where = trees(tmp_path, SOLUTION)
     (where.checks / "key.json").write_text(json.dumps(REPAIRED))

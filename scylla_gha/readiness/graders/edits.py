@@ -227,6 +227,8 @@ def _put(path: Path, text: str | None) -> None:
 
 def _counts(path: str, key: Mapping[str, Any], trees: Trees) -> bool:
     """Return True for sources: no tests, no configuration, and no new module in the place of a test program's."""
+    if path == key["path"]:
+        return True
     if Path(path).suffix not in key["suffixes"] or path in key["test_files"] or _CONFIGURATION.search(path):
         return False
     if (trees.base / path).exists():
