@@ -120,11 +120,19 @@ def doctor(repository: str | None, environment: str, branch: str, *, as_json: bo
     GH_TOKEN=$(gh auth token) scylla-gha doctor
     scylla-gha doctor --repository octo-org/app --json
     """  # noqa: D301
-    from scylla_gha.onboarding.doctor import caller_findings, machine_findings, mode_findings, repository_of
+    from scylla_gha.onboarding.doctor import (
+        caller_findings,
+        machine_findings,
+        mode_findings,
+        repositories_findings,
+        repository_of,
+    )
+    from scylla_gha.providers import provider_environment
 
     name = repository or repository_of(Path.cwd(), os.environ)
     on_github, pins_required = _on_github(name, environment, branch) if name else ([], False)
-    here = [*machine_findings(), *mode_findings(options.library()),
+    library = options.library()
+    here = [*machine_findings(), *mode_findings(library), *repositories_findings(library, provider_environment()),
             *caller_findings(Path.cwd(), pins_required=pins_required)]  # fmt: skip
     if as_json:
         parts = {"here": list(map(asdict, here)), "github": list(map(asdict, on_github))}

@@ -209,6 +209,12 @@ class LaneTrial:
         view = self._settled()
         words = ReplayWords(view, world)
         refs = self._fetch(words.pulls)
+        if _plain_refs(refs) != view.state.refs:  # git is never behind, so the lists were
+            view = self._settled()
+            words = ReplayWords(view, world)
+            refs = self._fetch(words.pulls)
+        if _plain_refs(refs) != view.state.refs:
+            raise GitHubError(f"{self.lane.repository}: GitHub lists other branches and tags than git does")
         TrialReplay(view, world, words, read_details(view, self._accounts.admin), refs).replay()
         write_trial_files(folder, world.hub, start, world.names)
 
@@ -243,6 +249,11 @@ def _fetch_refs(git_dir: Path, url: str, specs: Sequence[str], env: Mapping[str,
             return
         if is_last:
             raise ToolError(f"git fetch failed: {done.message}")
+
+
+def _plain_refs(refs: Mapping[str, str]) -> dict[str, str]:
+    """Return the branches and tags of some refs."""
+    return {name: sha for name, sha in refs.items() if not name.startswith("refs/pull/")}
 
 
 def _hub_name(name: str, numbers: Mapping[int, int]) -> str | None:

@@ -10,8 +10,10 @@ from typing import Final, Literal
 
 from scylla_gha import process
 from scylla_gha.config.library import Library
-from scylla_gha.errors import ConfigError, FixtureError, SandboxError, ToolError
+from scylla_gha.counting import counted
+from scylla_gha.errors import ConfigError, FixtureError, GitHubError, SandboxError, ToolError
 from scylla_gha.github.access import REPOSITORY
+from scylla_gha.github_fixture.accounts import fixture_environment, site_of, token_variable
 from scylla_gha.mining.repository import checkout_of, origin_of
 from scylla_gha.model.mode import Mode
 from scylla_gha.onboarding.toolkit import Toolkit, host_and_name, toolkits_called
@@ -121,6 +123,27 @@ def mode_findings(library: Library) -> Iterator[Finding]:
         yield Finding("modes", "optional", what, "sandbox: docker in experiments with modes")
     elif modes:
         yield Finding("modes", "ok", ", ".join(mode.id for mode in modes))
+
+
+def repositories_findings(library: Library, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield whether trials on github.com could reset their repositories from here; nothing if none are listed."""
+    if not library.repositories_file().is_file():
+        return
+    try:
+        pools, tokens = library.repositories().fixtures, fixture_environment(environ)
+        site = site_of(tokens)
+    except (ConfigError, GitHubError) as error:
+        yield Finding("github.com", "problem", f"trials there are not possible: {error}", "docs/github-com.md")
+        return
+    for fixture, pool in pools.items():
+        variables = [token_variable(user) for user in (pool.admin, *pool.accounts)]
+        missing = [name for name in dict.fromkeys(variables) if not tokens.get(name, "").strip()]
+        lanes = counted(len(pool.repositories), "repository", "repositories")
+        if missing:
+            what = f"{fixture}, {lanes}: these tokens are not set here: {', '.join(missing)}"
+            yield Finding("github.com", "optional", what, "docs/github-com.md says what rights they need")
+        else:
+            yield Finding("github.com", "ok", f"{fixture}, {lanes} at {site}: all tokens are set")
 
 
 def _runners() -> Iterator[Finding]:

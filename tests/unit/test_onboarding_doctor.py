@@ -15,7 +15,13 @@ from scylla_gha.github.setup import (
     SelectedActions,
     Workflow,
 )
-from scylla_gha.onboarding.doctor import caller_findings, machine_findings, mode_findings, repository_of
+from scylla_gha.onboarding.doctor import (
+    caller_findings,
+    machine_findings,
+    mode_findings,
+    repositories_findings,
+    repository_of,
+)
 from scylla_gha.onboarding.doctor_github import (
     FEDERATION,
     KEY,
@@ -123,6 +129,23 @@ def test_a_mode_that_cannot_be_read_and_a_program_that_all_modes_would_have_are_
     write(tmp_path / "config/modes/probe.yaml", "id: prob\n")
     (found,) = mode_findings(Library((tmp_path,)))
     assert (found.state, found.what.startswith("the mode probe cannot be read")) == ("problem", True)
+
+
+def test_tokens_that_trials_on_github_com_need_are_named(tmp_path: Path) -> None:
+    library = Library((tmp_path,))
+    assert list(repositories_findings(library, {})) == []
+    pool = "{repositories: [my/demo-0], admin: mara, accounts: {mara: my-mara, ines: my-ines}}"
+    write(tmp_path / "config/github-fixtures.yaml", f"fixtures: {{demo: {pool}}}\n")
+    environ = {"SCYLLA_FIXTURE_TOKENS": "mara=one\n"}
+    (finding,) = repositories_findings(library, environ)
+    missing = "demo, 1 repository: these tokens are not set here: SCYLLA_FIXTURE_TOKEN_INES"
+    assert (finding.state, finding.what) == ("optional", missing)
+    (finding,) = repositories_findings(library, {"SCYLLA_FIXTURE_TOKENS": "mara=one\nines=two"})
+    assert (finding.state, finding.what) == ("ok", "demo, 1 repository at https://github.com: all tokens are set")
+    (finding,) = repositories_findings(library, {**environ, "GITHUB_API_URL": "https://ghe.example.com/api/v3"})
+    assert (finding.state, "are not of the same server" in finding.what) == ("problem", True)
+    (finding,) = repositories_findings(library, {"SCYLLA_FIXTURE_TOKENS": "sesame"})
+    assert finding.what.endswith("SCYLLA_FIXTURE_TOKENS: line 1: is not USER=TOKEN; correct the secret")
 
 
 @pytest.mark.parametrize(("version", "state"), [("2.335.1", "problem"), ("2.336.0", "ok"), ("no idea", "problem")])
