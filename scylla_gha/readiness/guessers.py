@@ -36,6 +36,7 @@ class _Question:
 
     item: ReadinessItem
     part: ItemPart
+    candidates: tuple[str, ...]
     mentioned: tuple[str, ...]
     grade: Grade
     known: dict[tuple[str, ...], float] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class _Question:
     def share(self, texts: Sequence[str]) -> float:
         """Grade a list of texts; efficiency, which a trace decides, is full if a part is named without reading."""
         key = tuple(texts)
-        if len(self.part.candidates) > _FEW:
+        if len(self.candidates) > _FEW:
             return self._graded(key)
         if key not in self.known:
             self.known[key] = self._graded(key)
@@ -72,13 +73,20 @@ def guess_levels(
     for item in items.items:
         for part in item.parts:
             counts[part.form] += 1
-            if part.candidates:
-                mentioned = named_in(item.prompt, part.candidates)
-                questions[part.form].append(_Question(item, part, mentioned, grade))
+            candidates = part.candidates or _candidates_of_trace(item, part)
+            if candidates:
+                mentioned = named_in(item.prompt, candidates)
+                questions[part.form].append(_Question(item, part, candidates, mentioned, grade))
     return tuple(
         GuessLevel(form=form, parts=count, guessers=_simulate(questions[form], sizes, items.seed, draws))
         for form, count in sorted(counts.items())
     )
+
+
+def _candidates_of_trace(item: ReadinessItem, part: ItemPart) -> tuple[str, ...]:
+    """Return what a guesser of a chain chooses from, for the part that its trace decides."""
+    whole = next((other for other in item.parts if part.from_trace and other.id == "completeness"), None)
+    return whole.candidates if whole else ()
 
 
 def named_in(prompt: str, candidates: Iterable[str]) -> tuple[str, ...]:
@@ -136,7 +144,7 @@ def _within_ends(question: _Question, texts: list[str]) -> list[str]:
 
 def _weighted(question: _Question, sizes: Mapping[str, int], rng: np.random.Generator) -> _Pick:
     """Return a draw of distinct candidates, each by the size of its file, or all alike."""
-    candidates = question.part.candidates
+    candidates = question.candidates
     weights = np.array([float(max(1, sizes.get(_file(name), 1))) for name in candidates])
     limits = weights.cumsum()
 
@@ -156,7 +164,7 @@ def _file(name: str) -> str:
 
 def _functions_in_files(question: _Question) -> Mapping[str, int]:
     """Return the number of candidates of each file."""
-    return Counter(_file(name) for name in question.part.candidates)
+    return Counter(_file(name) for name in question.candidates)
 
 
 def _grade_frequent(question: _Question, questions: Sequence[_Question], draws: int) -> float:
@@ -166,8 +174,8 @@ def _grade_frequent(question: _Question, questions: Sequence[_Question], draws: 
     rng = np.random.default_rng([draws, len(questions)])
     shares = []
     for _ in range(max(1, draws // _TRIED)):
-        order = rng.permutation(len(question.part.candidates)).tolist()
-        ranked = sorted(zip(question.part.candidates, order, strict=True), key=lambda pair: (-others[pair[0]], pair[1]))
+        order = rng.permutation(len(question.candidates)).tolist()
+        ranked = sorted(zip(question.candidates, order, strict=True), key=lambda pair: (-others[pair[0]], pair[1]))
         shares.append(question.share(_within_ends(question, [name for name, _ in ranked[:size]])))
     return _mean_of(shares)
 
