@@ -1,6 +1,7 @@
 """Calls between functions of a code base: certain, unknown, or refuted."""
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -53,12 +54,13 @@ class _CallGraph:
         for call in function.calls:
             callees, is_certain = self._callees(function, call)
             for callee in callees:
-                (certain if is_certain else unknown).setdefault(callee.id, call.line)
+                (certain if is_certain else unknown).setdefault(sys.intern(callee.id), call.line)
+        caller_id = sys.intern(function.id)
         for callee_id, line in certain.items():
-            yield CallEdge(function.id, callee_id, line, "certain")
+            yield CallEdge(caller_id, callee_id, line, "certain")
         for callee_id, line in unknown.items():
             if callee_id not in certain:
-                yield CallEdge(function.id, callee_id, line, "unknown")
+                yield CallEdge(caller_id, callee_id, line, "unknown")
 
     def _callees(self, function: Function, call: Call) -> tuple[Sequence[Function], bool]:
         definition = self._definitions.called(function.path, function, call.name)

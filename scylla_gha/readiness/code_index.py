@@ -1,5 +1,6 @@
 """Index of a code base: its files are listed, read and parsed, and their calls are resolved."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def build_index(root: Path, *, paths: Sequence[str] | None = None) -> CodeIndex:
 def _indexed(
     files: dict[str, SourceFile], skipped: Iterable[SkippedFile], maps: Mapping[Language, ModuleMap]
 ) -> CodeIndex:
-    functions = {function.id: function for file in files.values() for function in file.functions}
+    functions = {sys.intern(function.id): function for file in files.values() for function in file.functions}
     edges = tuple(call_edges(files, maps))
     return CodeIndex(files, functions, edges, tuple(sorted(skipped, key=lambda file: file.path)))
 

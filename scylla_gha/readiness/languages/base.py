@@ -31,13 +31,13 @@ class LanguageParser(Protocol):
 
 
 def walk(root: Node, scope: Scope, handlers: Mapping[str, NodeHandler]) -> None:
-    """Visit a tree in the order of its text, as deep as it may be."""
+    """Visit a tree in the order of its text, as deep as it may be; leaves (names, numbers) have no handlers."""
     pending = [(root, scope)]
     while pending:
         node, inside = pending.pop()
         handler = handlers.get(node.type)
         steps = handler(node, inside) if handler else None
         if steps is None:
-            pending += [(child, inside) for child in reversed(node.named_children)]
+            pending += [(child, inside) for child in reversed(node.named_children) if child.child_count]
         else:
             pending += reversed(list(steps))

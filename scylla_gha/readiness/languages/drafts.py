@@ -1,5 +1,7 @@
 """Drafts of functions and classes that a parser fills while it walks through a file, and their qualified names."""
 
+import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -8,6 +10,8 @@ from tree_sitter import Node
 from scylla_gha.readiness.source_code import Call, Function, Guard, Import, Language, LineSpan, SourceClass, SourceFile
 
 _MOST_NAME = 200  # characters of a called name
+_LINE_NUMBERS: dict[int, int] = {}
+_PAIRS: dict[tuple[str, str], tuple[str, str]] = {}
 
 
 @dataclass(slots=True, eq=False)
@@ -55,11 +59,11 @@ class FunctionDraft:
             self.function,
             statements=self.statements,
             branches=self.branches,
-            calls=tuple(self.calls),
+            calls=shared_calls(self.calls),
             guards=tuple(self.guards),
             handlers=tuple(self.handlers),
             raised=tuple(dict.fromkeys(self.raised)),
-            variables=tuple((head, kind) for head, kind in types if kind is not None),
+            variables=tuple(_shared((head, kind)) for head, kind in types if kind is not None),
         )
 
 
@@ -106,7 +110,7 @@ class FileDraft:
         classes = tuple(SourceClass(c.name, c.span, c.bases, tuple(c.fields.items())) for c in self.classes)
         exported = frozenset(self.exported)
         return SourceFile(self.path, self.language, self.text, self.is_test, functions, tuple(self.imports), exported,
-                          classes, tuple(self.calls), tuple(self.variables.items()))  # fmt: skip
+                          classes, shared_calls(self.calls), tuple(self.variables.items()))  # fmt: skip
 
 
 def add_counts(scope: Scope, statements: int, branches: int) -> None:
@@ -123,6 +127,15 @@ def merge_type(types: dict[str, str], name: str, kind: str) -> None:
     types[name] = kind if types.get(name, kind) == kind else ""
 
 
+def shared_calls(calls: Iterable[Call]) -> tuple[Call, ...]:
+    """Return calls with names and numbers that are stored once, since a large code base has millions."""
+    return tuple(Call(sys.intern(call.name), _LINE_NUMBERS.setdefault(call.line, call.line)) for call in calls)
+
+
+def _shared(pair: tuple[str, str]) -> tuple[str, str]:
+    return _PAIRS.setdefault(pair, pair)
+
+
 def _numbered(functions: Iterable[Function]) -> Iterator[Function]:
     counts: dict[str, int] = {}
     for function in functions:
@@ -137,7 +150,7 @@ def span_of(node: Node) -> LineSpan:
 
 def text_of(node: Node | None) -> str:
     """Return the text of a node; "" if there is none."""
-    return (node.text or b"").decode() if node is not None else ""
+    return sys.intern((node.text or b"").decode()) if node is not None else ""
 
 
 def dotted(node: Node | None, attribute: str, operand: str) -> str:
@@ -148,6 +161,8 @@ def dotted(node: Node | None, attribute: str, operand: str) -> str:
         attribute: type of nodes for access to an attribute.
         operand: field of such a node that holds the expression before the dot.
     """
+    if node is not None and _PLAIN_NAME.fullmatch(name := node.text or b""):
+        return name.decode()
     parts: list[str] = []
     while node is not None and len(parts) < _MOST_NAME:
         if node.type == attribute:
@@ -164,6 +179,7 @@ def dotted(node: Node | None, attribute: str, operand: str) -> str:
     return "".join(reversed(parts))[-_MOST_NAME:]
 
 
+_PLAIN_NAME = re.compile(rb"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*){0,9}")
 _SUFFIXES = {"call": "()", "call_expression": "()", "new_expression": "()", "subscript": "[]",
              "subscript_expression": "[]", "index_expression": "[]"}  # fmt: skip
 _TRANSPARENT = {"parenthesized_expression", "await", "await_expression", "non_null_expression", "as_expression",

@@ -116,6 +116,9 @@ def code_span(node: Node) -> LineSpan:
 
 def _last_line(node: Node) -> int:
     """Return the last line of code; comments after it, which the grammar puts into blocks, do not count."""
+    end = node.descendant_for_byte_range(node.end_byte - 1, node.end_byte)
+    if end is None or end.type != "comment":
+        return node.end_point[0] + 1
     while inner := [child for child in node.children if child.type != "comment"]:
         node = inner[-1]
     return node.end_point[0] + 1
