@@ -171,7 +171,7 @@ def _folder(path: str) -> str:
 def item_id(verb: str, function: Function, seed: int) -> str:
     """Return an item's id; its number is a hash of the anchor, so a commit elsewhere leaves it as it is."""
     number = int(hashlib.sha256(f"{seed}\0{verb}\0{function.id}".encode()).hexdigest()[:8], 16) % 1000
-    name = slug(f"{verb} {function.name}").replace(".", "-")
+    name = re.sub("[.-]+", "-", slug(f"{verb} {function.name}"))
     return f"{number:03d}-{name[:_ID_CHARS].strip('-')}"
 
 

@@ -1,10 +1,12 @@
 """Mutants of functions: they parse, leave strings and comments alone, and come in an order of their own text."""
 
 import ast
+import re
 from dataclasses import replace
 
 import pytest
 
+from scylla_gha.readiness.edit_items import item_id
 from scylla_gha.readiness.mutations import guard_removals, mutants, replaced, with_mutants
 from scylla_gha.readiness.source_code import Function, Guard, Language, LineSpan, SourceFile
 
@@ -92,6 +94,15 @@ def test_faults_of_several_functions_go_into_one_copy() -> None:
         "        return 0",
         "    return 1",
     ]
+
+
+def test_ids_of_items_are_names_of_scenarios() -> None:
+    _, function = function_of(PYTHON, "python", "shop/price.py", LineSpan(3, 9))
+    method = replace(function, name=f"Cache.__get_item__.{'long_name' * 9}")
+    name = item_id("repair", method, 7)
+    assert re.fullmatch(r"[0-9]{3}-repair-cache-get-item-[a-z-]+[a-z]", name)
+    assert "--" not in name
+    assert len(name) <= 54
 
 
 def test_code_that_does_not_parse_has_no_mutants() -> None:
