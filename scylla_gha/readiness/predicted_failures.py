@@ -1,8 +1,8 @@
 """Questions on what a fault does: four tests of a function with one changed line, of which two fail."""
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -16,8 +16,9 @@ from scylla_gha.readiness.recorded_tests import StableTest
 from scylla_gha.readiness.source_code import Function, SourceFile
 
 _PER_SIDE: Final = 2  # failing tests, and passing ones
-_MOST_TESTS: Final = 8  # that are run on a fault, of those that execute its line, and as many others
-_MOST_FAULTS: Final = 3  # that are tried in a function
+_MOST_TESTS: Final = 24  # that are run on a fault, of those that execute its line
+_MOST_OTHERS: Final = 6  # tests of the function that do not
+_MOST_FAULTS: Final = 4  # that are tried in a function
 _LEAST_FUNCTIONS, _MOST_FUNCTIONS = 8, 32  # that are tried; items may share one
 _MOST_MUTANTS: Final = 30  # of a function that are looked at
 _MOST_PER_FILE: Final = 3
@@ -25,7 +26,7 @@ _MOST_PER_FILE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class PredictedFailures:
-    """Function, its fault, and four tests that run it.
+    """Function, its fault, and four tests: they run the function, or stand beside tests that do.
 
     Attributes:
         listed: ids of the tests, in an order that says nothing.
@@ -43,17 +44,18 @@ class _Candidate:
     function: Function
     faults: tuple[Mutant, ...]
     tests: tuple[StableTest, ...]
+    beside: tuple[str, ...]
 
     def probe(self, number: int, seed: int) -> Probe:
-        """Return the run of a fault: tests that execute its line, and some that do not."""
+        """Return the run of a fault: tests that execute its line, some that do not, and some beside the function."""
         fault = self.faults[number]
         at_line, others = _split(fault, self.tests)
-        tests = [*_ordered(at_line, seed)[:_MOST_TESTS], *_ordered(others, seed)[:_MOST_TESTS]]
+        tests = [*at_line[:_MOST_TESTS], *_ordered(others, seed)[:_MOST_OTHERS], *self.beside]
         return Probe(self.function.id, (fault,), frozenset(tests), frozenset(test.id for test in self.tests))
 
 
 def _split(fault: Mutant, tests: Iterable[StableTest]) -> tuple[list[str], list[str]]:
-    """Return the ids of the tests that execute a fault's line, and of the others."""
+    """Return the ids of the tests that execute a fault's line, those that run the fewest lines first, and of others."""
     at_line, others = list[str](), list[str]()
     for test in (test for test in tests if can_be_listed(test.id)):
         (at_line if fault.span.first in test.lines[fault.path] else others).append(test.id)
@@ -96,15 +98,27 @@ def _candidates(material: ReadinessMaterial) -> list[_Candidate]:
         if not file.is_test
         for function in file.functions
     }
-    eligible = [index.functions[name] for name, own in tests.items() if len(own) >= 2 * _PER_SIDE]
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for test in _ordered((test.id for test in material.tests.tests.values() if can_be_listed(test.id)), seed):
+        by_file[material.tests.tests[test].file].append(test)
+    eligible = [index.functions[name] for name, own in tests.items() if len(own) >= _PER_SIDE]
     wanted = min(max(material.wanted + material.wanted // 3, _LEAST_FUNCTIONS), _MOST_FUNCTIONS)
-    drawn = sample(eligible, seed, wanted, _MOST_PER_FILE)
     return [
         _Candidate(
-            function, _faults(index.files[function.path], function, tests[function.id], seed), tests[function.id]
+            function,
+            _faults(index.files[function.path], function, tests[function.id], seed),
+            tests[function.id],
+            tuple(_beside(tests[function.id], by_file)),
         )
-        for function in drawn
+        for function in sample(eligible, seed, wanted, _MOST_PER_FILE)
     ]
+
+
+def _beside(tests: Sequence[StableTest], by_file: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Return tests that do not run the function, of the files of those that do."""
+    own = {test.id for test in tests}
+    for path in dict.fromkeys(test.file for test in tests[:_PER_SIDE]):
+        yield from islice((name for name in by_file[path] if name not in own), _PER_SIDE)
 
 
 def _faults(file: SourceFile, function: Function, tests: Sequence[StableTest], seed: int) -> tuple[Mutant, ...]:
@@ -121,8 +135,10 @@ def _question(function: Function, probe: Probe, failures: Failures | None, seed:
     if failures is None:
         return None
     failing = _chosen([test for test in probe.tests if test in failures], seed)
-    passing = _chosen([test for test in probe.tests if test not in failures], seed)
-    if min(len(failing), len(passing)) < _PER_SIDE:
+    passing = [test for test in probe.tests if test not in failures]
+    own = _chosen([test for test in passing if test in probe.covering], seed)
+    passing = [*own, *_chosen([test for test in passing if test not in probe.covering], seed)][:_PER_SIDE]
+    if min(len(failing), len(passing)) < _PER_SIDE or not probe.covering.issuperset(failing):
         return None
     (fault,) = probe.faults
     return PredictedFailures(function, fault, tuple(_ordered([*failing, *passing], seed)), tuple(sorted(failing)))
