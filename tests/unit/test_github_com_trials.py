@@ -12,17 +12,30 @@ from scylla_gha.github_fixture.view import read_state
 from scylla_gha.hub.faults import FaultInjector
 from scylla_gha.hub.records import IssueRecord, PullRequestRecord
 from scylla_gha.model.github_faults import GitHubFault
+from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 from scylla_gha.pipeline.lanes import free_lanes, lease_lanes
 from scylla_gha.pipeline.run_trial import run_trial
 from scylla_gha.plan.github_com import require_lane_tokens
+from scylla_gha.store.records import read_lines
 from tests.support.agents import ShellAgent
+from tests.support.command import scylla
 from tests.support.hub_scenario import GITHUB, SOLUTION
 from tests.support.lanes import LaneSite, environment_of, lane_site, rows_of
 
 LIVE = GITHUB.replace("  author:", "  keeper: {login: keeper, name: Kim Keeper, permission: admin}\n  author:")
 # GH_REPO names the repository for gh, which then wants to be told the branch.
 SOLVED = f"set -eu\n{SOLUTION}".replace("gh pr create", "gh pr create --head fix")
+LIVE_EXPERIMENT = """\
+id: live
+question: Does it work on github.com?
+scenarios: [001-fix]
+agents: [oracle]
+repetitions: 1
+baseline: oracle
+sandbox: host
+github: github.com
+"""
 FAULTS = (
     GitHubFault(kind="server_error", operation="mutation updateRefs"),  # the lease is taken, and the answer lost
     GitHubFault(kind="lost_connection", operation="query rateLimit, repository", nth=2),
@@ -121,3 +134,32 @@ def test_a_job_resets_its_repositories_in_a_step_and_its_agents_never_have_that_
     (again,) = rows_of(site.context(ShellAgent(SOLVED), repetitions=1, seed=1, limits={"timeout_seconds": 99}))
     assert again.outcome is Outcome.FIXTURE_ERROR, "nobody has reset it since"
     assert "pool/demo-0: is not as the fixture demo before the agent starts" in again.reason
+
+
+def test_the_steps_of_a_job_by_the_command_line(site: LaneSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in site.environ:
+        monkeypatch.delenv(name)
+    (site.root / "config/experiments").mkdir()
+    (site.root / "config/experiments/live.yaml").write_text(LIVE_EXPERIMENT)
+    solution = site.root / "scenarios/core/001-fix/solution/solution.sh"
+    solution.write_text(SOLVED)
+    servers = {name: text for name, text in site.environ.items() if name.startswith("GITHUB_")}
+    job = {**servers, "GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_OUTPUT": str(site.root / "out"),
+           "GITHUB_ACTIONS": "true", "SCYLLA_CACHE": str(site.root / "cache")}  # fmt: skip
+    admin = {"SCYLLA_FIXTURE_TOKENS": "".join(f"{user}={site.token(user)}\n" for user in site.pool.accounts)}
+    agent = {"SCYLLA_FIXTURE_TOKENS": f"author={site.token('author')}"}
+    planned = scylla("plan", "live", "--github", cwd=site.root, env=job)
+    assert planned.code == 0, planned.err
+    refused = scylla("cell", "live", "--shard", "0", "--github", cwd=site.root, env={**job, **agent})
+    assert "set SCYLLA_FIXTURE_TOKEN_KEEPER: token of keeper of demo" in refused.err
+
+    leased = scylla("fixture", "lease", "live", "--shard", "0", cwd=site.root, env={**job, **admin})
+    assert leased.code == 0, leased.err
+    assert f"::add-mask::{site.token('keeper')}" in leased.err
+    assert leased.out == "leased and reset: 1 repository\n"
+    run = scylla("cell", "live", "--shard", "0", "--github", cwd=site.root, env={**job, **agent})
+    assert run.code == 0, run.err
+    (row,) = read_lines(site.root / "runs/live/shards/000/results.jsonl", Result)
+    assert (row.outcome, row.passed, row.github) == (Outcome.COMPLETED, True, "github.com")
+    freed = scylla("fixture", "free", "live", "--shard", "0", cwd=site.root, env={**job, **admin})
+    assert "pool/demo-0: freed" in freed.err
