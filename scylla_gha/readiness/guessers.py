@@ -167,9 +167,17 @@ def _functions_in_files(question: _Question) -> Mapping[str, int]:
     return Counter(_file(name) for name in question.candidates)
 
 
+def _is_alike(question: _Question, other: _Question) -> bool:
+    """Return True for the same question, whose answer nobody knows from another session: half of few choices shared."""
+    if question is other or question.part.key == other.part.key:
+        return True
+    few = max(len(question.candidates), len(other.candidates)) <= _FEW
+    return few and 2 * len({*question.candidates} & {*other.candidates}) >= len(question.candidates)
+
+
 def _grade_frequent(question: _Question, questions: Sequence[_Question], draws: int) -> float:
     """Grade what is most often right in the other items; those that are right equally often come in any order."""
-    others = Counter(name for other in questions if other is not question for name in right_names(other.part))
+    others = Counter(name for other in questions if not _is_alike(question, other) for name in right_names(other.part))
     size = _SIZES.get(question.part.id, (1, 3))[0]
     rng = np.random.default_rng([draws, len(questions)])
     shares = []

@@ -52,7 +52,7 @@ ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs/readiness-validity.md"
 PYPI: Final = {"click": "click==8.2.1", "cachetools": "cachetools==6.2.1", "humanize": "humanize==4.14.0",
                "isort": "isort==6.1.0"}  # fmt: skip
-NPM: Final = {"semver": "semver@7.7.3"}
+NPM: Final = {"find-my-way": "find-my-way@9.10.1"}
 UV: Final = str(Path(sys.executable).with_name("uv"))
 OWN: Final = "this repository"
 TWINS: Final[tuple[tuple[TwinKind, float], ...]] = (

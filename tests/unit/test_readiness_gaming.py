@@ -163,3 +163,12 @@ def lexical_by_dimension(items: ItemSet, index: CodeIndex) -> dict[str, float]:
         answer = agent.answer(item)
         shares.setdefault(item.dimension, []).extend(share(part, answer) for part in item.parts if not part.from_trace)
     return {dimension: sum(own) / len(own) for dimension, own in shares.items()}
+
+
+def test_the_same_question_in_two_items_is_no_hint_for_guessers(suite: Suite) -> None:
+    item = next(item for item in suite[1].items if any(part.id == "explain" for part in item.parts))
+    part = next(part for part in item.parts if part.id == "explain")
+    twice = [item.model_copy(update={"id": f"{number:03d}-same", "parts": (part,)}) for number in range(30)]
+    (level,) = guess_levels(suite[1].model_copy(update={"items": tuple(twice)}), share, draws=200)
+    assert 0.4 < level.guessers["most_frequent"] < 0.6
+    assert level.level < 0.6
