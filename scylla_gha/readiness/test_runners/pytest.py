@@ -28,6 +28,7 @@ _WANTED: Final = "wanted.json"
 _BATCH: Final = "run_many.py"
 _MOST_RESTARTS: Final = 5
 _LEAST_FOR_BATCH: Final = 3
+_MOST_LATE: Final = 10  # tests of a request that reach their limit, before the request does
 _MUTANT_SECONDS: Final = 20.0  # limit of a test on a variant: faults make endless loops
 
 
@@ -74,10 +75,11 @@ class PytestRunner:
         if len(requests) < _LEAST_FOR_BATCH or any(request.tests is None for request in requests):
             return run_at_once(self, requests)
         limit = min(self.limits.test, _MUTANT_SECONDS)
+        seconds = min(self.limits.run, limit * _MOST_LATE)
         batch = {
             "arguments": [f"--option={option}" for option in self.environment.options],
             "workers": os.cpu_count() or 1,
-            "seconds": limit * 2,
+            "seconds": seconds,
             "requests": [
                 {"tests": sorted(request.tests or ()), "changes": changes_between(requests[0].tree, request.tree)}
                 for request in requests
@@ -85,7 +87,7 @@ class PytestRunner:
         }
         programs = {**self.programs, _BATCH: _text(run_many), _WANTED: json.dumps(batch)}
         text = f'{self._variables()} python3 -P "$CHECKS/{_BATCH}" "$CHECKS/{_WANTED}"'
-        limits = RunLimits(run=limit * 2 * len(requests), test=limit)
+        limits = RunLimits(run=seconds * (len(requests) + 1), test=limit)
         run = run_in_box(self.environment, requests[0].tree, BoxCommand(text, programs, limits), self.cancel)
         lost = [request for number, request in enumerate(requests) if number not in run.by_request]
         again = iter(run_at_once(self, lost))
