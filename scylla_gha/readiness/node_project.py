@@ -14,6 +14,7 @@ from scylla_gha import process
 from scylla_gha.errors import ToolError
 
 _SECONDS: Final = 300.0
+ScriptFramework = Literal["node", "vitest", "jest", "mocha"]
 _LOCK: Final = "package-lock.json"
 # Packages that run no test
 _NO_TEST_TOOL: Final = re.compile(
@@ -26,7 +27,7 @@ _RANGE: Final = re.compile(r"[\^~<>=v\s]*[0-9*xX][^:/]*")  # no path, address or
 _EXACT: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
 _NODE_OPTIONS: Final = re.compile(r"--(import|require|loader|experimental-loader|conditions)(=.*)?|-r")
 _NODE_FLAGS: Final = re.compile(r"--(experimental|no-warnings|enable|harmony)[\w-]*")
-_OTHERS: Final = ("mocha", "ava", "tape", "tap", "uvu", "jasmine", "bun", "deno", "karma", "qunit")
+_OTHERS: Final = ("ava", "tape", "tap", "uvu", "jasmine", "bun", "deno", "karma", "qunit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class NodeProject:
         notes: what was left out, in sentences.
     """
 
-    framework: Literal["node", "vitest", "jest"] | None
+    framework: ScriptFramework | None
     packages: Mapping[str, str]
     options: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -64,8 +65,8 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
     framework = _framework(tree, wanted, script)
     if framework is None:
         other = next((name for name in _OTHERS if name in wanted or re.search(rf"\b{name}\b", script)), None)
-        reason = f"tests of {other} cannot be run; those of node, vitest and jest can" if other else (
-            "package.json names none of the test runners that are known: node --test, vitest, jest")  # fmt: skip
+        reason = f"tests of {other} cannot be run; those of node, vitest, jest and mocha can" if other else (
+            "package.json names none of the test runners that are known: node --test, vitest, jest, mocha")  # fmt: skip
         return NodeProject(None, {}, reason=reason)
     options = _node_options(script) if framework == "node" else ()
     if not is_resolved:
@@ -79,11 +80,13 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
     return NodeProject(framework, packages, options, notes)
 
 
-def _framework(tree: Path, wanted: Mapping[str, str], script: str) -> Literal["node", "vitest", "jest"] | None:
+def _framework(tree: Path, wanted: Mapping[str, str], script: str) -> ScriptFramework | None:
     if "vitest" in wanted:
         return "vitest"
     if "jest" in wanted:
         return "jest"
+    if "mocha" in wanted:
+        return "mocha"
     if re.search(r"\bnode\b.*\s--test\b", script) or "--test" in script:
         return "node"
     sources = (path for suffix in ("*.js", "*.mjs", "*.cjs", "*.ts", "*.mts") for path in tree.rglob(suffix))

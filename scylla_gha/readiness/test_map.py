@@ -109,7 +109,7 @@ def _lines_by_test(measured: bytes, index: CodeIndex) -> dict[str, dict[str, fro
     for path, tests_by_line in files.items():
         source = index.files.get(path)
         if source is not None and not source.is_test:
-            for line, numbers in tests_by_line.items():
+            for line, numbers in ((int(text), numbers) for text, numbers in tests_by_line.items()):
                 for number in numbers:
-                    lines[ids[number]].setdefault(path, set()).add(int(line))
+                    lines[ids[number]].setdefault(path, set()).add(line)
     return {test: {path: frozenset(rows) for path, rows in by_path.items()} for test, by_path in lines.items()}

@@ -79,6 +79,23 @@ JEST: Files = {
     "src/price.js": PRICE.replace("export function", "exports.price = function", 1).replace("export ", ""),
     "test/price.test.js": f'const {{ price }} = require("../src/price.js");\n{TESTS}',
 }
+MOCHA: Files = {
+    "package.json": package(scripts={"test": "mocha"}, devDependencies={"mocha": "^10.8.0"}, mocha={"spec": "test/*"}),
+    "src/price.js": JEST["src/price.js"],
+    "test/price.test.js": NODE_TESTS.replace('import test, { describe, it } from "node:test";\n', "")
+    .replace('import assert from "node:assert"', 'const assert = require("assert")')
+    .replace('import { price } from "../src/price.js"', 'const { price } = require("../src/price.js")')
+    + TESTS,
+    "test/exit.js": "process.exit(0);\n",
+}  # fmt: skip
+LOADED: Files = {
+    "package.json": package(type="module", scripts={"test": "node --import tsx --test"}, devDependencies={"tsx": "^4"}),
+    "src/price.ts": VITEST["src/price.ts"],
+    "test/price.test.ts": NODE_TESTS.replace("price.js", "price.ts")
+    .replace("= (x)", "= (x: any)")
+    .replace(": (y)", ": (y: any)")
+    + TESTS,
+}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +104,8 @@ JEST: Files = {
         pytest.param(NODE, "javascript", "bubblewrap", "src/price.js", 1, id="node"),
         pytest.param(VITEST, "typescript", "bubblewrap", "src/price.ts", 4, id="vitest"),
         pytest.param(JEST, "javascript", "host", "src/price.js", 1, id="jest"),
+        pytest.param(MOCHA, "javascript", "bubblewrap", "src/price.js", 1, id="mocha"),
+        pytest.param(LOADED, "typescript", "bubblewrap", "src/price.ts", 4, id="tsx"),
     ],
 )
 def test_stable_tests_are_known_with_the_lines_of_their_file(
@@ -126,7 +145,10 @@ def test_stable_tests_are_known_with_the_lines_of_their_file(
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (package(devDependencies={"mocha": "^10"}), "tests of mocha cannot be run; those of node, vitest and jest can"),
+        (
+            package(devDependencies={"ava": "^6"}),
+            "tests of ava cannot be run; those of node, vitest, jest and mocha can",
+        ),
         (package(), "package.json names none of the test runners that are known"),
         ("{", "package.json names none of the test runners that are known"),
     ],

@@ -1,4 +1,4 @@
-"""Runner of JavaScript and TypeScript tests: node's own runner, vitest, and jest."""
+"""Runner of JavaScript and TypeScript tests: node's own runner, vitest, jest, and mocha."""
 
 import functools
 import json
@@ -20,7 +20,7 @@ _WANTED: Final = "wanted.json"
 _TEST_FILE: Final = re.compile(
     r"(.*/)?([^/]+[._-](test|spec)|test([.-][^/]+)?)\.[cm]?[jt]sx?|(.*/)?__tests__/[^/]+\.[cm]?[jt]sx?"
 )
-_IN_TEST_FOLDER: Final = re.compile(r"(.*/)?tests?/[^/]+\.[cm]?[jt]s")  # node runs all of them
+_IN_TEST_FOLDER: Final = re.compile(r"(.*/)?tests?/[^/]+\.[cm]?[jt]s")  # node and mocha run all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ScriptRunner:
         return run_in_box(self.environment, tree, BoxCommand(text, programs, self.limits, measured, extra), self.cancel)
 
     def _test_files(self, tree: Path) -> list[str]:
-        is_node = self.environment.framework == "node"
+        is_node = self.environment.framework in {"node", "mocha"}
         paths = (path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file())
         return [
             path for path in paths

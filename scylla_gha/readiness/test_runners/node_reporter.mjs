@@ -1,4 +1,8 @@
-// Reporter of node:test: a line of JSON for each test, {"file", "name", "passed", "output"}; names of suites come first.
+// Reporter of node:test: a line of JSON for each test, {"file", "name", "passed", "output"}, with the names of suites first;
+// and for a file that has no test, {"file", "broken": error}.
+import fs from "node:fs";
+import path from "node:path";
+
 const CHARS = 4000;
 
 function failure(details) {
@@ -6,19 +10,31 @@ function failure(details) {
   return String(error?.stack ?? error?.message ?? error ?? "failed").slice(0, CHARS);
 }
 
+// Older versions report a file as a test around its tests.
+function isFile(name) {
+  return path.isAbsolute(name) && fs.existsSync(name);
+}
+
 export default async function* report(source) {
   const names = [];
+  const errors = new Map();
   for await (const { type, data } of source) {
     if (type === "test:start") {
       names.length = data.nesting;
       names.push(data.name);
     }
+    if (type === "test:stderr" && data.file) {
+      errors.set(data.file, ((errors.get(data.file) ?? "") + data.message).slice(0, CHARS));
+    }
     const ended = type === "test:pass" || type === "test:fail";
-    if (!ended || !data.file || data.name === data.file || data.details?.type === "suite") continue;
+    if (ended && isFile(data.name)) {
+      yield `${JSON.stringify({ file: data.name, broken: errors.get(data.name) ?? failure(data.details) })}\n`;
+    }
+    if (!ended || isFile(data.name) || data.details?.type === "suite") continue;
     const skipped = data.skip !== undefined || data.todo !== undefined;
     yield `${JSON.stringify({
-      file: data.file,
-      name: [...names.slice(0, data.nesting), data.name].join(" > "),
+      ...(data.file ? { file: data.file } : {}),
+      name: [...names.slice(0, data.nesting).filter((name) => !isFile(name)), data.name].join(" > "),
       passed: type === "test:pass" && !skipped,
       output: type === "test:pass" ? (skipped ? "skipped" : "") : failure(data.details),
     })}\n`;

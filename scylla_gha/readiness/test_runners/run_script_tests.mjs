@@ -1,6 +1,6 @@
-// Runs JavaScript and TypeScript tests with node:test, vitest or jest, and writes a line of JSON for each of them.
+// Runs JavaScript and TypeScript tests with node:test, vitest, jest or mocha, and writes a line of JSON for each of them.
 //
-//   node run_script_tests.mjs (node|vitest|jest) [--option=OPTION ...] (ID ... | @FILE)
+//   node run_script_tests.mjs (node|vitest|jest|mocha) [--option=OPTION ...] (ID ... | @FILE)
 //
 // OPTION is one of the framework's; an id is "file" or "file::suite > test"; @FILE: a JSON list of further arguments.
 // Environment: OUTCOMES, the file that lines are appended to ({"collected": [ids]}, {"broken": file, "output"},
@@ -9,7 +9,7 @@
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";
-import { createRequire } from "node:module";
+import { createRequire, SourceMap } from "node:module";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,6 +26,8 @@ const words = last.startsWith("@")
 const options = words.filter((word) => word.startsWith("--option=")).map((word) => word.slice("--option=".length));
 const ids = new Set(words.filter((word) => !word.startsWith("--option=")));
 const files = [...new Set([...ids].map((id) => id.split("::")[0]))].filter((file) => fs.existsSync(file)).sort();
+const [major, minor] = process.versions.node.split(".").map(Number);
+const LIMITS_FILES = major > 20 || (major === 20 && minor >= 11); // node's runner can end a file
 let runs = 0;
 
 function write(line) {
@@ -87,12 +89,28 @@ const FRAMEWORKS = {
     const report = scratch("report.jsonl");
     const argv = [
       ...options, "--test", `--test-reporter=${path.join(CHECKS, "node_reporter.mjs")}`,
-      `--test-reporter-destination=${report}`, `--test-timeout=${Number(FILE_SECONDS) * 1000}`, ...some,
+      `--test-reporter-destination=${report}`,
+      ...(LIMITS_FILES ? [`--test-timeout=${Number(FILE_SECONDS) * 1000}`] : []), ...some,
     ];
     const ended = await run(argv, seconds, folder ? { NODE_V8_COVERAGE: folder } : {});
     const lines = fs.existsSync(report) ? fs.readFileSync(report, "utf8").split("\n") : [];
     const outcomes = [];
-    for (const line of lines.slice(0, -1)) outcomes.push(JSON.parse(line));
+    for (const line of lines.slice(0, -1)) outcomes.push({ file: some[0], ...JSON.parse(line) });
+    return { outcomes, output: ended.output };
+  },
+
+  async mocha(some, seconds, folder) {
+    const report = scratch("report.json");
+    const argv = [program("mocha"), ...options, ...mochaConfig(), "--reporter=json", `--reporter-option=output=${report}`];
+    const ended = await run([...argv, ...some], seconds, folder ? { NODE_V8_COVERAGE: folder } : {});
+    if (!fs.existsSync(report)) return { outcomes: null, output: ended.output };
+    const { tests } = JSON.parse(fs.readFileSync(report, "utf8"));
+    const outcomes = tests.map(({ file, title, fullTitle, err, duration }) => {
+      const suites = fullTitle.endsWith(title) ? fullTitle.slice(0, -title.length).trim() : "";
+      const name = suites ? `${suites} > ${title}` : title;
+      const passed = duration !== undefined && Object.keys(err).length === 0;
+      return { file, name, passed, output: passed ? "" : String(err.stack ?? err.message ?? "skipped") };
+    });
     return { outcomes, output: ended.output };
   },
 
@@ -117,6 +135,22 @@ const FRAMEWORKS = {
     return { outcomes: ofJson(report), output: ended.output };
   },
 };
+
+// Mocha adds the files that its configuration names to those of the command line, so they are taken out of it.
+function mochaConfig() {
+  const files = [".mocharc.json", "package.json"].filter((name) => fs.existsSync(name));
+  for (const name of files) {
+    const content = JSON.parse(fs.readFileSync(name, "utf8"));
+    const config = name === "package.json" ? content.mocha : content;
+    if (config?.spec) {
+      const { spec, ...rest } = config;
+      const file = scratch("mocharc.json");
+      fs.writeFileSync(file, JSON.stringify(rest));
+      return ["--no-package", `--config=${file}`];
+    }
+  }
+  return [];
+}
 
 // Reads the report that vitest and jest both write.
 function ofJson(report) {
@@ -168,32 +202,54 @@ async function inParallel(some, work) {
   await Promise.all(workers);
 }
 
-// Executed lines of a file by V8's ranges of characters: a line is executed unless it lies in a range that is not.
-function executed(text, functions) {
-  const lines = [];
-  let start = 0;
-  for (const line of text.split("\n")) {
-    const left = line.length - line.trimStart().length;
-    lines.push({ first: start + left, last: start + line.trimEnd().length, count: line.trim() ? 1 : 0 });
-    start += line.length + 1;
-  }
+// Marks the characters of a text that were executed, by V8's ranges: outer ones come before those inside of them.
+function marks(length, functions) {
+  const executed = new Uint8Array(length).fill(1);
   for (const { ranges } of functions) {
-    for (const { startOffset, endOffset, count } of ranges) {
-      for (const line of lines) {
-        if (line.first >= startOffset && line.last <= endOffset && line.last > line.first) line.count = count;
-      }
-    }
+    for (const { startOffset, endOffset, count } of ranges) executed.fill(count ? 1 : 0, startOffset, endOffset);
   }
-  return lines.flatMap((line, at) => (line.count ? [at + 1] : []));
+  return executed;
+}
+
+// Executed lines of a file that runs as it is written.
+function ownLines(text, functions) {
+  const executed = marks(text.length, functions);
+  const lines = new Set();
+  let line = 1;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === "\n") line++;
+    else if (executed[at] && text[at].trim()) lines.add(line);
+  }
+  return lines;
+}
+
+// Executed lines of a file that a loader compiled.
+function mappedLines({ lineLengths, data }, functions) {
+  const map = new SourceMap(data);
+  const executed = marks(lineLengths.reduce((sum, length) => sum + length + 1, 0), functions);
+  const lines = new Set();
+  let start = 0;
+  lineLengths.forEach((length, line) => {
+    for (let column = 0; column < length; column++) {
+      const origin = executed[start + column] ? map.findEntry(line, column) : {};
+      if (origin.originalLine !== undefined) lines.add(origin.originalLine + 1);
+    }
+    start += length + 1;
+  });
+  return lines;
 }
 
 function linesOfV8(folder) {
   const lines = {};
   for (const name of fs.existsSync(folder) ? fs.readdirSync(folder) : []) {
-    for (const { url, functions } of JSON.parse(fs.readFileSync(path.join(folder, name), "utf8")).result) {
+    const { result, "source-map-cache": maps = {} } = JSON.parse(fs.readFileSync(path.join(folder, name), "utf8"));
+    for (const { url, functions } of result) {
       const file = url.startsWith("file://") ? fileURLToPath(url) : "";
       if (!file.startsWith(ROOT + path.sep) || file.includes("node_modules") || !fs.existsSync(file)) continue;
-      (lines[relative(file)] ??= []).push(...executed(fs.readFileSync(file, "utf8"), functions));
+      const own = maps[url]?.data
+        ? mappedLines(maps[url], functions)
+        : ownLines(fs.readFileSync(file, "utf8"), functions);
+      (lines[relative(file)] ??= []).push(...own);
     }
   }
   return lines;
@@ -218,7 +274,7 @@ async function measure() {
     const folder = scratch("coverage");
     collected.push(...report(await FRAMEWORKS[framework]([file], Number(FILE_SECONDS), folder), [file]));
     const number = record.tests.push(file) - 1;
-    const lines = framework === "node" ? linesOfV8(folder) : linesOfIstanbul(folder);
+    const lines = ["node", "mocha"].includes(framework) ? linesOfV8(folder) : linesOfIstanbul(folder);
     for (const [name, executed] of Object.entries(lines)) {
       const known = (record.files[name] ??= {});
       for (const line of new Set(executed)) (known[line] ??= []).push(number);
@@ -232,8 +288,10 @@ async function measure() {
 async function main() {
   if (!files.length) return write({ collected: [] });
   if (LINES) return write({ collected: await measure() });
-  const whole = await FRAMEWORKS[framework](files, Number(SUITE_SECONDS));
-  if (whole.outcomes !== null || files.length === 1) return write({ collected: report(whole, files) });
+  if (framework !== "node" || LIMITS_FILES || files.length === 1) {
+    const whole = await FRAMEWORKS[framework](files, Number(SUITE_SECONDS));
+    if (whole.outcomes !== null || files.length === 1) return write({ collected: report(whole, files) });
+  }
   const collected = [];
   await inParallel(files, async (file) => {
     collected.push(...report(await FRAMEWORKS[framework]([file], Number(FILE_SECONDS)), [file]));
