@@ -25,7 +25,9 @@ class Refutation:
         self._lines: dict[str, list[str]] = {}
         self._second_names: dict[str, set[str]] = defaultdict(set)
         self._default_imports: dict[str, set[str]] = defaultdict(set)
-        self._methods = {function.short_name for function in index.functions.values() if "." in function.name}
+        owners = {(file.path, declared.name) for file in index.files.values() for declared in file.classes}
+        owners |= {(path.rpartition("/")[0], name) for path, name in owners if path.endswith(".go")}
+        self._methods = {function.short_name for function in index.functions.values() if _owner(function) in owners}
         for file in index.files.values():
             for line in file.imports:
                 if line.imported == "default" or line.imported is None:
@@ -60,7 +62,11 @@ class Refutation:
             if caller.path not in self._lines:
                 self._lines[caller.path] = self._index.files[caller.path].text.split("\n")
             text = "\n".join(self._lines[caller.path][caller.span.first - 1 : caller.span.last])
-            indirect = _DYNAMIC.search(text) or any(self._is_indirect(caller, call.name) for call in caller.calls)
+            body = self._lines[caller.path][caller.body.first - 1 : caller.body.last]
+            decorates = any(line.lstrip().startswith("@") for line in body)  # what a decorator returns is called
+            indirect = (
+                decorates or _DYNAMIC.search(text) or any(self._is_indirect(caller, call.name) for call in caller.calls)
+            )
             self._words[caller.id] = None if indirect else frozenset(_WORD.findall(text))
         return self._words[caller.id]
 
@@ -85,6 +91,12 @@ class Refutation:
                     pending += self._second_names.get(word, ())
             self._names[callee.id] = frozenset(names)
         return self._names[callee.id]
+
+
+def _owner(function: Function) -> tuple[str, str]:
+    """Return the file (Go: the folder) and the name of the class whose method it would be."""
+    owner = function.name.rpartition(".")[0]
+    return function.path.rpartition("/")[0] if function.language == "go" else function.path, owner
 
 
 _LATEST: list[Refutation] = []

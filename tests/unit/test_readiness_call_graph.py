@@ -146,6 +146,19 @@ def test_an_alias_of_the_callee_refutes_nothing(tmp_path: Path) -> None:
     assert not refutes(index, "src/shop/app.py::run", "src/shop/store.py::Store.__len__")
 
 
+def test_calls_without_the_name_of_what_runs_refute_nothing(tmp_path: Path) -> None:
+    code = (
+        "def run(): pass\ndef dress(f):\n    def callback(): return f()\n    return callback\n"
+        "class A:\n    def field(self): self.callback()\n    def method(self): self.field()\n"
+        "def decorates():\n    @dress\n    def inner(): pass\n"
+        "def element(rows): rows[0]()\ndef result(): dress(1)()\n"
+    )
+    index = index_of(tmp_path, {"a.py": code})
+    callers = {name for name in ("A.field", "A.method", "decorates", "element", "result") if not refutes(
+        index, f"a.py::{name}", "a.py::run")}  # fmt: skip
+    assert callers == {"A.field", "decorates", "element", "result"}
+
+
 def test_no_certain_call_is_refuted(tmp_path: Path) -> None:
     for files in (PYTHON, SCRIPT):
         index = index_of(tmp_path / str(len(files)), files)
