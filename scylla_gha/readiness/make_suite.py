@@ -27,9 +27,11 @@ from scylla_gha.model.readiness_report import MadeSuite, SuiteFacts
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index
+from scylla_gha.readiness.coherence_task import coherence_items
 from scylla_gha.readiness.completeness_task import completeness_items
 from scylla_gha.readiness.environment import detect_environment
 from scylla_gha.readiness.evidence import with_features
+from scylla_gha.readiness.intent_task import intent_items
 from scylla_gha.readiness.material import ReadinessMaterial, WorkingCopy, at_revision, working_copy
 from scylla_gha.readiness.modification_task import modification_items
 from scylla_gha.readiness.recorded_tests import TestMap
@@ -39,7 +41,9 @@ from scylla_gha.readiness.test_map import record_tests, runner_of
 from scylla_gha.store.records import read_record, write_record
 
 _MAKERS: Final[Mapping[Dimension, Callable[[ReadinessMaterial], list[ReadinessItem]]]] = {
+    "intent-clarity": intent_items,
     "modification-confidence": modification_items,
+    "cross-file-coherence": coherence_items,
     "semantic-completeness": completeness_items,
 }
 _NEED_TESTS: Final = frozenset({"modification-confidence", "semantic-completeness"})
@@ -170,9 +174,6 @@ def make_items(
         if name in _NEED_TESTS and material.runner is None:
             reason = f"no test can be run: {material.tests.reason or 'there is none'}"
             missing.append(MissingDimension(dimension=name, reason=reason))
-            continue
-        if name not in _MAKERS:
-            missing.append(MissingDimension(dimension=name, reason="its items are not made yet"))
             continue
         own = _MAKERS[name](material)
         report(f"{DIMENSIONS[name]}: {counted(len(own), 'anchor')}")
