@@ -2,6 +2,7 @@
 // and for a file that has no test, {"file", "broken": error}.
 import fs from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 
 const CHARS = 4000;
 
@@ -33,7 +34,7 @@ export default async function* report(source) {
     if (!ended || isFile(data.name) || data.details?.type === "suite") continue;
     const skipped = data.skip !== undefined || data.todo !== undefined;
     yield `${JSON.stringify({
-      ...(data.file ? { file: data.file } : {}),
+      ...(data.file ? { file: data.file.startsWith("file:") ? fileURLToPath(data.file) : data.file } : {}),
       name: [...names.slice(0, data.nesting).filter((name) => !isFile(name)), data.name].join(" > "),
       passed: type === "test:pass" && !skipped,
       output: type === "test:pass" ? (skipped ? "skipped" : "") : failure(data.details),
