@@ -43,13 +43,6 @@ class SuiteFacts(Record):
     renamed: dict[str, str] = {}
 
 
-class MadeSuite(Record):
-    """Record of a written suite (`suite.json`); one with the same key is used again."""
-
-    key: str
-    sides: tuple[SuiteFacts, ...]
-
-
 class TwinEffect(Record):
     """Effect of one change of the code on the score, measured on a twin.
 
@@ -63,6 +56,14 @@ class TwinEffect(Record):
     what: str
     comparison: ScoreComparison | None = None
     missing: str | None = None
+
+
+class MadeSuite(Record):
+    """Record of a written suite (`suite.json`); one with the same key is used again."""
+
+    key: str
+    sides: tuple[SuiteFacts, ...]
+    unusable: Annotated[tuple[TwinEffect, ...], Field(description="twins that could not be measured")] = ()
 
 
 class ReadinessReport(Record):

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,41 +16,27 @@ from scylla_gha.images import SandboxPool
 from scylla_gha.mining.repository import RepositoryCheckout
 from scylla_gha.model import digest
 from scylla_gha.model.readiness import (
-    DIMENSIONS,
     ChangedText,
     Dimension,
-    ItemSet,
-    MissingDimension,
-    ReadinessItem,
 )
-from scylla_gha.model.readiness_report import MadeSuite, SuiteFacts
+from scylla_gha.model.readiness_report import MadeSuite, SuiteFacts, TwinEffect
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index
-from scylla_gha.readiness.coherence_task import coherence_items
-from scylla_gha.readiness.completeness_task import completeness_items
+from scylla_gha.readiness.dimension_items import make_items
 from scylla_gha.readiness.environment import detect_environment
 from scylla_gha.readiness.evidence import with_features
-from scylla_gha.readiness.intent_task import intent_items
 from scylla_gha.readiness.material import ReadinessMaterial, WorkingCopy, at_revision, working_copy
-from scylla_gha.readiness.modification_task import modification_items
 from scylla_gha.readiness.recorded_tests import TestMap
 from scylla_gha.readiness.source_code import CodeIndex, Language
 from scylla_gha.readiness.suite import GraderFiles, SuiteSettings, SuiteSide, write_suite
 from scylla_gha.readiness.test_map import record_tests, runner_of
+from scylla_gha.readiness.twin_sides import BuiltSide, twin_sides
 from scylla_gha.store.records import read_record, write_record
 
-_MAKERS: Final[Mapping[Dimension, Callable[[ReadinessMaterial], list[ReadinessItem]]]] = {
-    "intent-clarity": intent_items,
-    "modification-confidence": modification_items,
-    "cross-file-coherence": coherence_items,
-    "semantic-completeness": completeness_items,
-}
-_NEED_TESTS: Final = frozenset({"modification-confidence", "semantic-completeness"})
 _GRADERS: Final = Path(__file__).with_name("graders")
 _QUESTION_GRADERS: Final = ("answers.py",)
 _EDIT_GRADERS: Final = ("edits.py", "pattern_rules.py")
-FEWEST: Final = 8
 Report = Callable[[str], None]
 
 
@@ -64,6 +50,7 @@ class SuiteWish:
         wanted: anchors per dimension.
         setup: command that installs what the tests need; None: it is detected.
         head: another revision that the measured one is compared with; None: there is none.
+        has_twins: changed copies of the code are measured too.
     """
 
     checkout: RepositoryCheckout
@@ -72,12 +59,13 @@ class SuiteWish:
     seed: int
     setup: str | None = None
     head: str | None = None
+    has_twins: bool = False
 
     def key(self, settings: SuiteSettings, head: RepositoryCheckout | None) -> str:
         """Return a digest of all that decides which items there are."""
         commits = [self.checkout.head, head.head if head else None]
-        return digest([scylla_gha.__version__, commits, self.dimensions, self.wanted, self.seed, self.setup,
-                       dataclasses.asdict(settings)])  # fmt: skip
+        wishes = [self.dimensions, self.wanted, self.seed, self.setup, self.has_twins]
+        return digest([scylla_gha.__version__, commits, wishes, dataclasses.asdict(settings)])
 
 
 def make_suite(
@@ -105,19 +93,20 @@ def make_suite(
             return suite
     shutil.rmtree(folder, ignore_errors=True)
     with scratch() as root:
-        checkouts = [("", wish.checkout), *([("head", head)] if head else [])]
-        built = [
-            _side(name, checkout, wish, sandboxes, root / (name or "measured"), report) for name, checkout in checkouts
-        ]
-        write_suite(folder, [side for side, _ in built], settings)
-    suite = MadeSuite(key=key, sides=tuple(facts for _, facts in built))
+        base = _side("", wish.checkout, wish, sandboxes, root / "measured", report)
+        others = [_side("head", head, wish, sandboxes, root / "head", report)] if head else []
+        twins = list(twin_sides(base, wish.seed, root, report)) if wish.has_twins else []
+        sides = [base, *others, *(twin for twin in twins if isinstance(twin, BuiltSide))]
+        write_suite(folder, [built.side for built in sides], settings)
+    unusable = tuple(twin for twin in twins if isinstance(twin, TwinEffect))
+    suite = MadeSuite(key=key, sides=tuple(built.facts for built in sides), unusable=unusable)
     write_record(folder / "suite.json", suite)
     return suite
 
 
 def _side(
     name: str, checkout: RepositoryCheckout, wish: SuiteWish, sandboxes: SandboxPool, root: Path, report: Report
-) -> tuple[SuiteSide, SuiteFacts]:
+) -> BuiltSide:
     copy = working_copy(checkout, root)
     for note in copy.notes:
         report(f"note: {note}")
@@ -133,7 +122,7 @@ def _side(
     )  # fmt: skip
     items = with_features(make_items(material, wish.dimensions, copy.tree, report), index)
     side = SuiteSide(name, items, copy, environment.tools, graders_of(material), _texts(environment.files))
-    return side, _facts(side, copy, environment)
+    return BuiltSide(side, _facts(side, copy, environment), material)
 
 
 def main_language(index: CodeIndex) -> Language:
@@ -162,68 +151,6 @@ def recorded(copy: WorkingCopy, environment: CodeEnvironment, index: CodeIndex, 
     not_stable = f", {unstable} are not" if unstable else ""
     report(f"note: {tests.reason}" if tests.reason else f"{stable} stable{not_stable}; {tests.seconds:.1f} s a run")
     return tests
-
-
-def make_items(
-    material: ReadinessMaterial, dimensions: Sequence[Dimension], tree: str, report: Report = lambda _: None
-) -> ItemSet:
-    """Return the items of the wanted dimensions, and the reasons of those that do not apply."""
-    items: list[ReadinessItem] = []
-    missing: list[MissingDimension] = []
-    for name in dimensions:
-        if name in _NEED_TESTS and material.runner is None:
-            reason = f"no test can be run: {material.tests.reason or 'there is none'}"
-            missing.append(MissingDimension(dimension=name, reason=reason))
-            continue
-        own = _MAKERS[name](material)
-        report(f"{DIMENSIONS[name]}: {counted(len(own), 'anchor')}")
-        items += own
-        if len(own) < FEWEST:
-            missing.append(MissingDimension(dimension=name, reason=few(len(own), name in _NEED_TESTS)))
-    missing += [
-        MissingDimension(dimension=name, reason="not asked for") for name in DIMENSIONS if name not in dimensions
-    ]
-    short = {lack.dimension for lack in missing}
-    scored = [item for item in items if item.dimension not in short]
-    return ItemSet(
-        tree=tree, seed=material.seed, language=material.language, items=tuple(_numbered(scored)),
-        missing=tuple(missing), counts=_counts(material, items),
-    )  # fmt: skip
-
-
-def few(count: int, needs_tests: bool) -> str:
-    """Return why a dimension with so few anchors has no score."""
-    why = ": too little is covered by tests" if needs_tests else ""
-    return f"{counted(count, 'function qualifies', 'functions qualify')}, {FEWEST} are needed{why}"
-
-
-def _numbered(items: Sequence[ReadinessItem]) -> list[ReadinessItem]:
-    """Return items with unique ids: the number is that of the dimension's hundred and the place in it."""
-    order = {name: number for number, name in enumerate(DIMENSIONS, 1)}
-    used: Counter[Dimension] = Counter()
-    numbered = []
-    for item in items:
-        used[item.dimension] += 1
-        number = order[item.dimension] * 200 + used[item.dimension]
-        numbered.append(item.model_copy(update={"id": f"{number:03d}-{item.id.partition('-')[2]}"}))
-    return numbered
-
-
-def _counts(material: ReadinessMaterial, items: Sequence[ReadinessItem]) -> dict[str, int]:
-    own = [function for function in material.index.functions.values() if not _is_test(material, function.path)]
-    by_dimension = Counter(item.dimension for item in items)
-    return {
-        "functions": len(own),
-        "files": sum(not file.is_test for file in material.index.files.values()),
-        "skipped files": len(material.index.skipped),
-        "stable tests": len(material.tests.tests),
-        "unstable tests": len(material.tests.unstable),
-        **{f"anchors of {DIMENSIONS[name]}": count for name, count in by_dimension.items()},
-    }
-
-
-def _is_test(material: ReadinessMaterial, path: str) -> bool:
-    return path in material.index.files and material.index.files[path].is_test
 
 
 def graders_of(material: ReadinessMaterial) -> GraderFiles:

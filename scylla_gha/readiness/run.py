@@ -159,7 +159,7 @@ def scored_report(measurement: Measurement, plan: Plan) -> ReadinessReport:
         "score": base,
         "head": head,
         "comparison": compare_scores(base, head) if head else None,
-        "twins": twins,
+        "twins": (*twins, *measurement.written.unusable),
     })  # fmt: skip
 
 

@@ -105,7 +105,9 @@ def _made(request: ReadinessRequest, report: Report) -> Measurement:
     settings = SuiteSettings(request.agent, request.model, request.budget, request.sandbox, request.seed)
     chosen = select_sandbox(suite_experiment(settings), [installed.agent], library)
     settings = SuiteSettings(request.agent, request.model, request.budget, chosen, request.seed)
-    wish = SuiteWish(checkout, request.dimensions, request.anchors, request.seed, request.setup, request.head)
+    wish = SuiteWish(
+        checkout, request.dimensions, request.anchors, request.seed, request.setup, request.head, request.has_twins
+    )
     folder = request.run.root / "suite"
     suite = make_suite(wish, settings, SandboxPool(chosen, library), folder, report)
     return Measurement(folder, suite, request.run, checkout.root.name, request.closed_book)
