@@ -8,7 +8,6 @@ Packages are fetched from PyPI and npm into a scratch folder, with tests, and no
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -327,5 +326,4 @@ def tables(yields: Sequence[str], reasons: Sequence[str], agents: Sequence[str],
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PIP_DISABLE_PIP_VERSION_CHECK", "1")
     main()
