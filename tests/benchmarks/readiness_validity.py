@@ -30,13 +30,14 @@ from scylla_gha.model.readiness_score import GuessLevel, ObservedTrial
 from scylla_gha.model.trial import Outcome
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index
+from scylla_gha.readiness.dimension_items import make_items
 from scylla_gha.readiness.documented_intents import without_docstring
 from scylla_gha.readiness.environment import detect_environment
 from scylla_gha.readiness.graders.answers import grade
 from scylla_gha.readiness.guessers import guess_levels
 from scylla_gha.readiness.intent_task import anchored_intents
 from scylla_gha.readiness.lexical_agent import LexicalAgent
-from scylla_gha.readiness.make_suite import graders_of, main_language, make_items
+from scylla_gha.readiness.make_suite import graders_of, main_language
 from scylla_gha.readiness.material import ReadinessMaterial, repository_of, working_copy
 from scylla_gha.readiness.recorded_tests import TestMap
 from scylla_gha.readiness.score import score
