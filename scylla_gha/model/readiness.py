@@ -14,6 +14,8 @@ DIMENSIONS: Final[dict[Dimension, str]] = {
     "semantic-completeness": "Semantic Completeness",
 }
 ANSWER_FILE: Final = "ANSWER.json"
+# Field of the answer that a part is graded by, if it has another name than the part
+ANSWER_FIELDS: Final = {"completeness": "chain", "accuracy": "chain", "efficiency": "chain"}
 
 
 class ItemPart(Record):

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from scylla_gha.model.readiness import ItemPart, ItemSet, ReadinessItem
+from scylla_gha.model.readiness import ANSWER_FIELDS, ItemPart, ItemSet, ReadinessItem
 from scylla_gha.model.readiness_score import Guesser, GuessLevel
 
 DRAWS: Final = 1_000
@@ -23,7 +23,6 @@ _SIZES: Final[Mapping[str, tuple[int, ...]]] = {
     "locate": (3,), "explain": (2,), "fails": (4,), "context": (1, 3, 8), "completeness": (3, 6, 12),
     "accuracy": (2, 3, 6), "efficiency": (3, 6, 12),
 }  # fmt: skip
-FIELDS: Final[Mapping[str, str]] = {"completeness": "chain", "accuracy": "chain", "efficiency": "chain"}
 _RIGHT: Final = ("places", "expected", "required", "failing")  # names of what is right in a key
 _WORD: Final = re.compile(r"[^\W\d][\w.]*")
 Grade = Callable[[ItemPart, object], float]  # part, content of ANSWER.json; a share of the points
@@ -97,7 +96,7 @@ def named_in(prompt: str, candidates: Iterable[str]) -> tuple[str, ...]:
 
 def answer_of(part: ItemPart, texts: Sequence[str]) -> dict[str, list[str]]:
     """Return the content of ANSWER.json that gives these texts for a part."""
-    return {FIELDS.get(part.id, part.id): list(texts)}
+    return {ANSWER_FIELDS.get(part.id, part.id): list(texts)}
 
 
 def _simulate(
@@ -136,7 +135,7 @@ def _mean_of(shares: Sequence[float]) -> float:
 
 def _within_ends(question: _Question, texts: list[str]) -> list[str]:
     """Put the first and the last function that the prompt names around a guessed chain."""
-    if question.part.id not in FIELDS or not question.mentioned:
+    if question.part.id not in ANSWER_FIELDS or not question.mentioned:
         return texts
     middle = [text for text in texts if text not in question.mentioned]
     return [question.mentioned[0], *middle, question.mentioned[-1]]

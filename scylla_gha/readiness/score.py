@@ -2,7 +2,8 @@
 
 A part's score is (s - c) / (1 - c), with c the level that is reached without reading the code; it is not clamped, so
 guessing has the mean 0. A trial that ends without an answer of the agent (time limit, refusal, error) scores 0 as a
-whole, which is the level of guessing: no answer is worth as much as a guess.
+whole, which is the level of guessing: no answer is worth as much as a guess. A part whose form is guessed nearly always
+is left out.
 """
 
 from collections import Counter, defaultdict
@@ -20,8 +21,9 @@ from scylla_gha.stats.resampling import Resampling
 
 FEWEST_ANCHORS: Final = 8  # of a dimension with a score
 UNJUDGED: Final = "unjudged"  # a trial that ended, and that no checkpoint could grade
+GUESSABLE: Final = "guessable"  # a trial of which all parts are of forms that are guessed nearly always
 _PERCENT: Final = 100.0
-_ALMOST_ONE: Final = 0.99
+_HIGHEST_LEVEL: Final = 0.9  # a form that is guessed better than this tells nothing of who reads the code
 
 
 def score(
@@ -56,8 +58,7 @@ def score(
 
 
 def corrected(share: float, level: float) -> float:
-    """Return a share of points so that the level of guessing is 0 and all points are 1."""
-    level = min(level, _ALMOST_ONE)
+    """Return a share of points so that the level of guessing, which is below 1, is 0 and all points are 1."""
     return (share - level) / (1 - level)
 
 
@@ -73,9 +74,10 @@ class _Scoring:
 def _score_item(item: ReadinessItem, trials: Sequence[ObservedTrial], level: Mapping[str, float]) -> _Scoring:
     counting = [trial for trial in trials if _counts(trial)]
     parts = [_corrected_parts(item, trial, level) for trial in counting]
+    scores = [_score_of(item, trial, shares) for trial, shares in zip(counting, parts, strict=True)]
     anchor = AnchorScore(
         item=item.id, dimension=item.dimension, anchor=item.anchor, anchor_digest=item.anchor_digest,
-        file=item.anchor.partition("::")[0], score=_mean([_weighted(item, shares) for shares in parts]),
+        file=item.anchor.partition("::")[0], score=_mean(scores),
         points=_mean([_weighted(item, _graded_parts(trial)) for trial in counting]),
         parts={part.id: sum(own) / len(own) for part in item.parts
                if (own := [shares[part.id] for shares in parts if part.id in shares])},
@@ -85,7 +87,7 @@ def _score_item(item: ReadinessItem, trials: Sequence[ObservedTrial], level: Map
     return _Scoring(
         anchor,
         excluded=Counter(UNJUDGED if trial.outcome is Outcome.COMPLETED else trial.outcome.value
-                         for trial in trials if not _counts(trial)),
+                         for trial in trials if not _counts(trial)) + Counter({GUESSABLE: scores.count(None)}),
         failed=Counter(trial.outcome.value for trial in counting if trial.outcome is not Outcome.COMPLETED),
     )  # fmt: skip
 
@@ -100,9 +102,15 @@ def _graded_parts(trial: ObservedTrial) -> Mapping[str, float]:
 
 
 def _corrected_parts(item: ReadinessItem, trial: ObservedTrial, level: Mapping[str, float]) -> dict[str, float]:
-    """Return the corrected score of each graded part; none if the trial has no answer."""
+    """Return the corrected score of each graded part that cannot be guessed; none if the trial has no answer."""
     shares = _graded_parts(trial)
-    return {part.id: corrected(shares[part.id], level.get(part.form, 0.0)) for part in item.parts if part.id in shares}
+    graded = ((part.id, level.get(part.form, 0.0)) for part in item.parts if part.id in shares)
+    return {name: corrected(shares[name], guessed) for name, guessed in graded if guessed <= _HIGHEST_LEVEL}
+
+
+def _score_of(item: ReadinessItem, trial: ObservedTrial, shares: Mapping[str, float]) -> float | None:
+    """Return the weighted score of a trial's parts; None if it has an answer, and all of its parts can be guessed."""
+    return None if _graded_parts(trial) and not shares else _weighted(item, shares)
 
 
 def _weighted(item: ReadinessItem, shares: Mapping[str, float]) -> float:

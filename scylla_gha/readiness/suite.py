@@ -20,7 +20,16 @@ from scylla_gha.agents import AGENTS
 from scylla_gha.config.scenario_folder import changed_lines
 from scylla_gha.model import Record, slug
 from scylla_gha.model.experiment import Experiment, SandboxWish
-from scylla_gha.model.readiness import ANSWER_FILE, DIMENSIONS, ChangedText, Dimension, ItemPart, ItemSet, ReadinessItem
+from scylla_gha.model.readiness import (
+    ANSWER_FIELDS,
+    ANSWER_FILE,
+    DIMENSIONS,
+    ChangedText,
+    Dimension,
+    ItemPart,
+    ItemSet,
+    ReadinessItem,
+)
 from scylla_gha.model.scenario import (
     Category,
     Checkpoint,
@@ -249,7 +258,7 @@ def _wrong_texts(item: ReadinessItem, root: Path) -> Iterator[tuple[str, tuple[C
 
 
 def _other_answers(right: Mapping[str, object], parts: Iterable[ItemPart]) -> dict[str, list[str]]:
-    candidates = {part.id: part.candidates for part in parts}
+    candidates = {ANSWER_FIELDS.get(part.id, part.id): part.candidates for part in parts if part.candidates}
     return {name: [choice for choice in candidates.get(name, ()) if choice not in _list(answer)][: len(_list(answer))]
             for name, answer in right.items()}  # fmt: skip
 

@@ -41,6 +41,19 @@ def test_the_larger_of_guessers_and_control_corrects() -> None:
     assert score(items, trials, levels).score == pytest.approx(-100), "it is not clamped"
 
 
+def test_parts_that_are_guessed_nearly_always_are_left_out() -> None:
+    items = item_set()
+    levels = (GuessLevel(form="explain", parts=12, guessers={"uniform": 0.95}),)
+    mixed = [ObservedTrial(item=item.id, outcome=Outcome.COMPLETED, parts={"explain": 0.0, "locate": 1.0})
+             for item in items.items]  # fmt: skip
+    assert score(items, mixed, levels).score == 100
+    alone = [trial.model_copy(update={"parts": {"explain": 0.0}}) for trial in mixed]
+    row = score(items, alone, levels)
+    (own,) = (dimension for dimension in row.dimensions if dimension.planned)
+    assert (row.score, own.excluded) == (None, {"guessable": 12})
+    assert own.missing == "0 of 12 anchors have a score, 8 are needed: 12 guessable"
+
+
 def test_parts_that_do_not_apply_spread_their_weight() -> None:
     items = item_set()
     trials = [ObservedTrial(item=item.id, outcome=Outcome.COMPLETED, parts={"locate": 1.0, "context": 0.0})
