@@ -31,6 +31,7 @@ from scylla_gha.readiness.recorded_tests import TestMap
 from scylla_gha.readiness.source_code import CodeIndex, Language
 from scylla_gha.readiness.suite import GraderFiles, SuiteSettings, SuiteSide, write_suite
 from scylla_gha.readiness.test_map import record_tests, runner_of
+from scylla_gha.readiness.test_runners.base import RunLimits
 from scylla_gha.readiness.twin_sides import BuiltSide, twin_sides
 from scylla_gha.store.records import read_record, write_record
 
@@ -145,7 +146,7 @@ def recorded(copy: WorkingCopy, environment: CodeEnvironment, index: CodeIndex, 
     if environment.reason is not None:
         report(f"note: {environment.reason}")
         return TestMap(tests={}, reason=environment.reason)
-    report("running the project's tests three times")
+    report(f"running the project's tests three times, at most {RunLimits().run / 60:.0f} minutes each")
     tests = record_tests(copy.root, environment, index)
     stable, unstable = counted(len(tests.tests), "test is", "tests are"), len(tests.unstable)
     not_stable = f", {unstable} are not" if unstable else ""
