@@ -8,7 +8,7 @@ from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import DIMENSIONS
 from scylla_gha.model.readiness_report import ReadinessReport, SuiteFacts, TwinEffect
 from scylla_gha.model.readiness_score import AnchorChange, DimensionScore, ReadinessScore, ScoreComparison
-from scylla_gha.report.numbers import UNKNOWN, usd
+from scylla_gha.report.numbers import usd
 from scylla_gha.report.summary import marked
 
 _DIMENSIONS: Final = 4
@@ -155,8 +155,3 @@ def _finding_lines(score: ReadinessScore) -> Iterator[str]:
         yield (f"  {row.feature}: {row.missed} of {row.of_missed} missed anchors, "
                f"{row.solved} of {row.of_solved} solved ones")  # fmt: skip
     yield from (f"note: {one_line(note)}" for note in score.notes)
-
-
-def tokens_text(tokens: float | None) -> str:
-    """Return a number of tokens, or that it is unknown."""
-    return UNKNOWN if tokens is None else f"{tokens:,.0f}"
