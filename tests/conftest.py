@@ -14,6 +14,7 @@ from tests.support.shared_host import close_shared_hosts
 
 STARTED_AS_BY_A_PERSON = ("test_readme", "test_docs", "test_tutorial", "test_release", "test_wheel")
 OF_A_RUNNER = ("GITHUB_", "ACTIONS_", "RUNNER_")
+SLOW_FOLDERS = {"e2e", "integration"}
 
 
 def pytest_configure() -> None:
@@ -26,6 +27,24 @@ def pytest_configure() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as commands do; workers would wait for each other's threads
     for name in [name for name in os.environ if name.startswith(OF_A_RUNNER)]:
         del os.environ[name]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin each worker's share with slow files, so that workers without work left take short tests from others."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    slow: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.path.parent.name in SLOW_FOLDERS:
+            slow.setdefault(item.path, []).append(item)
+    fast = [item for item in items if item.path not in slow]
+    left, ordered = len(items), list[pytest.Item]()
+    for worker in range(workers):
+        share = [item for path in list(slow)[worker::workers] for item in slow[path]]
+        size = left // (workers - worker)  # as xdist divides them
+        filling = max(0, size - len(share))
+        ordered += [*share, *fast[:filling]]
+        fast, left = fast[filling:], left - size
+    items[:] = [*ordered, *fast]
 
 
 @pytest.fixture(scope="session")
