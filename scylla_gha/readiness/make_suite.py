@@ -146,7 +146,7 @@ def recorded(copy: WorkingCopy, environment: CodeEnvironment, index: CodeIndex, 
     if environment.reason is not None:
         report(f"note: {environment.reason}")
         return TestMap(tests={}, reason=environment.reason)
-    report(f"running the project's tests three times, at most {RunLimits().run / 60:.0f} minutes each")
+    report(f"running the project's tests three times, each at most {RunLimits().run:.0f} s")
     tests = record_tests(copy.root, environment, index)
     stable, unstable = counted(len(tests.tests), "test is", "tests are"), len(tests.unstable)
     not_stable = f", {unstable} are not" if unstable else ""

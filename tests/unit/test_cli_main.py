@@ -17,7 +17,8 @@ from tests.support.repository import SCENARIO, environment, make_repository, pat
 from tests.support.scripted_claude import write_claude_experiment
 
 GROUPS = {
-    "Everyday": ["evaluate", "show", "view", "report", "compare", "validate", "init", "doctor"],
+    "Everyday": ["evaluate", "show", "view", "report", "compare", "validate", "readiness", "init",
+                 "doctor"],
     "Analysis": ["power", "history", "aa-test", "tiers", "hub", "fixture", "judge", "shell", "results", "site",
                  "import", "export", "reverts"],
     "Building blocks for Actions": ["plan", "prepare", "run", "cell", "collect", "aggregate", "publish", "next-wave",

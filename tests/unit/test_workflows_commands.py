@@ -10,7 +10,8 @@ from scylla_gha.cli.main import cli
 from tests.support.workflows import steps
 
 CALL = re.compile(
-    r"scylla-gha ([a-z-]+)(?: (build|pack|unpack|lacking|fetch|branch|comment|check|refusal|[a-z]+-pending))?\b(.*)"
+    r"scylla-gha ([a-z-]+)"
+    r"(?: (build|pack|unpack|lacking|fetch|branch|comment|check|refusal|lease|free|[a-z]+-pending))?\b(.*)"
 )
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
