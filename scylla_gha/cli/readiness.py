@@ -57,6 +57,12 @@ def _dimensions(_: click.Context, __: click.Parameter, value: str) -> tuple[Dime
     "--head", metavar="BRANCH", help="Branch, tag or hash whose code is compared with the measured one (default: none)."
 )
 @click.option("--setup", metavar="COMMAND", help="Command that installs what the tests need (default: it is detected).")
+@click.option(
+    "--tests",
+    metavar="GLOB",
+    multiple=True,
+    help="Files of tests to run, such as 'tests/unit/*'; may be repeated (default: all tests).",
+)
 @click.option("--model", default="claude-haiku-5-5", show_default=True, help="Model of the agent.")
 @click.option("--agent", default="claude-code", show_default=True, metavar="NAME[@VERSION]", help="Agent to measure.")
 @options.sandbox("auto", "Sandbox of the agent, of the checks, and of the project's tests.")

@@ -2,9 +2,10 @@
 
 import contextlib
 import dataclasses
+import fnmatch
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,6 +39,7 @@ from scylla_gha.store.records import read_record, write_record
 _GRADERS: Final = Path(__file__).with_name("graders")
 _QUESTION_GRADERS: Final = ("answers.py",)
 _EDIT_GRADERS: Final = ("edits.py", "pattern_rules.py")
+_SHOWN: Final = 5  # files in a message
 Report = Callable[[str], None]
 
 
@@ -52,6 +54,7 @@ class SuiteWish:
         setup: command that installs what the tests need; None: it is detected.
         head: another revision that the measured one is compared with; None: there is none.
         has_twins: changed copies of the code are measured too.
+        tests: patterns of files of tests that are run; empty: all.
     """
 
     checkout: RepositoryCheckout
@@ -61,11 +64,12 @@ class SuiteWish:
     setup: str | None = None
     head: str | None = None
     has_twins: bool = False
+    tests: tuple[str, ...] = ()
 
     def key(self, settings: SuiteSettings, head: RepositoryCheckout | None) -> str:
         """Return a digest of all that decides which items there are."""
         commits = [self.checkout.head, head.head if head else None]
-        wishes = [self.dimensions, self.wanted, self.seed, self.setup, self.has_twins]
+        wishes = [self.dimensions, self.wanted, self.seed, self.setup, self.has_twins, self.tests]
         return digest([scylla_gha.__version__, commits, wishes, dataclasses.asdict(settings)])
 
 
@@ -116,7 +120,7 @@ def _side(
     report(f"{name or 'code'}: {counted(len(index.functions), 'function')} in {counted(len(index.files), 'file')}, "
            f"mostly {language}")  # fmt: skip
     environment = detect_environment(copy.root, language, sandboxes.target, wish.setup)
-    tests = recorded(copy, environment, index, report)
+    tests = recorded(copy, environment, index, wish.tests, report)
     material = ReadinessMaterial(
         root=copy.root, index=index, tests=tests, runner=runner_of(environment) if tests.tests else None,
         checkout=checkout, seed=wish.seed, wanted=wish.wanted, language=language,
@@ -141,17 +145,34 @@ def main_language(index: CodeIndex) -> Language:
     return counts.most_common(1)[0][0]
 
 
-def recorded(copy: WorkingCopy, environment: CodeEnvironment, index: CodeIndex, report: Report) -> TestMap:
-    """Run the tests and return which are stable; without a way to run them, the map says why."""
+def recorded(
+    copy: WorkingCopy, environment: CodeEnvironment, index: CodeIndex, patterns: Sequence[str], report: Report
+) -> TestMap:
+    """Run the tests and return which are stable; without a way to run them, the map says why.
+
+    Raises:
+        FixtureError: no file of tests matches the patterns.
+    """
     if environment.reason is not None:
         report(f"note: {environment.reason}")
         return TestMap(tests={}, reason=environment.reason)
     report(f"running the project's tests three times, each at most {RunLimits().run:.0f} s")
-    tests = record_tests(copy.root, environment, index)
+    tests = record_tests(copy.root, environment, index, tests=_test_files(index, patterns))
     stable, unstable = counted(len(tests.tests), "test is", "tests are"), len(tests.unstable)
     not_stable = f", {unstable} are not" if unstable else ""
     report(f"note: {tests.reason}" if tests.reason else f"{stable} stable{not_stable}; {tests.seconds:.1f} s a run")
     return tests
+
+
+def _test_files(index: CodeIndex, patterns: Sequence[str]) -> list[str] | None:
+    """Return the files of tests that match a pattern; None without patterns: all files."""
+    files = [path for path, file in index.files.items() if file.is_test]
+    for pattern in patterns:
+        if not fnmatch.filter(files, pattern):
+            raise FixtureError(
+                f"--tests {pattern}: no file of tests matches; they are {', '.join(files[:_SHOWN]) or 'none'}"
+            )
+    return sorted(path for path in files if any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)) or None
 
 
 def graders_of(material: ReadinessMaterial) -> GraderFiles:

@@ -48,6 +48,7 @@ class ReadinessRequest:
     anchors: int
     head: str | None
     setup: str | None
+    tests: tuple[str, ...]
     model: str
     agent: str
     sandbox: SandboxWish
@@ -106,8 +107,9 @@ def _made(request: ReadinessRequest, report: Report) -> Measurement:
     chosen = select_sandbox(suite_experiment(settings), [installed.agent], library)
     settings = SuiteSettings(request.agent, request.model, request.budget, chosen, request.seed)
     wish = SuiteWish(
-        checkout, request.dimensions, request.anchors, request.seed, request.setup, request.head, request.has_twins
-    )
+        checkout, request.dimensions, request.anchors, request.seed, request.setup, request.head, request.has_twins,
+        request.tests,
+    )  # fmt: skip
     folder = request.run.root / "suite"
     suite = make_suite(wish, settings, SandboxPool(chosen, library), folder, report)
     return Measurement(folder, suite, request.run, checkout.root.name, request.closed_book)

@@ -43,8 +43,9 @@ def record_tests(
     index: CodeIndex,
     cancel: Cancel | None = None,
     limits: RunLimits | None = None,
+    tests: Collection[str] | None = None,
 ) -> TestMap:
-    """Run all tests three times and return the stable ones with the lines that each executes.
+    """Run tests three times (None: all) and return the stable ones with the lines that each executes.
 
     The second run has the reverse order, because mutants are tested by single tests: those that need others before
     them are not stable. The third measures lines; both run at once.
@@ -55,7 +56,7 @@ def record_tests(
     runner = runner_of(environment, cancel, limits)
     if runner is None:
         return TestMap({}, reason=environment.reason or "no test runner is known for this code base")
-    first = runner.record(tree)
+    first = runner.record(tree, tests)
     passed = sorted(test for test, outcome in first.outcomes.items() if outcome.passed)
     if not passed:
         return TestMap({}, tuple(sorted(first.outcomes)), first.seconds, reason=_reason(first))
@@ -65,14 +66,14 @@ def record_tests(
         runs = (second.result(), third.result())
     stable = [test for test in passed if all(_has_passed(run, test) for run in runs)]
     lines = _lines_by_test(runs[1].measured, index)
-    tests = {}
+    stable_tests = {}
     for test in stable:
         file = test.partition("::")[0]
-        tests[test] = StableTest(test, file, lines.get(test) or lines.get(file, {}))
+        stable_tests[test] = StableTest(test, file, lines.get(test) or lines.get(file, {}))
     unstable = {*first.collected, *first.outcomes} - set(stable)
-    reason = None if tests else "no test passes in three runs"
+    reason = None if stable_tests else "no test passes in three runs"
     per_test = environment.framework == "pytest"
-    return TestMap(tests, tuple(sorted(unstable)), first.seconds, per_test, reason)
+    return TestMap(stable_tests, tuple(sorted(unstable)), first.seconds, per_test, reason)
 
 
 def _has_passed(run: BoxRun, test: str) -> bool:

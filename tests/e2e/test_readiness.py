@@ -86,6 +86,9 @@ def test_without_a_key_the_report_says_what_could_be_asked(parcels: Path, tmp_pa
     assert "need" in report["unavailable"]
     assert report["score"] is None
     assert report["facts"][0]["planned"] == {"intent-clarity": 8}
+    said = readiness(parcels, tmp_path / "others", "--agent", "oracle", "--tests", "spec/*")
+    assert said.code == 4
+    assert "--tests spec/*: no file of tests matches; they are tests/test_addresses.py, " in said.err
 
 
 def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ def test_stable_tests_are_known_with_their_lines_whatever_else_a_suite_does(tmp_
     assert lines["test_negative"] == {2, 3}
     assert lines["test_it"] == {2, 4}
     assert lines["test_first"] is None
+    chosen = record_tests(tree, environment, index_of(tree), limits=LIMITS, tests=["tests/test_order.py"])
+    assert set(chosen.tests) == {"tests/test_order.py::test_first"}
     assert recorded.tests["tests/test_kill.py::test_after"].file == "tests/test_kill.py"
     assert recorded.per_test
     assert recorded.seconds > 0
