@@ -1,6 +1,7 @@
 """Attempts to leave a container, which fail; each is made from inside, on a real engine."""
 
 import contextlib
+import ipaddress
 import os
 import socket
 import subprocess
@@ -45,16 +46,19 @@ def ip(*args: str) -> None:
 @pytest.fixture(scope="module")
 def neighbour() -> Iterator[tuple[str, int]]:
     """A host in a network namespace of its own, which this machine reaches, with a port that is open."""
-    name, host, here = f"scylla{os.getpid()}", "10.203.113.2", "10.203.113.1"
+    number = os.getpid()  # each process of the tests makes its own link and network
+    name, out, inner = f"scylla{number}", f"out{number}", f"in{number}"
+    network = ipaddress.ip_network((int(ipaddress.ip_address("10.192.0.0")) + number % 2**18 * 4, 30))
+    here, host = map(str, network.hosts())
     server = ("import socket\ns = socket.create_server(('0.0.0.0', 8099))\nprint('open', flush=True)\n"
               "while True: s.accept()[0].close()\n")  # fmt: skip
     ip("netns", "add", name)
     try:
-        ip("link", "add", "scylla-out", "type", "veth", "peer", "name", "scylla-in", "netns", name)
-        ip("address", "add", f"{here}/30", "dev", "scylla-out")
-        ip("link", "set", "scylla-out", "up")
-        ip("-n", name, "address", "add", f"{host}/30", "dev", "scylla-in")
-        ip("-n", name, "link", "set", "scylla-in", "up")
+        ip("link", "add", out, "type", "veth", "peer", "name", inner, "netns", name)
+        ip("address", "add", f"{here}/30", "dev", out)
+        ip("link", "set", out, "up")
+        ip("-n", name, "address", "add", f"{host}/30", "dev", inner)
+        ip("-n", name, "link", "set", inner, "up")
         argv = [*SUDO, "ip", "netns", "exec", name, "python3", "-c", server]
         with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
             assert process.stdout
