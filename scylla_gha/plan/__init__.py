@@ -186,7 +186,9 @@ def _arms(
     for agent, mode in itertools.product(experiment.agents, modes):
         for arm in _arms_of(agent, agents[agent], variants, experiment, mode):
             if arm.id in arms:
-                raise ConfigError(f"experiment {experiment.id}: two arms are called {arm.id}; name each agent once")
+                raise ConfigError(
+                    f"experiment {experiment.id}: two arms are called {arm.id}; name no agent, model or mode twice"
+                )
             arms[arm.id] = arm
     return tuple(arms.values())
 
