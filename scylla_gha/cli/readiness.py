@@ -133,5 +133,4 @@ def _show(report: "ReadinessReport", request: "ReadinessRequest", *, as_json: bo
     if verbose:
         for line in trace_lines(request):
             _say(line)
-    if report.score is not None:
-        _say(f"page: {request.run.root / 'readiness.html'}")
+    _say(f"page: {request.run.report('html')}")

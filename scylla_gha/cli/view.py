@@ -24,6 +24,8 @@ _INTERRUPTED: Final = 130  # exit code after SIGINT
 def view(run: str | None, runs: Path, port: int, *, serve: bool) -> None:
     """Open report.html of RUN (default: the newest report) in a browser, and print its path.
 
+    The page of a measurement of `readiness` begins with the score.
+
     With --serve, a local server shows all runs and the progress of those that go on, until Ctrl-C. Only this machine
     can reach it.
 
@@ -45,7 +47,8 @@ def view(run: str | None, runs: Path, port: int, *, serve: bool) -> None:
 
 
 def _newest(runs: Path) -> RunFolder:
-    reports = sorted(runs.resolve().glob("*/report.json"), key=lambda path: path.stat().st_mtime)
+    stored = (path for name in ("report", "readiness") for path in runs.resolve().glob(f"*/{name}.json"))
+    reports = sorted(stored, key=lambda path: path.stat().st_mtime)
     if not reports:
         raise ConfigError(f"{runs}: there is no report; run `scylla-gha evaluate` first, or name the folder by --runs")
     return RunFolder(reports[-1].parent)

@@ -99,3 +99,8 @@ class ItemSet(Record):
     items: tuple[ReadinessItem, ...]
     missing: tuple[MissingDimension, ...] = ()
     counts: dict[str, int] = {}
+
+
+def scenario_id(item: str, side: str) -> str:
+    """Return the id of an item's scenario; a side is "" for the measured commit, "head", or a twin's name."""
+    return f"{item}.{side}" if side else item

@@ -9,6 +9,7 @@ from scylla_gha.model import Record
 from scylla_gha.model.readiness import Dimension, MissingDimension
 from scylla_gha.model.readiness_score import ReadinessScore, ScoreComparison
 
+REPORT_FILE: Final = "readiness.json"  # in the folder of a run, and of a run on the results branch
 LIMITS: Final = (
     "It measures agent, model and code together. Do not compare repositories: their tasks differ in difficulty.",
     "Intents from history favour careful commit subjects; masked names make them harder than real requests.",

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline.stored_cell import CellRef, stored_cell
@@ -28,7 +29,8 @@ def run_page(report: Report, charts: Sequence[Chart], folder: RunFolder) -> str:
     results = list(read_lines(folder.results, Result)) if folder.results.exists() else []
     stored = [] if report.imported else [cell for cell in failing_first(view, results) if _is_stored(folder, cell)]
     table = trial_table(view, results, plan.cells if plan else (), has_files=bool(stored))
-    return page(view, PageParts(charts, table, embedded_trials(_records(folder, stored, plan))))
+    trials = embedded_trials(_records(folder, stored, plan))
+    return page(view, PageParts(charts, table, trials, read_record(folder.root / REPORT_FILE, ReadinessReport)))
 
 
 def _is_stored(folder: RunFolder, cell: str) -> bool:

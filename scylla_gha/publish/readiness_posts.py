@@ -11,7 +11,7 @@ import click
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.client import open_repository
 from scylla_gha.github.issues import create_comment, edit_comment, find_marked, own_login
-from scylla_gha.model.readiness_report import ReadinessReport
+from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.publish.post import run_page_from
 from scylla_gha.report.badges import badge_path
 from scylla_gha.report.readiness_badge import ReadinessBadge, badge_svg, readiness_badge
@@ -20,7 +20,6 @@ from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import RunFolder
 
-REPORT_FILE: Final = "readiness.json"
 _PAGES: Final = (REPORT_FILE, "readiness.md")
 _KIND: Final = "readiness"
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell
-from scylla_gha.model.readiness import ItemPart, ReadinessItem
+from scylla_gha.model.readiness import ItemPart, ReadinessItem, scenario_id
 from scylla_gha.model.readiness_score import ObservedTrial
 from scylla_gha.model.trial import Outcome, Trajectory, Trial, Usage
 from scylla_gha.readiness.trace_efficiency import efficiency_of
@@ -27,13 +27,12 @@ def observed_trials(
         folder: the run's folder.
         cells: the planned cells.
         items: the side's items.
-        side: suffix of its scenarios' ids; "" for the measured commit.
+        side: of the code base; "" for the measured commit.
 
     Raises:
         ConfigError: a stored record is invalid.
     """
-    suffix = f".{side}" if side else ""
-    by_scenario = {f"{item.id}{suffix}": item for item in items}
+    by_scenario = {scenario_id(item.id, side): item for item in items}
     return [
         trial
         for cell in cells

@@ -11,8 +11,8 @@ from scylla_gha.errors import ToolError
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
-from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemPart, ItemSet
-from scylla_gha.model.readiness_report import MadeSuite, ReadinessReport, SuiteFacts, TwinEffect
+from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemPart, ItemSet, scenario_id
+from scylla_gha.model.readiness_report import REPORT_FILE, MadeSuite, ReadinessReport, SuiteFacts, TwinEffect
 from scylla_gha.model.readiness_score import GuessLevel, ObservedTrial, ReadinessScore
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Trial
@@ -27,7 +27,7 @@ from scylla_gha.readiness.graders.answers import grade
 from scylla_gha.readiness.guessers import guess_levels
 from scylla_gha.readiness.observed import failure_line, observed_trials
 from scylla_gha.readiness.score import score
-from scylla_gha.readiness.suite import items_file, scenario_id
+from scylla_gha.readiness.suite import items_file
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder
 
@@ -121,9 +121,9 @@ def measure(
             if measurement.closed_book and context.gateway is not None:
                 _ask_control(measurement, context, report)
     finally:
-        whole = finish_run(plan, measurement.folder, measurement.library)
         result = scored_report(measurement, plan)
-        write_record(measurement.folder.root / "readiness.json", result)
+        write_record(measurement.folder.root / REPORT_FILE, result)
+        whole = finish_run(plan, measurement.folder, measurement.library)  # its page begins with that record
     return result, whole
 
 

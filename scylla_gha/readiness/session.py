@@ -15,9 +15,11 @@ from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.experiment import SandboxWish
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.readiness import Dimension
-from scylla_gha.model.readiness_report import ReadinessReport
+from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
+from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Trajectory
 from scylla_gha.pipeline.model_access import RecordingOptions
+from scylla_gha.pipeline.render import render_report
 from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_report, store_plan
 from scylla_gha.plan import CellSelection, agent_name
 from scylla_gha.plan.build import find_agent
@@ -26,9 +28,9 @@ from scylla_gha.readiness.make_suite import SuiteWish, make_suite
 from scylla_gha.readiness.material import repository_of
 from scylla_gha.readiness.run import Measurement, measure, unavailable_report
 from scylla_gha.readiness.suite import SUITE, SuiteSettings, suite_experiment
+from scylla_gha.report.page.readiness_answer import unavailable_page
 from scylla_gha.report.readiness_badge import badge_svg, readiness_badge
 from scylla_gha.report.readiness_markdown import readiness_markdown
-from scylla_gha.report.readiness_page import readiness_page
 from scylla_gha.store.records import read_record, write_record, write_text
 from scylla_gha.store.run_folder import RunFolder
 
@@ -141,18 +143,27 @@ def _unavailable(
     """Return the static part of the report, with the reason why no agent was asked."""
     model = request.model if request.uses_model else None
     result = unavailable_report(measurement, request.agent, model, str(error))
-    write_record(request.run.root / "readiness.json", result)
+    write_record(request.run.root / REPORT_FILE, result)
     write_files(result, request.run)
+    _write_page(result, request.run)
     return result, error
 
 
 def write_files(report: ReadinessReport, folder: RunFolder) -> None:
-    """Write the renderings of a report into its run's folder: Markdown, page, and badge."""
+    """Write the renderings of a report beside its run's page: Markdown, and badge."""
     shown = readiness_badge(report, datetime.datetime.now(datetime.UTC).date())
     write_text(folder.root / "readiness.md", readiness_markdown(report))
-    write_text(folder.root / "readiness.html", readiness_page(report))
     write_text(folder.root / "readiness-badge.svg", badge_svg(shown))
     write_record(folder.root / "readiness-badge.json", shown)
+
+
+def _write_page(report: ReadinessReport, folder: RunFolder) -> None:
+    """Write the page of a measurement for which no agent was asked now; trials of an earlier one stay in it."""
+    earlier = read_record(folder.report("json"), RunReport)
+    if earlier is None:
+        write_text(folder.report("html"), unavailable_page(report))
+    else:
+        render_report(earlier, folder)
 
 
 def keep_suite(request: ReadinessRequest, report: Report) -> Iterator[Path]:

@@ -29,6 +29,7 @@ from scylla_gha.model.readiness import (
     ItemPart,
     ItemSet,
     ReadinessItem,
+    scenario_id,
 )
 from scylla_gha.model.scenario import (
     Category,
@@ -134,11 +135,6 @@ def suite_experiment(settings: SuiteSettings) -> Experiment:
         sandbox=settings.sandbox,
         budget_usd=settings.budget_usd,
     )
-
-
-def scenario_id(item: str, side: str) -> str:
-    """Return the id of an item's scenario."""
-    return f"{item}.{side}" if side else item
 
 
 def items_file(folder: Path, side: str) -> Path:

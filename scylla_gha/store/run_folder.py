@@ -20,7 +20,7 @@ runs/<experiment>/
   controls/<scenario or cell>/   results of each judge's controls, and their traffic
   results.jsonl            one row per trial
   controls.jsonl           one row per judge and scenario or trial that was controlled
-  report.json  report.md  report.html  glossary.md  charts/<name>.svg
+  report.json  readiness.json  report.md  report.html  glossary.md  charts/<name>.svg
   unstarted.json           cells that a run did not start, and why; absent if it started all
   refused.json             what was refused or missing of the rows that jobs sent
   old/                     cells under keys that are no longer planned

@@ -52,7 +52,7 @@ def test_the_oracle_scores_all_and_a_no_op_nothing_and_the_repository_stays_as_i
     no_op = readiness(parcels, tmp_path / "none", *QUESTIONS, "--agent", "nop")
     assert scores(no_op)[0] <= 0
     assert digest(parcels) == before
-    assert "Do not compare repositories" in (tmp_path / "runs/readiness/readiness.html").read_text()
+    assert "Do not compare repositories" in (tmp_path / "runs/readiness/report.html").read_text()
 
 
 def answer_nothing(body: Body) -> Say:

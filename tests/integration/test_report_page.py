@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.browser import ColorScheme, chromium, opened
+from tests.support.readiness_reports import readiness_run
 from tests.support.report_pages import write_hostile_run, write_large_run, write_run
 
 FAILED = "001-fix-a-bug--t0-00-empty.cli.m--r01"
@@ -126,6 +127,16 @@ def test_the_switch_changes_colours_against_the_systems_and_is_remembered(browse
         shown.page.reload()
         shown.page.wait_for_selector("html[data-ready]")
         assert shown.page.evaluate(background) == light
+
+
+def test_a_missed_anchor_of_readiness_opens_its_trial(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, readiness_run(tmp_path / "readiness").as_uri(), width=360, scheme="dark") as shown:
+        page = shown.page
+        assert shown.axe() == []
+        assert page.evaluate(f"{TOP}.scrollWidth") == 360
+        assert page.locator("#report h2").first.inner_text() == "Dimensions"
+        page.get_by_role("link", name="src/m0.py::f0").click()
+        expect(page.locator("#trial-name")).to_have_text(FAILED)
 
 
 def test_what_an_agent_wrote_is_text(browser: Browser, tmp_path: Path) -> None:

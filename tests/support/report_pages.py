@@ -10,6 +10,7 @@ from typing import Any
 
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import DiffStat, Step, ToolCall, Trajectory
@@ -35,14 +36,16 @@ def full_plan() -> Plan:
     return make_plan(*cells(), experiment=experiment, arms=tuple(planned_arm(variant) for variant in VARIANTS))
 
 
-def write_run(root: Path) -> Path:
-    """Write a run of three arms with the records of all its trials; return the path of its page."""
+def write_run(root: Path, readiness: ReadinessReport | None = None) -> Path:
+    """Write a run of three arms with the records of all its trials, and a measurement; return the path of its page."""
     folder, plan, results = RunFolder(root), full_plan(), list(rows())
     write_record(folder.plan, plan)
     write_lines(folder.results, results)
     for result in results:
         work = AttemptRecord(number=1, trajectory=conversation(), patch="--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n")
         write_trial(folder, plan, result, work, judgment() if result.passed is False else None)
+    if readiness is not None:
+        write_record(folder.root / REPORT_FILE, readiness)
     return write_page(full_report(), folder)
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from scylla_gha.model.readiness_report import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.numbers import REPLAYED
 from scylla_gha.report.page.answer import key_figures
 from scylla_gha.report.page.html import PagePlace, html, packed
+from scylla_gha.report.page.readiness_answer import readiness_answer
 from scylla_gha.report.page.trajectories import EmbeddedTrial
 from scylla_gha.report.page.trial_table import TrialTable
 from scylla_gha.report.questions import five_answers
@@ -40,11 +42,13 @@ class PageParts:
         charts: pictures in their order; none without the extra `report`.
         table: the table of trials.
         trials: those that are inside the page.
+        readiness: the measurement that the run is of, with whose answer the page begins; None: of none.
     """
 
     charts: Sequence[Chart]
     table: TrialTable
     trials: Iterable[EmbeddedTrial]
+    readiness: ReadinessReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,12 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
     """Return the whole page; with `site`, as a page of a site."""
     report, numbered_notes = view.report, notes(view)
     cells = {row.cell for row in parts.table.rows}
+    by_scenario = {row.scenario: row.cell for row in reversed(parts.table.rows)}
+    readiness = readiness_answer(parts.readiness, by_scenario) if parts.readiness else None
     return html(
         "page.html.j2", "basics.js", "page.js", location=site.location if site else None, site=site,
-        report=report, view=view, charts=sorted(parts.charts, key=lambda chart: chart.name != main_chart(report)),
+        charts=sorted(parts.charts, key=lambda chart: chart.name != main_chart(report)),
+        readiness=readiness, report=report, view=view,
         headings=HEADINGS, counts_note=COUNTS_NOTE, totals=_totals(report), banner=banner(report),
         verdict_counts=verdict_counts(view, _MOST_VERDICTS), verdicts=list(verdict_lines(view, _MOST_VERDICTS)),
         hypothesis=hypothesis_line(report), figures=list(key_figures(view)),
