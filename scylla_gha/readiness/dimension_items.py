@@ -14,9 +14,9 @@ from scylla_gha.readiness.modification_task import modification_items
 from scylla_gha.readiness.score import FEWEST_ANCHORS
 
 _MAKERS: Final[Mapping[Dimension, Callable[[ReadinessMaterial, Counter[str]], list[ReadinessItem]]]] = {
-    "intent-clarity": lambda material, _: intent_items(material),
+    "intent-clarity": intent_items,
     "modification-confidence": modification_items,
-    "cross-file-coherence": lambda material, _: coherence_items(material),
+    "cross-file-coherence": coherence_items,
     "semantic-completeness": completeness_items,
 }
 _NEED_TESTS: Final = frozenset({"modification-confidence", "semantic-completeness"})
