@@ -1,7 +1,6 @@
 """Making of a suite from a repository: working copies, index, recorded tests, and the items of each dimension."""
 
 import contextlib
-import dataclasses
 import fnmatch
 import shutil
 from collections import Counter
@@ -30,7 +29,7 @@ from scylla_gha.readiness.evidence import with_features
 from scylla_gha.readiness.material import ReadinessMaterial, WorkingCopy, at_revision, working_copy
 from scylla_gha.readiness.recorded_tests import TestMap
 from scylla_gha.readiness.source_code import CodeIndex, Language
-from scylla_gha.readiness.suite import GraderFiles, SuiteSettings, SuiteSide, write_suite
+from scylla_gha.readiness.suite import GraderFiles, SuiteSettings, SuiteSide, write_experiment, write_suite
 from scylla_gha.readiness.test_map import record_tests, runner_of
 from scylla_gha.readiness.test_runners.base import RunLimits
 from scylla_gha.readiness.twin_sides import BuiltSide, twin_sides
@@ -67,16 +66,16 @@ class SuiteWish:
     tests: tuple[str, ...] = ()
 
     def key(self, settings: SuiteSettings, head: RepositoryCheckout | None) -> str:
-        """Return a digest of all that decides which items there are."""
+        """Return a digest of all that decides which items there are; the agent and its model do not."""
         commits = [self.checkout.head, head.head if head else None]
         wishes = [self.dimensions, self.wanted, self.seed, self.setup, self.has_twins, self.tests]
-        return digest([scylla_gha.__version__, commits, wishes, dataclasses.asdict(settings)])
+        return digest([scylla_gha.__version__, commits, wishes, settings.sandbox])
 
 
 def make_suite(
     wish: SuiteWish, settings: SuiteSettings, sandboxes: SandboxPool, folder: Path, report: Report
 ) -> MadeSuite:
-    """Write the suite of a repository into a folder, unless the same one is there already.
+    """Write the suite of a repository into a folder; items that are there already are asked again.
 
     Args:
         wish: the repository and what is wanted of it.
@@ -95,6 +94,7 @@ def make_suite(
         suite = read_record(folder / "suite.json", MadeSuite)
         if suite is not None and suite.key == key:
             report("the items are those of the stored suite")
+            write_experiment(folder, settings)
             return suite
     shutil.rmtree(folder, ignore_errors=True)
     with scratch() as root:

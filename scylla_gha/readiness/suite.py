@@ -113,8 +113,12 @@ def write_suite(folder: Path, sides: Sequence[SuiteSide], settings: SuiteSetting
     """
     for side in sides:
         _write_side(folder, side)
-    experiment = suite_experiment(settings)
-    write_yaml(folder / "config" / "experiments" / f"{SUITE}.yaml", experiment)
+    write_experiment(folder, settings)
+
+
+def write_experiment(folder: Path, settings: SuiteSettings) -> None:
+    """Write the experiment of a suite, in the place of one for another agent or model."""
+    write_yaml(folder / "config" / "experiments" / f"{SUITE}.yaml", suite_experiment(settings))
 
 
 def suite_experiment(settings: SuiteSettings) -> Experiment:

@@ -30,7 +30,7 @@ from tests.benchmarks.readiness_validity_product import (
     facts_of,
     measure,
     stored_items,
-    stored_score,
+    stored_report,
 )
 from tests.benchmarks.readiness_validity_sources import ROOT, SOURCES, Source, fetched, version_of
 from tests.benchmarks.readiness_validity_tables import tables
@@ -46,7 +46,6 @@ class Options:
 
     folder: Path
     anchors: int
-    sessions: int
     sandbox: str
     twins: bool
     again: bool
@@ -72,8 +71,7 @@ def read_options() -> tuple[Options, list[str], bool]:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(map(repr, known))}; default: all")
     parser.add_argument("--folder", type=Path, help="of packages, runs and figures; default: a temporary one")
-    parser.add_argument("--anchors", type=int, default=12, help="of each dimension for the oracle; default 12")
-    parser.add_argument("--sessions", type=int, default=8, help="anchors of each dimension for Claude Code; default 8")
+    parser.add_argument("--anchors", type=int, default=8, help="of each dimension; default 8")
     parser.add_argument("--sandbox", default="bubblewrap", help="default: bubblewrap")
     parser.add_argument("--without-twins", action="store_true")
     parser.add_argument("--again", action="store_true", help="measure the named ones anew")
@@ -83,7 +81,7 @@ def read_options() -> tuple[Options, list[str], bool]:
         parser.error(f"{unknown[0]!r} is no code base of the table; they are {', '.join(map(repr, known))}")
     folder = (values.folder or Path(tempfile.mkdtemp(prefix="validity-"))).resolve()
     print(f"figures: {folder}", file=sys.stderr, flush=True)
-    options = Options(folder, values.anchors, values.sessions, values.sandbox, not values.without_twins, values.again)
+    options = Options(folder, values.anchors, values.sandbox, not values.without_twins, values.again)
     return options, values.names, values.write
 
 
@@ -108,18 +106,11 @@ def steps(source: Source, folder: Path, options: Options) -> Iterator[tuple[str,
     """Yield the steps of a code base by name, in their order."""
     yield "version", lambda: {"version": version_of(source, fetched(source, folder))}
     yield ORACLE, lambda: measure(source, fetched(source, folder), folder, ORACLE, options.anchors, options.sandbox)
-    yield "facts", lambda: facts_of(report_of(folder))
+    yield "facts", lambda: facts_of(stored_report(folder))
     yield "agents", lambda: agent_figures(code_base(source, folder))
-    yield CLAUDE, lambda: measure(source, fetched(source, folder), folder, CLAUDE, options.sessions, options.sandbox)
+    yield CLAUDE, lambda: measure(source, fetched(source, folder), folder, CLAUDE, options.anchors, options.sandbox)
     if options.twins:
         yield "twins", lambda: {"rows": list(twin_figures(code_base(source, folder), folder / "twins"))}
-
-
-def report_of(folder: Path) -> Any:
-    report = stored_score(folder)
-    if report is None:
-        raise UnmeasuredError("the oracle was not measured")
-    return report
 
 
 def code_base(source: Source, folder: Path) -> CodeBase:

@@ -73,16 +73,16 @@ def measure(source: Source, root: Path, folder: Path, agent: str, anchors: int, 
     Raises:
         UnmeasuredError: the command measured nothing.
     """
-    runs = folder / agent.partition("@")[0]
+    runs = folder / "runs"
     with readiness_solver(runs / SUITE) if agent.startswith(CLAUDE) else nullcontext() as url:
         env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": _KEY} if url else {}
         tests = [word for pattern in source.tests for word in ("--tests", pattern)]
-        sample = ["--anchors", str(source.anchors or anchors), "--sandbox", sandbox]
+        sample = ["--anchors", str(anchors), "--sandbox", sandbox]
         reason = _run([str(root), "--agent", agent, "--runs", str(runs), *sample, *tests], env, folder)
     report = read_record(runs / SUITE / "readiness.json", ReadinessReport)
     if report is None or report.score is None:
         raise UnmeasuredError((report.unavailable if report else None) or reason or "no score was written")
-    return asdict(_figures(report, stored_items(folder, agent), RunFolder(runs / SUITE)))
+    return asdict(_figures(report, stored_items(folder), RunFolder(runs / SUITE)))
 
 
 def _run(options: Sequence[str], env: Mapping[str, str], folder: Path) -> str:
@@ -97,21 +97,28 @@ def _run(options: Sequence[str], env: Mapping[str, str], folder: Path) -> str:
     return f"`scylla-gha readiness` ended with {done.returncode}: {' '.join(last)[:300]}" if done.returncode else ""
 
 
-def stored_items(folder: Path, agent: str = ORACLE) -> ItemSet:
+def stored_items(folder: Path) -> ItemSet:
     """Return the items of a code base's run.
 
     Raises:
         UnmeasuredError: the run has none.
     """
-    items = read_record(items_file(folder / agent.partition("@")[0] / SUITE / "suite", ""), ItemSet)
+    items = read_record(items_file(folder / "runs" / SUITE / "suite", ""), ItemSet)
     if items is None:
         raise UnmeasuredError("no items were made")
     return items
 
 
-def stored_score(folder: Path) -> ReadinessReport | None:
-    """Return the report of the oracle's run; None if there is none."""
-    return read_record(folder / ORACLE / SUITE / "readiness.json", ReadinessReport)
+def stored_report(folder: Path) -> ReadinessReport:
+    """Return the report of the last run.
+
+    Raises:
+        UnmeasuredError: there is none.
+    """
+    report = read_record(folder / "runs" / SUITE / "readiness.json", ReadinessReport)
+    if report is None:
+        raise UnmeasuredError("no suite was made")
+    return report
 
 
 def _figures(report: ReadinessReport, items: ItemSet, run: RunFolder) -> Measured:

@@ -22,14 +22,12 @@ class Source:
         requirement: pinned package of PyPI or npm; "" for this repository.
         is_npm: it comes from npm.
         tests: patterns of the test files that are run; empty: all.
-        anchors: of each dimension; 0: as many as the command is told.
     """
 
     name: str
     requirement: str = ""
     is_npm: bool = False
     tests: tuple[str, ...] = ()
-    anchors: int = 0
 
     @property
     def folder_name(self) -> str:
@@ -38,7 +36,7 @@ class Source:
 
 
 SOURCES: Final = (
-    Source(OWN, tests=("tests/unit/test_stats*", "tests/unit/test_readiness_a*"), anchors=8),
+    Source(OWN, tests=("tests/unit/test_stats*", "tests/unit/test_readiness_a*")),
     Source("cachetools", "cachetools==6.2.1"),
     Source("humanize", "humanize==4.14.0"),
     Source("tomlkit", "tomlkit==0.15.2"),

@@ -49,7 +49,8 @@ def test_the_oracle_scores_all_and_a_no_op_nothing_and_the_repository_stays_as_i
     again = readiness(parcels, tmp_path / "runs", *QUESTIONS, "--agent", "oracle")
     assert "the items are those of the stored suite" in again.err
     assert "reused under the same keys: 8 of 8 trials" in again.err
-    no_op = readiness(parcels, tmp_path / "none", *QUESTIONS, "--agent", "nop")
+    no_op = readiness(parcels, tmp_path / "runs", *QUESTIONS, "--agent", "nop")
+    assert "the items are those of the stored suite" in no_op.err
     assert scores(no_op)[0] <= 0
     assert digest(parcels) == before
     assert "Do not compare repositories" in (tmp_path / "runs/readiness/report.html").read_text()
