@@ -24,7 +24,7 @@ from tests.benchmarks.readiness_validity_sources import Source
 from tests.support.readiness_solver import readiness_solver
 
 ORACLE: Final = "oracle"
-CLAUDE: Final = "claude-code"
+CLAUDE: Final = "claude-code@2.1.197"
 _SECONDS: Final = 7200.0
 _KEY: Final = "sk-ant-scripted-0123456789"
 

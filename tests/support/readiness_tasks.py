@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from scylla_gha.model.readiness import ItemSet, ReadinessItem
-from scylla_gha.readiness.suite import items_file, scenario_id
+from scylla_gha.model.readiness import ItemSet, ReadinessItem, scenario_id
+from scylla_gha.readiness.suite import items_file
 from scylla_gha.store.records import read_record
 
 
