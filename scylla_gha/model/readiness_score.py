@@ -65,6 +65,7 @@ class AnchorScore(Record):
         trials: repetitions that measure the agent.
         outcomes: number of trials by outcome, those that are excluded too.
         tokens: mean of the counted trials; None: unknown.
+        calls: calls of tools, mean of the counted trials; None: unknown.
     """
 
     item: str
@@ -79,6 +80,7 @@ class AnchorScore(Record):
     outcomes: dict[str, int]
     tokens: float | None = None
     usd: float | None = None
+    calls: float | None = None
 
     @property
     def is_solved(self) -> bool | None:
@@ -95,6 +97,7 @@ class DimensionScore(Record):
         excluded: trials that do not measure the agent, by outcome.
         solved: anchors with at least half of the points that guessing does not earn.
         tokens_per_solved: median of the solved anchors; None: none is solved, or tokens are unknown.
+        calls_per_solved: median of their calls of tools; None: as of tokens.
         missing: why there is no score; None: there is one.
     """
 
@@ -109,6 +112,7 @@ class DimensionScore(Record):
     solved: int = 0
     tokens_per_solved: float | None = None
     usd_per_solved: float | None = None
+    calls_per_solved: float | None = None
     missing: str | None = None
 
 

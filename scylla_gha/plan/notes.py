@@ -2,7 +2,7 @@
 
 import datetime
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,13 +38,28 @@ def model_notes(plan: Plan, library: Library, today: datetime.date) -> tuple[str
     if not names:
         return ()
     models, listed = library.priced_models(plan.experiment.prices), sdk_models()
+    require_known_models(names, models, f"experiment {plan.experiment.id}")
+    notes = (f"{name}: {note}" for name in names for note in _notes_on(name, models, listed, today))
+    return (*notes, *_budget_notes(plan, models), *_reserve_notes(plan, library, models))
+
+
+def require_known_models(names: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:
+    """Check that all models are known.
+
+    Args:
+        names: ids of models.
+        models: those of `config/models/`.
+        source: option or file that names them, for the message.
+
+    Raises:
+        ConfigError: neither `models` nor the SDK knows one.
+    """
+    listed = sdk_models()
     for name in names:
         if name not in models and name not in listed:
             hint = did_you_mean(name, [*models, *listed])
-            raise ConfigError(f"experiment {plan.experiment.id}: there is no model {name!r}{hint}; "
+            raise ConfigError(f"{source}: there is no model {name!r}{hint}; "
                               "neither config/models/ nor the anthropic SDK knows it")  # fmt: skip
-    notes = (f"{name}: {note}" for name in names for note in _notes_on(name, models, listed, today))
-    return (*notes, *_budget_notes(plan, models), *_reserve_notes(plan, library, models))
 
 
 def choice_notes(plan: Plan, best: Mapping[str, str]) -> Iterator[str]:

@@ -121,8 +121,8 @@ def find_program(program: str, package: str) -> str:
     """
     path = shutil.which(program)
     if path is None:
-        raise ToolError(f"{program!r} is not on PATH; install it with `npm install -g {package}`, or let the "
-                        "experiment pin a version (NAME@VERSION), which is then installed for it")  # fmt: skip
+        raise ToolError(f"{program!r} is not on PATH; install it with `npm install -g {package}`, or pin "
+                        "a version of the agent (NAME@VERSION), which is then installed")  # fmt: skip
     return path
 
 

@@ -64,7 +64,7 @@ def _features(notes: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str
     if not known:
         return {}
     lines, calls = (median(int(facts[fact]) for facts in known.values()) for fact in (_LINES, _FAN_OUT))
-    long, many = counted(lines, "line"), counted(calls, "function")
+    long, many = counted(lines, "line", form="g"), counted(calls, "function", form="g")
     return {
         "same name elsewhere": frozenset(name for name, facts in known.items() if int(facts[_SAME_NAME]) > 0),
         "no docstring": frozenset(name for name, facts in known.items() if facts[_DOCUMENTED] == _NO),

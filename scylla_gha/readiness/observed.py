@@ -15,6 +15,7 @@ from scylla_gha.store.run_folder import AttemptFolder, CellFolder, RunFolder
 
 _OPENING: Final = frozenset({"Read", "NotebookRead"})
 _WORKSPACE: Final = "workspace"  # folder of the agent's box
+_MINUTE: Final = 60
 _COMPLETENESS: Final = "completeness"  # part without which the trace counts nothing
 
 
@@ -106,7 +107,7 @@ def failure_line(number: int, trial: Trial) -> str | None:
         trial: the stored trial.
     """
     reasons = {
-        Outcome.TIMEOUT: f"timed out ({trial.last.seconds / 60:.0f}m limit)",
+        Outcome.TIMEOUT: f"timed out ({_limit(trial.last.seconds)} limit)",
         Outcome.REFUSED: "was refused by the model",
         Outcome.AGENT_ERROR: f"failed: {trial.last.reason}",
         Outcome.BUDGET_EXCEEDED: "was stopped by the budget",
@@ -115,3 +116,8 @@ def failure_line(number: int, trial: Trial) -> str | None:
         return None
     words = reasons.get(trial.outcome, f"did not count ({trial.outcome.value}): {trial.last.reason}")
     return f"Task {number} {words}"
+
+
+def _limit(seconds: float) -> str:
+    """Return the time limit that a trial ended at, soon after it: in minutes, or in seconds below one."""
+    return f"{seconds // _MINUTE:.0f}m" if seconds >= _MINUTE else f"{seconds:.0f}s"

@@ -13,7 +13,7 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemPart, ItemSet, scenario_id
 from scylla_gha.model.readiness_report import REPORT_FILE, MadeSuite, ReadinessReport, SuiteFacts, TwinEffect
-from scylla_gha.model.readiness_score import GuessLevel, ObservedTrial, ReadinessScore
+from scylla_gha.model.readiness_score import GuessLevel, ReadinessScore
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline import finish_run
@@ -217,8 +217,3 @@ def _usd(folder: RunFolder) -> float | None:
     amounts = [summarise_traffic(path).usage.usd for path in folder.journals("traffic.jsonl")]
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None
-
-
-def trials_of(measurement: Measurement, plan: Plan, side: str = "") -> list[ObservedTrial]:
-    """Return the stored trials of a side, for the trace of --verbose."""
-    return observed_trials(measurement.folder, plan.cells, measurement.items(side).items, side)

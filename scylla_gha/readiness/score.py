@@ -83,6 +83,7 @@ def _score_item(item: ReadinessItem, trials: Sequence[ObservedTrial], level: Map
                if (own := [shares[part.id] for shares in parts if part.id in shares])},
         trials=len(counting), outcomes=dict(Counter(trial.outcome.value for trial in trials)),
         tokens=_mean([trial.tokens for trial in counting]), usd=_mean([trial.usd for trial in counting]),
+        calls=_mean([trial.calls for trial in counting]),
     )  # fmt: skip
     return _Scoring(
         anchor,
@@ -146,7 +147,8 @@ def _dimension(name: Dimension, items: ItemSet, scorings: Sequence[_Scoring], ho
         anchors=len(rows), planned=len(own), excluded=dict(excluded),
         failed=dict(sum((Counter(scoring.failed) for scoring in own), Counter[str]())), solved=len(solved),
         tokens_per_solved=_median([anchor.tokens for anchor in solved]),
-        usd_per_solved=_median([anchor.usd for anchor in solved]), missing=missing,
+        usd_per_solved=_median([anchor.usd for anchor in solved]),
+        calls_per_solved=_median([anchor.calls for anchor in solved]), missing=missing,
     )  # fmt: skip
 
 

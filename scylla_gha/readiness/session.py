@@ -1,7 +1,9 @@
 """Steps of the command `readiness`: make the suite, estimate, ask for consent, run, and write the report."""
 
 import datetime
+import json
 import shutil
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +15,21 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import RefusedError, ScyllaError, ToolError
 from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.experiment import SandboxWish
+from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.readiness import Dimension
 from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report as RunReport
-from scylla_gha.model.trial import Trajectory
+from scylla_gha.model.printable_text import one_line
+from scylla_gha.model.trial import Outcome, Trajectory, Trial
 from scylla_gha.pipeline.model_access import RecordingOptions
 from scylla_gha.pipeline.render import render_report
 from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_report, store_plan
 from scylla_gha.plan import CellSelection, agent_name
 from scylla_gha.plan.build import find_agent
 from scylla_gha.plan.estimate import prior_tokens
+from scylla_gha.plan.notes import require_known_models
+from scylla_gha.providers import has_access, provider_environment
 from scylla_gha.readiness.make_suite import SuiteWish, make_suite
 from scylla_gha.readiness.material import repository_of
 from scylla_gha.readiness.run import Measurement, measure, unavailable_report
@@ -82,6 +88,7 @@ def measure_readiness(request: ReadinessRequest, report: Report) -> tuple[Readin
     """
     measurement = _made(request, report)
     try:
+        _require_key(request)
         context = open_run(SUITE, measurement.library, CellSelection(), request.run, _NOTHING, fresh=False)
     except ToolError as error:
         return _unavailable(request, measurement, error)
@@ -105,6 +112,8 @@ def _made(request: ReadinessRequest, report: Report) -> Measurement:
     _hide_runs(request.runs)
     installed = find_agent(request.agent, install=False)
     library = Library.here(checkout.root)
+    if request.uses_model:
+        require_known_models([request.model], library.models(), "--model")
     settings = SuiteSettings(request.agent, request.model, request.budget, request.sandbox, request.seed)
     chosen = select_sandbox(suite_experiment(settings), [installed.agent], library)
     settings = SuiteSettings(request.agent, request.model, request.budget, chosen, request.seed)
@@ -115,6 +124,11 @@ def _made(request: ReadinessRequest, report: Report) -> Measurement:
     folder = request.run.root / "suite"
     suite = make_suite(wish, settings, SandboxPool(chosen, library), folder, report)
     return Measurement(folder, suite, request.run, checkout.root.name, request.closed_book)
+
+
+def _require_key(request: ReadinessRequest) -> None:
+    if request.uses_model and not has_access(provider_environment()):
+        raise ToolError(f"{request.agent} needs a key to reach a model; set ANTHROPIC_API_KEY")
 
 
 def _hide_runs(runs: Path) -> None:
@@ -194,12 +208,25 @@ def keep_suite(request: ReadinessRequest, report: Report) -> Iterator[Path]:
 
 
 def trace_lines(request: ReadinessRequest) -> Iterator[str]:
-    """Yield the tool calls of each session, as --verbose prints them."""
+    """Yield how each session ended, what its parts are worth, and its tool calls, as --verbose prints them."""
     plan = read_record(request.run.plan, Plan)
     for cell in plan.cells if plan else ():
-        attempts = request.run.cell(cell.id).attempts()
-        trajectory = read_record(attempts[-1].file("trajectory.json"), Trajectory) if attempts else None
-        yield f"{cell.id}:"
+        folder = request.run.cell(cell.id)
+        trial = read_record(folder.trial, Trial)
+        if trial is None or trial.key != cell.key:
+            yield f"{cell.scenario}: did not run"
+            continue
+        yield f"{cell.scenario}: {one_line(_ending(trial, read_record(folder.judgment, Judgment)))}"
+        trajectory = read_record(folder.attempt(trial.last.number).file("trajectory.json"), Trajectory)
         for call in (call for step in (trajectory.steps if trajectory else ()) for call in step.tool_calls):
             state = " (failed)" if call.failed else ""
-            yield f"  {call.name} {str(call.arguments)[:_SHOWN]}{state}"
+            arguments = textwrap.shorten(one_line(json.dumps(call.arguments)), _SHOWN, placeholder=" ...")
+            yield f"  {one_line(call.name)} {arguments}{state}"
+
+
+def _ending(trial: Trial, judgment: Judgment | None) -> str:
+    """Return how a session ended, its time, and the worth of each part that was graded."""
+    reason = f" ({trial.last.reason})" if trial.outcome is not Outcome.COMPLETED else ""
+    checks = judgment.checks if judgment is not None and judgment.trial_key == trial.key else ()
+    parts = ", ".join(f"{check.id} {check.value:.2f}" for check in checks)
+    return "; ".join(filter(None, (f"{trial.outcome.value}{reason}", f"{trial.last.seconds:.0f} s", parts)))

@@ -69,9 +69,13 @@ def dimension_cells(row: DimensionScore) -> tuple[str, str, str, str]:
 
 
 def _effort(row: DimensionScore) -> str:
-    if row.tokens_per_solved is not None:
-        return f"{counted(row.tokens_per_solved, 'token', form=',.0f')} a hit"
-    return "tokens unknown" if row.solved else "no hit"
+    if not row.solved:
+        return "no hit"
+    if row.tokens_per_solved is None:
+        return "tokens unknown"
+    tokens = counted(row.tokens_per_solved, "token", form=",.0f")
+    calls = "" if row.calls_per_solved is None else f", {counted(row.calls_per_solved, 'call', form='.0f')}"
+    return f"{tokens}{calls} a hit"
 
 
 def _head_lines(report: ReadinessReport) -> Iterator[str]:

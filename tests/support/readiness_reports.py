@@ -25,7 +25,7 @@ COUNT: Final = 24
 def measured(*solved: int) -> ReadinessScore:
     """The score of a run in which these of 24 items earn all points, and the others none."""
     items = item_set(COUNT, "intent-clarity", MISSING)
-    trials = [trial(item, float(number in solved), tokens=900) for number, item in enumerate(items.items)]
+    trials = [trial(item, float(number in solved), tokens=900, calls=4) for number, item in enumerate(items.items)]
     return score(items, trials, ()).model_copy(update={"subject": "claude-haiku-5-5 in claude-code 2.1.197"})
 
 

@@ -97,7 +97,7 @@ def test_a_program_is_found_on_the_users_path(tmp_path: Path, monkeypatch: pytes
 
 def test_a_program_that_is_nowhere_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError, match=r"^'agent' is not on PATH; install it with `npm install -g @x/agent`, or let"):
+    with pytest.raises(ToolError, match=r"^'agent' is not on PATH; install it with `npm install -g @x/agent`, or pin"):
         find_program("agent", "@x/agent")
 
 

@@ -97,9 +97,11 @@ def test_a_dimension_without_enough_anchors_has_no_score_and_says_why() -> None:
 
 def test_effort_is_of_solved_anchors_and_unknown_stays_unknown() -> None:
     items = item_set()
-    trials = [trial(item, float(number % 2), tokens=1000 * number) for number, item in enumerate(items.items)]
+    trials = [
+        trial(item, float(number % 2), tokens=1000 * number, calls=number) for number, item in enumerate(items.items)
+    ]
     row = score(items, trials, ()).dimensions[0]
-    assert (row.tokens_per_solved, row.usd_per_solved) == (6000, None)
+    assert (row.tokens_per_solved, row.usd_per_solved, row.calls_per_solved) == (6000, None, 6)
 
 
 def test_the_same_trials_give_the_same_bytes_in_any_order() -> None:
