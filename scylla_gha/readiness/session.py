@@ -17,10 +17,10 @@ from scylla_gha.images import SandboxPool, select_sandbox
 from scylla_gha.model.experiment import SandboxWish
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
+from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import Dimension
 from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report as RunReport
-from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.trial import Outcome, Trajectory, Trial
 from scylla_gha.pipeline.model_access import RecordingOptions
 from scylla_gha.pipeline.render import render_report
