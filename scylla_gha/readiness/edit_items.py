@@ -22,7 +22,7 @@ from scylla_gha.readiness.source_code import Function, Language, SourceFile
 MOST_PER_FILE: Final = 3
 _MOST_TESTS: Final = 40  # tests that are run on a faulty function
 _MOST_OTHERS: Final = 150  # further tests that a grader runs
-_CHECK_SECONDS: Final = (60, 240)  # time limit of a grader's tests, which follows the suite's time
+_CHECK_SECONDS: Final = (120, 240)  # time limit of a grader's tests, which follows the suite's time
 _OUTPUT_LINES: Final = 40
 _ID_CHARS: Final = 50
 _SUFFIXES: Final[Mapping[Language, tuple[str, ...]]] = {
@@ -132,7 +132,7 @@ class EditGround:
         return {
             "command": runner.command(sorted({*tests, control["id"]})),
             "control": dict(control),
-            "seconds": round(min(max(_CHECK_SECONDS[0], 5 * self.material.tests.seconds), _CHECK_SECONDS[1])),
+            "seconds": round(min(max(_CHECK_SECONDS[0], 10 * self.material.tests.seconds), _CHECK_SECONDS[1])),
             "suffixes": list(_SUFFIXES[self.material.language]),
             "test_files": sorted(file.path for file in files if file.is_test),
         }

@@ -88,12 +88,13 @@ def measure(source: Source, root: Path, folder: Path, agent: str, anchors: int, 
 def _run(options: Sequence[str], env: Mapping[str, str], folder: Path) -> str:
     """Run the command; return why it failed, "" if it did not."""
     argv = [sys.executable, "-m", "scylla_gha", "readiness", *options, "--yes", "--json", "--budget", "50"]
-    done = subprocess.run(
-        argv, cwd=folder, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, text=True, timeout=_SECONDS, check=False,
-    )  # fmt: skip
-    (folder / "command.log").write_text(done.stderr, encoding="utf-8")
-    last = [line for line in done.stderr.splitlines() if line.strip()][-1:]
+    log = folder / "command.log"
+    with log.open("w", encoding="utf-8") as lines:
+        done = subprocess.run(
+            argv, cwd=folder, env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=lines, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    last = [line for line in log.read_text(encoding="utf-8").splitlines() if line.strip()][-1:]
     return f"`scylla-gha readiness` ended with {done.returncode}: {' '.join(last)[:300]}" if done.returncode else ""
 
 

@@ -158,6 +158,23 @@ def test_a_repair_is_worth_what_its_tests_say(tmp_path: Path, change: Change, ex
     assert worths(REPAIRED, trees(tmp_path, change)) == expected
 
 
+def test_a_test_that_fails_by_chance_is_run_again(tmp_path: Path) -> None:
+    marker = tmp_path / "busy"
+    chance = f"""
+
+def test_soon():
+    path = {str(marker)!r}
+    if not os.path.exists(path):
+        open(path, "w").close()
+        raise TimeoutError
+"""
+    where = trees(tmp_path, SOLUTION)
+    write_tree(where.checks, {"hidden/tests/test_prices.py": f"import os\n{VISIBLE}{SHOWN}{HIDDEN}{chance}"})
+    soon = "tests/test_prices.py::test_soon"
+    key = {**REPAIR, "command": f"{REPAIR['command']} {soon}", "others": [*OTHERS, soon]}
+    assert worths({"correctness": key}, where) == [1]
+
+
 @pytest.mark.parametrize(
     "change",
     [
