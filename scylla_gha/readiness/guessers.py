@@ -15,9 +15,11 @@ import numpy as np
 
 from scylla_gha.model.readiness import ANSWER_FIELDS, ItemPart, ItemSet, ReadinessItem
 from scylla_gha.model.readiness_score import Guesser, GuessLevel
+from scylla_gha.readiness.graders.answers import sense, split_place
+from scylla_gha.readiness.guessed_lists import DrawLists, Lists, row_numbers, weighted_lists
 
 DRAWS: Final = 1_000
-_FEW: Final = 12  # candidates whose lists are graded once
+_FEW: Final = 12  # candidates of a question whose others are no hint
 _TRIED: Final = 10  # draws by which the size of a list is chosen
 _SIZES: Final[Mapping[str, tuple[int, ...]]] = {
     "locate": (3,), "explain": (2,), "fails": (4,), "context": (1, 3, 8), "completeness": (3, 6, 12),
@@ -26,34 +28,61 @@ _SIZES: Final[Mapping[str, tuple[int, ...]]] = {
 _RIGHT: Final = ("places", "expected", "required", "failing")  # names of what is right in a key
 _WORD: Final = re.compile(r"[^\W\d][\w.]*")
 Grade = Callable[[ItemPart, object], float]  # part, content of ANSWER.json; a share of the points
-_Pick = Callable[[int], list[str]]  # a list of at most so many candidates
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A part that can be guessed, with its item and the names of the prompt among its candidates."""
+    """A part that can be guessed, with its item.
+
+    Attributes:
+        mentioned: numbers of the candidates that the prompt names.
+        senses: what each candidate means to the grader, as a number; lists of equal senses are graded once.
+        graded: the part that grades a guess; efficiency, which a trace decides, is graded by its item's completeness.
+    """
 
     item: ReadinessItem
     part: ItemPart
+    graded: ItemPart
     candidates: tuple[str, ...]
-    mentioned: tuple[str, ...]
+    mentioned: tuple[int, ...]
+    senses: tuple[int, ...]
     grade: Grade
-    known: dict[tuple[str, ...], float] = field(default_factory=dict)
+    known: dict[tuple[int, ...], float] = field(default_factory=dict)
 
-    def share(self, texts: Sequence[str]) -> float:
-        """Grade a list of texts; efficiency, which a trace decides, is full if a part is named without reading."""
-        key = tuple(texts)
-        if len(self.candidates) > _FEW:
-            return self._graded(key)
+    @classmethod
+    def of(cls, item: ReadinessItem, part: ItemPart, grade: Grade) -> "_Question | None":
+        """Prepare a part; None if it cannot be guessed."""
+        wholes = (other for other in item.parts if other.id == "completeness")
+        graded = next(wholes, part) if part.from_trace else part
+        candidates = part.candidates or graded.candidates
+        if not candidates:
+            return None
+        numbers = {name: number for number, name in enumerate(candidates)}
+        mentioned = tuple(numbers[name] for name in named_in(item.prompt, candidates))
+        return cls(item, part, graded, candidates, mentioned, _senses(graded, candidates), grade)
+
+    @property
+    def is_chain(self) -> bool:
+        """True if a guess is a chain, whose ends the prompt names."""
+        return self.part.id in ANSWER_FIELDS
+
+    def share(self, numbers: Sequence[int]) -> float:
+        """Grade a list of candidates; efficiency is full if a part of the chain is named without reading."""
+        distinct = dict.fromkeys(numbers)
+        key = tuple([self.senses[number] for number in distinct])
         if key not in self.known:
-            self.known[key] = self._graded(key)
+            answer = answer_of(self.graded, [self.candidates[number] for number in distinct])
+            share = self.grade(self.graded, answer)
+            self.known[key] = float(share > 0) if self.part.from_trace else share
         return self.known[key]
 
-    def _graded(self, texts: tuple[str, ...]) -> float:
-        if not self.part.from_trace:
-            return self.grade(self.part, answer_of(self.part, texts))
-        whole = next((part for part in self.item.parts if part.id == "completeness"), None)
-        return float(whole is not None and self.grade(whole, answer_of(whole, texts)) > 0)
+
+def _senses(part: ItemPart, candidates: Sequence[str]) -> tuple[int, ...]:
+    """Number what the candidates mean to the grader, which counts names that it cannot tell apart once."""
+    if len({split_place(name) for name in candidates}) < len(candidates):
+        return tuple(range(len(candidates)))
+    numbers: dict[object, int] = {}
+    return tuple(numbers.setdefault(sense(part.id, part.key, name), len(numbers)) for name in candidates)
 
 
 def guess_levels(
@@ -63,7 +92,7 @@ def guess_levels(
 
     Args:
         items: the suite.
-        grade: returns the share of the points of a part for the content of ANSWER.json.
+        grade: returns the share of the points of a part for the content of ANSWER.json, by the grader of questions.
         sizes: size of each file by path, in any unit; None: by the number of its functions among the candidates.
         draws: simulations of each part.
     """
@@ -72,20 +101,13 @@ def guess_levels(
     for item in items.items:
         for part in item.parts:
             counts[part.form] += 1
-            candidates = part.candidates or _candidates_of_trace(item, part)
-            if candidates:
-                mentioned = named_in(item.prompt, candidates)
-                questions[part.form].append(_Question(item, part, candidates, mentioned, grade))
+            question = _Question.of(item, part, grade)
+            if question is not None:
+                questions[part.form].append(question)
     return tuple(
         GuessLevel(form=form, parts=count, guessers=_simulate(questions[form], sizes, items.seed, draws))
         for form, count in sorted(counts.items())
     )
-
-
-def _candidates_of_trace(item: ReadinessItem, part: ItemPart) -> tuple[str, ...]:
-    """Return what a guesser of a chain chooses from, for the part that its trace decides."""
-    whole = next((other for other in item.parts if part.from_trace and other.id == "completeness"), None)
-    return whole.candidates if whole else ()
 
 
 def named_in(prompt: str, candidates: Iterable[str]) -> tuple[str, ...]:
@@ -104,16 +126,16 @@ def _simulate(
 ) -> dict[Guesser, float]:
     if not questions:
         return {}
-    pickers: dict[Guesser, Callable[[_Question, np.random.Generator], _Pick]] = {
-        "uniform": lambda question, rng: _weighted(question, {}, rng),
-        "by_size": lambda question, rng: _weighted(
-            question, _functions_in_files(question) if sizes is None else sizes, rng
-        ),
+    weighings: dict[Guesser, Callable[[_Question], Mapping[str, int]]] = {
+        "uniform": lambda _: {},
+        "by_size": lambda question: _functions_in_files(question) if sizes is None else sizes,
     }
     means: dict[Guesser, float] = {}
-    for name, picker in pickers.items():
-        rngs = [np.random.default_rng([seed, at]) for at in range(len(questions))]
-        picks = [picker(question, rng) for question, rng in zip(questions, rngs, strict=True)]
+    for name, weigh in weighings.items():
+        picks = [
+            weighted_lists(_weights(question, weigh(question)), np.random.default_rng([seed, at]))
+            for at, question in enumerate(questions)
+        ]
         options = _SIZES.get(questions[0].part.id, (1, 3))
         best = max(options, key=lambda size: _mean(questions, picks, size, _TRIED)) if len(options) > 1 else options[0]
         means[name] = _mean(questions, picks, best, draws)
@@ -122,43 +144,42 @@ def _simulate(
     return means
 
 
-def _mean(questions: Sequence[_Question], picks: Sequence[_Pick], size: int, draws: int) -> float:
+def _mean(questions: Sequence[_Question], picks: Sequence[DrawLists], size: int, draws: int) -> float:
     return _mean_of([
-        _mean_of([question.share(_within_ends(question, pick(size))) for _ in range(draws)])
-        for question, pick in zip(questions, picks, strict=True)
+        _mean_of(_shares(question, pick(size, draws))) for question, pick in zip(questions, picks, strict=True)
     ])  # fmt: skip
+
+
+def _shares(question: _Question, lists: Lists) -> list[float]:
+    """Grade the lists; those with the same senses are graded once."""
+    senses = np.array(question.senses)
+    if question.is_chain:
+        senses[list(question.mentioned)] = -1  # where an end stands in a list makes no difference
+    _, first, inverse = np.unique(row_numbers(senses[lists]), return_index=True, return_inverse=True)
+    shares = np.array([question.share(_within_ends(question, numbers)) for numbers in lists[first].tolist()])
+    graded: list[float] = shares[inverse].tolist()
+    return graded
 
 
 def _mean_of(shares: Sequence[float]) -> float:
     return sum(shares) / len(shares)
 
 
-def _within_ends(question: _Question, texts: list[str]) -> list[str]:
+def _within_ends(question: _Question, numbers: list[int]) -> list[int]:
     """Put the first and the last function that the prompt names around a guessed chain."""
-    if question.part.id not in ANSWER_FIELDS or not question.mentioned:
-        return texts
-    middle = [text for text in texts if text not in question.mentioned]
-    return [question.mentioned[0], *middle, question.mentioned[-1]]
-
-
-def _weighted(question: _Question, sizes: Mapping[str, int], rng: np.random.Generator) -> _Pick:
-    """Return a draw of distinct candidates, each by the size of its file, or all alike."""
-    candidates = question.candidates
-    weights = np.array([float(max(1, sizes.get(_file(name), 1))) for name in candidates])
-    limits = weights.cumsum()
-
-    def pick(size: int) -> list[str]:
-        texts: dict[str, None] = {}
-        while len(texts) < min(size, len(candidates)):
-            drawn = np.searchsorted(limits, rng.random(2 * size) * limits[-1], side="right")
-            texts.update(dict.fromkeys(candidates[min(int(at), len(candidates) - 1)] for at in drawn))
-        return list(texts)[:size]
-
-    return pick
+    ends = question.mentioned
+    if not ends or not question.is_chain:
+        return numbers
+    return [ends[0], *(number for number in numbers if number not in ends), ends[-1]]
 
 
 def _file(name: str) -> str:
     return name.partition("::")[0]
+
+
+def _weights(question: _Question, sizes: Mapping[str, int]) -> list[float]:
+    """Return the size of each candidate's file; 1 where it is not known."""
+    return [float(max(1, sizes.get(_file(name), 1))) for name in question.candidates]
 
 
 def _functions_in_files(question: _Question) -> Mapping[str, int]:
@@ -179,11 +200,11 @@ def _grade_frequent(question: _Question, questions: Sequence[_Question], draws: 
     others = Counter(name for other in questions if not _is_alike(question, other) for name in right_names(other.part))
     size = _SIZES.get(question.part.id, (1, 3))[0]
     rng = np.random.default_rng([draws, len(questions)])
+    rarity = np.array([-others[name] for name in question.candidates])
     shares = []
     for _ in range(max(1, draws // _TRIED)):
-        order = rng.permutation(len(question.candidates)).tolist()
-        ranked = sorted(zip(question.candidates, order, strict=True), key=lambda pair: (-others[pair[0]], pair[1]))
-        shares.append(question.share(_within_ends(question, [name for name, _ in ranked[:size]])))
+        ranked = np.argsort(rarity * len(rarity) + rng.permutation(len(rarity)))
+        shares.append(question.share(_within_ends(question, ranked[:size].tolist())))
     return _mean_of(shares)
 
 

@@ -25,6 +25,7 @@ from scylla_gha.readiness.twin_items import items_in_twin
 from scylla_gha.readiness.twins import TWIN_KINDS, make_twin
 from scylla_gha.stats.resampling import Resampling
 from tests.support.git import shell
+from tests.support.plain_guessers import plain_level
 from tests.support.synthetic_code import synthetic_code
 
 NO_TESTS = TestMap({}, reason="the code base has none")
@@ -172,3 +173,12 @@ def test_the_same_question_in_two_items_is_no_hint_for_guessers(suite: Suite) ->
     (level,) = guess_levels(suite[1].model_copy(update={"items": tuple(twice)}), share, draws=200)
     assert 0.4 < level.guessers["most_frequent"] < 0.6
     assert level.level < 0.6
+
+
+@pytest.mark.parametrize(("form", "size"), [("locate", 3), ("explain", 2)])
+def test_guessers_have_the_numbers_of_those_that_draw_one_list_at_a_time(form: str, size: int, suite: Suite) -> None:
+    few = suite[1].model_copy(update={"items": suite[1].items[:12], "seed": 3})
+    sizes = {f"shop/m{number:03d}.py": 1 + number % 9 for number in range(150)}
+    (level,) = (level for level in guess_levels(few, share, sizes=sizes, draws=60) if level.form == form)
+    assert level.guessers["uniform"] == plain_level(few, form, share, size, None, 60)
+    assert level.guessers["by_size"] == plain_level(few, form, share, size, sizes, 60)

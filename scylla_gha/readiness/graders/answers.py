@@ -47,6 +47,20 @@ def grade(part: str, key: Key, answer: object) -> Fraction:
     return rule(key, _texts(answer, field))
 
 
+def sense(part: str, key: Key, text: str) -> object:
+    """Return what an answer's text means for a part: lists of different names with equal senses have one score."""
+    if len(text) > _MOST_CHARACTERS:
+        return ...
+    rule = _RULES[part][1]
+    if rule is _choice:
+        return _listed(text, key["listed"])
+    if rule is not _locate:
+        return _resolve(split_place(text), key["places"])
+    name, functions = split_place(text), key["places"].values()
+    return (any(_means(name, function) for function in functions),
+            any(_same_path(name[0], function["path"]) for function in functions))  # fmt: skip
+
+
 def _texts(answer: object, field: str) -> list[str]:
     values = answer.get(field) if isinstance(answer, dict) else None
     if isinstance(values, str):
