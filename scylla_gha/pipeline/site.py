@@ -116,11 +116,12 @@ class _ExperimentReader:
     def _run(self, entry: RunIndexEntry) -> SiteRun:
         """Read the report of a run; what cannot be read, or contradicts itself, is said instead."""
         try:
-            report = StoredRun(self._copy, entry).report()
+            stored = StoredRun(self._copy, entry)
+            report, readiness = stored.report(), stored.readiness()
         except ConfigError as error:
             return SiteRun(entry, fault=str(error))
         fault = report_fault(report)
-        return SiteRun(entry, None if fault else report, fault)
+        return SiteRun(entry, None if fault else report, fault, readiness)
 
     def files(self) -> Iterator[SiteFile]:
         """Yield the pages of the runs, of the scenarios, and of the experiment."""
@@ -147,7 +148,7 @@ class _ExperimentReader:
         links = SiteLinks(
             location, relative(GLOSSARY, path), run_facts(run), _workflow_run(entry, self._options.server)
         )
-        yield SiteFile(path, page(report_view(report), PageParts(charts, table, ()), links).encode())
+        yield SiteFile(path, page(report_view(report), PageParts(charts, table, (), run.readiness), links).encode())
 
     def _table(self, run: SiteRun, report: Report) -> TrialTable:
         """Return the trials of a run, of which those that are needed again are kept; none if they cannot be read."""

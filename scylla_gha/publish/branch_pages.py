@@ -9,12 +9,14 @@ from typing import Final
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.publication import RunIndexEntry
+from scylla_gha.model.readiness_report import REPORT_FILE
 from scylla_gha.model.report import Report
 from scylla_gha.publish.post import run_page_from
-from scylla_gha.publish.readiness_posts import readiness_badges, readiness_pages
+from scylla_gha.publish.readiness_posts import badge_files, readiness_badges, readiness_pages
 from scylla_gha.report.badges import badge_path, badges
 from scylla_gha.report.branch_readme import branch_readme, trend_path
 from scylla_gha.report.markdown import Picture, SummaryLinks, step_summary
+from scylla_gha.report.readiness_badge import badge_text
 from scylla_gha.report.run_history import history_of_reports
 from scylla_gha.results_branch.clone import BranchClone
 from scylla_gha.results_branch.publish_run import RunToPublish
@@ -35,13 +37,16 @@ def run_pages(folder: RunFolder, report: Report, branch: str, environ: Mapping[s
         return pages
     title = "Change of the pass rate, with its 95 % interval"
     picture = Picture(folder.forest.name, title) if folder.forest.is_file() else None
-    return {**pages, "readme.md": step_summary(report, links, picture).encode()}
+    measured = pages.get("readiness.md", b"")  # before the tables of its sessions
+    return {**pages, "readme.md": measured + b"\n" * bool(measured) + step_summary(report, links, picture).encode()}
 
 
 def branch_pages(
     copy: BranchClone, run: RunToPublish, entry: RunIndexEntry, earlier: Sequence[RunIndexEntry]
 ) -> dict[str, bytes]:
     """Return the files by path; a run of a pull request changes neither badges nor trends.
+
+    A measurement of readiness has a badge of its own, and none of verdicts and pass rates, which say nothing of it.
 
     Args:
         copy: a clone of the branch.
@@ -53,15 +58,17 @@ def branch_pages(
         GitHubError: the remote is out of reach.
     """
     pictures: dict[str, bytes] = {}
-    if entry.origin.pull is None:
+    is_newest = entry.origin.pull is None
+    if is_newest and REPORT_FILE not in run.packed.files:
         experiment = entry.name.experiment
         pictures = {badge_path(experiment, kind): svg.encode() for kind, svg in badges(run.report).items()}
         if trend := _trend(copy, run.report, entry, earlier):
             pictures[trend_path(experiment)] = trend.encode()
-    is_newest = entry.origin.pull is None
-    pictures |= readiness_badges(copy, entry.name.experiment, run.packed.files, is_newest=is_newest)
+    shown = readiness_badges(copy, entry.name.experiment, run.packed.files, is_newest=is_newest)
+    pictures |= badge_files(shown)
     stored = {*copy.files("badges"), *copy.files("charts"), *pictures}
-    return {"README.md": branch_readme([*earlier, entry], stored, copy.branch).encode(), **pictures}
+    scores = {name: badge_text(badge) for name, badge in shown.items()}
+    return {"README.md": branch_readme([*earlier, entry], stored, copy.branch, scores).encode(), **pictures}
 
 
 def _trend(copy: BranchClone, report: Report, entry: RunIndexEntry, earlier: Sequence[RunIndexEntry]) -> str:

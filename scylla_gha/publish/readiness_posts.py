@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.github.client import open_repository
@@ -61,8 +62,8 @@ def readiness_pages(folder: RunFolder) -> dict[str, bytes]:
 
 def readiness_badges(
     copy: BranchClone, experiment: str, files: Mapping[str, bytes], *, is_newest: bool
-) -> dict[str, bytes]:
-    """Return the badges of readiness by path: a new one, and stored ones that have become too old for their colour.
+) -> dict[str, ReadinessBadge]:
+    """Return the badges of readiness by experiment as they are to be shown today: stored ones, and a new one.
 
     Args:
         copy: a clone of the branch.
@@ -71,22 +72,30 @@ def readiness_badges(
         is_newest: the run is of a branch, and not of a pull request.
     """
     today = datetime.datetime.now(datetime.UTC).date()
-    pictures: dict[str, bytes] = {}
+    shown: dict[str, ReadinessBadge] = {}
+    for path, content in _stored_badges(copy):
+        name = Path(path).name.removesuffix(f"-{_KIND}.json")
+        try:
+            badge = ReadinessBadge.model_validate_json(content)
+        except ValidationError:  # somebody changed it; the next measurement replaces it
+            continue
+        shown[name] = badge.model_copy(update={"is_grey": badge.is_grey or today >= badge.stale_on})
     if is_newest and REPORT_FILE in files:
-        report = ReadinessReport.model_validate_json(files[REPORT_FILE])
-        pictures |= _badge_files(experiment, readiness_badge(report, today))
+        shown[experiment] = readiness_badge(ReadinessReport.model_validate_json(files[REPORT_FILE]), today)
+    return shown
+
+
+def _stored_badges(copy: BranchClone) -> list[tuple[str, bytes]]:
     stored = {path: oid for path, oid in copy.files("badges").items() if path.endswith(f"-{_KIND}.json")}
     contents = copy.fetch(stored.values()) if stored else {}
-    for path, oid in stored.items():
-        if path not in pictures:
-            shown = ReadinessBadge.model_validate_json(contents[oid])
-            if today >= shown.stale_on and not shown.is_grey:
-                name = Path(path).name.removesuffix(f"-{_KIND}.json")
-                pictures |= _badge_files(name, shown.model_copy(update={"is_grey": True}))
-    return pictures
+    return [(path, contents[oid]) for path, oid in stored.items()]
 
 
-def _badge_files(experiment: str, shown: ReadinessBadge) -> dict[str, bytes]:
-    svg = badge_path(experiment, _KIND)
-    return {svg: badge_svg(shown).encode(),
-            svg.replace(".svg", ".json"): shown.model_dump_json(indent=1).encode() + b"\n"}  # fmt: skip
+def badge_files(shown: Mapping[str, ReadinessBadge]) -> dict[str, bytes]:
+    """Return the badges as files by path: the picture, and its facts as JSON."""
+    files: dict[str, bytes] = {}
+    for experiment, badge in shown.items():
+        svg = badge_path(experiment, _KIND)
+        files[svg] = badge_svg(badge).encode()
+        files[svg.replace(".svg", ".json")] = badge.model_dump_json(indent=1).encode() + b"\n"
+    return files

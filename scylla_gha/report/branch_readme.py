@@ -27,10 +27,11 @@ _BADGES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSection:
-    """One experiment's part of the page; `badges` are names and paths."""
+    """One experiment's part of the page; `badges` are names and paths, `readiness` is a score in words."""
 
     name: str
     badges: Sequence[tuple[str, str]]
+    readiness: str
     chart: str
     runs: Table
 
@@ -40,14 +41,18 @@ def trend_path(experiment: str) -> str:
     return f"charts/{experiment}.svg"
 
 
-def branch_readme(entries: Iterable[RunIndexEntry], files: Collection[str], branch: str) -> str:
+def branch_readme(
+    entries: Iterable[RunIndexEntry], files: Collection[str], branch: str, readiness: Mapping[str, str] | None = None
+) -> str:
     """Return README.md of a results branch.
 
     Args:
         entries: the runs, in any order.
         files: paths of the badges and charts that the branch has.
         branch: its name.
+        readiness: newest scores of readiness in words, by experiment.
     """
+    scores = readiness or {}
     root = "../" * (2 + branch.count("/"))  # GitHub resolves links against OWNER/REPO/blob/BRANCH
     newest_first = sorted(entries, key=lambda entry: (entry.published_at, str(entry.name)), reverse=True)
     pulls = [entry for entry in newest_first if entry.origin.pull is not None]
@@ -59,7 +64,9 @@ def branch_readme(entries: Iterable[RunIndexEntry], files: Collection[str], bran
     latest = [_row(experiment_runs[0], root) for experiment_runs in shown.values()]
     return render("branch_readme.md.j2", {
         "latest": Table(_HEADINGS, latest, len(runs) - len(shown), "experiment", "v1/index"),
-        "experiments": [_section(name, _table(of_name, root), files) for name, of_name in shown.items()],
+        "experiments": [
+            _section(name, _table(of_name, root), files, scores.get(name, "")) for name, of_name in shown.items()
+        ],
         "pulls": _table(pulls, root),
     })  # fmt: skip
 
@@ -67,11 +74,11 @@ def branch_readme(entries: Iterable[RunIndexEntry], files: Collection[str], bran
 _HEADINGS: Final = ("experiment", "verdict", "passed", "USD ↓", "evaluated", "published", "run")
 
 
-def _section(name: str, runs: Table, files: Collection[str]) -> ExperimentSection:
+def _section(name: str, runs: Table, files: Collection[str], readiness: str) -> ExperimentSection:
     badges = [(title, badge_path(name, kind)) for kind, title in _BADGES.items()]
     chart = trend_path(name)
     return ExperimentSection(name, [(title, path) for title, path in badges if path in files],
-                             chart if chart in files else "", runs)  # fmt: skip
+                             readiness, chart if chart in files else "", runs)  # fmt: skip
 
 
 def _table(runs: Sequence[RunIndexEntry], root: str) -> Table:

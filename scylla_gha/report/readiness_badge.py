@@ -43,9 +43,13 @@ def readiness_badge(report: ReadinessReport, today: datetime.date) -> ReadinessB
     )  # fmt: skip
 
 
-def badge_svg(shown: ReadinessBadge) -> str:
-    """Return the badge as SVG."""
+def badge_text(shown: ReadinessBadge) -> str:
+    """Return the words of the badge: score, half-width, model and date."""
     text = "n/a" if shown.score is None else f"{shown.score:.0f}"
     width = f" ± {shown.half_width:.0f}" if shown.half_width is not None and shown.score is not None else ""
-    value = f"{text}{width}, {shown.model or 'no model'}, {shown.date.isoformat()}"
-    return badge("readiness", value, _GREY if shown.is_grey else _BLUE)
+    return f"{text}{width}, {shown.model or 'no model'}, {shown.date.isoformat()}"
+
+
+def badge_svg(shown: ReadinessBadge) -> str:
+    """Return the badge as SVG."""
+    return badge("readiness", badge_text(shown), _GREY if shown.is_grey else _BLUE)

@@ -12,6 +12,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import Record
 from scylla_gha.model.publication import RunIndexEntry, RunManifest, RunName
+from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.results_branch.clone import BranchClone
 
@@ -230,3 +231,16 @@ class StoredRun:
         sha256 = next((part.sha256 for part in self.manifest.files if part.name == "report.json"), None)
         _require_digest(f"{self._entry.name}: report.json", content, sha256)
         return self._parse(content, Report, "report")
+
+    def readiness(self) -> ReadinessReport | None:
+        """Read the measurement of readiness; None if the run is none.
+
+        Raises:
+            ConfigError: it differs from the manifest, or is of another version.
+        """
+        sha256 = next((part.sha256 for part in self.manifest.files if part.name == REPORT_FILE), None)
+        if sha256 is None:
+            return None
+        content = self._read(REPORT_FILE)
+        _require_digest(f"{self._entry.name}: {REPORT_FILE}", content, sha256)
+        return self._parse(content, ReadinessReport, "measurement of readiness")

@@ -34,7 +34,8 @@ class SiteBranch:
         self.files: dict[str, bytes] = {}
         self.number = 0
 
-    def add(self, plan: Plan, rows: Iterable[Result], report: Report | None = None, **origin: object) -> RunName:
+    def add(self, plan: Plan, rows: Iterable[Result], report: Report | None = None,
+            pages: Mapping[str, bytes] | None = None, **origin: object) -> RunName:  # fmt: skip
         """Add a run that was published a day after the one before; its report is computed unless it is given."""
         self.number += 1
         folder, name = RunFolder(self.root / f"run-{self.number}"), plan.experiment.id
@@ -42,7 +43,7 @@ class SiteBranch:
         write_lines(folder.results, rows)
         report = report or aggregate(plan, read_lines(folder.results, Result), analyse=analysis_of(plan))
         write_record(folder.report("json"), report)
-        packed = pack_run(folder.results, folder.report("json"))
+        packed = pack_run(folder.results, folder.report("json"), pages)
         run = RunName(experiment=name, run=str(9000 + self.number))
         head = hashlib.sha1(str(self.number).encode()).hexdigest()
         where = Origin.model_validate({"repository": "acme/app", "head": head, "branch": "main", **origin})

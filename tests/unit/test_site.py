@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.readiness_report import REPORT_FILE
 from scylla_gha.pipeline.site import SiteOptions, site_files
 from scylla_gha.pipeline.site_folder import write_site
 from scylla_gha.report.site.addresses import ExperimentPaths, file_name
@@ -17,6 +18,7 @@ from scylla_gha.report.site.site_page import SiteFile
 from scylla_gha.report.templates import Table, escape
 from tests.support.branch import bare, copy_of
 from tests.support.command import scylla
+from tests.support.readiness_reports import changed_report, readiness_report
 from tests.support.records import make_report
 from tests.support.report_pages import HOSTILE
 from tests.support.reports import hostile_rows_report
@@ -208,3 +210,18 @@ def test_a_forged_list_removes_nothing_outside(tmp_path: Path, path: str) -> Non
 
 def tree(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_readiness_has_its_scores_over_time_and_begins_the_page_of_its_run(tmp_path: Path) -> None:
+    branch = SiteBranch(tmp_path)
+    for report in (readiness_report(), changed_report()):
+        pages = {REPORT_FILE: report.model_dump_json().encode()}
+        branch.add(site_plan("readiness"), site_rows("readiness", arms=1), make_report(experiment="readiness"), pages)
+    files, paths = built(branch.push(), tmp_path), ExperimentPaths("readiness")
+    home = files[paths.home]
+    assert re.findall(r"readiness (\d+) \[", home.partition("</table>")[0]) == ["83", "67"]
+    assert "Readiness over 2 runs, oldest first, with its 95 % interval" in home
+    assert "readiness 83 [" in files["index.html"]
+    (newest,) = (text for path, text in files.items() if "9002" in path and path.endswith(".html"))
+    assert newest.index("How well can an agent work in demo?") < newest.index("lost: src/m0.py")
+    assert broken_links(files) == []

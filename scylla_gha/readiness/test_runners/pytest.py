@@ -7,13 +7,11 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
-from scylla_gha.readiness.test_runners import run_many, run_pytest
 from scylla_gha.readiness.test_runners.base import (
     BoxCommand,
     BoxRun,
@@ -43,7 +41,7 @@ class PytestRunner:
     @property
     def programs(self) -> Mapping[str, str]:
         """The program that runs pytest."""
-        return {_PROGRAM: _text(run_pytest)}
+        return {_PROGRAM: _text(_PROGRAM)}
 
     def command(self, tests: Collection[str]) -> str:
         """Return the shell command that runs these tests."""
@@ -85,7 +83,7 @@ class PytestRunner:
                 for request in requests
             ],
         }
-        programs = {**self.programs, _BATCH: _text(run_many), _WANTED: json.dumps(batch)}
+        programs = {**self.programs, _BATCH: _text(_BATCH), _WANTED: json.dumps(batch)}
         text = f'{self._variables()} python3 -P "$CHECKS/{_BATCH}" "$CHECKS/{_WANTED}"'
         limits = RunLimits(run=seconds * (len(requests) + 1), test=limit)
         run = run_in_box(self.environment, requests[0].tree, BoxCommand(text, programs, limits), self.cancel)
@@ -140,5 +138,6 @@ class PytestRunner:
 
 
 @functools.cache
-def _text(program: ModuleType) -> str:
-    return Path(str(program.__file__)).read_text(encoding="utf-8")
+def _text(program: str) -> str:
+    """Return a program of the box; it is not imported, since it needs packages that only the box has."""
+    return Path(__file__).with_name(program).read_text(encoding="utf-8")

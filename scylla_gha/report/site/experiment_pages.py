@@ -8,6 +8,7 @@ from scylla_gha.model.analysis import Contrast
 from scylla_gha.model.report import Report
 from scylla_gha.report import outcomes, tiers
 from scylla_gha.report.charts.history import history
+from scylla_gha.report.charts.readiness_history import readiness_history
 from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.metrics import change, change_limits
 from scylla_gha.report.numbers import UNDEFINED
@@ -15,7 +16,7 @@ from scylla_gha.report.page.answer import key_figures
 from scylla_gha.report.page.page import banner
 from scylla_gha.report.questions import five_answers
 from scylla_gha.report.site.addresses import GLOSSARY, page_link
-from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, run_facts, run_table
+from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, readiness_table, run_facts, run_table
 from scylla_gha.report.site.site_page import SiteFile, SitePage, Widget, page_files, sections
 from scylla_gha.report.summary import (
     COUNTS_NOTE,
@@ -78,18 +79,26 @@ def _home(experiment: SiteExperiment, latest: LatestRun | None) -> SitePage:
     page = experiment.paths.home
     values: dict[str, Any] = {
         "experiment": experiment, "latest": latest, "history": experiment.history,
+        "readiness": readiness_table(experiment, page, _MOST_RUNS),
         "runs": run_table(experiment.runs, page, _MOST_RUNS, _INDEX),
         "pulls": run_table(experiment.pulls, page, _MOST_RUNS, _INDEX),
     }  # fmt: skip
-    charts: dict[str, list[Chart | None]] = {"History": [history(experiment.history) if experiment.history else None]}
+    charts: dict[str, list[Chart | None]] = {"History": [history(experiment.history) if experiment.history else None],
+                                             "Readiness": [_readiness_chart(experiment)]}  # fmt: skip
     if latest is not None:
         values |= _answer(latest, page)
         charts["Answer"] = [latest.charts.get("forest"), latest.charts.get("cost_pass")]
-    first, *others = sections("site_experiment.md.j2", values, charts)
-    answer = replace(first, figures=tuple(key_figures(latest.view)) if latest else ())
-    return SitePage(page, latest.report.question if latest else experiment.name, experiment.name, (answer, *others),
+    parts = sections("site_experiment.md.j2", values, charts)
+    figures = tuple(key_figures(latest.view)) if latest else ()
+    parts = [replace(part, figures=figures) if part.title == "Answer" else part for part in parts]
+    return SitePage(page, latest.report.question if latest else experiment.name, experiment.name, parts,
                     lead=latest.lead if latest else "",
                     banner=banner(latest.report) if latest else "")  # fmt: skip
+
+
+def _readiness_chart(experiment: SiteExperiment) -> Chart | None:
+    runs = reversed(experiment.readiness)
+    return readiness_history([(run.label, run.readiness) for run in runs if run.readiness])
 
 
 def _answer(latest: LatestRun, page: str) -> dict[str, Any]:

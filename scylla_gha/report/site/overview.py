@@ -12,6 +12,7 @@ from scylla_gha.report.charts.theme import Chart
 from scylla_gha.report.markdown import glossary
 from scylla_gha.report.numbers import UNDEFINED
 from scylla_gha.report.page.page import banner
+from scylla_gha.report.readiness_text import headline
 from scylla_gha.report.site.addresses import GLOSSARY, OVERVIEW, page_link
 from scylla_gha.report.site.site_data import SiteExperiment, SiteRun, run_facts, run_table
 from scylla_gha.report.site.site_page import HOME, SiteFile, SitePage, SiteSection, page_files, sections
@@ -39,6 +40,7 @@ class _Card:
     left_out: int
     badges: dict[str, str]
     runs: Table
+    readiness: str = ""
 
 
 def overview_files(experiments: Sequence[SiteExperiment], branch: str) -> Iterator[SiteFile]:
@@ -69,7 +71,8 @@ def _card(experiment: SiteExperiment) -> _Card:
         return _Card(experiment, home, None, "", "", "", (), 0, {}, runs)
     lines = list(verdict_lines(report_view(report), _MOST_VERDICTS))
     return _Card(experiment, home, latest, run_facts(latest), banner(report), report.question, lines,
-                 len(report.answer) - len(lines), badge_values(report), runs)  # fmt: skip
+                 len(report.answer) - len(lines), badge_values(report), runs,
+                 headline(latest.readiness) if latest.readiness else "")  # fmt: skip
 
 
 def _row(card: _Card) -> tuple[str, ...]:
@@ -78,7 +81,7 @@ def _row(card: _Card) -> tuple[str, ...]:
         return card.home, "not enough data", UNDEFINED, UNDEFINED, UNDEFINED, count
     run = page_link(card.latest.label, card.experiment.paths.run(card.latest.entry.name), OVERVIEW)
     badges = card.badges
-    return card.home, badges["verdict"], badges["pass-rate"], badges["cost-of-pass"], run, count
+    return card.home, card.readiness or badges["verdict"], badges["pass-rate"], badges["cost-of-pass"], run, count
 
 
 def _chart(experiment: SiteExperiment) -> Chart | None:

@@ -7,9 +7,11 @@ from typing import Final
 from scylla_gha.counting import counted
 from scylla_gha.model.comparison import History
 from scylla_gha.model.publication import RunIndexEntry
+from scylla_gha.model.readiness_report import ReadinessReport
 from scylla_gha.model.report import Report
 from scylla_gha.report.branch_readme import verdict_words
 from scylla_gha.report.numbers import UNDEFINED, clipped, usd
+from scylla_gha.report.readiness_text import headline, subject_line
 from scylla_gha.report.site.addresses import ExperimentPaths, page_link
 from scylla_gha.report.templates import Table, code
 
@@ -25,11 +27,13 @@ class SiteRun:
         entry: of the index.
         report: None if it cannot be read, or if the run is too old to have a page.
         fault: why the report or its rows cannot be read; empty: they can.
+        readiness: the measurement that the run is of; None: of none.
     """
 
     entry: RunIndexEntry
     report: Report | None = None
     fault: str = ""
+    readiness: ReadinessReport | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -74,6 +78,11 @@ class SiteExperiment:
         return next((run for run in measured if run.entry.complete), next(iter(measured), None))
 
     @property
+    def readiness(self) -> list[SiteRun]:
+        """Measurements of readiness of the branch, newest first."""
+        return [run for run in self.followed if run.readiness is not None and run.is_measured]
+
+    @property
     def source(self) -> str:
         """Whose runs are the history, in words."""
         return f"runs of {self.branch}" if self.branch else "runs without a branch"
@@ -91,6 +100,18 @@ def run_table(runs: Sequence[SiteRun], page: str, most: int, source: str) -> Tab
     """Return the newest runs, with links to those that have a page; `source` is where the others are."""
     rows = [_row(run, page) for run in runs[:most]]
     return Table(RUN_HEADINGS, rows, len(runs) - most, "run", source)
+
+
+def readiness_table(experiment: SiteExperiment, page: str, most: int) -> Table:
+    """Return the scores of the newest measurements of the branch, with links to their pages."""
+    paths = experiment.paths
+    rows = [
+        (page_link(run.label, paths.run(run.entry.name), page), headline(run.readiness), subject_line(run.readiness))
+        for run in experiment.readiness[:most] if run.readiness
+    ]  # fmt: skip
+    return Table(
+        ("published", "score of 100 with its 95 % interval", "of"), rows, len(experiment.readiness) - most, "run"
+    )
 
 
 def _row(run: SiteRun, page: str) -> tuple[str, ...]:
