@@ -117,9 +117,18 @@ def twin_figures(base: CodeBase, folder: Path) -> Iterator[dict[str, Any]]:
     levels = levels_of(base)
     for kind, dose in TWINS:
         twin = make_twin(base.copy.root, kind, dose, 0, folder / f"{kind}-{dose:g}")
-        holds = "not run" if material.runner is None else "yes" if twin_holds(twin, material.runner, tests) else "NO"
-        yield {"twin": f"{kind} {100 * dose:.0f} %", "holds": holds, **_twin_scores(base, twin, levels)}
+        figures = _twin_scores(base, twin, levels) if twin.changed_files else {}
+        yield {"twin": f"{kind} {100 * dose:.0f} %", "holds": _holds(twin, material), **figures}
         shutil.rmtree(twin.root, ignore_errors=True)
+
+
+def _holds(twin: Twin, material: ReadinessMaterial) -> str:
+    """Return what the table says of a twin's tests."""
+    if not twin.changed_files:
+        return "nothing to change"
+    if material.runner is None:
+        return "not run"
+    return "yes" if twin_holds(twin, material.runner, material.tests) else "NO"
 
 
 def _twin_scores(base: CodeBase, twin: Twin, levels: Sequence[GuessLevel]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def tables(known: Sequence[Figures]) -> str:
                                   "1", "2", "3", "4"), (yield_row(figures) for figures in measured(known, "facts")))),
         ("### Sessions", table(
             ("code base", "agent", "sessions", "with an answer", "parts with all points", "1", "2", "3", "4",
-             "readiness", "tool calls", "tokens", "minutes"), session_rows(known))),
+             "readiness", "tool calls", "tokens", "seconds"), session_rows(known))),
         ("### What could be made, and what not", table(("code base", "dimension", "counts", "anchors", "not made"),
                                                        made_rows(known))),
         ("### Guessing levels and lexical agent", table(
@@ -77,8 +77,8 @@ def session_rows(known: Sequence[Figures]) -> Iterator[list[str]]:
     for agent in (ORACLE, CLAUDE):
         for figures in measured(known, agent):
             step = dict(figures[agent])
-            minutes = step.pop("took") / 60
-            yield [figures["name"], *session_cells(measured_from(step)), f"{minutes:.0f}"]
+            step.pop("took")
+            yield [figures["name"], *session_cells(measured_from(step))]
 
 
 def session_cells(run: Measured) -> list[str]:
@@ -86,7 +86,7 @@ def session_cells(run: Measured) -> list[str]:
     whole = "n/a" if run.score is None else f"{run.score:.0f}"
     tokens = "-" if run.tokens is None else f"{run.tokens:,.0f}"
     return [run.agent, str(run.sessions), str(run.completed), f"{run.full_parts} of {run.parts}", *scores, whole,
-            f"{run.calls:.0f}", tokens]  # fmt: skip
+            f"{run.calls:.0f}", tokens, f"{run.seconds:.0f}"]  # fmt: skip
 
 
 def made_rows(known: Sequence[Figures]) -> Iterator[list[str]]:
@@ -108,6 +108,9 @@ def agent_row(figures: Figures) -> list[str]:
 def twin_rows(known: Sequence[Figures]) -> Iterator[list[str]]:
     for figures in measured(known, "twins"):
         for row in figures["twins"]["rows"]:
+            if "pairs" not in row:
+                yield [figures["name"], row["twin"], row["holds"], "-", "-", "-", "-"]
+                continue
             pairs = [f"{pair[0]:.0f} to {pair[1]:.0f}" if pair else "n/a" for pair in row["pairs"].values()]
             yield [figures["name"], row["twin"], row["holds"], f"{row['hits']:.2f} of {row['intents']}", *pairs,
                    row["sign"]]  # fmt: skip
