@@ -34,6 +34,7 @@ from scylla_gha.store.run_folder import JUDGE_TRAFFIC, find_judgment, keep_judgm
 
 _EVERY_SECONDS: Final = 2.0  # between two lines of progress
 OnCellDone = Callable[[Cell, Trial, Judgment | None], None]
+CellLines = Callable[[Cell, Trial, Judgment | None], Iterable[str] | None]
 
 
 class Progress:
@@ -66,6 +67,14 @@ class Progress:
             self._bar.stop()
         click.echo(self._line(), err=True)
 
+    def say(self, line: str) -> None:
+        """Print a line, above the bar if there is one."""
+        with self._lock:
+            if self._bar is None:
+                click.echo(line, err=True)
+            else:
+                self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
     def advance(self, usd: float | None, *, passed: bool) -> None:
         """Count one cell."""
         with self._lock:
@@ -89,15 +98,15 @@ class Progress:
 
 
 def run_cells_with_progress(
-    context: RunContext, cells: Iterable[Cell], jobs: int, on_done: OnCellDone | None = None
+    context: RunContext, cells: Iterable[Cell], jobs: int, lines_of: CellLines | None = None
 ) -> None:
-    """Run cells as `run_cells` does, with a progress display."""
+    """Run cells as `run_cells` does, with a progress display, and print the lines on each cell that is done."""
     plan = context.plan
     with Progress(len(plan.cells), plan.experiment.budget_usd) as progress:
 
         def advance(cell: Cell, trial: Trial, judgment: Judgment | None) -> None:
-            if on_done is not None:
-                on_done(cell, trial, judgment)
+            for line in (lines_of(cell, trial, judgment) if lines_of is not None else None) or ():
+                progress.say(line)
             passed = judgment is not None and judgment.result is not None and judgment.result.passed
             progress.advance(trial.usage.usd, passed=passed)
 

@@ -23,7 +23,7 @@ from scylla_gha.pipeline.model_access import (
     require_credentials,
     require_safe_sandbox,
 )
-from scylla_gha.pipeline.run_cells import OnCellDone, run_cells_with_progress
+from scylla_gha.pipeline.run_cells import CellLines, run_cells_with_progress
 from scylla_gha.plan import CellSelection
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
@@ -149,12 +149,18 @@ def evaluate_cells(context: RunContext, recording: RecordingOptions, plan: Plan,
     return report
 
 
-def run_all_cells(context: RunContext, jobs: int, on_done: OnCellDone | None = None) -> None:
-    """Run all cells with a progress display, and store which of them were not started."""
+def run_all_cells(context: RunContext, jobs: int, lines_of: CellLines | None = None) -> None:
+    """Run all cells with a progress display, and store which of them were not started.
+
+    Args:
+        context: of the run.
+        jobs: maximum number of cells at once.
+        lines_of: lines to print when a cell is done; None: none.
+    """
     own_cells = {cell.id for cell in context.plan.cells}
     before = read_record(context.folder.unstarted, UnstartedCells) or UnstartedCells(cells={})
     try:
-        run_cells_with_progress(context, context.plan.cells, jobs, on_done)
+        run_cells_with_progress(context, context.plan.cells, jobs, lines_of)
     finally:
         others = {name: reason for name, reason in before.cells.items() if name not in own_cells}
         unstarted = {**others, **context.unstarted}

@@ -1,7 +1,7 @@
 """Measurement of a suite: its sessions and the closed-book control through the pipeline, and their report."""
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +71,7 @@ class Measurement:
 class TaskProgress:
     """Lines of progress by task, as the sessions of its anchors end."""
 
-    def __init__(self, measurement: Measurement, report: Report) -> None:
+    def __init__(self, measurement: Measurement) -> None:
         self._tasks = {
             scenario_id(item.id, facts.side): item.dimension
             for facts in measurement.written.sides
@@ -79,31 +79,29 @@ class TaskProgress:
         }
         self._names = [name for name in DIMENSIONS if name in self._tasks.values()]
         self._done: dict[Dimension, int] = dict.fromkeys(self._names, 0)
-        self._report = report
         self._named: set[Dimension] = set()
 
-    def begin(self) -> None:
-        """Name the first task."""
-        if self._names:
-            self._name(self._names[0])
+    def begin(self) -> str:
+        """Return the line that names the first task."""
+        return self._name(self._names[0])
 
-    def advance(self, cell: Cell, trial: Trial, judgment: Judgment | None) -> None:  # noqa: ARG002 the pipeline's form
-        """Count an ended session; name its task when that is a new one, and say if it ended without an answer."""
+    def advance(self, cell: Cell, trial: Trial, judgment: Judgment | None) -> Iterator[str]:  # noqa: ARG002 the pipeline's form
+        """Count an ended session; yield its task's name when that is a new one, and how it ended without an answer."""
         task = self._tasks[cell.scenario]
         self._done[task] += 1
         if task not in self._named:
-            self._name(task)
+            yield self._name(task)
         number = self._names.index(task) + 1
         if line := failure_line(number, trial):
-            self._report(f"{line}: {cell.scenario}")
+            yield f"{line}: {cell.scenario}"
         if self._done[task] == self._total(task):
-            self._report(f"C7 task {number}/{len(self._names)}: {DIMENSIONS[task]}: all {self._total(task)} done")
+            yield f"C7 task {number}/{len(self._names)}: {DIMENSIONS[task]}: all {self._total(task)} done"
 
-    def _name(self, task: Dimension) -> None:
+    def _name(self, task: Dimension) -> str:
         self._named.add(task)
         number = self._names.index(task) + 1
-        self._report(f"Running C7 task {number}/{len(self._names)}: {DIMENSIONS[task]} "
-                     f"({self._done[task]} of {self._total(task)} anchors)...")  # fmt: skip
+        return (f"Running C7 task {number}/{len(self._names)}: {DIMENSIONS[task]} "
+                f"({self._done[task]} of {self._total(task)} anchors)...")  # fmt: skip
 
     def _total(self, task: Dimension) -> int:
         return sum(name == task for name in self._tasks.values())
@@ -113,12 +111,12 @@ def measure(
     measurement: Measurement, context: RunContext, recording: RecordingOptions, plan: Plan, jobs: int, report: Report
 ) -> tuple[ReadinessReport, RunReport]:
     """Run and judge all sessions, ask the control, and write `readiness.json`, even if the run is interrupted."""
-    progress = TaskProgress(measurement, report)
+    progress = TaskProgress(measurement)
     try:
         with gateway_for_run(context, recording):
-            progress.begin()
+            report(progress.begin())
             run_all_cells(context, jobs, progress.advance)
-            if measurement.closed_book and context.gateway is not None:
+            if measurement.closed_book and context.gateway is not None and context.halted is None:
                 _ask_control(measurement, context, report)
     finally:
         result = scored_report(measurement, plan)

@@ -163,8 +163,10 @@ def _missing_reason(
         return f"{counted(planned, 'anchor')} could be made, {FEWEST_ANCHORS} are needed"
     if scored >= FEWEST_ANCHORS:
         return None
-    faults = ", ".join(f"{number} {outcome}" for outcome, number in sorted(excluded.items())) or "the rest did not run"
-    return f"{scored} of {counted(planned, 'anchor')} have a score, {FEWEST_ANCHORS} are needed: {faults}"
+    faults = [f"{number} {outcome}" for outcome, number in sorted(excluded.items())]
+    if (pending := planned - scored - sum(excluded.values())) > 0:
+        faults.append(f"{pending} did not run")
+    return f"{scored} of {counted(planned, 'anchor')} have a score, {FEWEST_ANCHORS} are needed: {', '.join(faults)}"
 
 
 def _median(numbers: Sequence[float | None]) -> float | None:

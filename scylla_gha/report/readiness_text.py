@@ -39,7 +39,7 @@ def headline(report: ReadinessReport) -> str:
         return f"readiness unavailable: {one_line(report.unavailable)}"
     score = report.score
     if score is None or score.score is None:
-        return "readiness n/a: no dimension has enough anchors"
+        return "readiness n/a: no dimension has enough anchors with a score"
     return f"readiness {score.score:.0f}{interval_text(score.low, score.high)}"
 
 
