@@ -203,7 +203,7 @@ def killed_faults(
         trials = [(covered, faults[number]) for covered, faults in pending
                   if number < len(faults) and covered.function.id not in noticed]  # fmt: skip
         probes = [
-            Probe(fault.function, (fault,), covered.most_specific(fault.span.first), covered.covering)
+            Probe(fault.function, (fault,), covered.most_specific(fault.span.first), covered.covering, has_outputs=True)
             for covered, fault in trials
         ]
         for (_, fault), failures in zip(trials, run_probes(material, probes), strict=True):

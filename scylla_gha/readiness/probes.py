@@ -38,12 +38,14 @@ class Probe:
         faults: its faults, all in one copy.
         tests: ids of the tests to run.
         covering: ids of all tests that run the function.
+        has_outputs: the outputs of failing tests are needed, as a CI log shows them.
     """
 
     function: str
     faults: tuple[Mutant, ...]
     tests: frozenset[str]
     covering: frozenset[str]
+    has_outputs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,8 @@ def _run(
         for number, batch in enumerate(batches):
             faults = [fault for index in batch for fault in probes[index].faults]
             tree = changed_copy(material.root, folder / str(number), _texts(material, faults))
-            requests.append(TestRequest(tree, frozenset().union(*(probes[index].tests for index in batch))))
+            tests = frozenset[str]().union(*(probes[index].tests for index in batch))
+            requests.append(TestRequest(tree, tests, any(probes[index].has_outputs for index in batch)))
         seconds = material.tests.seconds
         runner = material.runner.limited(
             max(_LEAST_RUN_SECONDS, 3 * seconds), min(max(_TEST_SECONDS[0], seconds), _TEST_SECONDS[1])

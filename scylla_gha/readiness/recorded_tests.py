@@ -22,12 +22,18 @@ class TestOutcome:
 
 @dataclass(frozen=True, slots=True)
 class TestRequest:
-    """Tests to run on a tree; `tests` as in `TestRunner.run`."""
+    """Tests to run on a tree.
+
+    Attributes:
+        tests: as in `TestRunner.run`.
+        has_outputs: outputs show where in the code a test fails; False: the error alone may do, which is faster.
+    """
 
     __test__ = False
 
     tree: Path
     tests: frozenset[str] | None = None
+    has_outputs: bool = True
 
 
 class TestRunner(Protocol):

@@ -58,7 +58,7 @@ class TypeScriptParser:
 
 
 def _parsed(draft: FileDraft, root: Node) -> SourceFile:
-    walk(root, Scope(), _ScriptWalk(draft).handlers)
+    walk(root, Scope(), _ScriptWalk(draft).handlers())
     return draft.finished()
 
 
@@ -67,7 +67,10 @@ class _ScriptWalk:
 
     def __init__(self, file: FileDraft) -> None:
         self._file = file
-        self.handlers: dict[str, NodeHandler] = {
+
+    def handlers(self) -> dict[str, NodeHandler]:
+        """Return the handler of each node type that means something."""
+        return {
             "import_statement": self._import,
             "export_statement": self._export,
             "function_declaration": self._declaration,

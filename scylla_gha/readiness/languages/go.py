@@ -34,7 +34,7 @@ class GoParser:
     def parse(self, path: str, text: str, root: Node, *, is_test: bool) -> SourceFile:
         """Return the functions, types, imports and calls of a file."""
         draft = FileDraft(path, self.language, text, is_test)
-        walk(root, Scope(), _GoWalk(draft).handlers)
+        walk(root, Scope(), _GoWalk(draft).handlers())
         names = {function.function.name for function in draft.functions} | {kind.name for kind in draft.classes}
         draft.exported |= {name for name in names if name[:1].isupper()}
         return draft.finished()
@@ -45,7 +45,10 @@ class _GoWalk:
 
     def __init__(self, file: FileDraft) -> None:
         self._file = file
-        self.handlers: dict[str, NodeHandler] = {
+
+    def handlers(self) -> dict[str, NodeHandler]:
+        """Return the handler of each node type that means something."""
+        return {
             "import_spec": self._import,
             "type_spec": self._type,
             "function_declaration": self._function,

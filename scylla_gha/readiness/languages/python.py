@@ -36,7 +36,7 @@ class PythonParser:
     def parse(self, path: str, text: str, root: Node, *, is_test: bool) -> SourceFile:
         """Return the functions, classes, imports and calls of a file."""
         draft = FileDraft(path, self.language, text, is_test)
-        walk(root, Scope(), _PythonWalk(draft).handlers)
+        walk(root, Scope(), _PythonWalk(draft).handlers())
         draft.exported |= {name for name in draft.variables if not name.startswith("_")}
         return draft.finished()
 
@@ -46,7 +46,10 @@ class _PythonWalk:
 
     def __init__(self, file: FileDraft) -> None:
         self._file = file
-        self.handlers: dict[str, NodeHandler] = {
+
+    def handlers(self) -> dict[str, NodeHandler]:
+        """Return the handler of each node type that means something."""
+        return {
             "decorated_definition": self._decorated,
             "function_definition": self._function,
             "class_definition": self._class,

@@ -20,6 +20,7 @@ _TYPED: Final = {"typed_parameter", "typed_default_parameter"}
 _OPTIONAL: Final = re.compile(r"(?:[\w.]+\.)?Optional\[(.+)\]|(.+?)\s*\|\s*None|None\s*\|\s*(.+)")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
 _GENERIC: Final = re.compile(r"([A-Za-z_][\w.]*)\[.*\]", re.DOTALL)
+_PLAIN_TEXT: Final = re.compile(r'"""((?:[^"\\]|"(?!""))*+)"""')
 _CLASS: Final = re.compile(r"(?:[\w.]+\.)?[Tt]ype\[\s*[\"']?([A-Za-z_][\w.]*)[\"']?\s*\]")
 
 
@@ -138,6 +139,8 @@ def _docstring(node: Node) -> Node | None:
 
 def _text_of_docstring(node: Node) -> str:
     source = text_of(node)
+    if (plain := _PLAIN_TEXT.fullmatch(source)) and "\r" not in source:
+        return inspect.cleandoc(plain[1])
     try:
         with warnings.catch_warnings(action="ignore"):
             literal = ast.literal_eval(source)

@@ -25,6 +25,7 @@ _PROGRAM: Final = "run_pytest.py"
 _WANTED: Final = "wanted.json"
 _BATCH: Final = "run_many.py"
 _MOST_RESTARTS: Final = 5
+_WITHOUT_TRACEBACKS: Final = ["--option=--tb=no", "--option=-rN"]
 _LEAST_FOR_BATCH: Final = 3
 _MOST_LATE: Final = 10  # tests of a request that reach their limit, before the request does
 _MUTANT_SECONDS: Final = 20.0  # limit of a test on a variant: faults make endless loops
@@ -79,7 +80,11 @@ class PytestRunner:
             "workers": os.cpu_count() or 1,
             "seconds": seconds,
             "requests": [
-                {"tests": sorted(request.tests or ()), "changes": changes_between(requests[0].tree, request.tree)}
+                {
+                    "tests": sorted(request.tests or ()),
+                    "changes": changes_between(requests[0].tree, request.tree),
+                    "arguments": [] if request.has_outputs else _WITHOUT_TRACEBACKS,
+                }
                 for request in requests
             ],
         }

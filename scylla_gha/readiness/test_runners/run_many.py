@@ -3,7 +3,7 @@
     run_many.py FILE
 
 FILE has a JSON object: `arguments` of run_pytest.py for all, `workers`, `seconds` (limit of a request), and `requests`,
-each with `tests` and `changes`: the text of a changed file by path, null if it is removed. The current folder is the
+each with `tests`, `arguments` of its own, and `changes`: the text of a changed file by path, null if it is removed. The current folder is the
 tree that they are changes of. The lines that run_pytest.py writes get a number: {"request": 3, "id": ...}; the last one
 of a request that ended, or reached its limit, is {"request": 3, "ended": true}.
 """
@@ -48,7 +48,7 @@ class RequestPool:
         requests: Sequence[Mapping[str, Any]] = self.batch["requests"]
         if len(requests) >= _LEAST_FOR_COMPILING:
             tests = sorted({test.partition("::")[0] for request in requests for test in request["tests"]})
-            self._start(-1, {"tests": tests, "changes": {}})
+            self._start(-1, {"tests": tests, "changes": {}, "arguments": []})
             self._wait_below(1)
         for number, request in enumerate(requests):
             self._wait_below(self.batch["workers"])
@@ -69,7 +69,7 @@ class RequestPool:
             os._exit(code)
 
     def _run_child(self, number: int, request: Mapping[str, Any]) -> int:
-        arguments = [*self.batch["arguments"], *request["tests"]]
+        arguments = [*self.batch["arguments"], *request["arguments"], *request["tests"]]
         if number < 0:  # of the tree itself: leaves compiled modules for the copies
             sys.dont_write_bytecode = False
             os.environ["OUTCOMES"] = os.devnull
