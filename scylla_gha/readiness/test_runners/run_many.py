@@ -3,12 +3,14 @@
     run_many.py FILE
 
 FILE has a JSON object: `arguments` of run_pytest.py for all, `workers`, `seconds` (limit of a request), and `requests`,
-each with `tests`, `arguments` of its own, and `changes`: the text of a changed file by path, null if it is removed. The current folder is the
-tree that they are changes of. The lines that run_pytest.py writes get a number: {"request": 3, "id": ...}; the last one
-of a request that ended, or reached its limit, is {"request": 3, "ended": true}.
+each with `tests`, `arguments` of its own, and `changes`: the text of a changed file by path, null if it is removed. The
+current folder is the tree that they are changes of. The lines that run_pytest.py writes get a number: {"request": 3,
+"id": ...}; the last one of a request that ended, or reached its limit, is {"request": 3, "ended": true}.
 """
 
 import contextlib
+import dataclasses
+import glob
 import importlib.util
 import json
 import os
@@ -34,49 +36,124 @@ def _load(name: str) -> ModuleType:
     return module
 
 
+class TreeCopy:
+    """Copy of the tree, used by one request after the other, and made anew if one left anything in it."""
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self.root, self.path = root, path
+        self.files: dict[str, tuple[int, ...]] = {}
+
+    def change(self, changes: Mapping[str, str | None]) -> None:
+        """Write the texts of a request."""
+        if not self.files:
+            shutil.copytree(self.root, self.path, symlinks=True)
+            self.files = _file_states(self.path)
+        for name, text in changes.items():
+            path = self.path / name
+            path.unlink(missing_ok=True)
+            for compiled in _compiled(path):
+                compiled.unlink()
+            if text is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def restore(self, changes: Mapping[str, str | None]) -> None:
+        """Put the changed files back; if others were written, added or removed too, the next request gets a new copy."""
+        changed = set()
+        for name in changes:
+            for original in (self.root / name, *_compiled(self.root / name)):
+                if original.is_file():
+                    path = self.path / original.relative_to(self.root)
+                    path.unlink(missing_ok=True)
+                    shutil.copy2(original, path, follow_symlinks=False)
+                    changed.add(str(path.relative_to(self.path)))
+        states = _file_states(self.path)
+        if {**states, **{name: self.files.get(name, ()) for name in changed}} == self.files:
+            self.files = states
+        else:
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove it; the next request makes it anew."""
+        self.files = {}
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _file_states(root: Path) -> dict[str, tuple[int, ...]]:
+    """Return the times, sizes and modes of files by path, and the modes of folders."""
+    states: dict[str, tuple[int, ...]] = {}
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                state, name = entry.stat(follow_symlinks=False), f"{folder}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    states[name] = (state.st_mode,)
+                    pending.append(f"{name}/")
+                else:
+                    states[name] = (state.st_mode, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+    return states
+
+
+def _compiled(path: Path) -> list[Path]:
+    return list((path.parent / "__pycache__").glob(f"{glob.escape(path.stem)}.*"))
+
+
+@dataclasses.dataclass
+class RunningRequest:
+    """Process of a request; without a copy it runs on the tree itself."""
+
+    number: int
+    started: float
+    request: Mapping[str, Any]
+    copy: TreeCopy | None
+
+
 class RequestPool:
     """Processes of the requests: at most `workers` at once, each for at most `seconds`."""
 
     def __init__(self, batch: Mapping[str, Any]) -> None:
         self.batch, self.runner = batch, _load("run_pytest")
-        self.root, self.copies = Path.cwd(), Path.home() / "copies"
-        self.outcomes = Path(os.environ["OUTCOMES"]).absolute()
-        self.running: dict[int, tuple[int, float]] = {}  # process -> request and start
+        self.root, self.outcomes = Path.cwd(), Path(os.environ["OUTCOMES"]).absolute()
+        folder = Path.home() / "copies"
+        self.copies = [TreeCopy(self.root, folder / str(number)) for number in range(batch["workers"])]
+        self.running: dict[int, RunningRequest] = {}  # by process
 
     def run(self) -> None:
         """Run all requests."""
         requests: Sequence[Mapping[str, Any]] = self.batch["requests"]
         if len(requests) >= _LEAST_FOR_COMPILING:
             tests = sorted({test.partition("::")[0] for request in requests for test in request["tests"]})
-            self._start(-1, {"tests": tests, "changes": {}, "arguments": []})
+            self._start(-1, {"tests": tests, "changes": {}, "arguments": ["--option=--collect-only"]}, None)
             self._wait_below(1)
         for number, request in enumerate(requests):
             self._wait_below(self.batch["workers"])
-            self._start(number, request)
+            copy = self.copies.pop()
+            copy.change(request["changes"])
+            self._start(number, request, copy)
         self._wait_below(1)
 
-    def _start(self, number: int, request: Mapping[str, Any]) -> None:
+    def _start(self, number: int, request: Mapping[str, Any], copy: TreeCopy | None) -> None:
         process = os.fork()
         if process:
-            self.running[process] = (number, time.monotonic())
+            self.running[process] = RunningRequest(number, time.monotonic(), request, copy)
             return
         code = 1
         try:
             os.setsid()
-            code = self._run_child(number, request)
+            code = self._run_child(number, request, copy)
         finally:
             sys.stdout.flush()
             os._exit(code)
 
-    def _run_child(self, number: int, request: Mapping[str, Any]) -> int:
+    def _run_child(self, number: int, request: Mapping[str, Any], copy: TreeCopy | None) -> int:
         arguments = [*self.batch["arguments"], *request["arguments"], *request["tests"]]
-        if number < 0:  # of the tree itself: leaves compiled modules for the copies
+        if copy is None:  # leaves compiled modules for the copies
             sys.dont_write_bytecode = False
             os.environ["OUTCOMES"] = os.devnull
-            return int(self.runner.main(["--option=--collect-only", *arguments]))
-        tree = self.copies / str(number)
-        shutil.copytree(self.root, tree, symlinks=True)
-        _change(tree, request["changes"])
+            return int(self.runner.main(arguments))
+        tree = copy.path
         os.chdir(tree)
         sys.path = [str(tree / Path(entry).relative_to(self.root)) if Path(entry).is_relative_to(self.root) else entry
                     for entry in sys.path]  # fmt: skip
@@ -89,15 +166,14 @@ class RequestPool:
         return code
 
     def _lines(self, number: int) -> Path:
-        return self.copies.with_name(f"outcomes-{number}.jsonl")
+        return Path.home() / f"outcomes-{number}.jsonl"
 
     def _wait_below(self, most: int) -> None:
         """Wait until fewer than `most` processes run."""
         while len(self.running) >= most:
-            ended = [process for process, (_, start) in self.running.items() if self._has_ended(process, start)]
+            ended = [process for process, running in self.running.items() if self._has_ended(process, running.started)]
             for process in ended:
-                number, start = self.running.pop(process)
-                self._hand_over(number, is_late=time.monotonic() - start > self.batch["seconds"])
+                self._hand_over(self.running.pop(process))
             if not ended:
                 time.sleep(_POLL_SECONDS)
 
@@ -112,29 +188,20 @@ class RequestPool:
             return True
         return False
 
-    def _hand_over(self, number: int, *, is_late: bool) -> None:
-        """Append a request's lines to the file of outcomes."""
-        shutil.rmtree(self.copies / str(number), ignore_errors=True)
-        if number < 0:
+    def _hand_over(self, running: RunningRequest) -> None:
+        """Give the copy back, and append a request's lines to the file of outcomes."""
+        if running.copy is None:
             return
-        lines = self._lines(number).read_text(encoding="utf-8").splitlines() if self._lines(number).is_file() else []
+        running.copy.restore(running.request["changes"])
+        self.copies.append(running.copy)
+        own = self._lines(running.number)
+        lines = own.read_text(encoding="utf-8").splitlines() if own.is_file() else []
         with self.outcomes.open("a", encoding="utf-8") as file:
             for line in lines:
-                file.write(f'{{"request": {number}, {line[1:]}\n')
-            if is_late:
-                file.write(f'{{"request": {number}, "ended": true}}\n')
-        self._lines(number).unlink(missing_ok=True)
-
-
-def _change(tree: Path, changes: Mapping[str, str | None]) -> None:
-    for name, text in changes.items():
-        path = tree / name
-        path.unlink(missing_ok=True)
-        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
-            compiled.unlink()
-        if text is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+                file.write(f'{{"request": {running.number}, {line[1:]}\n')
+            if time.monotonic() - running.started > self.batch["seconds"]:
+                file.write(f'{{"request": {running.number}, "ended": true}}\n')
+        own.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
