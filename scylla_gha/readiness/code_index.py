@@ -22,7 +22,11 @@ def build_index(root: Path, *, paths: Sequence[str] | None = None) -> CodeIndex:
         root: folder of the code base; nothing outside of it is read.
         paths: the files to look at, relative to the root; None: what git tracks, or all files without git.
     """
-    listed = sorted(set(paths)) if paths is not None else list_files(root)
+    with collection_paused():
+        return _built(root, sorted(set(paths)) if paths is not None else list_files(root))
+
+
+def _built(root: Path, listed: Sequence[str]) -> CodeIndex:
     wanted, skipped = source_paths(listed)
     files: dict[str, SourceFile] = {}
     for file, reason in parsed_files(root, wanted):

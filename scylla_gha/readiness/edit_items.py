@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from scylla_gha.model import slug
 from scylla_gha.model.readiness import ChangedText
-from scylla_gha.prepare.workspace import scratch
 from scylla_gha.readiness.anchors import sample
 from scylla_gha.readiness.hidden_tests import control_of
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant
-from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, changed_copy, run_probes
+from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, run_probes
 from scylla_gha.readiness.recorded_tests import StableTest, TestRequest
 from scylla_gha.readiness.source_code import Function, Language, SourceFile
 
 MOST_PER_FILE: Final = 3
+_ROUNDS: Final = (slice(1), slice(1, None))  # the first fault of each function, then all others of those left
 _MOST_TESTS: Final = 40  # tests that are run on a faulty function
 _MOST_OTHERS: Final = 150  # further tests that a grader runs
 _CHECK_SECONDS: Final = (120, 240)  # time limit of a grader's tests, which follows the suite's time
@@ -155,11 +155,9 @@ def _checked_controls(material: ReadinessMaterial, by_file: Mapping[str, object]
                 if path in files and (control := control_of(files[path]))}  # fmt: skip
     if not controls or material.runner is None:
         return {}
-    texts = [ChangedText(path=control["path"], text=control["text"]) for control in controls.values()]
-    with scratch() as folder:
-        tree = changed_copy(material.root, folder / "tree", texts)
-        wanted = frozenset(control["id"] for control in controls.values())
-        (outcomes,) = material.runner.run_many([TestRequest(tree, wanted)])
+    texts = {control["path"]: control["text"] for control in controls.values()}
+    wanted = frozenset(control["id"] for control in controls.values())
+    (outcomes,) = material.runner.run_many([TestRequest(material.root, wanted, texts)])
     seen = {test for test, outcome in outcomes.items() if not outcome.passed and "not run" not in outcome.output}
     return {path: control for path, control in controls.items() if control["id"] in seen}
 
@@ -199,14 +197,14 @@ def killed_faults(
     """
     pending = [*candidates]
     noticed: dict[str, tuple[Mutant, Failures]] = {}
-    for number in range(max((len(faults) for _, faults in pending), default=0)):
-        trials = [(covered, faults[number]) for covered, faults in pending
-                  if number < len(faults) and covered.function.id not in noticed]  # fmt: skip
+    for part in _ROUNDS:
+        trials = [(covered, fault) for covered, faults in pending if covered.function.id not in noticed
+                  for fault in faults[part]]  # fmt: skip
         probes = [
             Probe(fault.function, (fault,), covered.most_specific(fault.span.first), covered.covering, has_outputs=True)
             for covered, fault in trials
         ]
         for (_, fault), failures in zip(trials, run_probes(material, probes), strict=True):
             if failures:
-                noticed[fault.function] = fault, failures
+                noticed.setdefault(fault.function, (fault, failures))
     return [(covered, *noticed.get(covered.function.id, (None, {}))) for covered, _ in pending]

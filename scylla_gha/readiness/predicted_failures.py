@@ -19,6 +19,7 @@ _PER_SIDE: Final = 2  # failing tests, and passing ones
 _MOST_TESTS: Final = 24  # that are run on a fault, of those that execute its line
 _MOST_OTHERS: Final = 6  # tests of the function that do not
 _MOST_FAULTS: Final = 4  # that are tried in a function
+_ROUNDS: Final = (slice(1), slice(1, None))  # the first fault of each function, then all others of those left
 _LEAST_FUNCTIONS, _MOST_FUNCTIONS = 8, 32  # that are tried; items may share one
 _MOST_MUTANTS: Final = 30  # of a function that are looked at
 _MOST_PER_FILE: Final = 3
@@ -46,9 +47,8 @@ class _Candidate:
     tests: tuple[StableTest, ...]
     beside: tuple[str, ...]
 
-    def probe(self, number: int, seed: int) -> Probe:
+    def probe(self, fault: Mutant, seed: int) -> Probe:
         """Return the run of a fault: tests that execute its line, some that do not, and some beside the function."""
-        fault = self.faults[number]
         at_line, others = _split(fault, self.tests)
         tests = [*at_line[:_MOST_TESTS], *_ordered(others, seed)[:_MOST_OTHERS], *self.beside]
         return Probe(self.function.id, (fault,), frozenset(tests), frozenset(test.id for test in self.tests))
@@ -74,14 +74,14 @@ def predicted_failures(material: ReadinessMaterial, counts: Counter[str] | None 
     """
     candidates = _candidates(material)
     questions: dict[str, PredictedFailures] = {}
-    for number in range(_MOST_FAULTS if material.runner else 0):
-        trials = [candidate for candidate in candidates
-                  if number < len(candidate.faults) and candidate.function.id not in questions]  # fmt: skip
-        probes = [trial.probe(number, material.seed) for trial in trials]
-        for trial, probe, failures in zip(trials, probes, run_probes(material, probes), strict=True):
-            question = _question(trial.function, probe, failures, material.seed)
+    for part in _ROUNDS if material.runner else ():
+        trials = [(candidate.function, candidate.probe(fault, material.seed)) for candidate in candidates
+                  if candidate.function.id not in questions for fault in candidate.faults[part]]  # fmt: skip
+        probes = [probe for _, probe in trials]
+        for (function, probe), failures in zip(trials, run_probes(material, probes), strict=True):
+            question = _question(function, probe, failures, material.seed)
             if question is not None:
-                questions[trial.function.id] = question
+                questions.setdefault(function.id, question)
     if counts is not None:
         counts["functions tried for questions on tests"] = len(candidates)
         counts["functions with two failing and two passing tests"] = len(questions)

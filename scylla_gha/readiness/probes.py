@@ -1,28 +1,27 @@
 """Runs of tests on code with faults, several faults in one copy.
 
 Two functions share a copy if no test of one runs the other, so each failure has one cause. A run that broke off,
-because of a loop or of an error at import, is repeated for each function alone.
+because of a loop or of an error at import, is repeated for each function alone whose own test is not the cause.
 """
 
-import os
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.model.readiness import ChangedText
-from scylla_gha.prepare.workspace import scratch
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant, with_mutants
 from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestOutcome, TestRequest
 from scylla_gha.readiness.source_code import Function
+from scylla_gha.readiness.test_runners.base import changed_tree
 
 _BROKEN: Final = re.compile(r"no end within|did not run|not run")
+_LATE: Final = re.compile(r"no end within (?!the time limit)")
 _SKIPPED: Final = re.compile(r"(passed|skipped|, )+")  # a skip that a fault causes is no failure to repair
 # A fault may make an endless loop; limits follow the time of the whole suite
-_LEAST_RUN_SECONDS: Final = 60.0
+_LEAST_RUN_SECONDS: Final = 30.0
 _TEST_SECONDS: Final = (5.0, 20.0)
 _MOST_TESTS: Final = 400  # of a copy, so that several copies run at the same time
 
@@ -79,9 +78,11 @@ def run_probes(material: ReadinessMaterial, probes: Sequence[Probe]) -> list[Fai
     """
     failures: dict[int, Failures | None] = {}
     batches = _batches(probes)
+    broken: list[list[int]] = []
     for numbers, outcomes in zip(batches, _run(material, probes, batches), strict=True):
         failures |= {number: _failures(probes[number], outcomes) for number in numbers}
-    broken = [[number] for numbers in batches if len(numbers) > 1 for number in numbers if failures[number] is None]
+        broken += [[number] for number in numbers if failures[number] is None and len(numbers) > 1
+                   and not _has_late_test(probes[number], outcomes)]  # fmt: skip
     for (number,), outcomes in zip(broken, _run(material, probes, broken), strict=True):
         failures[number] = _failures(probes[number], outcomes)
     return [failures[number] for number in range(len(probes))]
@@ -92,6 +93,10 @@ def _failures(probe: Probe, outcomes: Mapping[str, TestOutcome]) -> Failures | N
     failed = {test: outcome.output for test, outcome in results.items()
               if not outcome.passed and not _SKIPPED.fullmatch(outcome.output)}  # fmt: skip
     return None if any(_BROKEN.match(output) for output in failed.values()) else dict(sorted(failed.items()))
+
+
+def _has_late_test(probe: Probe, outcomes: Mapping[str, TestOutcome]) -> bool:
+    return any(_LATE.match(outcomes[test].output) for test in probe.tests if test in outcomes)
 
 
 def _batches(probes: Sequence[Probe]) -> list[list[int]]:
@@ -117,42 +122,27 @@ def _run(
 ) -> list[Mapping[str, TestOutcome]]:
     if not batches or material.runner is None:
         return [{} for _ in batches]
-    with scratch() as folder:
-        requests = []
-        for number, batch in enumerate(batches):
-            faults = [fault for index in batch for fault in probes[index].faults]
-            tree = changed_copy(material.root, folder / str(number), _texts(material, faults))
-            tests = frozenset[str]().union(*(probes[index].tests for index in batch))
-            requests.append(TestRequest(tree, tests, any(probes[index].has_outputs for index in batch)))
-        seconds = material.tests.seconds
-        runner = material.runner.limited(
-            max(_LEAST_RUN_SECONDS, 3 * seconds), min(max(_TEST_SECONDS[0], seconds), _TEST_SECONDS[1])
-        )
-        return runner.run_many(requests)
+    requests = []
+    for batch in batches:
+        tests = frozenset[str]().union(*(probes[index].tests for index in batch))
+        texts = _texts(material, (fault for index in batch for fault in probes[index].faults))
+        has_outputs = any(probes[index].has_outputs for index in batch)
+        requests.append(TestRequest(material.root, tests, texts, is_probe=True, has_outputs=has_outputs))
+    seconds = material.tests.seconds
+    runner = material.runner.limited(
+        max(_LEAST_RUN_SECONDS, 3 * seconds), min(max(_TEST_SECONDS[0], seconds), _TEST_SECONDS[1])
+    )
+    return runner.run_many(requests)
 
 
-def _texts(material: ReadinessMaterial, faults: Iterable[Mutant]) -> list[ChangedText]:
+def _texts(material: ReadinessMaterial, faults: Iterable[Mutant]) -> dict[str, str | None]:
     by_path: dict[str, list[Mutant]] = {}
     for fault in faults:
         by_path.setdefault(fault.path, []).append(fault)
     files = material.index.files
-    return [ChangedText(path=path, text=with_mutants(files[path].text, own)) for path, own in by_path.items()]
+    return {path: with_mutants(files[path].text, own) for path, own in by_path.items()}
 
 
 def changed_copy(root: Path, target: Path, changes: Iterable[ChangedText]) -> Path:
     """Write a copy of a folder with other texts; files that stay are hard links where that is possible."""
-    shutil.copytree(root, target, symlinks=True, copy_function=_link)
-    for change in changes:
-        path = target / change.path
-        path.unlink(missing_ok=True)
-        if change.text is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(change.text.encode("utf-8", "surrogateescape"))
-    return target
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)
+    return changed_tree(root, target, {change.path: change.text for change in changes})

@@ -1,7 +1,7 @@
 """Recorded test runs of a code base: which tests are stable, and which lines each of them executes."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +26,8 @@ class TestRequest:
 
     Attributes:
         tests: as in `TestRunner.run`.
+        changes: texts of files that differ from the tree, None for a missing one; not UTF-8 is kept by surrogates.
+        is_probe: a test that does not end says enough, so that the others need not be run.
         has_outputs: outputs show where in the code a test fails; False: the error alone may do, which is faster.
     """
 
@@ -33,6 +35,8 @@ class TestRequest:
 
     tree: Path
     tests: frozenset[str] | None = None
+    changes: Mapping[str, str | None] = field(default_factory=dict)
+    is_probe: bool = False
     has_outputs: bool = True
 
 

@@ -181,6 +181,8 @@ def changes_between(tree: Path, variant: Path) -> dict[str, str | None]:
 
     Content that is not UTF-8 is kept by surrogates. Links count as equal.
     """
+    if tree == variant:
+        return {}
     before, after = (_plain_files(folder) for folder in (tree, variant))
     changed = (path for path, file in after.items() if path not in before or not _is_same(before[path], file))
     texts: dict[str, str | None] = {path: after[path].read_bytes().decode(errors="surrogateescape") for path in changed}
@@ -204,4 +206,30 @@ def _is_same(first: Path, second: Path) -> bool:
 def run_at_once(runner: TestRunner, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
     """Run requests in threads, one for each core."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(lambda request: runner.run(request.tree, request.tests), requests))
+        return list(pool.map(lambda request: _run(runner, request), requests))
+
+
+def _run(runner: TestRunner, request: TestRequest) -> Mapping[str, TestOutcome]:
+    if not request.changes:
+        return runner.run(request.tree, request.tests)
+    with scratch() as folder:
+        return runner.run(changed_tree(request.tree, folder / "tree", request.changes), request.tests)
+
+
+def changed_tree(tree: Path, target: Path, changes: Mapping[str, str | None]) -> Path:
+    """Write a copy of a folder with other texts; files that stay are hard links where that is possible."""
+    shutil.copytree(tree, target, symlinks=True, copy_function=_link)
+    for name, text in changes.items():
+        path = target / name
+        path.unlink(missing_ok=True)
+        if text is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    return target
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)

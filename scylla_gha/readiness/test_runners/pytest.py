@@ -26,7 +26,7 @@ _WANTED: Final = "wanted.json"
 _BATCH: Final = "run_many.py"
 _MOST_RESTARTS: Final = 5
 _WITHOUT_TRACEBACKS: Final = ["--option=--tb=no", "--option=-rN"]
-_LEAST_FOR_BATCH: Final = 3
+_LEAST_FOR_BATCH: Final = 2
 _MOST_LATE: Final = 10  # tests of a request that reach their limit, before the request does
 _MUTANT_SECONDS: Final = 20.0  # limit of a test on a variant: faults make endless loops
 
@@ -73,6 +73,7 @@ class PytestRunner:
         """Run several requests at once, in one sandbox; those that it loses run again in one of their own."""
         if len(requests) < _LEAST_FOR_BATCH or any(request.tests is None for request in requests):
             return run_at_once(self, requests)
+        tree = requests[0].tree
         limit = min(self.limits.test, _MUTANT_SECONDS)
         seconds = min(self.limits.run, limit * _MOST_LATE)
         batch = {
@@ -82,8 +83,11 @@ class PytestRunner:
             "requests": [
                 {
                     "tests": sorted(request.tests or ()),
-                    "changes": changes_between(requests[0].tree, request.tree),
-                    "arguments": [] if request.has_outputs else _WITHOUT_TRACEBACKS,
+                    "changes": {**changes_between(tree, request.tree), **request.changes},
+                    "arguments": [
+                        *([] if request.has_outputs else _WITHOUT_TRACEBACKS),
+                        *(["--stop-late"] if request.is_probe else []),
+                    ],
                 }
                 for request in requests
             ],
@@ -91,7 +95,7 @@ class PytestRunner:
         programs = {**self.programs, _BATCH: _text(_BATCH), _WANTED: json.dumps(batch)}
         text = f'{self._variables()} python3 -P "$CHECKS/{_BATCH}" "$CHECKS/{_WANTED}"'
         limits = RunLimits(run=seconds * (len(requests) + 1), test=limit)
-        run = run_in_box(self.environment, requests[0].tree, BoxCommand(text, programs, limits), self.cancel)
+        run = run_in_box(self.environment, tree, BoxCommand(text, programs, limits), self.cancel)
         lost = [request for number, request in enumerate(requests) if number not in run.by_request]
         again = iter(run_at_once(self, lost))
         return [

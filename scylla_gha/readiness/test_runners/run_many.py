@@ -58,7 +58,7 @@ class TreeCopy:
                 path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
     def restore(self, changes: Mapping[str, str | None]) -> None:
-        """Put the changed files back; if others were written, added or removed too, the next request gets a new copy."""
+        """Put the changed files back; if others were written, added or removed, the next request gets a new copy."""
         changed = set()
         for name in changes:
             for original in (self.root / name, *_compiled(self.root / name)):

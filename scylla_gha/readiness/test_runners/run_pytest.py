@@ -1,9 +1,9 @@
 """Program that runs tests with pytest and writes a line of JSON for each; it imports nothing of the toolkit.
 
-    run_pytest.py [--option=OPTION ...] [--reverse] [--without=FILE ...] [ID ... | @FILE]
+    run_pytest.py [--option=OPTION ...] [--reverse] [--stop-late] [--without=FILE ...] [ID ... | @FILE]
 
-OPTION is one of pytest's; an id is that of a test or of a file; none: all tests; @FILE: a file with a JSON list of
-further arguments. Environment:
+OPTION is one of pytest's; --stop-late runs no test after one that reached its time limit; an id is that of a test or of
+a file; none: all tests; @FILE: a file with a JSON list of further arguments. Environment:
 
 | variable | content |
 |---|---|
@@ -46,13 +46,16 @@ _OPTIONS: Final = ("-q", "-o", "addopts=", "-o", "required_plugins=", "-p", "no:
 class OutcomeWriter:
     """Plug-in that selects tests, limits their time and writes their outcomes."""
 
-    def __init__(self, ids: frozenset[str], *, is_reversed: bool, coverage: "Coverage | None") -> None:
+    def __init__(
+        self, ids: frozenset[str], *, is_reversed: bool, stops_late: bool, coverage: "Coverage | None"
+    ) -> None:
         self.ids, self.is_reversed, self.coverage = ids, is_reversed, coverage
         self.file = os.path.abspath(os.environ.pop("OUTCOMES", "outcomes.jsonl"))  # noqa: PTH100 the folder may change
         self.seconds = float(os.environ.pop("TEST_SECONDS", _SECONDS))
         self.process = os.getpid()
         self.phases: dict[str, str] = {}
         self.failures: list[str] = []
+        self.stops_late, self.is_late = stops_late, False
 
     def write(self, **line: object) -> None:
         """Append a line; a child process that a test forked writes none."""
@@ -104,6 +107,8 @@ class OutcomeWriter:
         passed = not self.failures and self.phases.get("call") == "passed"
         output = "\n".join(self.failures) or ("" if passed else ", ".join(self.phases.values()) or "not run")
         self.write(id=item.nodeid, passed=passed, output=output[-_OUTPUT_CHARS:])
+        if self.is_late and self.stops_late:
+            item.session.shouldstop = f"{item.nodeid} did not end"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the outcome of a phase (set-up, call, tear-down), or of a subtest."""
@@ -113,6 +118,7 @@ class OutcomeWriter:
             self.phases[report.when] = report.outcome
 
     def _end_test(self, *_: object) -> None:
+        self.is_late = True
         pytest.fail(f"no end within {self.seconds:g} s", pytrace=False)
 
 
@@ -131,7 +137,9 @@ def main(arguments: list[str]) -> int:
     lines = os.environ.pop("LINES", None)
     coverage = _coverage() if lines else None
     with _measured(coverage):
-        writer = OutcomeWriter(frozenset(ids), is_reversed=is_reversed, coverage=coverage)
+        writer = OutcomeWriter(
+            frozenset(ids), is_reversed=is_reversed, stops_late="--stop-late" in arguments, coverage=coverage
+        )
         code = pytest.main([*_OPTIONS, *options, *(f"--ignore={name}" for name in without), *files], plugins=[writer])
     if coverage and lines:
         Path(lines).write_text(json.dumps(_lines_by_test(coverage, Path.cwd())), encoding="utf-8")
