@@ -18,6 +18,7 @@ from scylla_gha.readiness.source_code import Function
 
 _PER_SIDE: Final = 4  # files that fail, and files that pass; with fewer files fewer
 _LEAST_PER_SIDE: Final = 2
+_MOST_RUNNING: Final = 6  # files that run the function; nearly all of them fail
 _TESTS_PER_FILE: Final = 3  # that are run of a file that runs the function
 _MOST_TESTS: Final = 30  # of a file that does not
 _MOST_PER_FILE: Final = 3
@@ -79,13 +80,14 @@ def _trial(
     material: ReadinessMaterial, function: Function, covering: CoveringTests, by_file: dict[str, list[str]]
 ) -> _Trial | None:
     tests = covering.of_function(function)
-    running = sorted({test.file for test in tests} & by_file.keys())
+    running: Sequence[str] = sorted({test.file for test in tests} & by_file.keys())
     others = sorted(by_file.keys() - set(running))
     if min(len(running), len(others)) < _LEAST_PER_SIDE:
         return None
     fault = masked_body(material.index.files[function.path], function)
     if fault is None:
         return None
+    running = _ordered(function, running)[:_MOST_RUNNING]
     own = [_ordered(function, (test.id for test in tests if test.file == file)) for file in running]
     chosen = [name for names in own for name in names[:_TESTS_PER_FILE]]
     passing = [file for file in _ordered(function, others) if len(by_file[file]) <= _MOST_TESTS][:_PER_SIDE]
@@ -97,7 +99,7 @@ def _trial(
 def _item(material: ReadinessMaterial, trial: _Trial, failures: Failures | None) -> ReadinessItem | None:
     function = trial.function
     files = {material.tests.tests[test].file for test in failures or ()}
-    failing = [file for file in _ordered(function, trial.running) if file in files]
+    failing = [file for file in trial.running if file in files]
     passing = [file for file in trial.others if file not in files]
     size = min(len(failing), len(passing), _PER_SIDE)
     if size < _LEAST_PER_SIDE:

@@ -39,14 +39,19 @@ _PER_PROCESS: Final = 2_500
 _RECORDS: Final = (Call, Function, Guard, Import, LineSpan, SkippedFile, SourceClass, SourceFile)
 
 
-def parsed_files(root: Path, paths: Sequence[str]) -> Iterator[ParsedFile]:
+def parsed_files(root: Path, paths: Sequence[str], fewest: int = _FEWEST_FOR_PROCESSES) -> Iterator[ParsedFile]:
     """Yield each file with the reason why all or a part of it is left out, in the order of the paths.
+
+    Args:
+        root: folder of the code base.
+        paths: the files.
+        fewest: number of files from which on processes are started, one for each core.
 
     Raises:
         ToolError: a process ended early.
     """
     workers = len(os.sched_getaffinity(0))
-    if len(paths) < _FEWEST_FOR_PROCESSES or workers < 2:  # noqa: PLR2004 one core
+    if len(paths) < fewest or workers < 2:  # noqa: PLR2004 one core
         yield from (parsed_file(root, path) for path in paths)
         return
     parts = [paths[start : start + _PER_PROCESS] for start in range(0, len(paths), _PER_PROCESS)]

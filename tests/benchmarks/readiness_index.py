@@ -1,130 +1,114 @@
-"""Time and memory of the index, by hand: `python tests/benchmarks/readiness_index.py [--files 400] [--root DIR]`.
+"""Time and memory of the index: `.venv/bin/python -m tests.benchmarks.readiness_index [--files 400] [--root DIR]`.
 
-Without a folder it writes files of Python, TypeScript and Go of about 85 lines, with calls between them. Seconds
-are of this process (the machine may be busy), memory is the most that the process ever had.
+Without a folder it writes a code base of `generated_code`. Processor time counts all processes, memory is the most that
+this process and those that it started had at once.
 """
 
 import argparse
-import resource
+import json
+import os
 import tempfile
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from scylla_gha.readiness.anchors import sample
 from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.entry_points import entries, sinks
 from scylla_gha.readiness.refutation import refutes
+from scylla_gha.readiness.source_code import CodeIndex
+from tests.benchmarks.generated_code import write_code_base
 
-PYTHON = '''
-def step_{file}_{n}(rows: list[int], limit: int = {n}) -> int:
-    """Count the rows of step {n} in file {file} that stay below the limit."""
-    if limit < 0:
-        raise ValueError(f"limit {{limit}} is negative")
-    total = 0
-    for row in rows:
-        if row < limit and row not in (1, 2, 3):
-            total += later.step_{next}_{n}(rows[1:], limit - 1)
-        else:
-            total -= min(row, limit)
-    try:
-        store = Store{file}(total)
-        return store.save(total)
-    except OSError as error:
-        raise RuntimeError("not saved") from error
-'''
-STORE = """
-class Store{file}:
-    def __init__(self, total: int) -> None:
-        self.total = total
-
-    def save(self, total: int) -> int:
-        return self.total + total
-"""
-SCRIPT = """
-/** Counts the rows of step {n} in file {file} that stay below the limit. */
-export function step_{file}_{n}(rows: number[], limit: number = {n}): number {{
-  if (limit < 0) {{
-    throw new RangeError(`limit ${{limit}} is negative`);
-  }}
-  let total = 0;
-  for (const row of rows) {{
-    if (row < limit && row !== 1) {{
-      total += later.step_{next}_{n}(rows.slice(1), limit - 1);
-    }} else {{
-      total -= Math.min(row, limit);
-    }}
-  }}
-  return rows.map((row) => row + total).length;
-}}
-"""
-GO = """
-// Step{file}x{n} counts the rows that stay below the limit.
-func Step{file}x{n}(rows []int, limit int) (int, error) {{
-	if limit < 0 {{
-		return 0, fmt.Errorf("limit %d is negative", limit)
-	}}
-	total := 0
-	for _, row := range rows {{
-		if row < limit && row != 1 {{
-			more, err := Step{next}x{n}(rows[1:], limit-1)
-			if err != nil {{
-				return 0, err
-			}}
-			total += more
-		}}
-	}}
-	return total, nil
-}}
-"""
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_INTERVAL_SECONDS: Final = 0.1
 
 
-def write(root: Path, count: int) -> None:
-    for file in range(count):
-        folder = root / f"part{file // 50}"
-        folder.mkdir(exist_ok=True)
-        fields = [{"file": file, "next": file + 1, "n": n} for n in range(5)]
-        if file % 4 == 1:
-            text = f'import * as later from "./m{file + 1}";\n' + "".join(SCRIPT.format(**field) for field in fields)
-            (folder / f"m{file}.ts").write_text(text)
-        elif file % 4 == 3:
-            text = 'package part\n\nimport "fmt"\n' + "".join(GO.format(**field) for field in fields)
-            (folder / f"m{file}.go").write_text(text)
-        else:
-            text = f"import m{file + 1} as later\n{STORE.format(file=file)}" + "".join(
-                PYTHON.format(**f) for f in fields
-            )
-            (folder / f"m{file}.py").write_text(text)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--files", type=int, default=400, help="of the written code base; default 400")
+    parser.add_argument("--root", type=Path, help="an own code base instead")
+    parser.add_argument("--json", action="store_true", help="print the figures of the index alone, as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="index-") as folder:
+        if options.root is None:
+            write_code_base(Path(folder), options.files)
+        index, figures = measured(options.root or Path(folder))
+        print(json.dumps(figures), flush=True)
+        if not options.json:
+            measure_use(index)
+        os._exit(0)  # millions of objects need not be given back one by one
 
 
-def measure(root: Path) -> None:
-    started, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    wall = time.monotonic()
-    index = build_index(root)
-    seconds = time.process_time() - started
-    megabytes = sum(len(file.text) for file in index.files.values()) / 1e6
+def measured(root: Path) -> tuple[CodeIndex, dict[str, float]]:
+    """Return the index, and its figures."""
+    peak: list[int] = [0]
+    start, before = time.monotonic(), os.times()
+    with memory_watched(peak):
+        index = build_index(root)
+    after, seconds = os.times(), time.monotonic() - start
     edges = Counter(edge.certainty for edge in index.edges)
-    print(f"{len(index.files):,} files, {megabytes:.1f} MB, {len(index.functions):,} functions, {dict(edges)}")
-    print(
-        f"index: {seconds:.1f} s of processor time, {time.monotonic() - wall:.1f} s, {seconds / megabytes:.2f} s a MB"
-    )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"memory: {peak / 1000:.0f} MB, {before / 1000:.0f} MB before")
+    return index, {
+        "files": len(index.files),
+        "lines": sum(file.text.count("\n") for file in index.files.values()),
+        "megabytes": round(sum(len(file.text) for file in index.files.values()) / 1e6, 1),
+        "functions": len(index.functions),
+        "certain_calls": edges["certain"],
+        "unknown_calls": edges["unknown"],
+        "seconds": round(seconds, 1),
+        "processor_seconds": round(sum(after[:4]) - sum(before[:4]), 1),
+        "memory_mb": round(peak[0] / 1e6),
+    }
+
+
+@contextmanager
+def memory_watched(peak: list[int]) -> Iterator[None]:
+    """Note the most bytes of memory that this process and its children have at once."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_INTERVAL_SECONDS):
+            peak[0] = max(peak[0], _resident_bytes())
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        peak[0] = max(peak[0], _resident_bytes())
+        ended.set()
+        thread.join()
+
+
+def _resident_bytes() -> int:
+    """Return the resident memory of this process and its children; pages that they share count once for each."""
+    processes = [os.getpid()]
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            processes += map(int, (task / "children").read_text().split())
+        except OSError:  # the thread has ended
+            continue
+    total = 0
+    for process in processes:
+        try:
+            total += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
+        except OSError:  # it has ended
+            continue
+    return total
+
+
+def measure_use(index: CodeIndex) -> None:
     started = time.process_time()
     drawn = sample(index.functions.values(), 1, 192)
-    found = len(entries(index)), len(sinks(index))
-    print(f"anchors {len(drawn)}, entries and sinks {found}: {time.process_time() - started:.1f} s")
+    ends = len(entries(index)), len(sinks(index))
+    print(f"anchors {len(drawn)}, entries and sinks {ends}: {time.process_time() - started:.1f} s")
     started = time.process_time()
     refuted = sum(refutes(index, first.id, second.id) for first in drawn for second in drawn)
     print(f"{len(drawn) ** 2:,} refutations, {refuted:,} hold: {time.process_time() - started:.1f} s")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--files", type=int, default=400)
-    parser.add_argument("--root", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        if options.root is None:
-            write(Path(folder), options.files)
-        measure(options.root or Path(folder))
+    main()

@@ -1,6 +1,7 @@
 """Questions that runs of tests decide: what a fault breaks."""
 
 import json
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ from scylla_gha.readiness.graders.answers import grade
 from scylla_gha.readiness.intent_task import intent_items
 from scylla_gha.readiness.masked_body import masked_body
 from scylla_gha.readiness.material import ReadinessMaterial
-from scylla_gha.readiness.mutations import with_mutants
+from scylla_gha.readiness.mutations import mutants, with_mutants
 from scylla_gha.readiness.predicted_failures import predicted_failures
-from scylla_gha.readiness.probes import changed_copy
+from scylla_gha.readiness.probes import CoveringTests, Probe, changed_copy, run_probes
 from tests.support.golden import golden
 from tests.support.readiness_material import material_of
 from tests.support.readiness_repository import readiness_repository
@@ -45,6 +46,26 @@ def test_two_of_four_tests_fail_with_the_shown_change(parcels: ReadinessMaterial
         assert [grade(part.id, part.key, answers) for part in item.parts] == [1, 1, 1]
         assert all(f"`{test}`" in item.prompt for test in answers["explain"])
     assert scan_tree(parcels.checkout.root).tree == before
+
+
+def test_faults_have_the_same_outcomes_in_shared_processes_as_alone(parcels: ReadinessMaterial, tmp_path: Path) -> None:
+    covering = CoveringTests.of(parcels.tests)
+    files = [file for file in parcels.index.files.values() if not file.is_test]
+    probes = [
+        Probe(function.id, (fault,), tests, tests)
+        for file in files
+        for function in file.functions[:2]
+        if (tests := frozenset(test.id for test in covering.of_function(function)))
+        for fault in islice(mutants(file, function, parcels.seed), 1)
+    ][:6]
+    assert len(probes) == 6
+    assert parcels.runner is not None
+    for number, (probe, failures) in enumerate(zip(probes, run_probes(parcels, probes), strict=True)):
+        (fault,) = probe.faults
+        text = with_mutants(parcels.index.files[fault.path].text, [fault])
+        tree = changed_copy(parcels.root, tmp_path / str(number), [ChangedText(path=fault.path, text=text)])
+        outcomes = parcels.runner.run(tree, probe.tests)
+        assert set(failures or ()) == {test for test, outcome in outcomes.items() if not outcome.passed}
 
 
 def test_where_chains_are_few_failing_test_files_are_asked(parcels: ReadinessMaterial, tmp_path: Path) -> None:

@@ -125,6 +125,21 @@ def mutants_are_judged_by_single_tests(tree: Path, environment: CodeEnvironment)
     assert {test: outcome.passed for test, outcome in changed.items()} == {price: False, negative: True}
     assert "assert 0 == 1" in changed[price].output
     assert [outcome.passed for outcome in unknown.values()] == [False, False]
+    writes, hangs = "tests/test_shop.py::test_writes_into_the_tree", "tests/test_hang.py::test_hangs"
+    fault = {"shop.py": SHOP.replace("net + net", "net - 1 + net"), "new.py": "", "tests/test_kill.py": None}
+    requests = [TestRequest(tree, frozenset({writes}))] * 2
+    requests += [TestRequest(tree, frozenset({price, negative}), fault, has_outputs=False)] * 2
+    requests += [TestRequest(tree, frozenset({price, kills}))] * 2
+    requests += [TestRequest(tree, frozenset({hangs, price}), is_probe=True)]
+    outcomes = runner.run_many(requests)
+    passed = [{test: outcome.passed for test, outcome in run.items()} for run in outcomes]
+    assert passed == [
+        *[{writes: True}] * 2, *[{price: False, negative: True}] * 2, *[{price: True, kills: False}] * 2,
+        {hangs: False, price: False},
+    ]  # fmt: skip
+    assert "assert 0 == 1" in outcomes[2][price].output
+    assert "test_shop.py" not in outcomes[2][price].output
+    assert outcomes[-1][price].output == "did not run to its end"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from scylla_gha.readiness.anchors import function_digest, function_text, sample
 from scylla_gha.readiness.code_index import build_index
+from scylla_gha.readiness.file_parsing import parsed_files
 from scylla_gha.readiness.source_code import CodeIndex, Function, LineSpan
-from scylla_gha.readiness.source_files import MOST_BYTES
+from scylla_gha.readiness.source_files import MOST_BYTES, list_files
+from tests.benchmarks.generated_code import write_code_base
 from tests.support.readiness_repository import CodeBase, readiness_repository
 from tests.support.repository import write_tree
 
@@ -43,6 +45,16 @@ def test_code_bases_with_history_are_read_whole(language: CodeBase, tmp_path: Pa
     assert any(edge.certainty == "certain" for edge in index.edges)
     assert build_index(root) == index
     assert build_index(root, paths=sorted(index.files, reverse=True)) == index
+
+
+def test_processes_parse_as_this_one_does(tmp_path: Path) -> None:
+    write_code_base(tmp_path, 40)
+    (tmp_path / "broken.py").write_text("def f(:\n    pass\n\n\ndef g():\n    return f()\n")
+    (tmp_path / "zwei ü.js").write_text("export function 日本(a) { return `${a}é`; }\r\n")
+    paths = [*list_files(tmp_path), "gone.py", "a.txt"]
+    parsed = list(parsed_files(tmp_path, paths))
+    assert list(parsed_files(tmp_path, paths, fewest=1)) == parsed
+    assert sum(file is not None for file, _ in parsed) == 42
 
 
 def test_code_that_nobody_edits_is_left_out_with_the_reason(tmp_path: Path) -> None:
