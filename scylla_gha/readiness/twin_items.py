@@ -3,16 +3,19 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, cast
 
 from scylla_gha.model.readiness import ANSWER_FILE, ChangedText, ItemPart, ItemSet, ReadinessItem
 from scylla_gha.readiness.anchors import function_digest
 from scylla_gha.readiness.answer_keys import PlaceNames
+from scylla_gha.readiness.graders.pattern_rules import facts_in, holds
 from scylla_gha.readiness.source_code import CodeIndex
 from scylla_gha.readiness.twins import Twin
 
 _CODE: Final = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-_WORD: Final = re.compile(r"[^\W\d]\w*")
+_NAMED: Final = ("name", "names")  # fields of a rule about names
+_WORD: Final = re.compile(r"#?[\w$]+")
+_PLACE: Final = re.compile(r"(?P<path>[\w@+-][\w@.+-]*(?:/[\w@.+-]+)*\.\w+)(?P<name>::[^`\n]*)?|#?[\w$]+")
 
 
 def items_in_twin(items: ItemSet, twin: Twin, index: CodeIndex, tree: str) -> ItemSet:
@@ -51,25 +54,73 @@ def _item(item: ReadinessItem, twin: Twin, index: CodeIndex, names: PlaceNames) 
     return item.model_copy(update={
         "anchor": anchor,
         "anchor_digest": function_digest(index, index.functions[anchor]),
-        "prompt": _renamed_code(item.prompt, twin.names),
-        "parts": tuple(_part(part, twin, names) for part in item.parts),
+        "prompt": _renamed_code(item.prompt, twin, index),
+        "parts": tuple(new for part in item.parts if (new := _part(part, twin, names, index))),
         "start": _changes(item.start, twin),
         "solution": _changes(item.solution, twin),
         "hidden": _changes(item.hidden, twin),
     })  # fmt: skip
 
 
-def _renamed_code(prompt: str, names: Mapping[str, str]) -> str:
-    """Replace names in what the prompt shows as code."""
-    return _CODE.sub(lambda code: _WORD.sub(lambda word: names.get(word[0], word[0]), code[0]), prompt)
+def _renamed_code(prompt: str, twin: Twin, index: CodeIndex) -> str:
+    """Replace names in what the prompt shows as code; paths of files, and names of tests, stay."""
+
+    def renamed(match: re.Match[str]) -> str:
+        path, name = match["path"], match["name"] or ""
+        if path is None or not _is_path(path, index):
+            return _renamed_words(match[0], twin.names)
+        return match[0] if twin.is_test(path) else path + _renamed_words(name, twin.names)
+
+    return _CODE.sub(lambda code: _PLACE.sub(renamed, code[0]), prompt) if twin.names else prompt
 
 
-def _part(part: ItemPart, twin: Twin, names: PlaceNames) -> ItemPart:
+def _is_path(text: str, index: CodeIndex) -> bool:
+    """Return True for the path of a file of code, possibly with folders before it."""
+    parts = text.split("/")
+    return any("/".join(parts[at:]) in index.files for at in range(len(parts)))
+
+
+def _renamed_words(text: str, names: Mapping[str, str]) -> str:
+    return _WORD.sub(lambda word: _renamed_word(word[0], names), text)
+
+
+def _renamed_word(word: str, names: Mapping[str, str]) -> str:
+    if word in names:
+        return names[word]
+    bare = word.removeprefix("#")
+    return word.removesuffix(bare) + names.get(bare, bare)
+
+
+def _part(part: ItemPart, twin: Twin, names: PlaceNames, index: CodeIndex) -> ItemPart | None:
+    """Return a part with the twin's names; None: nothing of it can be asked there."""
     key = {field: _renamed_ids(content, twin) for field, content in part.key.items()}
     if "places" in key:
         key["places"] = names.key(twin.id_of(name) for name in _places(part))
+    if "rules" in key:
+        key |= _rules_key(part, twin, index)
+        if not key["rules"]:
+            return None
     candidates = tuple(dict.fromkeys(twin.id_of(name) for name in part.candidates))
     return part.model_copy(update={"key": key, "candidates": candidates})
+
+
+def _rules_key(part: ItemPart, twin: Twin, index: CodeIndex) -> dict[str, object]:
+    """Return the function's name in the twin, and the rules that its own code still keeps there."""
+    path, name, language = (str(part.key[field]) for field in ("path", "name", "language"))
+    new_name = twin.id_of(f"{path}::{name}").partition("::")[2]
+    rules = [
+        rule | {field: _renamed_rule(rule[field], twin.names) for field in _NAMED if field in rule}
+        for rule in cast("list[dict[str, object]]", part.key["rules"])
+    ]
+    own = facts_in(index.files[path].text, language, new_name)
+    return {"name": new_name, "rules": [rule for rule in rules if own is not None and holds(rule, own)]}
+
+
+def _renamed_rule(content: object, names: Mapping[str, str]) -> object:
+    """Replace the names that a rule is about, such as those of error types."""
+    if isinstance(content, str):
+        return _renamed_words(content, names)
+    return [_renamed_rule(part, names) for part in content] if isinstance(content, list | tuple) else content
 
 
 def _renamed_ids(content: object, twin: Twin) -> object:

@@ -17,11 +17,18 @@ _QUOTE: Final = re.compile(r"['\"]")
 _BRACES: Final = re.compile(r"(\{\{|\}\}|\{|\})")
 
 
-def chosen_names(names: Iterable[str], dose: float, seed: int) -> dict[str, str]:
-    """Choose a share of the names, and give each a new one; a larger dose has the names of a smaller one too."""
+def chosen_names(names: Iterable[str], dose: float, seed: int, taken: Iterable[str] = ()) -> dict[str, str]:
+    """Choose a share of the names, and give each a new one; a larger dose has the names of a smaller one too.
+
+    Args:
+        names: the candidates.
+        dose: share from 0 to 1.
+        seed: seed of the order and of the new names.
+        taken: further words that are no new names.
+    """
     ordered = sorted(names, key=lambda name: _hash(seed, "order", name))
     replaced: dict[str, str] = {}
-    used = set(ordered)
+    used = {*ordered, *taken}
     for name in ordered[: round(dose * len(ordered))]:
         turn = 0
         while (new := _new_name(name, f"{seed}:{turn}")) in used:
@@ -32,8 +39,8 @@ def chosen_names(names: Iterable[str], dose: float, seed: int) -> dict[str, str]
 
 
 def _new_name(name: str, salt: str) -> str:
-    """Return a word without meaning that keeps leading underscores and the case of the first letter."""
-    bare = name.lstrip("_")
+    """Return a word without meaning that keeps leading signs (`_`, `$`, `#`) and the case of the first letter."""
+    bare = name.lstrip("_$#")
     number = int(_hash(salt, name), 16)
     letters = "".join(_CONSONANTS[number // len(_CONSONANTS) ** at % len(_CONSONANTS)] for at in range(_LETTERS))
     if bare[:1].isupper():

@@ -8,9 +8,10 @@ from typing import Final
 from scylla_gha.model.readiness_report import SuiteFacts, TwinEffect
 from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.material import ReadinessMaterial, copy_of_folder
+from scylla_gha.readiness.source_code import Language
 from scylla_gha.readiness.suite import SuiteSide
 from scylla_gha.readiness.twin_items import items_in_twin
-from scylla_gha.readiness.twins import TWIN_KINDS, Twin, TwinKind, make_twin, twin_holds
+from scylla_gha.readiness.twins import TWIN_KINDS, TWIN_LANGUAGES, Twin, TwinKind, make_twin, twin_holds
 
 _WORDS: Final[dict[TwinKind, str]] = {
     "names": "names without meaning",
@@ -18,6 +19,10 @@ _WORDS: Final[dict[TwinKind, str]] = {
     "merging": "functions merged into their only callers",
     "types": "types removed",
 }
+_TITLES: Final[dict[Language, str]] = {
+    "python": "Python", "javascript": "JavaScript", "typescript": "TypeScript", "go": "Go",
+}  # fmt: skip
+_TYPE_CHECKERS: Final = ("ts-jest", "ts-node", "--typecheck")
 _DOSE: Final = 1.0
 
 
@@ -55,16 +60,28 @@ def _twin(base: BuiltSide, kind: TwinKind, seed: int, target: Path) -> Twin | Tw
         return TwinEffect(name=kind, what=_WORDS[kind], missing=reason)
 
     material = base.material
-    if material.language != "python":
-        return unusable(f"copies of {material.language} code cannot be changed safely yet")
+    if material.language not in TWIN_LANGUAGES:
+        return unusable(f"n/a: {_TITLES[material.language]} code cannot be changed safely; Python, JavaScript and "
+                        "TypeScript code can")  # fmt: skip
     if material.runner is None:
-        return unusable("no test shows that a changed copy does the same")
-    twin = make_twin(material.root, kind, _DOSE, seed, target)
+        return unusable("n/a: no test shows that a changed copy does the same")
+    if kind == "merging" and material.language != "python":
+        return unusable("n/a: few functions qualify; only functions of Python are merged")
+    twin = make_twin(material.root, kind, _DOSE, seed, target, material.language)
     if not twin.changed_files:
-        return unusable("there is nothing of it to take away")
+        return unusable("n/a: there is nothing of it to take away")
     if not twin_holds(twin, material.runner, material.tests):
-        return unusable("tests fail in the changed copy, so it does not count")
+        note = _checker_note(kind, material.root)
+        return unusable(f"n/a: tests fail in the changed copy, so it does not count{note}")
     return twin
+
+
+def _checker_note(kind: TwinKind, root: Path) -> str:
+    """Return a note on a test runner that checks types; "" if the code base names none."""
+    package = root / "package.json"
+    text = package.read_text(encoding="utf-8", errors="replace") if kind == "types" and package.is_file() else ""
+    checker = next((name for name in _TYPE_CHECKERS if name in text), None)
+    return f"; types are checked by {checker} before tests run" if checker else ""
 
 
 def _built(base: BuiltSide, twin: Twin, folder: Path) -> BuiltSide:

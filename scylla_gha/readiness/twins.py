@@ -1,8 +1,8 @@
 """Twins of a code base: copies that behave the same and lack one property, so that its worth can be measured.
 
-Kinds: `names` without meaning, `docs` removed, `merging` of functions into their only callers, `types` removed. A dose
-is the share of what can be changed safely; a larger dose has all changes of a smaller one. A twin counts only if its
-tests pass (`twin_holds`).
+Kinds: `names` without meaning, `docs` removed, `merging` of functions of Python into their only callers, `types`
+removed. A dose is the share of what can be changed safely; a larger dose has all changes of a smaller one. A twin
+counts only if its tests pass (`twin_holds`).
 """
 
 import os
@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from scylla_gha.readiness.recorded_tests import TestMap, TestRunner
+from scylla_gha.readiness.script_twins.changes import SCRIPTS, script_change
+from scylla_gha.readiness.source_code import Language
+from scylla_gha.readiness.source_files import is_test_file
 from scylla_gha.readiness.twin_merging import merge_functions
 from scylla_gha.readiness.twin_names import safe_names
 from scylla_gha.readiness.twin_renaming import chosen_names, rename
@@ -27,10 +30,18 @@ EXPECTED_LOSSES: Final[dict[TwinKind, tuple[int, ...]]] = {
     "merging": (2, 3),
     "types": (),
 }
+TWIN_LANGUAGES: Final[tuple[Language, ...]] = ("python", *SCRIPTS)
 _PYTHON: Final = (".py", ".pyi")
 _CONFIGURATION: Final = (".toml", ".cfg", ".ini")
 _LARGEST: Final = 2_000_000  # bytes of a file that is changed
 _TEST_FOLDERS: Final = frozenset({"test", "tests", "testing"})
+
+
+def is_test_path(path: str) -> bool:
+    """Return True for a Python file that holds tests, or helps them."""
+    *folders, name = path.split("/")
+    return (bool(_TEST_FOLDERS.intersection(folders)) or name == "conftest.py" or name.startswith("test_")
+            or name.endswith("_test.py"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,7 @@ class Twin:
         homes: id of the caller by id of each function that was merged into it.
         changed_files: paths of files whose text differs.
         transform: changes another version of a file (path, text) in the same way; merging leaves it as it is.
+        is_test: returns True for the paths of tests, whose functions and tests keep their names.
     """
 
     root: Path
@@ -53,15 +65,18 @@ class Twin:
     transform: Callable[[str, str], str] = field(repr=False)
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
     homes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_test: Callable[[str], bool] = field(default=is_test_path, repr=False)
 
     def id_of(self, function: str) -> str:
-        """Return the id that a function of the code base ("path::name") has in the twin."""
+        """Return the id that a function of the code base ("path::name") has in the twin; a test keeps its own."""
         path, separator, name = self.homes.get(function, function).partition("::")
+        if self.is_test(path):
+            return function
         return path + separator + ".".join(self.names.get(part, part) for part in name.split("."))
 
 
-def make_twin(tree: Path, kind: TwinKind, dose: float, seed: int, target: Path) -> Twin:
-    """Copy a Python code base, and take a share of a property away.
+def make_twin(tree: Path, kind: TwinKind, dose: float, seed: int, target: Path, language: Language = "python") -> Twin:
+    """Copy a code base, and take a share of a property away.
 
     Args:
         tree: the code base; it is only read.
@@ -69,8 +84,26 @@ def make_twin(tree: Path, kind: TwinKind, dose: float, seed: int, target: Path) 
         dose: share from 0 to 1.
         seed: seed of the choice.
         target: a folder that does not exist yet.
+        language: of the code that is changed; JavaScript and TypeScript are one.
     """
     shutil.copytree(tree, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    make = _script_twin if language in SCRIPTS else _python_twin
+    twin, texts = make(target, kind, dose, seed)
+    for path in twin.changed_files:
+        (target / path).write_bytes(texts[path].encode())
+    return twin
+
+
+def _script_twin(target: Path, kind: TwinKind, dose: float, seed: int) -> tuple[Twin, Mapping[str, str]]:
+    """Return the twin of JavaScript and TypeScript code, and its texts by path; nothing is merged."""
+    change = script_change(target, kind, dose, seed)
+    new = {path: change.transform(path, text) for path, text in change.texts.items()}
+    changed = sorted(path for path, text in new.items() if text != change.texts[path])
+    return Twin(target, kind, dose, seed, tuple(changed), change.transform, change.names, is_test=is_test_file), new
+
+
+def _python_twin(target: Path, kind: TwinKind, dose: float, seed: int) -> tuple[Twin, Mapping[str, str]]:
+    """Return the twin of Python code, and its texts by path."""
     texts = _texts(target, _PYTHON)
     tests = frozenset(path for path in texts if is_test_path(path))
     names: dict[str, str] = {}
@@ -87,10 +120,8 @@ def make_twin(tree: Path, kind: TwinKind, dose: float, seed: int, target: Path) 
         names = _names(texts, tests, target, dose, seed) if kind == "names" else {}
         transform = _transform(kind, dose, seed, names, tests)
         new = {path: transform(path, text) for path, text in texts.items()}
-    changed = [path for path, text in new.items() if text != texts[path]]
-    for path in changed:
-        (target / path).write_bytes(new[path].encode())
-    return Twin(target, kind, dose, seed, tuple(sorted(changed)), transform, names, homes)
+    changed = sorted(path for path, text in new.items() if text != texts[path])
+    return Twin(target, kind, dose, seed, tuple(changed), transform, names, homes), new
 
 
 def twin_holds(twin: Twin, runner: TestRunner, tests: TestMap) -> bool:
@@ -102,13 +133,6 @@ def twin_holds(twin: Twin, runner: TestRunner, tests: TestMap) -> bool:
     renamed = [test for test, outcome in outcomes.items() if test not in known and outcome.passed]
     is_failing = any(test in outcomes and not outcomes[test].passed for test in tests.tests)
     return bool(tests.tests) and not is_failing and len(lost) <= len(renamed)
-
-
-def is_test_path(path: str) -> bool:
-    """Return True for a Python file that holds tests, or helps them."""
-    *folders, name = path.split("/")
-    return (bool(_TEST_FOLDERS.intersection(folders)) or name == "conftest.py" or name.startswith("test_")
-            or name.endswith("_test.py"))  # fmt: skip
 
 
 def _transform(

@@ -88,11 +88,11 @@ def bound_names(pattern: Node) -> Iterator[str]:
         part = pending.pop()
         if part.type in _IDENTIFIERS:
             yield text_of(part)
-        elif part.type == "assignment_pattern":
+        elif part.type in ("assignment_pattern", "object_assignment_pattern"):
             pending += part.named_children[:1]
         elif part.type == "pair_pattern":
             pending += part.named_children[-1:]
-        elif part.type in ("object_pattern", "array_pattern", "rest_pattern", "object_assignment_pattern"):
+        elif part.type in ("object_pattern", "array_pattern", "rest_pattern"):
             pending += reversed(part.named_children)
 
 
