@@ -17,18 +17,18 @@ _QUOTE: Final = re.compile(r"['\"]")
 _BRACES: Final = re.compile(r"(\{\{|\}\}|\{|\})")
 
 
-def chosen_names(names: Iterable[str], dose: float, seed: int, taken: Iterable[str] = ()) -> dict[str, str]:
+def chosen_names(names: Iterable[str], dose: float, seed: int, used_words: Iterable[str] = ()) -> dict[str, str]:
     """Choose a share of the names, and give each a new one; a larger dose has the names of a smaller one too.
 
     Args:
         names: the candidates.
         dose: share from 0 to 1.
         seed: seed of the order and of the new names.
-        taken: further words that are no new names.
+        used_words: further words that are no new names.
     """
     ordered = sorted(names, key=lambda name: _hash(seed, "order", name))
     replaced: dict[str, str] = {}
-    used = {*ordered, *taken}
+    used = {*ordered, *used_words}
     for name in ordered[: round(dose * len(ordered))]:
         turn = 0
         while (new := _new_name(name, f"{seed}:{turn}")) in used:

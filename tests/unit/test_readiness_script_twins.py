@@ -215,7 +215,13 @@ def test_items_keep_paths_and_tests_and_get_the_new_names(tmp_path: Path) -> Non
     twin = make_twin(root, "names", 1.0, 3, tmp_path / "twin", "typescript")
     test, anchor = "test/seats.test.ts::other texts are no seats", "src/seats.ts::parseSeat"
     rules = [{"kind": "raises", "names": ["BookingError"]}, {"kind": "docstring"}, {"kind": "decorator", "name": "x"}]
-    key: dict[str, Any] = {"path": "src/seats.ts", "name": "parseSeat", "language": "typescript", "rules": rules, "failing": [test]}
+    key: dict[str, Any] = {
+        "path": "src/seats.ts",
+        "name": "parseSeat",
+        "language": "typescript",
+        "rules": rules,
+        "failing": [test],
+    }
     items = item_set(1)
     item = items.items[0].model_copy(update={
         "anchor": anchor,
