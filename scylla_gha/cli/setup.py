@@ -127,13 +127,15 @@ def doctor(repository: str | None, environment: str, branch: str, *, as_json: bo
         repositories_findings,
         repository_of,
     )
+    from scylla_gha.onboarding.doctor_readiness import readiness_findings
     from scylla_gha.providers import provider_environment
 
     name = repository or repository_of(Path.cwd(), os.environ)
     on_github, pins_required = _on_github(name, environment, branch) if name else ([], False)
     library = options.library()
-    here = [*machine_findings(), *mode_findings(library), *repositories_findings(library, provider_environment()),
-            *caller_findings(Path.cwd(), pins_required=pins_required)]  # fmt: skip
+    environ = provider_environment()
+    here = [*machine_findings(), *mode_findings(library), *repositories_findings(library, environ),
+            *readiness_findings(environ), *caller_findings(Path.cwd(), pins_required=pins_required)]  # fmt: skip
     if as_json:
         parts = {"here": list(map(asdict, here)), "github": list(map(asdict, on_github))}
         click.echo(json.dumps({"repository": name, **parts}))

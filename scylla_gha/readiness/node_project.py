@@ -12,10 +12,10 @@ from typing import Any, Final, Literal
 
 from scylla_gha import process
 from scylla_gha.errors import ToolError
+from scylla_gha.readiness.node_locks import locked_packages
 
 _SECONDS: Final = 300.0
 ScriptFramework = Literal["node", "vitest", "jest", "mocha"]
-_LOCK: Final = "package-lock.json"
 # Packages that run no test
 _NO_TEST_TOOL: Final = re.compile(
     r"(@[\w-]+/)?(eslint|neostandard|tstyche|tsd|benchmark|prettier|husky|lint-staged|semantic-release|standard|xo|"
@@ -24,7 +24,6 @@ _NO_TEST_TOOL: Final = re.compile(
     r"([-/].*)?$|@(eslint|typescript-eslint|commitlint|changesets|semantic-release|storybook|playwright|docusaurus)/.*"
 )
 _RANGE: Final = re.compile(r"[\^~<>=v\s]*[0-9*xX][^:/]*")  # no path, address or alias
-_EXACT: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
 _NODE_OPTIONS: Final = re.compile(r"--(import|require|loader|experimental-loader|conditions)(=.*)?|-r")
 _NODE_FLAGS: Final = re.compile(r"--(experimental|no-warnings|enable|harmony)[\w-]*")
 _OTHERS: Final = ("ava", "tape", "tap", "uvu", "jasmine", "bun", "deno", "karma", "qunit")
@@ -74,10 +73,10 @@ def read_node_project(tree: Path, *, is_resolved: bool = True) -> NodeProject:
     left_out = sorted(name for name, wish in wanted.items() if not (_RANGE.fullmatch(wish) or wish in {"", "latest"}))
     ranges = {name: wish for name, wish in wanted.items() if name not in left_out}
     notes = (f"{', '.join(left_out)}: come from no registry, and are left out",) if left_out else ()
-    packages = _resolved(tree, ranges)
+    packages, lock_notes = _resolved(tree, ranges, str(package.get("packageManager", "")))
     if framework == "vitest" and "vitest" in packages:
         packages["@vitest/coverage-v8"] = packages["vitest"]
-    return NodeProject(framework, packages, options, notes)
+    return NodeProject(framework, packages, options, (*notes, *lock_notes))
 
 
 def _framework(tree: Path, wanted: Mapping[str, str], script: str) -> ScriptFramework | None:
@@ -129,16 +128,17 @@ def _node_options(script: str) -> tuple[str, ...]:
     return tuple(options)
 
 
-def _resolved(tree: Path, ranges: Mapping[str, str]) -> dict[str, str]:
-    """Return exact versions: the lock's, or else those that npm chooses.
+def _resolved(tree: Path, ranges: Mapping[str, str], manager: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return exact versions, the lock's or else those that npm chooses, and a note if npm chose some despite a lock.
 
     Raises:
         ToolError: npm cannot resolve a package.
     """
-    locked = _locked(_json(tree / _LOCK), ranges)
+    lock = locked_packages(tree, ranges, manager)
+    locked = dict(lock.versions)
     missing = {name: wish for name, wish in ranges.items() if name not in locked}
     if not missing:
-        return locked
+        return locked, ()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "package.json").write_text(json.dumps({"dependencies": {**missing, **locked}}), encoding="utf-8")
         argv = ["npm", "install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund", "--force",
@@ -146,11 +146,7 @@ def _resolved(tree: Path, ranges: Mapping[str, str]) -> dict[str, str]:
         done = process.capture(argv, cwd=Path(folder), seconds=_SECONDS)
         if done.code:
             raise ToolError(f"npm could not resolve {', '.join(sorted(missing))}: {done.message[-500:]}")
-        return _locked(_json(Path(folder, _LOCK)), ranges)
-
-
-def _locked(lock: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
-    packages = lock.get("packages")
-    entries = packages if isinstance(packages, dict) else {}
-    versions = {name: str((entries.get(f"node_modules/{name}") or {}).get("version", "")) for name in names}
-    return {name: version for name, version in versions.items() if _EXACT.fullmatch(version)}
+        chosen = locked_packages(Path(folder), ranges)
+    note = (f"{lock.file} pins no version of {', '.join(sorted(missing))} as package.json wants it: npm chose; if that "
+            "does not do, name a command that installs what the tests need with --setup")  # fmt: skip
+    return dict(chosen.versions), (note,) if lock.file else ()

@@ -6,12 +6,12 @@ import contextlib
 import itertools
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from scylla_gha.readiness.python_locks import locked_versions
 from scylla_gha.readiness.python_requirements import (
     at,
     cleaned,
@@ -21,10 +21,10 @@ from scylla_gha.readiness.python_requirements import (
     setup_of_config,
     test_requirements,
     texts,
+    toml_file,
 )
 
 _KEPT_OPTIONS: Final = ("-m=", "-k=", "--ignore=", "--ignore-glob=", "--deselect=", "--import-mode=", "--pyargs")
-_LOCKS: Final = ("uv.lock", "poetry.lock", "pdm.lock")
 _VERSION: Final = re.compile(r"\d+(\.\d+)*([a-z.+]\w*)*$")
 _ASKS_METADATA: Final = re.compile(rb"importlib[._]metadata|pkg_resources|from importlib import .*metadata")
 _UNKNOWN_VERSION: Final = "0.0.0"
@@ -59,7 +59,7 @@ class PythonProject:
 
 def read_project(tree: Path) -> PythonProject:
     """Read a project; files that cannot be parsed count as empty."""
-    pyproject = _toml(tree / "pyproject.toml")
+    pyproject = toml_file(tree / "pyproject.toml")
     setup = {**_setup_call(tree / "setup.py"), **_present(setup_of_config(_config(tree / "setup.cfg")))}
     poetry = mapping(at(pyproject, "tool", "poetry"))
     project = {**_present(setup), **_present(poetry), **_present(mapping(pyproject.get("project")))}
@@ -71,7 +71,7 @@ def read_project(tree: Path) -> PythonProject:
     return PythonProject(
         cleaned(package_requirements(tree, pyproject, setup), own),
         cleaned(test_requirements(tree, pyproject, setup), own),
-        tuple(_locked(tree)),
+        tuple(locked_versions(tree)),
         tuple(dict.fromkeys(_import_roots(pyproject, setup))),
         tuple(_pytest_options(tree, pyproject)),
         {path: content for path, content in files.items() if not (tree / path).exists()},
@@ -80,13 +80,6 @@ def read_project(tree: Path) -> PythonProject:
 
 def _present(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: entry for key, entry in content.items() if entry}
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
 
 
 def _config(path: Path) -> configparser.ConfigParser:
@@ -122,19 +115,6 @@ def _literal(node: ast.expr, names: Mapping[str, Any]) -> Any:  # noqa: ANN401 a
         return ast.literal_eval(node)
     except (ValueError, TypeError):
         return None
-
-
-def _locked(tree: Path) -> Iterator[str]:
-    """Yield the versions of the first lock file, without those of packages that it has twice."""
-    path = next((tree / name for name in _LOCKS if (tree / name).is_file()), None)
-    packages = _toml(path).get("package", []) if path else []
-    versions: dict[str, set[str]] = {}
-    for package in packages:
-        name, version = at(package, "name"), at(package, "version")
-        is_own = not {"editable", "virtual"}.isdisjoint(mapping(at(package, "source")))
-        if isinstance(name, str) and isinstance(version, str) and not is_own:
-            versions.setdefault(name, set()).add(version)
-    yield from (f"{name}=={next(iter(of_name))}" for name, of_name in versions.items() if len(of_name) == 1)
 
 
 def _import_roots(pyproject: Mapping[str, Any], setup: Mapping[str, Any]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import configparser
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +30,7 @@ _NO_TEST_TOOL: Final = re.compile(
     r"towncrier)$",
     re.IGNORECASE,
 )
+_PIPFILE: Final = "Pipfile"
 _MOST_INCLUDED: Final = 5  # levels of files that requirements.txt names
 
 
@@ -42,13 +44,15 @@ def package_requirements(tree: Path, pyproject: Mapping[str, Any], setup: Mappin
     """
     yield from texts(at(pyproject, "project", "dependencies"))
     yield from _of_poetry(at(pyproject, "tool", "poetry", "dependencies"))
+    yield from _of_poetry(toml_file(tree / _PIPFILE).get("packages"))
     yield from texts(setup.get("install_requires"))
     yield from _of_file(tree, tree / "requirements.txt")
 
 
 def test_requirements(tree: Path, pyproject: Mapping[str, Any], setup: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the package's tests require: extras, groups and files that are named after tests or development."""
-    every = (*_of_extras(pyproject, setup), *_of_tools(pyproject), *texts(setup.get("tests_require")))
+    every = (*_of_extras(pyproject, setup), *_of_tools(pyproject), *texts(setup.get("tests_require")),
+             *_of_poetry(toml_file(tree / _PIPFILE).get("dev-packages")))  # fmt: skip
     files = (line for name in _TEST_FILES for line in _of_file(tree, tree / name))
     return (wish for wish in (*every, *files) if not _NO_TEST_TOOL.match(name_of(wish)))
 
@@ -68,6 +72,14 @@ def name_of(requirement: str) -> str:
 def normal(name: str) -> str:
     """Return a package's name in the form in which names are compared."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def toml_file(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; one that cannot be read counts as empty."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
 
 
 def at(content: object, *keys: str) -> Any:  # noqa: ANN401 any content of a TOML file

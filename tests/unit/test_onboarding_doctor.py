@@ -1,3 +1,4 @@
+import os
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from scylla_gha.onboarding.doctor_github import (
     model_finding,
     rights_finding,
 )
+from scylla_gha.onboarding.doctor_readiness import readiness_findings
 from tests.support.adopters import empty
 from tests.support.command import NO_ENGINE
 from tests.support.git import shell
@@ -118,6 +120,29 @@ def test_what_is_not_there_too_old_or_broken_is_told(
     }  # fmt: skip
     program(tmp_path, "node", says)
     assert {each.id: each.state for each in machine_findings()}["node"] == "optional"
+
+
+def test_what_lacks_to_measure_readiness_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = {"ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
+    for name in ("node", "npm"):
+        program(tmp_path, name, "echo v22.1.0")
+    program(tmp_path, "claude", "echo '2.1.197 (Claude Code)'")
+    monkeypatch.setenv("DOCKER_HOST", NO_ENGINE)
+    with monkeypatch.context() as whole:
+        whole.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        (finding,) = readiness_findings(key)
+        assert (finding.state, finding.id) == ("ok", "readiness")
+        assert "with their tests, in bubblewrap, with claude-code" in finding.what
+        (finding,) = readiness_findings({})
+        assert finding.what.startswith("no key of a model provider is set here")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    lacks = list(readiness_findings(key))
+    assert {lack.state for lack in lacks} == {"optional"}
+    words = [lack.what.partition(":")[0] for lack in lacks]
+    assert words == ["agent CLI", "sandbox", "node and npm not on PATH"]
+    assert all(lack.mend for lack in lacks)
 
 
 def test_a_mode_that_cannot_be_read_and_a_program_that_all_modes_would_have_are_found(tmp_path: Path) -> None:

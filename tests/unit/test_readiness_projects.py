@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.readiness.node_locks import LockedPackages, locked_packages
 from scylla_gha.readiness.node_project import read_node_project
 from scylla_gha.readiness.python_project import read_project
 from tests.support.repository import Files, write_tree
@@ -109,6 +110,25 @@ def test_versions_of_a_lock_file_are_constraints(tmp_path: Path) -> None:
     assert read_project(write_tree(tmp_path, {"uv.lock": lock})).constraints == ("attrs==22.1.0",)
 
 
+def test_pipenv_declares_requirements_and_pins_them(tmp_path: Path) -> None:
+    pipfile = """\
+[packages]
+attrs = "*"
+idna = {version = "~=3.1", extras = ["all"]}
+mine = {path = ".", editable = true}
+[dev-packages]
+hypothesis = ">=6"
+black = "*"
+"""
+    lock = """{"default": {"attrs": {"version": "==22.1.0", "markers": "x"}, "mine": {"path": "."}},
+        "develop": {"hypothesis": {"version": "==6.1"}, "attrs": {"version": "==22.1.0"}}}"""
+    project = read_project(write_tree(tmp_path, {"Pipfile": pipfile, "Pipfile.lock": lock}))
+    assert (project.requirements, project.test_requirements) == (("attrs", "idna[all]~=3.1"), ("hypothesis>=6",))
+    assert project.constraints == ("attrs==22.1.0", "hypothesis==6.1")
+    write_tree(tmp_path, {"Pipfile.lock": "[" * 100_000})
+    assert read_project(tmp_path).constraints == ()
+
+
 @pytest.mark.parametrize(
     ("files", "framework", "options"),
     [
@@ -136,3 +156,100 @@ def test_the_lock_of_npm_gives_the_versions(tmp_path: Path) -> None:
     project = read_node_project(write_tree(tmp_path, {"package.json": package, "package-lock.json": lock}))
     assert project.packages == {"vitest": "3.2.4", "a": "1.0.2", "@vitest/coverage-v8": "3.2.4"}
     assert project.notes == ("mine: come from no registry, and are left out",)
+
+
+PACKAGE = """{"devDependencies": {"vitest": "^3.1.0", "@scope/kit": "~1.2.0"}, "dependencies": {"chalk": "^5 || ^4"}}"""
+YARN_CLASSIC = """\
+# yarn lockfile v1
+
+
+"@scope/kit@^1.0.0", "@scope/kit@~1.2.0":
+  version "1.2.9"
+  resolved "https://example.org/kit.tgz#abc"
+  dependencies:
+    chalk "^4.0.0"
+
+chalk@^4.0.0:
+  version "4.0.0"
+
+"chalk@^5 || ^4":
+  version "5.3.0"
+
+vitest@^3.1.0:
+  version "3.1.4"
+"""
+YARN_BERRY = """\
+__metadata:
+  version: 8
+  cacheKey: 10c0
+
+"@scope/kit@npm:^1.0.0, @scope/kit@npm:~1.2.0":
+  version: 1.2.9
+  resolution: "@scope/kit@npm:1.2.9"
+  dependencies:
+    chalk: "npm:^4.0.0"
+
+"chalk@npm:^4.0.0":
+  version: 4.0.0
+
+"chalk@npm:^5 || ^4":
+  version: 5.3.0
+
+"shop@workspace:.":
+  version: 0.0.0-use.local
+
+"vitest@npm:^3.1.0":
+  version: 3.1.4
+"""
+PNPM_9 = """\
+lockfileVersion: '9.0'
+importers:
+  .:
+    dependencies:
+      chalk: {specifier: ^5 || ^4, version: 5.3.0}
+    devDependencies:
+      '@scope/kit':
+        specifier: ~1.2.0
+        version: 1.2.9
+      vitest:
+        specifier: ^3.1.0
+        version: 3.1.4(@types/node@22.0.0)
+  packages/other:
+    dependencies:
+      chalk: {specifier: ^4, version: 4.0.0}
+"""
+PNPM_5 = """\
+lockfileVersion: 5.4
+specifiers: {chalk: ^5 || ^4, vitest: ^3.1.0}
+dependencies:
+  chalk: 5.3.0
+devDependencies:
+  '@scope/kit': 1.2.9
+  vitest: 3.1.4_abcdef
+"""
+NPM_1 = """{"lockfileVersion": 1, "dependencies": {"chalk": {"version": "5.3.0"}, "vitest": {"version": "3.1.4"},
+    "@scope/kit": {"version": "1.2.9", "dependencies": {"chalk": {"version": "4.0.0"}}}}}"""
+
+
+@pytest.mark.parametrize(
+    ("file", "lock"),
+    [("yarn.lock", YARN_CLASSIC), ("yarn.lock", YARN_BERRY), ("pnpm-lock.yaml", PNPM_9), ("pnpm-lock.yaml", PNPM_5),
+     ("npm-shrinkwrap.json", NPM_1)],
+)  # fmt: skip
+def test_locks_of_yarn_pnpm_and_old_npm_give_the_versions(tmp_path: Path, file: str, lock: str) -> None:
+    project = read_node_project(write_tree(tmp_path, {"package.json": PACKAGE, file: lock}))
+    assert project.packages == {"vitest": "3.1.4", "@scope/kit": "1.2.9", "chalk": "5.3.0",
+                                "@vitest/coverage-v8": "3.1.4"}  # fmt: skip
+    assert project.notes == ()
+
+
+def test_the_lock_of_the_projects_own_package_manager_is_read_and_a_broken_one_pins_nothing(tmp_path: Path) -> None:
+    other = '{"packages": {"node_modules/chalk": {"version": "1.0.0"}}}'
+    write_tree(
+        tmp_path,
+        {"package-lock.json": other, "yarn.lock": YARN_CLASSIC, "pnpm-lock.yaml": "dependencies: " + "[" * 1_100},
+    )
+    ranges = {"chalk": "^5 || ^4"}
+    assert locked_packages(tmp_path, ranges, "yarn@4.1.0") == LockedPackages({"chalk": "5.3.0"}, "yarn.lock")
+    assert locked_packages(tmp_path, ranges) == LockedPackages({"chalk": "1.0.0"}, "package-lock.json")
+    assert locked_packages(tmp_path, ranges, "pnpm@9") == LockedPackages({}, "pnpm-lock.yaml")
