@@ -49,11 +49,12 @@ class Options:
     sandbox: str
     twins: bool
     again: bool
+    stored: bool
 
 
 def main() -> None:
     options, names, is_written = read_options()
-    chosen = [source for source in SOURCES if not names or source.name in names]
+    chosen = [source for source in SOURCES if not options.stored and (not names or source.name in names)]
     for source in chosen:
         print(f"# {source.name}", file=sys.stderr, flush=True)
         measure_source(source, options)
@@ -75,13 +76,15 @@ def read_options() -> tuple[Options, list[str], bool]:
     parser.add_argument("--sandbox", default="bubblewrap", help="default: bubblewrap")
     parser.add_argument("--without-twins", action="store_true")
     parser.add_argument("--again", action="store_true", help="measure the named ones anew")
+    parser.add_argument("--stored", action="store_true", help="measure nothing; print what the folder has")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.relative_to(ROOT)}")
     values = parser.parse_args()
     if unknown := sorted({*values.names} - {*known}):
         parser.error(f"{unknown[0]!r} is no code base of the table; they are {', '.join(map(repr, known))}")
     folder = (values.folder or Path(tempfile.mkdtemp(prefix="validity-"))).resolve()
     print(f"figures: {folder}", file=sys.stderr, flush=True)
-    options = Options(folder, values.anchors, values.sandbox, not values.without_twins, values.again)
+    twins = not values.without_twins
+    options = Options(folder, values.anchors, values.sandbox, twins, values.again, values.stored)
     return options, values.names, values.write
 
 

@@ -116,7 +116,8 @@ def twin_figures(base: CodeBase, folder: Path) -> Iterator[dict[str, Any]]:
     material = replace(base.material, tests=tests, runner=runner_of(environment) if tests.tests else None)
     levels = levels_of(base)
     for kind, dose in TWINS:
-        twin = make_twin(base.copy.root, kind, dose, 0, folder / f"{kind}-{dose:g}")
+        copy = folder / f"{kind}-{dose:g}"
+        twin = make_twin(base.copy.root, kind, dose, 0, copy, base.material.language)
         figures = _twin_scores(base, twin, levels) if twin.changed_files else {}
         yield {"twin": f"{kind} {100 * dose:.0f} %", "holds": _holds(twin, material), **figures}
         shutil.rmtree(twin.root, ignore_errors=True)

@@ -93,7 +93,7 @@ def made_rows(known: Sequence[Figures]) -> Iterator[list[str]]:
     for figures in measured(known, "facts"):
         facts = figures["facts"]
         for number, (name, title) in enumerate(DIMENSIONS.items(), 1):
-            counts = ", ".join(f"{facts['yields'][text]:,} {text}" for text in YIELDS[name] if text in facts["yields"])
+            counts = ", ".join(f"{text}: {facts['yields'][text]:,}" for text in YIELDS[name] if text in facts["yields"])
             anchors = facts["yields"].get(f"anchors of {title}", 0)
             yield [figures["name"], str(number), counts or "-", str(anchors), facts["missing"].get(title, "-")]
 
