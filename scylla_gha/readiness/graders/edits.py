@@ -182,10 +182,7 @@ def _is_new_test(path: str, trees: Trees) -> bool:
 
 
 def _failed(tests: set[str], key: Mapping[str, Any], trees: Trees) -> list[str]:
-    """Return the tests that do not pass: all of them if outcomes are invented, or the start state is unchanged.
-
-    What fails is run a second time, because a machine under load fails tests that depend on time.
-    """
+    """Return the tests that fail twice (some depend on time): all if outcomes are invented or nothing is changed."""
     if not any(_counts(path, key, trees) for path in _changed(trees)):
         return sorted(tests)
     started = time.monotonic()
