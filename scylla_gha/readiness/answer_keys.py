@@ -60,7 +60,7 @@ def _endings(name: str) -> list[str]:
     return [".".join(parts[start:]) for start in range(len(parts))]
 
 
-def answer_text(answers: Mapping[str, Iterable[str]]) -> ChangedText:
+def answer_text(answers: Mapping[str, Iterable[object]]) -> ChangedText:
     """Return the file of answers with these lists."""
     content = {field: list(texts) for field, texts in answers.items()}
     return ChangedText(path=ANSWER_FILE, text=json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -5,11 +5,12 @@ names. They choose the best size of a list, and put a chain between the ends tha
 guessed.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,9 +24,10 @@ _FEW: Final = 12  # candidates of a question whose others are no hint
 _TRIED: Final = 10  # draws by which the size of a list is chosen
 _SIZES: Final[Mapping[str, tuple[int, ...]]] = {
     "locate": (3,), "explain": (2,), "fails": (4,), "context": (1, 3, 8), "completeness": (3, 6, 12),
-    "accuracy": (2, 3, 6), "efficiency": (3, 6, 12),
+    "accuracy": (2, 3, 6), "efficiency": (3, 6, 12), "outputs": (1,),
 }  # fmt: skip
 _RIGHT: Final = ("places", "expected", "required", "failing")  # names of what is right in a key
+_GUESSES: Final = "guesses"  # outputs by rule, in the key of a part whose outputs are asked
 _WORD: Final = re.compile(r"[^\W\d][\w.]*")
 Grade = Callable[[ItemPart, object], float]  # part, content of ANSWER.json; a share of the points
 
@@ -116,8 +118,11 @@ def named_in(prompt: str, candidates: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in candidates if name in prompt or name.rpartition("::")[2] in words)
 
 
-def answer_of(part: ItemPart, texts: Sequence[str]) -> dict[str, list[str]]:
-    """Return the content of ANSWER.json that gives these texts for a part."""
+def answer_of(part: ItemPart, texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the content of ANSWER.json that gives these texts for a part; for outputs, those of the first rule."""
+    guesses = part.key.get(_GUESSES)
+    if isinstance(guesses, dict):
+        return {part.id: [json.loads(output) for text in texts[:1] for output in guesses.get(text, ())]}
     return {ANSWER_FIELDS.get(part.id, part.id): list(texts)}
 
 
@@ -191,7 +196,7 @@ def _is_alike(question: _Question, other: _Question) -> bool:
     """Return True for the same question, whose answer nobody knows from another session: half of few choices shared."""
     if question is other or question.part.key == other.part.key:
         return True
-    few = max(len(question.candidates), len(other.candidates)) <= _FEW
+    few = _GUESSES not in question.part.key and max(len(question.candidates), len(other.candidates)) <= _FEW
     return few and 2 * len({*question.candidates} & {*other.candidates}) >= len(question.candidates)
 
 
@@ -209,7 +214,11 @@ def _grade_frequent(question: _Question, questions: Sequence[_Question], draws: 
 
 
 def right_names(part: ItemPart) -> list[str]:
-    """Return the ids that are right by the part's key."""
+    """Return the ids that are right by the part's key; of outputs the rules, once for each call that they guess."""
+    guesses, outputs = part.key.get(_GUESSES), part.key.get("outputs")
+    if isinstance(guesses, dict) and isinstance(outputs, dict):
+        right = outputs.values()
+        return [rule for rule, guess in guesses.items() for pair in zip(guess, right, strict=True) if len({*pair}) == 1]
     keys = [part.key[field] for field in _RIGHT if field in part.key]
     names = keys[-1] if keys else []
     return [name for name in names if isinstance(name, str)] if isinstance(names, list | dict | tuple) else []

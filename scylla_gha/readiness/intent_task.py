@@ -1,4 +1,4 @@
-"""Intent Clarity: locate the code of an intent, predict which tests a fault fails, name the callers of a function."""
+"""Intent Clarity: locate the code of an intent, predict what a fault or a call does, name the callers of a function."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,11 +10,18 @@ from scylla_gha.readiness.anchors import function_digest, hash_of, sample
 from scylla_gha.readiness.answer_keys import PlaceNames, answer_text
 from scylla_gha.readiness.documented_intents import documented_intents, without_docstring
 from scylla_gha.readiness.history_intents import Intent, history_intents
-from scylla_gha.readiness.intent_questions import IntentQuestion, context_question, explain_question, locate_question
+from scylla_gha.readiness.intent_questions import (
+    IntentQuestion,
+    context_question,
+    explain_question,
+    locate_question,
+    outputs_question,
+)
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.named_functions import CallersByFunction, nearest
-from scylla_gha.readiness.predicted_failures import PredictedFailures, predicted_failures
-from scylla_gha.readiness.question_prompts import PLACE_FORM, TEST_FORM, item_id, prompt_of
+from scylla_gha.readiness.predicted_failures import PredictedFailures, functions_tried, predicted_failures
+from scylla_gha.readiness.predicted_outputs import PredictedOutputs, predicted_outputs
+from scylla_gha.readiness.question_prompts import item_id, prompt_of
 from scylla_gha.readiness.source_code import Function
 
 MOST_PER_FILE: Final = 3
@@ -25,14 +32,14 @@ class _Ground:
     """Common ground of the items.
 
     Attributes:
-        faults: questions on faults, by the id of the function.
+        explained: questions on what a fault breaks, or else on what calls return, by the id of the function.
         called: functions with certain callers, by id.
     """
 
     material: ReadinessMaterial
     names: PlaceNames
     callers: CallersByFunction
-    faults: dict[str, PredictedFailures]
+    explained: dict[str, PredictedFailures | PredictedOutputs]
     called: dict[str, Function]
 
 
@@ -53,11 +60,18 @@ def intent_items(material: ReadinessMaterial, counts: Counter[str] | None = None
         material,
         PlaceNames(material.index, material.seed),
         callers,
-        {question.function.id: question for question in predicted_failures(material, yields)},
+        _explained(material, yields),
         {function.id: function for function in callers.called()},
     )
     yields["functions with one to eight certain callers"] = len(ground.called)
     return [_item(ground, anchor, intent) for anchor, intent in anchored_intents(material, yields)]
+
+
+def _explained(material: ReadinessMaterial, yields: Counter[str]) -> dict[str, PredictedFailures | PredictedOutputs]:
+    """Return a question for each function that has one; what calls return is asked where no fault can be."""
+    faults = {question.function.id: question for question in predicted_failures(material, yields)}
+    outputs = predicted_outputs(material, functions_tried(material), faults, yields)
+    return {**faults, **{question.function.id: question for question in outputs}}
 
 
 def anchored_intents(material: ReadinessMaterial, yields: Counter[str]) -> list[tuple[Function, Intent]]:
@@ -88,7 +102,7 @@ def _item(ground: _Ground, anchor: Function, intent: Intent) -> ReadinessItem:
     questions = list(_questions(ground, anchor, intent))
     removed = () if intent.commit else (without_docstring(index.files[anchor.path], anchor),)
     examples = {question.part.id: question.example for question in questions}
-    forms = (PLACE_FORM, TEST_FORM) if "explain" in examples else (PLACE_FORM,)
+    forms = list(dict.fromkeys(question.form for question in questions))
     return ReadinessItem(
         id=item_id("intent", anchor, seed),
         dimension="intent-clarity",
@@ -106,14 +120,16 @@ def _item(ground: _Ground, anchor: Function, intent: Intent) -> ReadinessItem:
 
 def _questions(ground: _Ground, anchor: Function, intent: Intent) -> Iterator[IntentQuestion]:
     yield locate_question(ground.names, intent)
-    apart = {name: question for name, question in ground.faults.items()
+    apart = {name: question for name, question in ground.explained.items()
              if ground.callers.apart(question.function, intent.targets)}  # fmt: skip
-    fault = nearest(apart, anchor.id, ground.material.seed)
-    if fault is not None:
-        yield explain_question(fault)
+    explained = nearest(apart, anchor.id, ground.material.seed)
+    if isinstance(explained, PredictedOutputs):
+        yield outputs_question(ground.names, explained)
+    elif explained is not None:
+        yield explain_question(explained)
     called = {name: function for name, function in ground.called.items()
               if ground.callers.apart(function, intent.targets)}  # fmt: skip
-    same = called.get(fault.function.id) if fault else None
+    same = called.get(explained.function.id) if explained else None
     function = same or nearest(called, anchor.id, ground.material.seed)
     if function is not None:
         yield context_question(ground.names, function, ground.callers.of(function.id))

@@ -4,13 +4,15 @@ It stands in for a model where a score's validity is tested without a key: it re
 key and no candidates. Its score must fall as names and documentation are taken away.
 """
 
+import ast
 import math
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from scylla_gha.model.readiness import ChangedText, ReadinessItem
 from scylla_gha.readiness.anchors import function_text
@@ -28,6 +30,8 @@ _LEAST_STEM: Final = 4
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _QUOTED: Final = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _LISTED: Final = re.compile(r"^[-*] `([^`]+)`$", re.MULTILINE)
+_CALLS: Final = re.compile(r"^    call \d+: (\(.*\))$", re.MULTILINE)
+_RETURNED: Final = re.compile(r"^ *return (.+)$", re.MULTILINE)
 _TICKED: Final = re.compile(r"`([^`\s]+)`")
 _ENDINGS: Final = ("ations", "ation", "ingly", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "e")
 _STOP_WORDS: Final = frozenset({
@@ -59,16 +63,18 @@ class LexicalAgent:
         frequency = Counter(word for document in self._documents for word in document.words)
         self._weight = {word: math.log(1 + (count - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
 
-    def answer(self, item: ReadinessItem) -> dict[str, list[str]]:
+    def answer(self, item: ReadinessItem) -> dict[str, list[Any]]:
         """Return the content of ANSWER.json for an item's prompt."""
         mentioned = self._mentioned(item.prompt)
-        answers: dict[str, list[str]] = {}
+        answers: dict[str, list[Any]] = {}
         for part in item.parts:
             if part.id == "locate":
                 query = " ".join(_QUOTED.findall(item.prompt)) or item.prompt
                 answers["locate"] = self.locate(query, changes=item.start)
             elif part.id in {"explain", "fails"}:
                 answers[part.id] = self._failing(_LISTED.findall(item.prompt), mentioned[:1])
+            elif part.id == "outputs":
+                answers["outputs"] = self._outputs(_CALLS.findall(item.prompt), mentioned[:1])
             elif part.id == "context" and mentioned:
                 answers["context"] = self._callers(mentioned[-1])
             elif part.id in {"completeness", "accuracy"} and len(mentioned) > 1:
@@ -163,6 +169,14 @@ class LexicalAgent:
             by_name[function.short_name].append(function)
         return by_name
 
+    def _outputs(self, calls: Sequence[str], mentioned: Iterable[Function]) -> list[object]:
+        """Return for each call the literal that the function returns first in its text, or else the first argument."""
+        for function in mentioned:
+            for text in _RETURNED.findall(function_text(self._index, function)):
+                with suppress(ValueError, SyntaxError, TypeError):
+                    return [ast.literal_eval(text)] * len(calls)
+        return [_first_argument(call) for call in calls]
+
     def _failing(self, listed: Sequence[str], mentioned: Iterable[Function]) -> list[str]:
         """Return the half of the listed tests that share most words with the function, or that call it by name."""
         functions = list(mentioned)
@@ -185,6 +199,14 @@ class LexicalAgent:
             return function_text(self._index, function)
         file = self._index.files.get(path)
         return file.text if file else ""
+
+
+def _first_argument(call: str) -> object:
+    try:
+        arguments = ast.literal_eval(call)
+    except (ValueError, SyntaxError):
+        return None
+    return arguments[0] if isinstance(arguments, tuple) and arguments else arguments
 
 
 def words_in(text: str) -> list[str]:

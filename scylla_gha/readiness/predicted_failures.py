@@ -20,7 +20,7 @@ _MOST_TESTS: Final = 24  # that are run on a fault, of those that execute its li
 _MOST_OTHERS: Final = 6  # tests of the function that do not
 _MOST_FAULTS: Final = 4  # that are tried in a function
 _ROUNDS: Final = (slice(1), slice(1, None))  # the first fault of each function, then all others of those left
-_LEAST_FUNCTIONS, _MOST_FUNCTIONS = 8, 32  # that are tried; items may share one
+_LEAST_FUNCTIONS, _MOST_FUNCTIONS = 8, 32
 _MOST_MUTANTS: Final = 30  # of a function that are looked at
 _MOST_PER_FILE: Final = 3
 
@@ -102,7 +102,6 @@ def _candidates(material: ReadinessMaterial) -> list[_Candidate]:
     for test in _ordered((test.id for test in material.tests.tests.values() if can_be_listed(test.id)), seed):
         by_file[material.tests.tests[test].file].append(test)
     eligible = [index.functions[name] for name, own in tests.items() if len(own) >= _PER_SIDE]
-    wanted = min(max(material.wanted + material.wanted // 3, _LEAST_FUNCTIONS), _MOST_FUNCTIONS)
     return [
         _Candidate(
             function,
@@ -110,8 +109,13 @@ def _candidates(material: ReadinessMaterial) -> list[_Candidate]:
             tests[function.id],
             tuple(_beside(tests[function.id], by_file)),
         )
-        for function in sample(eligible, seed, wanted, _MOST_PER_FILE)
+        for function in sample(eligible, seed, functions_tried(material), _MOST_PER_FILE)
     ]
+
+
+def functions_tried(material: ReadinessMaterial) -> int:
+    """Return the number of functions that are tried for questions; items may share one."""
+    return min(max(material.wanted + material.wanted // 3, _LEAST_FUNCTIONS), _MOST_FUNCTIONS)
 
 
 def _beside(tests: Sequence[StableTest], by_file: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -32,7 +32,7 @@ TEST_FORM: Final = "A test is written exactly as it is listed above."
 PLACE_EXAMPLES: Final = ("shop/basket.py::Basket.add", "shop/prices.py::round_up", "shop/stock.py::reserve")
 
 
-def prompt_of(sections: Sequence[str], example: Mapping[str, Sequence[str]], notes: Sequence[str]) -> str:
+def prompt_of(sections: Sequence[str], example: Mapping[str, Sequence[object]], notes: Sequence[str]) -> str:
     """Return the whole text for an agent: introduction, questions, form of the answers.
 
     Args:

@@ -14,6 +14,8 @@ from scylla_gha.readiness.twins import Twin
 
 _CODE: Final = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _NAMED: Final = ("name", "names")  # fields of a rule about names
+_OUTPUTS: Final = "outputs"  # of calls, which a twin does not change
+_AS_THEY_ARE: Final = (_OUTPUTS, "guesses")
 _WORD: Final = re.compile(r"#?[\w$]+")
 _PLACE: Final = re.compile(r"(?P<path>[\w@+-][\w@.+-]*(?:/[\w@.+-]+)*\.\w+)(?P<name>::[^`\n]*)?|#?[\w$]+")
 
@@ -93,7 +95,8 @@ def _renamed_word(word: str, names: Mapping[str, str]) -> str:
 
 def _part(part: ItemPart, twin: Twin, names: PlaceNames, index: CodeIndex) -> ItemPart | None:
     """Return a part with the twin's names; None: nothing of it can be asked there."""
-    key = {field: _renamed_ids(content, twin) for field, content in part.key.items()}
+    key = {field: content if field in _AS_THEY_ARE else _renamed_ids(content, twin)
+           for field, content in part.key.items()}  # fmt: skip
     if "places" in key:
         key["places"] = names.key(twin.id_of(name) for name in _places(part))
     if "rules" in key:
@@ -151,5 +154,6 @@ def _text(change: ChangedText, twin: Twin) -> str | None:
         return None
     if change.path != ANSWER_FILE:
         return twin.transform(change.path, change.text)
-    answers = _renamed_ids(json.loads(change.text), twin)
+    answers = {field: answer if field == _OUTPUTS else _renamed_ids(answer, twin)
+               for field, answer in json.loads(change.text).items()}  # fmt: skip
     return json.dumps(answers, indent=2, ensure_ascii=False) + "\n"

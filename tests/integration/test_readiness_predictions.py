@@ -1,6 +1,9 @@
 """Questions that runs of tests decide: what a fault breaks."""
 
 import json
+import subprocess
+import sys
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 
@@ -8,13 +11,16 @@ import pytest
 
 from scylla_gha.model.readiness import ChangedText
 from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.readiness.answer_keys import PlaceNames
 from scylla_gha.readiness.failing_files import failing_file_items
 from scylla_gha.readiness.graders.answers import grade
+from scylla_gha.readiness.intent_questions import outputs_question
 from scylla_gha.readiness.intent_task import intent_items
 from scylla_gha.readiness.masked_body import masked_body
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import mutants, with_mutants
 from scylla_gha.readiness.predicted_failures import predicted_failures
+from scylla_gha.readiness.predicted_outputs import predicted_outputs
 from scylla_gha.readiness.probes import CoveringTests, Probe, changed_copy, run_probes
 from tests.support.golden import golden
 from tests.support.readiness_material import material_of
@@ -40,11 +46,11 @@ def test_two_of_four_tests_fail_with_the_shown_change(parcels: ReadinessMaterial
     assert tuple(sorted(test for test in question.listed if not outcomes[test].passed)) == question.failing
     assert len(question.failing) == 2
     for item in intent_items(material):
-        assert [part.id for part in item.parts] == ["locate", "explain", "context"]
+        assert [part.id for part in item.parts] in (["locate", "explain", "context"], ["locate", "outputs", "context"])
         assert sum(part.weight for part in item.parts) == 100
         answers = json.loads(item.solution[0].text or "")
         assert [grade(part.id, part.key, answers) for part in item.parts] == [1, 1, 1]
-        assert all(f"`{test}`" in item.prompt for test in answers["explain"])
+        assert all(f"`{test}`" in item.prompt for test in answers.get("explain", ()) if "::" in test)
     assert scan_tree(parcels.checkout.root).tree == before
 
 
@@ -66,6 +72,24 @@ def test_faults_have_the_same_outcomes_in_shared_processes_as_alone(parcels: Rea
         tree = changed_copy(parcels.root, tmp_path / str(number), [ChangedText(path=fault.path, text=text)])
         outcomes = parcels.runner.run(tree, probe.tests)
         assert set(failures or ()) == {test for test, outcome in outcomes.items() if not outcome.passed}
+
+
+def test_outputs_of_recorded_calls_are_asked(parcels: ReadinessMaterial) -> None:
+    counts = Counter[str]()
+    questions = predicted_outputs(parcels, 32, (), counts)
+    assert counts["functions with outputs to predict"] == len(questions) >= 6
+    written = [question for question in questions if question.returning is None]
+    asked = [outputs_question(PlaceNames(parcels.index), question) for question in written]
+    assert golden("readiness-outputs.md", asked[0].text + "\n") == asked[0].text + "\n"
+    for question, own in zip(written, asked, strict=True):
+        module = question.function.path.removesuffix(".py").replace("/", ".")
+        calls = ", ".join(f"f{call.shown}" for call in question.calls)
+        code = f"import json; from {module} import {question.function.name} as f; print(json.dumps([{calls}]))"
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", code], cwd=parcels.root, capture_output=True, check=True, timeout=60
+        )
+        assert grade("outputs", own.part.key, {"outputs": json.loads(done.stdout)}) == 1
+        assert list(own.answer) == json.loads(done.stdout)
 
 
 def test_where_chains_are_few_failing_test_files_are_asked(parcels: ReadinessMaterial, tmp_path: Path) -> None:

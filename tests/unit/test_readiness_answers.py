@@ -38,9 +38,11 @@ CHAIN = {
     "most": 8,
 }
 WHOLE = ["src/a.py::C.f", "src/b.py::g", "src/b.py::h", "src/c.py::k"]
+OUTPUTS = {"outputs": {"call 1": '"a"', "call 2": "2.0", "call 3": "[1, null]", "call 4": '{"b": false, "c": 1}'}}
 KEYS: dict[str, Any] = {"locate": LOCATE, "context": CONTEXT, "explain": EXPLAIN, "completeness": CHAIN,
-                        "accuracy": CHAIN, "fails": EXPLAIN}  # fmt: skip
-RIGHT = {"locate": ["src/a.py::C.f"], "context": WHOLE[:2], "explain": TESTS[:2], "chain": WHOLE, "fails": TESTS[:2]}
+                        "accuracy": CHAIN, "fails": EXPLAIN, "outputs": OUTPUTS}  # fmt: skip
+RIGHT = {"locate": ["src/a.py::C.f"], "context": WHOLE[:2], "explain": TESTS[:2], "chain": WHOLE, "fails": TESTS[:2],
+         "outputs": ["a", 2.0, [1, None], {"c": 1, "b": False}]}  # fmt: skip
 NO_ANSWER = {
     "locate": 0,
     "context": 0,
@@ -48,7 +50,24 @@ NO_ANSWER = {
     "completeness": 0,
     "accuracy": 0,
     "fails": Fraction(1, 2),
+    "outputs": 0,
 }
+
+
+@pytest.mark.parametrize(
+    ("outputs", "score"),
+    [
+        (["a", 2, [1, None], {"b": 0, "c": True}], "1/2"),
+        (["a", 2.0, [1, None]], "3/4"),
+        ([2.0, "a", [1, None]], "1/4"),
+        (["a", "a", "a", "a", "a"], "1/4"),
+        (['"a"', "2.0"], "0"),
+        ("a", "0"),
+        ({"call 1": "a"}, "0"),
+    ],
+)
+def test_outputs_are_the_same_json_in_their_places(outputs: object, score: str) -> None:
+    assert grade("outputs", OUTPUTS, {"outputs": outputs}) == Fraction(score)
 
 
 @pytest.mark.parametrize("part", KEYS)

@@ -28,6 +28,7 @@ _KEYWORDS: Final = re.compile(r"^(?:(?:export|default|async|static|def|function|
 _RECEIVER: Final = re.compile(r"\(\*?(\w+)\)(?=\.)")  # of a method in Go
 _RANK_CREDIT: Final = (Fraction(1), Fraction(1, 2), Fraction(1, 2))
 _FILE_CREDIT: Final = Fraction(1, 4)
+_OUTPUTS: Final = "outputs"
 Key = Mapping[str, Any]
 
 
@@ -39,10 +40,12 @@ def grade(part: str, key: Key, answer: object) -> Fraction:
     """Return the score of one part, from 0 to 1.
 
     Args:
-        part: the part ("locate", "explain", "context", "completeness", "accuracy", "fails").
+        part: the part ("locate", "explain", "outputs", "context", "completeness", "accuracy", "fails").
         key: its known answer.
-        answer: content of ANSWER.json; anything that is not a list of texts counts as an empty list.
+        answer: content of ANSWER.json; anything that is not a list counts as an empty one.
     """
+    if part == _OUTPUTS:
+        return _outputs(key, _listed_under(part, answer))
     field, rule = _RULES[part]
     return rule(key, _texts(answer, field))
 
@@ -51,6 +54,8 @@ def sense(part: str, key: Key, text: str) -> object:
     """Return what an answer's text means for a part: lists of different names with equal senses have one score."""
     if len(text) > _MOST_CHARACTERS:
         return ...
+    if part == _OUTPUTS:
+        return text
     rule = _RULES[part][1]
     if rule is _choice:
         return _listed(text, key["listed"])
@@ -95,6 +100,25 @@ def _choice(key: Key, answers: list[str]) -> Fraction:
     failing = set(key["failing"])
     passing = set(key["listed"]) - failing
     return (Fraction(len(chosen & failing), len(failing)) + Fraction(len(passing - chosen), len(passing))) / 2
+
+
+def _outputs(key: Key, values: list[object]) -> Fraction:
+    """Share of the calls whose output stands in its place, as the same JSON; 2 is not 2.0."""
+    expected = list(key["outputs"].values())
+    written = [_json(value) for value in values[: len(expected)]]
+    return Fraction(sum(map(str.__eq__, written, expected)), len(expected))
+
+
+def _listed_under(field: str, answer: object) -> list[object]:
+    values = answer.get(field) if isinstance(answer, dict) else None
+    return values if isinstance(values, list) else []
+
+
+def _json(value: object) -> str:
+    try:
+        return json.dumps(value, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
 def _completeness(key: Key, answers: list[str]) -> Fraction:
@@ -225,7 +249,8 @@ def main(arguments: list[str]) -> int:
     key = json.loads(Path(__file__).with_name("key.json").read_text(encoding="utf-8"))[part]
     try:
         answer = read_answer(Path(ANSWER_FILE))
-        reason = f"answered: {_texts(answer, _RULES[part][0])!a}"
+        listed = _listed_under(part, answer) if part == _OUTPUTS else _texts(answer, _RULES[part][0])
+        reason = f"answered: {listed!a}"
     except AnswerError as error:
         answer, reason = None, ascii(str(error))
     score = grade(part, key, answer)

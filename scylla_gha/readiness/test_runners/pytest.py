@@ -24,6 +24,7 @@ from scylla_gha.readiness.test_runners.base import (
 _PROGRAM: Final = "run_pytest.py"
 _WANTED: Final = "wanted.json"
 _BATCH: Final = "run_many.py"
+_CALLS: Final = "record_calls.py"
 _MOST_RESTARTS: Final = 5
 _WITHOUT_TRACEBACKS: Final = ["--option=--tb=no", "--option=-rN"]
 _LEAST_FOR_BATCH: Final = 2
@@ -138,6 +139,18 @@ class PytestRunner:
             outcomes |= run.outcomes
         collected = first.collected or run.collected
         return replace(run, outcomes=outcomes, collected=collected, broken={**first.broken, **run.broken})
+
+    def record_calls(
+        self, tree: Path, functions: Sequence[tuple[str, str]], tests: Collection[str], *, is_reversed: bool
+    ) -> bytes:
+        """Run tests and return the recorded calls of functions as JSON; b"" if the process did not end by itself."""
+        options = [f"--option={option}" for option in self.environment.options]
+        arguments = [*options, *(["--reverse"] if is_reversed else []), *sorted(tests)]
+        wanted = json.dumps({"functions": functions, "arguments": arguments})
+        programs = {**self.programs, _CALLS: _text(_CALLS), _WANTED: wanted}
+        text = f'{self._variables()} python3 -P "$CHECKS/{_CALLS}" "$CHECKS/{_WANTED}"'
+        command = BoxCommand(text, programs, self.limits, measured=True)
+        return run_in_box(self.environment, tree, command, self.cancel).measured
 
     def _once(self, tree: Path, arguments: list[str], *, measured: bool) -> BoxRun:
         programs = {**self.programs, _WANTED: json.dumps(arguments)}
