@@ -15,6 +15,8 @@ _RECORD: Final = "\x1e"
 _FIELD: Final = "\x1f"
 # Inside a git hook these variables point to the hook's repository
 _INHERITED: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+# Programs that the repository's own configuration names are not started, and no missing object is fetched
+_PASSIVE: Final = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def checkout_of(folder: Path) -> RepositoryCheckout:
     """
     root = folder.resolve()
     answer = _ask(root, "rev-parse", "--show-toplevel", "--absolute-git-dir")
+    if answer is None and _ask(root, "rev-parse", "--is-bare-repository") == "true":
+        raise FixtureError(f"{root}: is a bare repository, which has no files; name the folder of a clone of it")
     if answer is None:
         raise FixtureError(f"{root}: is not a git repository; run `git init` there, or name the folder of a repository")
     top, git_dir = answer.splitlines()
@@ -77,7 +81,8 @@ def checkout_of(folder: Path) -> RepositoryCheckout:
 
 def _ask(root: Path, *args: str, stdin: bytes = b"") -> str | None:
     env = {name: value for name, value in os.environ.items() if name not in _INHERITED}
-    done = process.capture(["git", "-c", f"safe.directory={root}", "-C", str(root), *args], env=env, stdin=stdin)
+    argv = ["git", "-c", f"safe.directory={root}", *_PASSIVE, "-C", str(root), *args]
+    done = process.capture(argv, env=env, stdin=stdin)
     return done.stdout.decode(errors="surrogateescape").strip() if done.code == 0 else None
 
 
@@ -110,9 +115,13 @@ def resolved(checkout: RepositoryCheckout, revision: str) -> str | None:
 
 
 def uncommitted(checkout: RepositoryCheckout) -> list[str]:
-    """Return the paths that differ from the last commit or are untracked, and write nothing."""
+    """Return the paths that differ from the last commit or are untracked; nothing is written, and no filter runs."""
+    names = _ask(
+        checkout.root, "config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"
+    )
+    off = [part for name in (names or "").splitlines() for part in ("-c", f"{name}=")]
     status = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")
-    output = _ask(checkout.root, "--no-optional-locks", *status)
+    output = _ask(checkout.root, "--no-optional-locks", *off, *status)
     # The first state has its leading blank stripped
     return [line.lstrip().partition(" ")[2].lstrip() for line in output.split("\0") if line] if output else []
 
@@ -128,7 +137,8 @@ def commits(checkout: RepositoryCheckout, most: int) -> list[UserCommit]:
     if checkout.head is None:
         return []
     form = f"--format=%H{_FIELD}%P{_FIELD}%B{_RECORD}"
-    log = git(checkout.git_dir, "log", "--no-merges", f"--max-count={most}", form, checkout.head)
+    plain = ("--no-merges", "--no-show-signature", f"--max-count={most}", form)
+    log = git(checkout.git_dir, "log", *plain, checkout.head)
     rows = [record.strip("\n").split(_FIELD, 2) for record in log.decode(errors="replace").split(_RECORD)]
     return [UserCommit(row[0], row[1], row[2].strip()) for row in rows if len(row) == 3 and row[1]]  # noqa: PLR2004
 

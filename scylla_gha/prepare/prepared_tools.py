@@ -11,6 +11,9 @@ from scylla_gha.errors import ToolError
 
 _DONE: Final = "done"  # marks a folder whose command succeeded
 _ENVIRONMENTS: Final = (".venv", "venv")
+GO_BUILD: Final = "go-build"  # compiled packages of Go's library
+GO_MODULES: Final = "go-modules"
+_MOUNTED: Final = ("node_modules", GO_BUILD, GO_MODULES)  # at the root of sandboxes: above each folder in them
 
 
 def setup_folder(name: str, cache: Path) -> Path:
@@ -49,9 +52,7 @@ def virtual_environment(code: Path) -> Path | None:
 
 def prepared_folders(code: Path) -> dict[str, Path]:
     """Return what programs need of the copy, by absolute paths inside of sandboxes."""
-    folders: dict[str, Path] = {}
-    if (code / "node_modules").is_dir():
-        folders["/node_modules"] = code / "node_modules"
+    folders = {f"/{name}": code / name for name in _MOUNTED if (code / name).is_dir()}
     if environment := virtual_environment(code):
         python = (environment / "bin" / "python").resolve().parent.parent
         if len(python.parts) > 2 and python.parts[1] != "usr":  # noqa: PLR2004 not a folder of the system

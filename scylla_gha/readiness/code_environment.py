@@ -9,7 +9,7 @@ from scylla_gha.model.scenario import Tools
 from scylla_gha.readiness.source_code import Language
 from scylla_gha.sandboxes.base import SandboxTarget
 
-Framework = Literal["pytest", "node", "vitest", "jest", "mocha"]
+Framework = Literal["pytest", "node", "vitest", "jest", "mocha", "go"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from scylla_gha.model.scenario import Tools
 from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
 from scylla_gha.prepare.tools import cache_root, search_path, tool_folders
 from scylla_gha.readiness.code_environment import CodeEnvironment
+from scylla_gha.readiness.go_project import go_tools
 from scylla_gha.readiness.node_project import read_node_project
 from scylla_gha.readiness.python_project import PythonProject, read_project
 from scylla_gha.readiness.setup_command import add_packages, left_files, run_setup
@@ -46,11 +47,13 @@ def detect_environment(
             raise
         except ToolError as error:
             return _without_tests(language, target_of, str(error))
+    return _detected(tree, language, target_of)
+
+
+def _detected(tree: Path, language: Language, target_of: TargetOf) -> CodeEnvironment:
     if language == "python":
         return _python(tree, target_of)
-    if language == "go":
-        return _without_tests(language, target_of, "tests of Go cannot be run yet")
-    return _node(tree, language, target_of)
+    return _go(tree, target_of) if language == "go" else _node(tree, language, target_of)
 
 
 def _without_tests(
@@ -67,8 +70,8 @@ def _prepared(tree: Path, language: Language, target_of: TargetOf, setup: str) -
     code = prepared_code(name, cache)
     is_python = language == "python"
     files = left_files(tree, code)
-    if not (virtual_environment(code) if is_python else prepared_folders(code)):
-        environment = _python(tree, target_of) if is_python else _node(tree, language, target_of)
+    if language == "go" or not (virtual_environment(code) if is_python else prepared_folders(code)):
+        environment = _detected(code if language == "go" else tree, language, target_of)
         return replace(environment, files={**environment.files, **files})
     tools = Tools(prepared=name, system=() if is_python else ("node",))
     if is_python:
@@ -127,6 +130,24 @@ def _attempts(project: PythonProject) -> list[_Attempt]:
         ("pytest", (), ()),
     ]
     return [("what the lock file pins", both, project.constraints), *attempts] if project.constraints else attempts
+
+
+def _go(tree: Path, target_of: TargetOf) -> CodeEnvironment:
+    try:
+        cache = cache_root()
+        tools = go_tools(tree, cache)
+        return CodeEnvironment(
+            language="go",
+            framework="go",
+            tools=tools,
+            path=search_path(tools, cache),
+            target=target_of(tools),
+            programs=tool_folders(tools, cache),
+        )
+    except SandboxError:
+        raise
+    except ToolError as error:
+        return _without_tests("go", target_of, f"{str(error)[:_SHOWN]}; {_ADVICE}")
 
 
 def _node(tree: Path, language: Language, target_of: TargetOf) -> CodeEnvironment:

@@ -1,13 +1,13 @@
 """Tests that an agent must not see: they are cut out of their files."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tree_sitter import Node
 
 from scylla_gha.model.readiness import ChangedText
-from scylla_gha.readiness.mutations import replaced, with_mutants
+from scylla_gha.readiness.mutations import Mutant, replaced, with_mutants
 from scylla_gha.readiness.source_code import CodeIndex, LineSpan, SourceFile
 from scylla_gha.readiness.syntax import lines_of, syntax_is_whole, syntax_tree
 
@@ -53,7 +53,8 @@ def _span(index: CodeIndex, path: str, name: str) -> LineSpan | None:
     file = index.files[path]
     if file.language in {"javascript", "typescript"}:
         return _call_span(file, re.split(r" > |::", name)[-1])
-    function = index.functions.get(f"{path}::{name.partition('[')[0].replace('::', '.')}")
+    name = name.partition("/")[0] if file.language == "go" else name.partition("[")[0].replace("::", ".")
+    function = index.functions.get(f"{path}::{name}")
     return function.span if function else None
 
 
@@ -66,7 +67,18 @@ def _without(index: CodeIndex, file: SourceFile, cut: set[LineSpan]) -> ChangedT
         text = with_mutants(file.text, blanks)
     if not _has_tests_besides(file, outer) and not _is_imported(index, file):
         return ChangedText(path=file.path, text=None)
-    return ChangedText(path=file.path, text=text)
+    return ChangedText(path=file.path, text=_without_unused(file, text, blanks) if file.language == "go" else text)
+
+
+def _without_unused(file: SourceFile, text: str, blanks: Sequence[Mutant]) -> str:
+    """Return a text of Go also without the imports that only removed lines used: they would not compile."""
+    removed = "".join(blank.before for blank in blanks)
+    unused = []
+    for line in file.imports:
+        used = re.compile(rf"(?<![\w.\"]){re.escape(line.local)}\.")
+        if used.search(removed) and not used.search(text):
+            unused.append(replaced(file, "", "cut", LineSpan(line.line, line.line), ""))
+    return with_mutants(file.text, [*blanks, *unused]) if unused else text
 
 
 def _contains(outer: LineSpan, inner: LineSpan) -> bool:
@@ -86,7 +98,8 @@ def _has_tests_besides(file: SourceFile, cut: Iterable[LineSpan]) -> bool:
 def _all_tests(file: SourceFile) -> list[LineSpan]:
     if file.language in {"javascript", "typescript"}:
         return [span for span, _ in _test_calls(file)]
-    return [function.span for function in file.functions if re.match(r"[Tt]est", function.short_name)]
+    named = re.compile("Test|Example|Fuzz" if file.language == "go" else "[Tt]est")
+    return [function.span for function in file.functions if named.match(function.short_name)]
 
 
 def _is_imported(index: CodeIndex, file: SourceFile) -> bool:

@@ -159,7 +159,7 @@ def recorded(
     report(f"running the project's tests three times, each at most {RunLimits().run:.0f} s")
     tests = record_tests(copy.root, environment, index, tests=_test_files(index, patterns))
     stable, unstable = counted(len(tests.tests), "test is", "tests are"), len(tests.unstable)
-    not_stable = f", {unstable} are not" if unstable else ""
+    not_stable = f", {counted(unstable, 'is', 'are')} not" if unstable else ""
     report(f"note: {tests.reason}" if tests.reason else f"{stable} stable{not_stable}; {tests.seconds:.1f} s a run")
     return tests
 

@@ -1,5 +1,10 @@
-"""Bodies of functions replaced by a stub; signature and documentation stay."""
+"""Bodies of functions replaced by a stub; signature and documentation stay.
 
+A stub of Go keeps a use of each package that nothing else in the file uses, because unused imports do not compile.
+"""
+
+import re
+from collections.abc import Iterator
 from typing import Final
 
 from scylla_gha.readiness.mutations import Mutant, replaced, with_mutants
@@ -32,8 +37,22 @@ def _stub(file: SourceFile, function: Function, name: str, statement: str) -> Mu
     lines = lines_of(file.text)
     first = next(line for line in lines[span.first - 1 : span.last] if line.strip())
     indent, end = first[: len(first) - len(first.lstrip())], "\r\n" if first.endswith("\r\n") else "\n"
-    mutant = replaced(file, function.id, name, span, f"{indent}{statement}{end}")
+    statements = [*(_kept_uses(file, span) if file.language == "go" else ()), statement]
+    mutant = replaced(file, function.id, name, span, "".join(f"{indent}{line}{end}" for line in statements))
     return mutant if syntax_is_whole(with_mutants(file.text, [mutant]), file.language, file.path) else None
+
+
+def _kept_uses(file: SourceFile, span: LineSpan) -> Iterator[str]:
+    """Yield a statement of Go for each package that only these lines use."""
+    lines = lines_of(file.text)
+    body, others = "".join(lines[span.first - 1 : span.last]), "".join(lines[: span.first - 1] + lines[span.last :])
+    for name in sorted({line.local for line in file.imports}):
+        used = re.compile(rf"(?<![\w.\"]){re.escape(name)}\.([A-Z]\w*)(.?)")
+        uses = used.findall(body)
+        if uses and not used.search(others):
+            called = next((member for member, after in uses if after == "("), None)
+            is_type = called is None and uses[0][1] == "{"
+            yield f"{'var _' if is_type else '_ ='} {name}.{called or uses[0][0]}"
 
 
 def _inner(file: SourceFile, function: Function) -> LineSpan | None:

@@ -113,7 +113,7 @@ def working_copy(checkout: RepositoryCheckout, folder: Path) -> WorkingCopy:
     alternates.write_bytes(os.fsencode(object_folder(checkout)) + b"\n")
     git(git_dir, "read-tree", checkout.head)
     links, submodules = _special(git_dir)
-    git(git_dir, "checkout-index", "--all", "--force", work_tree=root)
+    _write_files(git_dir, root, checkout)
     outside = [path for path in links if not _stays_inside(root, path)]
     for path in outside:
         (root / path).unlink()
@@ -124,6 +124,23 @@ def working_copy(checkout: RepositoryCheckout, folder: Path) -> WorkingCopy:
         shutil.rmtree(root / path, ignore_errors=True)
     notes = [*_state(checkout), *_left_out(outside, submodules)]
     return WorkingCopy(root, git_dir, tree, checkout.head, tuple(notes))
+
+
+def _write_files(git_dir: Path, root: Path, checkout: RepositoryCheckout) -> None:
+    """Write the files of the index.
+
+    Raises:
+        FixtureError: git cannot, or the repository lacks objects.
+    """
+    try:
+        git(git_dir, "checkout-index", "--all", "--force", work_tree=root)
+    except FixtureError as error:
+        if "unable to read" not in str(error):
+            raise
+        raise FixtureError(
+            f"{checkout.root}: files of commit {checkout.head} are not in the repository, as in a partial clone; get "
+            "them by `git checkout`, or clone it whole"
+        ) from error
 
 
 def copy_of_folder(folder: Path, target: Path, commit: str) -> WorkingCopy:

@@ -22,7 +22,7 @@ _CONDITIONS: Final[dict[Language, re.Pattern[bytes]]] = {
     "python": re.compile(rb"(?<=\bif )(?P<condition>[^#]+)(?=:\s*$)"),
     "javascript": re.compile(rb"(?<=\bif \()(?P<condition>.+)(?=\) *(\{|return\b.*|throw\b.*)?$)"),
     "typescript": re.compile(rb"(?<=\bif \()(?P<condition>.+)(?=\) *(\{|return\b.*|throw\b.*)?$)"),
-    "go": re.compile(rb"(?<=\bif )(?P<condition>[^;]+)(?= \{$)"),
+    "go": re.compile(rb"(?:(?<=\bif )|(?<=; ))(?P<condition>[^;]+)(?= \{$)"),
 }
 _NEGATION: Final[dict[Language, bytes]] = {
     "python": b"not (%s)",
@@ -30,6 +30,11 @@ _NEGATION: Final[dict[Language, bytes]] = {
     "typescript": b"!(%s)",
     "go": b"!(%s)",
 }
+_ERROR_LOST: Final = "error-lost"
+# The last result, if it is an error
+_RETURNED_ERROR: Final = re.compile(
+    rb"(?<=\breturn )(?P<before>.*, )?(?:err|(?:\w+\.)?Err[A-Z]\w*|(?:fmt\.Errorf|errors\.\w+)\(.*\))$"
+)
 # Go has no value that every result type accepts
 _NO_RESULT: Final[dict[Language, bytes]] = {
     "python": b"return None", "javascript": b"return undefined", "typescript": b"return undefined",
@@ -134,6 +139,8 @@ def _rules(language: Language, body: str) -> list[MutationRule]:
     rules = [rule for rule in MUTATION_RULES if rule.name not in dropped]
     template = _NEGATION[language]
     rules.append(MutationRule(_NEGATED, _CONDITIONS[language], lambda match: template % match["condition"].strip()))
+    if language == "go":
+        rules.append(MutationRule(_ERROR_LOST, _RETURNED_ERROR, lambda match: (match["before"] or b"") + b"nil"))
     lost = _NO_RESULT.get(language)
     if lost:
         pattern = re.compile(rb"\breturn [^;{\s][^;]*?(?=;?$)")

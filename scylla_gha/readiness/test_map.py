@@ -13,6 +13,7 @@ from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestRunner
 from scylla_gha.readiness.source_code import CodeIndex
 from scylla_gha.readiness.test_runners.base import BoxRun, RunLimits
 from scylla_gha.readiness.test_runners.ecmascript import ScriptRunner
+from scylla_gha.readiness.test_runners.go import GoRunner
 from scylla_gha.readiness.test_runners.pytest import PytestRunner
 
 _SHOWN: Final = 300
@@ -33,7 +34,8 @@ def runner_of(
     """Return the runner of an environment's tests; None: they cannot be run, for `environment.reason`."""
     if environment.framework is None:
         return None
-    runner = PytestRunner if environment.framework == "pytest" else ScriptRunner
+    runners: Mapping[str, type[PytestRunner | GoRunner]] = {"pytest": PytestRunner, "go": GoRunner}
+    runner = runners.get(environment.framework, ScriptRunner)
     return runner(environment, limits or RunLimits(), cancel)
 
 
@@ -69,11 +71,17 @@ def record_tests(
     stable_tests = {}
     for test in stable:
         file = test.partition("::")[0]
-        stable_tests[test] = StableTest(test, file, lines.get(test) or lines.get(file, {}))
+        stable_tests[test] = StableTest(test, file, lines.get(_function_of(test)) or lines.get(file, {}))
     unstable = {*first.collected, *first.outcomes} - set(stable)
     reason = None if stable_tests else "no test passes in three runs"
-    per_test = environment.framework == "pytest"
+    per_test = environment.framework in {"pytest", "go"}
     return TestMap(stable_tests, tuple(sorted(unstable)), first.seconds, per_test, reason)
+
+
+def _function_of(test: str) -> str:
+    """Return the id of the test function that a subtest of Go belongs to; other ids are as they were."""
+    file, mark, name = test.partition("::")
+    return f"{file}{mark}{name.partition('/')[0]}" if file.endswith(".go") else test
 
 
 def _has_passed(run: BoxRun, test: str) -> bool:

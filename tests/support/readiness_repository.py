@@ -1,7 +1,7 @@
-"""Two small code bases with history and tests, from which readiness tasks are made.
+"""Three small code bases with tests, from which readiness tasks are made; two have history.
 
 `python`: parcels, with pytest. `typescript`: seats, with vitest; `javascript`: the same with node's own test runner,
-which needs no installation. Same bytes and same commits each time.
+which needs no installation. `go`: tickets of a ferry, in one commit. Same bytes and same commits each time.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final, Literal
 from tests.support.readiness_history import PYTHON, SCRIPT, Revision
 from tests.support.repository import write_tree
 
-CodeBase = Literal["python", "javascript", "typescript"]
+CodeBase = Literal["python", "javascript", "typescript", "go"]
 SOURCES: Final = Path(__file__).with_name("readiness_code")
 _TYPES: Final = re.compile("«.*?»", re.DOTALL)
 _RUNNERS: Final = {"javascript": "node:test", "typescript": "vitest"}
@@ -27,7 +27,7 @@ def readiness_repository(root: Path, language: CodeBase, *, history: bool = True
         language: which of the code bases.
         history: with a commit for each revision; False: one commit of all.
     """
-    files, revisions = _python() if language == "python" else _script(language)
+    files, revisions = _code_base(language)
     root.mkdir(parents=True, exist_ok=True)
     _git(root, 0, "init", "-q", "-b", "main")
     for revision in reversed(revisions if history else ()):
@@ -46,8 +46,10 @@ def _replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def _python() -> tuple[dict[str, str], tuple[Revision, ...]]:
-    return _read(SOURCES / "python"), PYTHON
+def _code_base(language: CodeBase) -> tuple[dict[str, str], tuple[Revision, ...]]:
+    if language in {"javascript", "typescript"}:
+        return _script(language)
+    return _read(SOURCES / language), PYTHON if language == "python" else ()
 
 
 def _script(language: Literal["javascript", "typescript"]) -> tuple[dict[str, str], tuple[Revision, ...]]:

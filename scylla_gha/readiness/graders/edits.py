@@ -247,7 +247,7 @@ def _counts(path: str, key: Mapping[str, Any], trees: Trees) -> bool:
         return False
     new = next(folder for folder in (*reversed(Path(path).parents), Path(path)) if not (trees.base / folder).exists())
     in_package = (trees.base / new.parent / "__init__.py").exists()
-    return in_package or new.stem not in sys.stdlib_module_names | _TEST_PROGRAMS
+    return in_package or Path(path).suffix == ".go" or new.stem not in sys.stdlib_module_names | _TEST_PROGRAMS
 
 
 def _outcomes(command: str, tree: Path, checks: Path, key: Mapping[str, Any]) -> dict[str, bool]:

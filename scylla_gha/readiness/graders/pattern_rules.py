@@ -20,7 +20,13 @@ _CASES: Final = {
 _TEXTS: Final = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`""", re.DOTALL
 )
-_THROWN: Final = re.compile(r"\bthrow\s+new\s+([A-Za-z_$][\w$.]*)|\b(errors\.New|fmt\.Errorf)\s*\(")
+_THROWN: Final = re.compile(r"\bthrow\s+new\s+([A-Za-z_$][\w$.]*)")
+# Errors of Go, made or handed on; `%w` is left of a blanked format that wraps one
+_ERROR: Final = re.compile(
+    r"\b(fmt\.Errorf)\s*\([^\n]*?(%w)|\b(errors\.(?:New|Wrapf?|Join|WithStack|WithMessage)|fmt\.Errorf)\s*\("
+    r"|\breturn\b[^\n]*?[\s,&](err|(?:\w+\.)?Err[A-Z]\w*|(?:\w+\.)?[A-Z]\w*Error)\s*(?:\{|$)",
+    re.MULTILINE,
+)
 _LOGGED: Final = re.compile(
     r"\b((?:this\.)?\w*(?:log|logger|console))\.(?:debug|info|warn|error|log)\s*\(", re.IGNORECASE
 )
@@ -58,14 +64,14 @@ def facts_in(source: str, language: str, name: str) -> CodeFacts | None:
     if language == "python":
         node = _python_function(source, name)
         return None if node is None else _python_facts(node)
-    text = _block_of(source, name.rpartition(".")[2], language)
-    return None if text is None else _text_facts(text)
+    text = _block_of(source, name, language)
+    return None if text is None else _text_facts(text, language)
 
 
 def facts_of(text: str, language: str) -> CodeFacts | None:
     """Return the facts of a function's own text."""
     if language != "python":
-        return _text_facts(_blanked(text))
+        return _text_facts(_blanked(text), language)
     tree = _parsed(textwrap.dedent(text))
     nodes = tree.body if tree else []
     return next((_python_facts(node) for node in nodes if isinstance(node, _DEFINITIONS)), None)
@@ -156,9 +162,14 @@ def _is_annotated(function: _Definition) -> bool:
     )
 
 
-def _text_facts(text: str) -> CodeFacts:
+def _errors_of_go(text: str) -> Iterator[str]:
+    for match in _ERROR.finditer(text):
+        yield f"{match[1]} %w" if match[2] else match[3] or match[4]
+
+
+def _text_facts(text: str, language: str) -> CodeFacts:
     return CodeFacts(
-        raised=frozenset(match[1] or match[2] for match in _THROWN.finditer(text)),
+        raised=frozenset(_errors_of_go(text) if language == "go" else (m[1] for m in _THROWN.finditer(text))),
         loggers=frozenset(match[1] for match in _LOGGED.finditer(text)),
         decorators=frozenset(),
         names=frozenset(match[1] or match[2] for match in _DECLARED.finditer(text)),
@@ -169,15 +180,17 @@ def _text_facts(text: str) -> CodeFacts:
 
 
 def _blanked(source: str) -> str:
-    """Return the text with spaces for the characters of strings and comments; line breaks stay."""
-    return _TEXTS.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+    """Return the text with spaces for the characters of strings and comments; line breaks and `%w` stay."""
+    return _TEXTS.sub(lambda match: re.sub(r"(?!%w|(?<=%)w)[^\n]", " ", match[0]), source)
 
 
 def _block_of(source: str, name: str, language: str) -> str | None:
     """Return the blanked text of the first function of a name, from its name to its closing brace."""
-    text, word = _blanked(source), re.escape(name)
+    owner, _, short = name.rpartition(".")
+    text, word = _blanked(source), re.escape(short)
+    receiver = rf"\([^)]*\b{re.escape(owner)}\b[^)]*\)\s*" if owner else ""
     forms = (
-        (rf"\bfunc\s+(?:\([^)]*\)\s*)?{word}\s*[\[(]",)
+        (rf"\bfunc\s+{receiver}{word}\s*[\[(]",)
         if language == "go"
         else (
             rf"\bfunction\s*\*?\s*{word}\s*[<(]",

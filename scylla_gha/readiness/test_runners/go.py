@@ -1,0 +1,117 @@
+"""Runner of Go's tests: a package's tests are compiled once, and run in as few processes as they allow."""
+
+import functools
+import json
+import os
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from scylla_gha.process import Cancel
+from scylla_gha.readiness.code_environment import CodeEnvironment
+from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
+from scylla_gha.readiness.test_runners import go_packages, go_process, run_go_tests
+from scylla_gha.readiness.test_runners.base import (
+    BoxCommand,
+    BoxRun,
+    RunLimits,
+    changes_between,
+    run_at_once,
+    run_in_box,
+)
+
+_PROGRAM: Final = "run_go_tests.py"
+_PROGRAMS: Final = (run_go_tests, go_packages, go_process)
+_WANTED: Final = "wanted.json"
+_BATCH_SECONDS: Final = 1800.0
+_LEAST_FOR_BATCH: Final = 2
+_MUTANT_SECONDS: Final = 20.0  # limit of a test on a variant: faults make endless loops
+
+
+@dataclass(frozen=True, slots=True)
+class GoRunner:
+    """Runner of Go's tests in an environment."""
+
+    environment: CodeEnvironment
+    limits: RunLimits = field(default_factory=RunLimits)
+    cancel: Cancel | None = None
+
+    @property
+    def programs(self) -> Mapping[str, str]:
+        """The program that runs tests of Go, and its parts."""
+        return {f"{program.__name__.rpartition('.')[2]}.py": _text(program) for program in _PROGRAMS}
+
+    def command(self, tests: Collection[str]) -> str:
+        """Return the shell command that runs these tests."""
+        return self._command(" ".join(shlex.quote(test) for test in tests))
+
+    @staticmethod
+    def _command(arguments: str) -> str:
+        return f'python3 -P "$CHECKS/{_PROGRAM}" {arguments}'.strip()
+
+    def run(self, tree: Path, tests: Collection[str] | None = None) -> Mapping[str, TestOutcome]:
+        """Run tests in a copy of a tree."""
+        run = self.record(tree, tests)
+        message = "no end within the time limit of the run" if run.timed_out else f"did not run: {_error(run)[-1000:]}"
+        return _completed(run.outcomes, tests, message)
+
+    def limited(self, run: float, test: float) -> "GoRunner":
+        """Return this runner with other time limits."""
+        return replace(self, limits=RunLimits(run, test))
+
+    def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
+        """Run several requests in one sandbox, which compiles what they share once; lost ones run again alone."""
+        if len(requests) < _LEAST_FOR_BATCH or any(request.tests is None for request in requests):
+            return run_at_once(self, requests)
+        workers, test = os.cpu_count() or 1, min(self.limits.test, _MUTANT_SECONDS)
+        batch = {
+            "workers": workers,
+            "requests": [
+                {"tests": sorted(request.tests or ()), "changes": changes_between(requests[0].tree, request.tree)}
+                for request in requests
+            ],
+        }
+        programs = {**self.programs, _WANTED: json.dumps(batch)}
+        seconds = min(self.limits.run * len(requests), _BATCH_SECONDS)
+        command = BoxCommand(self._command(f'--batch "$CHECKS/{_WANTED}"'), programs, RunLimits(seconds, test))
+        run = run_in_box(self.environment, requests[0].tree, command, self.cancel)
+        lost = [request for number, request in enumerate(requests) if number not in run.by_request]
+        again = iter(run_at_once(self, lost))
+        return [
+            _completed(run.by_request[number], request.tests, "did not run") if number in run.by_request
+            else next(again)
+            for number, request in enumerate(requests)
+        ]  # fmt: skip
+
+    def record(
+        self,
+        tree: Path,
+        tests: Collection[str] | None = None,
+        *,
+        is_reversed: bool = False,
+        measured: bool = False,
+    ) -> BoxRun:
+        """Run tests, in another order if `is_reversed`; if `measured` each alone, with the executed lines."""
+        programs = {**self.programs, _WANTED: json.dumps(sorted(tests or ()))}
+        shuffle = "--shuffle " if is_reversed else ""
+        command = BoxCommand(self._command(f'{shuffle}"@$CHECKS/{_WANTED}"'), programs, self.limits, measured)
+        return run_in_box(self.environment, tree, command, self.cancel)
+
+
+def _completed(
+    outcomes: Mapping[str, TestOutcome], tests: Collection[str] | None, message: str
+) -> Mapping[str, TestOutcome]:
+    wanted = {test for test in tests or () if "::" in test}
+    return {**dict.fromkeys(wanted - set(outcomes), TestOutcome(False, message)), **outcomes}
+
+
+def _error(run: BoxRun) -> str:
+    return next(iter(run.broken.values()), run.output)
+
+
+@functools.cache
+def _text(program: ModuleType) -> str:
+    return Path(str(program.__file__)).read_text(encoding="utf-8")
