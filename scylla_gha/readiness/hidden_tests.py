@@ -98,8 +98,8 @@ def _has_tests_besides(file: SourceFile, cut: Iterable[LineSpan]) -> bool:
 def _all_tests(file: SourceFile) -> list[LineSpan]:
     if file.language in {"javascript", "typescript"}:
         return [span for span, _ in _test_calls(file)]
-    named = re.compile("Test|Example|Fuzz" if file.language == "go" else "[Tt]est")
-    return [function.span for function in file.functions if named.match(function.short_name)]
+    test_name = re.compile("Test|Example|Fuzz" if file.language == "go" else "[Tt]est")
+    return [function.span for function in file.functions if test_name.match(function.short_name)]
 
 
 def _is_imported(index: CodeIndex, file: SourceFile) -> bool:

@@ -95,7 +95,7 @@ def at_revision(checkout: RepositoryCheckout, revision: str) -> RepositoryChecko
 def working_copy(checkout: RepositoryCheckout, folder: Path) -> WorkingCopy:
     """Copy the tracked files of the measured commit into a new folder, without filters or hooks of the repository.
 
-    Links that point out of the copy and submodules are left out, which the notes say.
+    Links that point out of the copy or to a folder around them, and submodules, are left out, which the notes say.
 
     Args:
         checkout: the repository; `head` is the commit.
@@ -176,7 +176,9 @@ def _stays_inside(root: Path, path: str) -> bool:
         target = link.resolve()
     except (OSError, RuntimeError):  # a loop
         return False
-    return not link.readlink().is_absolute() and target.is_relative_to(root.resolve())
+    above = link.parent.resolve()
+    is_loop = above == target or above.is_relative_to(target)  # test programs would follow it for ever
+    return not link.readlink().is_absolute() and target.is_relative_to(root.resolve()) and not is_loop
 
 
 def _state(checkout: RepositoryCheckout) -> list[str]:
@@ -188,7 +190,10 @@ def _state(checkout: RepositoryCheckout) -> list[str]:
 
 
 def _left_out(links: list[str], submodules: list[str]) -> list[str]:
-    kinds = (("link", links, "points out of the repository"), ("submodule", submodules, "is another repository"))
+    kinds = (
+        ("link", links, "points out of the repository or to a folder around it"),
+        ("submodule", submodules, "is another repository"),
+    )
     return [
         f"{counted(len(paths), kind)} left out, such as {paths[0]!r}, which {reason}"
         for kind, paths, reason in kinds

@@ -140,7 +140,9 @@ def main(arguments: list[str]) -> int:
         writer = OutcomeWriter(
             frozenset(ids), is_reversed=is_reversed, stops_late="--stop-late" in arguments, coverage=coverage
         )
-        code = pytest.main([*_OPTIONS, *options, *(f"--ignore={name}" for name in without), *files], plugins=[writer])
+        ignored = [f"--ignore={name}" for name in without]
+        # A folder's name may begin with a dash
+        code = pytest.main([*_OPTIONS, *options, *ignored, *(f"./{name}" for name in files)], plugins=[writer])
     if coverage and lines:
         Path(lines).write_text(json.dumps(_lines_by_test(coverage, Path.cwd())), encoding="utf-8")
     return int(code)
