@@ -15,6 +15,7 @@ from typing import Final
 OUTPUT_CHARS: Final = 4000
 _PIPE_SECONDS: Final = 0.2  # for what a child process left in the pipe
 _MOST_BYTES: Final = 1_000_000  # of output that are read at once
+_ERROR_MARKS: Final = b"\x0e\x0f"  # around what t.Error prints
 _MARK: Final = re.compile(rb" *=== (RUN|NAME|CONT|PAUSE) *(.*)| *--- (PASS|FAIL|SKIP): (.*) \(\d[\d.]*s\)")
 
 
@@ -33,7 +34,7 @@ class ProcessTests:
         printed, mark, after = line.rpartition(b"\x16")
         match = _MARK.fullmatch(after) if mark else None
         if match is None or printed:
-            text = (printed if match else line).decode(errors="replace")
+            text = (printed if match else line).translate(None, _ERROR_MARKS).decode(errors="replace")
             self.outputs[self.current] = f"{self.outputs.get(self.current, '')}{text}\n"[-OUTPUT_CHARS:]
         if match is None:
             return

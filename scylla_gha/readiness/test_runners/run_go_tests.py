@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 60.0
 _HIDDEN: Final = {"OUTCOMES", "LINES", "CHECKS"}  # from the tests
-_BLOCK: Final = re.compile(r"(.+):(\d+)\.\d+,(\d+)\.\d+ (\d+) (\d+)")
+_BLOCK: Final = re.compile(r"(.+):(\d+)\.\d+,(\d+)\.(\d+) (\d+) (\d+)")
 
 
 def _load(name: str) -> ModuleType:
@@ -110,8 +110,9 @@ class GoTests:
             lines: dict[str, set[int]] = {}
             for row in go_packages.read_text(profile).splitlines()[1:]:
                 match = _BLOCK.fullmatch(row)
-                if match and int(match[4]) and int(match[5]):
-                    lines.setdefault(match[1], set()).update(range(int(match[2]), int(match[3]) + 1))
+                if match and int(match[5]) and int(match[6]):
+                    last = int(match[3]) - (match[4] == "1")  # it ends before that column
+                    lines.setdefault(match[1], set()).update(range(int(match[2]), last + 1))
             profile.unlink(missing_ok=True)
             self.measured[package.id(name)] = lines
 

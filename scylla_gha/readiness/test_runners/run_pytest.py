@@ -136,35 +136,41 @@ def main(arguments: list[str]) -> int:
         return int(pytest.ExitCode.NO_TESTS_COLLECTED)
     lines = os.environ.pop("LINES", None)
     coverage = _coverage() if lines else None
-    with _measured(coverage):
+    with _measured(coverage, lines):
         writer = OutcomeWriter(
             frozenset(ids), is_reversed=is_reversed, stops_late="--stop-late" in arguments, coverage=coverage
         )
         ignored = [f"--ignore={name}" for name in without]
-        # A folder's name may begin with a dash
-        code = pytest.main([*_OPTIONS, *options, *ignored, *(f"./{name}" for name in files)], plugins=[writer])
-    if coverage and lines:
-        Path(lines).write_text(json.dumps(_lines_by_test(coverage, Path.cwd())), encoding="utf-8")
+        code = pytest.main([*_OPTIONS, *options, *ignored, *map(_argument, files)], plugins=[writer])
     return int(code)
+
+
+def _argument(name: str) -> str:
+    """Return the path of a file as pytest takes it: a dash may begin it, and of a name with a bracket the folder."""
+    return f"./{name}" if "[" not in name else f"./{name.partition('[')[0].rpartition('/')[0]}"
 
 
 def _coverage() -> "Coverage":
     from coverage import Coverage
 
     os.environ["COVERAGE_CORE"] = "ctrace"  # sys.monitoring knows no contexts before Python 3.14
-    return Coverage(data_file=None, config_file=False, source=[str(Path.cwd())], omit=_NOT_MEASURED)
+    # Not `source`: it would look at each file of the tree, and fail at names that are not UTF-8
+    return Coverage(data_file=None, config_file=False, include=[f"{Path.cwd()}/*"], omit=_NOT_MEASURED)
 
 
 @contextlib.contextmanager
-def _measured(coverage: "Coverage | None") -> Iterator[None]:
-    if coverage is None:
+def _measured(coverage: "Coverage | None", lines: str | None) -> Iterator[None]:
+    """Measure the lines and write them, also if a plug-in of the code base raises an error in the end."""
+    if coverage is None or lines is None:
         yield
         return
+    root = Path.cwd()
     coverage.start()
     try:
         yield
     finally:
         coverage.stop()
+        Path(lines).write_text(json.dumps(_lines_by_test(coverage, root)), encoding="utf-8")
 
 
 def _lines_by_test(coverage: "Coverage", root: Path) -> dict[str, object]:
