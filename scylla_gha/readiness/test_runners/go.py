@@ -7,13 +7,11 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
-from scylla_gha.readiness.test_runners import go_packages, go_process, run_go_tests
 from scylla_gha.readiness.test_runners.base import (
     BoxCommand,
     BoxRun,
@@ -24,7 +22,7 @@ from scylla_gha.readiness.test_runners.base import (
 )
 
 _PROGRAM: Final = "run_go_tests.py"
-_PROGRAMS: Final = (run_go_tests, go_packages, go_process)
+_PROGRAMS: Final = (_PROGRAM, "go_packages.py", "go_process.py")
 _WANTED: Final = "wanted.json"
 _BATCH_SECONDS: Final = 1800.0
 _LEAST_FOR_BATCH: Final = 2
@@ -42,7 +40,7 @@ class GoRunner:
     @property
     def programs(self) -> Mapping[str, str]:
         """The program that runs tests of Go, and its parts."""
-        return {f"{program.__name__.rpartition('.')[2]}.py": _text(program) for program in _PROGRAMS}
+        return {name: _text(name) for name in _PROGRAMS}
 
     def command(self, tests: Collection[str]) -> str:
         """Return the shell command that runs these tests."""
@@ -66,18 +64,23 @@ class GoRunner:
         """Run several requests in one sandbox, which compiles what they share once; lost ones run again alone."""
         if len(requests) < _LEAST_FOR_BATCH or any(request.tests is None for request in requests):
             return run_at_once(self, requests)
+        tree = requests[0].tree
         workers, test = os.cpu_count() or 1, min(self.limits.test, _MUTANT_SECONDS)
         batch = {
             "workers": workers,
             "requests": [
-                {"tests": sorted(request.tests or ()), "changes": changes_between(requests[0].tree, request.tree)}
+                {
+                    "tests": sorted(request.tests or ()),
+                    "stops_late": request.is_probe,
+                    "changes": {**changes_between(tree, request.tree), **request.changes},
+                }
                 for request in requests
             ],
         }
         programs = {**self.programs, _WANTED: json.dumps(batch)}
         seconds = min(self.limits.run * len(requests), _BATCH_SECONDS)
         command = BoxCommand(self._command(f'--batch "$CHECKS/{_WANTED}"'), programs, RunLimits(seconds, test))
-        run = run_in_box(self.environment, requests[0].tree, command, self.cancel)
+        run = run_in_box(self.environment, tree, command, self.cancel)
         lost = [request for number, request in enumerate(requests) if number not in run.by_request]
         again = iter(run_at_once(self, lost))
         return [
@@ -113,5 +116,6 @@ def _error(run: BoxRun) -> str:
 
 
 @functools.cache
-def _text(program: ModuleType) -> str:
-    return Path(str(program.__file__)).read_text(encoding="utf-8")
+def _text(program: str) -> str:
+    """Return a program of the box."""
+    return Path(__file__).with_name(program).read_text(encoding="utf-8")

@@ -7,9 +7,9 @@ An id is that of a test ("store/db_test.go::TestOpen", "db_test.go::TestOpen/rea
 @FILE: a file with a JSON list of ids. A test with subtests stands for them, and they get the lines. Each package is
 compiled once; a test that ends the process, or reaches its limit, has failed; the rest then runs in a new process.
 
-The file of a batch has a JSON object: `workers`, and `requests`, each with `tests` and `changes` (the text of a changed
-file by path, null if it is removed). The lines of a request get its number: {"request": 3, "id": ...}; the last one is
-{"request": 3, "ended": true}.
+The file of a batch has a JSON object: `workers`, and `requests`, each with `tests`, `stops_late` (no test is run after
+one that reached its limit) and `changes` (the text of a changed file by path, null if it is removed). The lines of a
+request get its number: {"request": 3, "id": ...}; the last one is {"request": 3, "ended": true}.
 
 | variable | content |
 |---|---|
@@ -59,8 +59,8 @@ go_packages, go_process = _load("go_packages"), _load("go_process")
 class GoTests:
     """Runs of the tests of one tree."""
 
-    def __init__(self, root: Path, home: Path, go: str) -> None:
-        self.tree = go_packages.GoTree(root, home, go)
+    def __init__(self, root: Path, home: Path, go: str, *, stops_late: bool = False) -> None:
+        self.tree, self.stops_late = go_packages.GoTree(root, home, go), stops_late
         self.root, self.home = root, home
         self.seconds = float(os.environ.get("TEST_SECONDS", _SECONDS))
         self.measured: dict[str, dict[str, set[int]]] = {}
@@ -98,7 +98,7 @@ class GoTests:
                 return
             for name in (name for name in names if name in ended):
                 yield from _lines_of(package, name, tests, ids)
-            names = [name for name in names if name not in ended]
+            names = [] if tests.is_late and self.stops_late else [name for name in names if name not in ended]
 
     def _measured(
         self, package: "TestPackage", program: Path, names: Sequence[str], ids: Sequence[str]
@@ -183,7 +183,7 @@ def _run_batch(batch: Mapping[str, Any], home: Path, go: str, outcomes: OutcomeF
             shutil.copytree(root, tree, symlinks=True)
             for name, text in request["changes"].items():
                 _change(tree / name, text)
-            for line in GoTests(tree, folder, go).run(request["tests"]):
+            for line in GoTests(tree, folder, go, stops_late=request["stops_late"]).run(request["tests"]):
                 outcomes.write({"request": number, **line})
             outcomes.write({"request": number, "ended": True})
         finally:
