@@ -28,7 +28,13 @@ from scylla_gha.gateway.forward import ForwardedRequest, GatewayState
 from scylla_gha.gateway.limiter import Limiters
 from scylla_gha.gateway.log_entry import RequestLogEntry
 from scylla_gha.gateway.permissions import LOG_IS_FULL
-from scylla_gha.gateway.sessions import LONGEST_REQUEST, SessionLimitError, SessionRegistry, SessionState
+from scylla_gha.gateway.sessions import (
+    LONGEST_REQUEST,
+    RequestTurns,
+    SessionLimitError,
+    SessionRegistry,
+    SessionState,
+)
 from scylla_gha.gateway.settings import CONTROL, GatewayStart, JudgeReserveRequest, OpenSessionRequest
 from scylla_gha.listener import Listener, raise_file_limit
 from scylla_gha.model.experiment import ModelKnobs
@@ -64,6 +70,7 @@ class GatewayServer:
         self._control = start.control
         self._provider = settings.api
         self._registry = SessionRegistry(settings, redactor)
+        self._turns = RequestTurns()
         self._egress_proxy = EgressProxy(self._registry.egress, other_hosts)
         self._models = {model.id: model for model in settings.models}
         self.sessions = _runner(self._model_api())
@@ -108,6 +115,7 @@ class GatewayServer:
             return response
 
     async def _forward(self, session: SessionState, request: web.Request, body: bytes) -> web.StreamResponse:
+        await self._turns.wait()
         try:
             model_request = await session.parse(request.path, body)
         except InvalidRequestError as error:

@@ -7,6 +7,7 @@ limit are refused, and so is a body that does not arrive within a minute.
 import asyncio
 import contextlib
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -38,6 +39,7 @@ _SMALL: Final = _MEGA  # bodies up to this size are not searched for too many pa
 _PARSED_AT_ONCE: Final = 256 * 1024  # bytes of a body that is parsed while other sessions wait
 _PARSING_SECONDS: Final = 0.02  # of processor time; a session that needed more has its bodies parsed in a thread
 _ALWAYS_FAST: Final = 4096  # bytes
+_STEPS_TO_SEND: Final = 2  # of the event loop, after that in which a request is parsed: its task's and its writer's
 
 _MANY: Final = f"more than {_REQUESTS + _WAITING} requests of this key are open; wait for answers before asking more"
 _LONG_HEAD: Final = f"the request's path and headers are longer than {_HEAD // 1024} KB; send fewer"
@@ -54,6 +56,40 @@ class SessionLimitError(Exception):
         super().__init__(message)
         self.status = status
         self.kind = kind
+
+
+class RequestTurns:
+    """The order of requests that come at the same time: each is parsed and sent before the next one is parsed.
+
+    Otherwise the event loop would take each step for all of them, and send the first when the last is parsed.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_taken = False
+
+    async def wait(self) -> None:
+        """Wait for a turn. It ends by itself after the steps that it takes to send a request."""
+        loop = asyncio.get_running_loop()
+        if self._is_taken:
+            turn = loop.create_future()
+            self._waiting.append(turn)
+            await turn
+            return
+        self._is_taken = True
+        loop.call_soon(self._step, loop, _STEPS_TO_SEND - 1)
+
+    def _step(self, loop: asyncio.AbstractEventLoop, steps: int) -> None:
+        """Count the steps of a turn down; at its end, give the next one."""
+        if steps:
+            loop.call_soon(self._step, loop, steps - 1)
+            return
+        while self._waiting and self._waiting[0].done():  # its task was cancelled
+            self._waiting.popleft()
+        self._is_taken = bool(self._waiting)
+        if self._is_taken:
+            self._waiting.popleft().set_result(None)
+            loop.call_soon(self._step, loop, _STEPS_TO_SEND)
 
 
 class SessionLimits:

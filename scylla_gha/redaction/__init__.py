@@ -172,7 +172,8 @@ class _Stream:
                 self.count += 1
             self.released = max(self.released, end)
         if self.released < safe:
-            yield bytes(view[self.released : safe])
+            is_whole = safe - self.released == len(view)  # and has no secret, so it need not be copied
+            yield self.buffer if is_whole else bytes(view[self.released : safe])
             self.released = safe
         keep_from = max(0, min(self.released, safe - _BEHIND))
         self.buffer = self.buffer[keep_from:]
