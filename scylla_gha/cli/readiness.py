@@ -34,9 +34,8 @@ def _dimensions(_: click.Context, __: click.Parameter, value: str) -> tuple[Dime
 @click.option(
     "--budget",
     type=click.FloatRange(0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="Most USD that all sessions together may cost.",
+    help="Most USD that all sessions together may cost (default: 1 for each side: the code, --head, and each copy that "
+    "`why` changes).",
 )
 @click.option(
     "--dimensions",

@@ -5,7 +5,7 @@ import json
 import shutil
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,7 @@ from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import Dimension
-from scylla_gha.model.readiness_report import REPORT_FILE, ReadinessReport
+from scylla_gha.model.readiness_report import REPORT_FILE, MadeSuite, ReadinessReport
 from scylla_gha.model.report import Report as RunReport
 from scylla_gha.model.trial import Outcome, Trajectory, Trial
 from scylla_gha.pipeline.model_access import RecordingOptions
@@ -33,7 +33,8 @@ from scylla_gha.providers import has_access, provider_environment
 from scylla_gha.readiness.make_suite import SuiteWish, make_suite
 from scylla_gha.readiness.material import repository_of
 from scylla_gha.readiness.run import Measurement, measure, unavailable_report
-from scylla_gha.readiness.suite import SUITE, SuiteSettings, suite_experiment
+from scylla_gha.readiness.side_budget import SideBudget
+from scylla_gha.readiness.suite import SUITE, SuiteSettings, suite_experiment, write_experiment
 from scylla_gha.report.page.readiness_answer import unavailable_page
 from scylla_gha.report.readiness_badge import badge_svg, readiness_badge
 from scylla_gha.report.readiness_markdown import readiness_markdown
@@ -51,7 +52,7 @@ class ReadinessRequest:
 
     folder: Path
     has_twins: bool
-    budget: float
+    budget: float | None
     dimensions: tuple[Dimension, ...]
     anchors: int
     head: str | None
@@ -95,6 +96,10 @@ def measure_readiness(request: ReadinessRequest, report: Report) -> tuple[Readin
     if not context.plan.cells:
         return _unavailable(request, measurement, ToolError("no dimension has enough anchors"))
     report(_sessions_line(context.plan, measurement, request))
+    if request.uses_model:
+        budget = _budget(request, measurement.written)
+        report(budget.line(context.plan.estimate.usd))
+        budget.require(context.plan.estimate.usd)
     approve_run(context, CellSelection(), _NOTHING, request.jobs, yes=request.yes, exposed=request.allow_exposed_keys)
     plan = store_plan(context, SUITE, CellSelection())
     result, whole = measure(measurement, context, _NOTHING, plan, request.jobs, report)
@@ -123,7 +128,12 @@ def _made(request: ReadinessRequest, report: Report) -> Measurement:
     )  # fmt: skip
     folder = request.run.root / "suite"
     suite = make_suite(wish, settings, SandboxPool(chosen, library), folder, report)
+    write_experiment(folder, replace(settings, budget_usd=_budget(request, suite).usd))
     return Measurement(folder, suite, request.run, checkout.root.name, request.closed_book)
+
+
+def _budget(request: ReadinessRequest, suite: MadeSuite) -> SideBudget:
+    return SideBudget(request.budget, [facts.side for facts in suite.sides], request.anchors)
 
 
 def _require_key(request: ReadinessRequest) -> None:
@@ -148,7 +158,7 @@ def _sessions_line(plan: Plan, measurement: Measurement, request: ReadinessReque
     asked = sum(not item.has_shell for item in items) if request.closed_book else 0
     control = f", and {counted(asked, 'request')} of the closed-book control" if asked else ""
     return (f"{text} of {request.agent} with {request.model}{control}; about {tokens / 1e6:.1f} million tokens, "
-            f"most of them read from the cache; budget ${request.budget:.2f}")  # fmt: skip
+            "most of them read from the cache")  # fmt: skip
 
 
 def _unavailable(

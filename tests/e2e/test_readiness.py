@@ -71,8 +71,13 @@ def answer_nothing(body: Body) -> Say:
 def test_claude_code_answers_without_a_shell(parcels: Path, tmp_path: Path) -> None:
     with serve(answer_nothing) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
-        said = readiness(parcels, tmp_path / "runs", *QUESTIONS, "--agent", "claude-code@2.1.197", **env)
+        agent = ("--agent", "claude-code@2.1.197")
+        dear = readiness(parcels, tmp_path / "runs", *QUESTIONS, *agent, "--budget", "0.0001", **env)
+        said = readiness(parcels, tmp_path / "runs", *QUESTIONS, *agent, **env)
+    assert dear.code == 6
+    assert "is above the budget of $0.0001; give --budget" in dear.err
     assert said.code == 0, said.err
+    assert "budget $1.00, $1.00 a side; 1 side (the code) with up to 8 anchors a dimension: likely $" in said.err
     assert "8 sessions of claude-code@2.1.197 with claude-haiku-5-5" in said.err
     report = json.loads(said.out)
     assert [row["anchors"] for row in report["score"]["dimensions"]] == [8, 0, 0, 0]
