@@ -128,7 +128,8 @@ def _changed_lines(file: SourceFile, function: Function) -> Iterator[Mutant]:
         raw = line.encode()
         if number in function.body and not _LOOP.match(raw):
             for name, start, end, new in _replacements(raw.rstrip(b"\r\n"), rules):
-                if not any(first < at + end and at + start < last for first, last in protected):
+                ahead = at + (start + 1 if name == _ERROR_LOST else end)  # its expression may hold a string
+                if not any(first < ahead and at + start < last for first, last in protected):
                     after = raw[:start] + new + raw[end:]
                     yield Mutant(file.path, function.id, name, LineSpan(number, number), line, after.decode())
         at += len(raw)

@@ -180,8 +180,11 @@ def _text_facts(text: str, language: str) -> CodeFacts:
 
 
 def _blanked(source: str) -> str:
-    """Return the text with spaces for the characters of strings and comments; line breaks and `%w` stay."""
-    return _TEXTS.sub(lambda match: re.sub(r"(?!%w|(?<=%)w)[^\n]", " ", match[0]), source)
+    """Return the text with spaces for the characters of strings and comments; line breaks and `%w` of strings stay."""
+    blanked = re.compile(r"(?!%w|(?<=%)w)[^\n]")
+    return _TEXTS.sub(
+        lambda match: re.sub(r"[^\n]", " ", match[0]) if match[0][0] == "/" else blanked.sub(" ", match[0]), source
+    )
 
 
 def _block_of(source: str, name: str, language: str) -> str | None:
