@@ -164,8 +164,9 @@ def control_of(file: SourceFile) -> dict[str, str] | None:
     if file.language == "go":
         package = re.search(r"^package \w+", file.text, re.MULTILINE)
         head = f'{package[0] if package else "package main"}\n\nimport "testing"\n\n'
-        text = f'{head}func Test{CONTROL}(t *testing.T) {{\n\tt.Fatal("control")\n}}\n'
-        return {"path": path, "id": f"{path}::Test{CONTROL}", "text": text}
+        name = f"Test_{CONTROL}"  # a small letter behind `Test` would make it no test
+        text = f'{head}func {name}(t *testing.T) {{\n\tt.Fatal("control")\n}}\n'
+        return {"path": path, "id": f"{path}::{name}", "text": text}
     heads = re.findall(r"^(?:import|const) [^\n]*(?:node:test|vitest|@jest/globals)[^\n]*\n", file.text, re.MULTILINE)
     called = "it" if re.search(r"^\s*it\(", file.text, re.MULTILINE) else "test"
     text = f'{"".join(heads)}\n{called}("{CONTROL}", () => {{\n  throw new Error("control");\n}});\n'

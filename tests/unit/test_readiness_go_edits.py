@@ -46,6 +46,7 @@ def test_a_subtest_is_cut_with_its_function_and_a_file_without_tests_is_removed(
     control = control_of(ferry.files["sales/sales_test.go"])
     assert control is not None
     assert control["text"].startswith("package sales_test\n")
+    assert control["id"].endswith("::Test_CONTROL")  # Go has no test `Testab12`
 
 
 def test_errors_that_are_lost_and_conditions_behind_a_statement_are_faults(ferry: CodeIndex) -> None:

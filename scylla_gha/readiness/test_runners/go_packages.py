@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _BUILD_SECONDS: Final = 600.0
-_TEST: Final = re.compile(r"^func ((?:Test|Example|Fuzz)\w*)\(", re.MULTILINE)
+_TEST: Final = re.compile(r"^func ((?:Test|Example|Fuzz)(?![a-z])\w*)\(", re.MULTILINE)
 _LEFT_OUT: Final = {"vendor", "testdata", "node_modules", ".git"}
 
 
