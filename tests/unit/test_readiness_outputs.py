@@ -10,12 +10,17 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.model.readiness import ItemPart
+from scylla_gha.readiness.closed_book import closed_book_levels
+from scylla_gha.readiness.graders.answers import grade
+from scylla_gha.readiness.guessers import answer_of, right_names
 from scylla_gha.readiness.languages import parser_of
 from scylla_gha.readiness.predicted_outputs import PredictedOutputs, outputs_question
 from scylla_gha.readiness.recorded_calls import RecordedCall, read_records
 from scylla_gha.readiness.source_code import Function
 from scylla_gha.readiness.syntax import syntax_tree
 from scylla_gha.readiness.test_runners.record_calls import CallRecorder, recorded_code, replayed
+from tests.support.readiness_items import readiness_item
 
 MODULE = '''
 import sys
@@ -145,6 +150,28 @@ def test_outputs_are_asked_where_guesses_are_rarely_right(outputs: list[object],
     else:
         assert made is not None
         assert [text.startswith(start) for text, start in zip(sorted(made.outputs), asked, strict=True)] == [True] * 4  # type: ignore[call-overload]
+
+
+def share_of(part: ItemPart, answer: object) -> float:
+    return float(grade(part.id, part.key, answer))
+
+
+def test_the_closed_book_control_answers_outputs() -> None:
+    asked = question(["a", "a", "b", "b"])
+    assert asked is not None
+    names = {function().id: {"path": "a.py", "names": ["f"], "bare": ["f"]}}
+    key: dict[str, object] = {"places": names, "outputs": {str(n): text for n, text in enumerate(asked.outputs)},
+                              "guesses": {rule: list(guess) for rule, guess in asked.guesses.items()}}  # fmt: skip
+    part = ItemPart(id="outputs", form="outputs", weight=40, key=key, candidates=tuple(asked.guesses))
+    item = readiness_item(1).model_copy(update={"parts": (part,)})
+    right = json.dumps({"outputs": [json.loads(text) for text in asked.outputs]})
+    for text, share in ((f"I recall:\n```json\n{right}\n```", 1.0), ('{"outputs": "a"}', 0.0), ("none", 0.0)):
+        levels = closed_book_levels(
+            [item], {item.id: text}, lambda part, answer: float(grade(part.id, part.key, answer))
+        )
+        assert levels == {"outputs": (share, 1)}
+    assert right_names(part) == []
+    assert answer_of(part, ["argument 1", "null"]) == {"outputs": [call.positional[0] for call in asked.calls]}
 
 
 def test_other_calls_do_not_change_the_order_of_those_that_stay() -> None:
