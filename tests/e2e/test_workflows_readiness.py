@@ -77,6 +77,8 @@ def rows_are_on_the_results_branch(flow: Path) -> None:
     assert {name.rpartition("/")[2] for name in names} >= {"readiness.json", "readiness.md", "report.json"}
     assert not any(name.startswith("badges/") for name in names), "a pull request changes no badge"
     assert "[pull request 7]" in git(origin, "show", "scylla-results:README.md")
+    (page,) = (name for name in names if name.endswith("/readme.md"))
+    assert git(origin, "show", f"scylla-results:{page}").startswith("# readiness 100")
 
 
 def the_artifact_has_the_page(flow: Path) -> None:

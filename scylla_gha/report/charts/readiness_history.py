@@ -26,10 +26,14 @@ class _ScorePoint:
     low: float
     high: float
     words: str
+    subject: str
 
 
 def readiness_history(runs: Sequence[tuple[str, ReadinessReport]]) -> Chart | None:
-    """Draw the scores of runs with labels, oldest first; None if fewer than two have a score."""
+    """Draw the scores of runs with labels, oldest first; None if fewer than two have a score.
+
+    A line joins the scores of one agent and model, since others do not compare.
+    """
     points = list(_points(runs))[-_MOST_RUNS:]
     if len(points) < 2:  # noqa: PLR2004 a line takes two points
         return None
@@ -39,7 +43,7 @@ def readiness_history(runs: Sequence[tuple[str, ReadinessReport]]) -> Chart | No
     y = alt.Y("score:Q", title="readiness", scale=alt.Scale(domain=[0, 100], clamp=True), axis=alt.Axis(tickCount=5))
     rows, color = table(points), paint("better")
     chart = alt.layer(
-        rows.mark_line(color=color, strokeWidth=1, opacity=0.6).encode(x=x, y=y),
+        rows.mark_line(color=color, strokeWidth=1, opacity=0.6).encode(x=x, y=y, detail="subject:N"),
         rows.mark_rule(color=color, strokeWidth=2).encode(x=x, y=alt.Y("low:Q"), y2=alt.Y2("high")),
         rows.mark_point(filled=True, opacity=1, color=color, size=60).encode(x=x, y=y),
         width=_WIDTH, height=_HEIGHT,
@@ -56,7 +60,8 @@ def _points(runs: Sequence[tuple[str, ReadinessReport]]) -> Iterator[_ScorePoint
             continue
         low, high = (measured.score if end is None else end for end in (measured.low, measured.high))
         words = f"{measured.score:.0f}{interval_text(measured.low, measured.high)}"
-        yield _ScorePoint(at, short(label, _NAME), _bounded(measured.score), _bounded(low), _bounded(high), words)
+        yield _ScorePoint(at, short(label, _NAME), _bounded(measured.score), _bounded(low), _bounded(high), words,
+                          measured.subject)  # fmt: skip
 
 
 def _bounded(number: float) -> float:
