@@ -80,7 +80,7 @@ def _association(
     own = [anchor for anchor in anchors if dimension in {None, anchor.dimension}]
     missed = [anchor.item in items for anchor in own if not anchor.is_solved]
     solved = [anchor.item in items for anchor in own if anchor.is_solved]
-    if not missed or not solved:
+    if not missed or not solved or not any([*missed, *solved]):
         return None
     return Association(dimension=dimension, feature=feature, missed=sum(missed), of_missed=len(missed),
                        solved=sum(solved), of_solved=len(solved))  # fmt: skip

@@ -1,4 +1,4 @@
-"""`scylla-gha readiness` on a built repository: oracle, no-op, the real Claude Code CLI, and what cannot be done."""
+"""`scylla-gha readiness` on built repositories: the real Claude Code CLI, built-in agents, and what cannot be done."""
 
 import hashlib
 import json
@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.command import Said, scylla
-from tests.support.provider import Body, Say, serve, tool_results
+from tests.support.command import Said
+from tests.support.readiness_example import AGENT, KEY, example_provider, measured, shorten_limit
 from tests.support.readiness_repository import readiness_repository
+from tests.support.readiness_solver import readiness_solver
 
-QUESTIONS = ("--dimensions", "1", "--anchors", "8")
+DIMENSIONS = ("--dimensions", "2,3")
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""}
-
-
-@pytest.fixture(scope="module")
-def parcels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return readiness_repository(tmp_path_factory.mktemp("repositories") / "parcels", "python")
+LIMIT = 8  # seconds of the session that works too long
 
 
 def digest(folder: Path) -> str:
@@ -28,85 +25,100 @@ def digest(folder: Path) -> str:
     return hashlib.sha256(b"".join(bytes(path) + path.read_bytes() for path in paths)).hexdigest()
 
 
-def readiness(folder: Path, runs: Path, *options: str, **env: str) -> Said:
-    where = ("--runs", str(runs), "--yes", "--json")
-    return scylla("readiness", str(folder), *where, *options, cwd=runs.parent, env=env)
-
-
-def scores(said: Said) -> list[float]:
+def rows(said: Said) -> dict[str, dict[str, Any]]:
     report: dict[str, Any] = json.loads(said.out)
-    return [row["score"] for row in report["score"]["dimensions"] if row["score"] is not None]
+    return {row["dimension"]: row for row in report["score"]["dimensions"]}
 
 
-def test_the_oracle_scores_all_and_a_no_op_nothing_and_the_repository_stays_as_it_is(
-    parcels: Path, tmp_path: Path
-) -> None:
-    before = digest(parcels)
-    oracle = readiness(parcels, tmp_path / "runs", *QUESTIONS, "--agent", "oracle")
-    assert oracle.code == 0, oracle.err
-    assert scores(oracle) == [pytest.approx(100)]
-    assert "Running C7 task 1/1: Intent Clarity" in oracle.err
-    again = readiness(parcels, tmp_path / "runs", *QUESTIONS, "--agent", "oracle")
-    assert "the items are those of the stored suite" in again.err
-    assert "reused under the same keys: 8 of 8 trials" in again.err
-    no_op = readiness(parcels, tmp_path / "runs", *QUESTIONS, "--agent", "nop")
-    assert "the items are those of the stored suite" in no_op.err
-    assert scores(no_op)[0] <= 0
-    assert digest(parcels) == before
-    assert "Do not compare repositories" in (tmp_path / "runs/readiness/report.html").read_text()
-
-
-def answer_nothing(body: Body) -> Say:
-    """Write an empty answer; the control, which has no tools, says nothing."""
-    if not body.get("tools"):
-        return Say("{}")
-    if tool_results(body):
-        return Say("Done.")
-    assert {tool["name"] for tool in body["tools"]} == {"Glob", "Grep", "Read", "Write"}
-    folder = re.search(r"orking directory: ([^\\\s\"]+)", json.dumps([body["system"], body["messages"]]))
-    assert folder is not None
-    return Say("I answer.", "Write", {"file_path": f"{folder[1]}/ANSWER.json", "content": "{}"})
-
-
-def test_claude_code_answers_without_a_shell(parcels: Path, tmp_path: Path) -> None:
-    with serve(answer_nothing) as provider:
-        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-0123456789"}
-        agent = ("--agent", "claude-code@2.1.197")
-        dear = readiness(parcels, tmp_path / "runs", *QUESTIONS, *agent, "--budget", "0.0001", **env)
-        said = readiness(parcels, tmp_path / "runs", *QUESTIONS, *agent, **env)
-    assert dear.code == 6
-    assert "is above the budget of $0.0001; give --budget" in dear.err
+def test_edits_and_chains_of_the_real_cli_count_as_they_end(tmp_path: Path) -> None:
+    parcels = readiness_repository(tmp_path / "parcels", "python")
+    before, runs = digest(parcels), tmp_path / "runs"
+    static = measured(parcels, runs, *DIMENSIONS, "--json", **NO_KEY)
+    assert static.code == 5
+    report = json.loads(static.out)
+    assert report["unavailable"] == f"{AGENT} needs a key to reach a model; set ANTHROPIC_API_KEY"
+    assert (report["score"], report["facts"][0]["planned"]) == (
+        None, {"modification-confidence": 8, "cross-file-coherence": 8}
+    )  # fmt: skip
+    shorten_limit(runs, "401", LIMIT)
+    with example_provider(runs, wrong=0) as provider:
+        env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
+        said = measured(parcels, runs, *DIMENSIONS, "--json", "--verbose", **env)
     assert said.code == 0, said.err
-    assert "budget $1.00, $1.00 a side; 1 side (the code) with up to 8 anchors a dimension: likely $" in said.err
-    assert "8 sessions of claude-code@2.1.197 with claude-haiku-5-5" in said.err
-    report = json.loads(said.out)
-    assert [row["anchors"] for row in report["score"]["dimensions"]] == [8, 0, 0, 0]
-    assert scores(said)[0] <= 0
-    assert report["usd"] > 0
+    assert digest(parcels) == before
+    assert_ends(said)
+    assert_evidence(runs / "readiness" / "readiness.json")
+    questions = [body for body in provider.requests if "ANSWER.json" in json.dumps(body["messages"])]
+    tools = {frozenset(tool["name"] for tool in body["tools"]) for body in questions if body.get("tools")}
+    assert tools == {frozenset({"Glob", "Grep", "Read", "Write"})}
 
 
-def test_without_a_key_the_report_says_what_could_be_asked(parcels: Path, tmp_path: Path) -> None:
-    said = readiness(parcels, tmp_path / "runs", *QUESTIONS, "--agent", "claude-code@2.1.197", **NO_KEY)
-    assert said.code == 5
-    report = json.loads(said.out)
-    assert "need" in report["unavailable"]
-    assert report["score"] is None
-    assert report["facts"][0]["planned"] == {"intent-clarity": 8}
-    said = readiness(parcels, tmp_path / "others", "--agent", "oracle", "--tests", "spec/*")
+def assert_ends(said: Said) -> None:
+    """Each session counts as it ended, and the trace says so."""
+    assert "the items are those of the stored suite" in said.err
+    assert f"16 sessions of {AGENT} with claude-haiku-5-5, and 8 requests of the closed-book control" in said.err
+    assert re.search(r"^Task 1 timed out \((8|9|1\d)s limit\): 401-repair-", said.err, re.MULTILINE), said.err
+    assert re.search(r"^Task 2 was refused by the model: 602-chain-", said.err, re.MULTILINE)
+    assert re.search(r"^402-repair-\S+: completed; \d+ s; correctness 0.00, scope 0.00, pat", said.err, re.MULTILINE)
+    assert re.search(r"^403-repair-\S+: completed; \d+ s; correctness 1.00, scope 1.00, pat", said.err, re.MULTILINE)
+    assert re.search(r"^601-chain-\S+: completed; \d+ s; completeness 0.00, accuracy 0.00$", said.err, re.MULTILINE)
+    assert '\n  Edit {"replace_all": false, "file_path": "/home/workspace/parcels/' in said.err
+    edits, chains = rows(said)["modification-confidence"], rows(said)["cross-file-coherence"]
+    assert (edits["anchors"], edits["solved"], edits["failed"]) == (8, 6, {"timeout": 1})
+    assert (chains["anchors"], chains["solved"], chains["failed"]) == (8, 6, {"refused": 1})
+    assert (edits["calls_per_solved"], edits["score"]) == (3, pytest.approx(75))
+    assert edits["tokens_per_solved"] > chains["tokens_per_solved"] > 1000
+    assert json.loads(said.out)["usd"] > 0
+
+
+def assert_evidence(stored: Path) -> None:
+    """Efficiency and worst files come from what the CLI's sessions read."""
+    score = json.loads(stored.read_text())["score"]
+    efficiency = {anchor["item"][:3]: anchor["parts"].get("efficiency") for anchor in score["anchors"]}
+    assert efficiency["604"] == pytest.approx(1)
+    assert efficiency["603"] < 0.7
+    assert [file["missed"] for file in score["worst_files"]] == [2]
+
+
+def test_questions_on_typescript_are_answered_by_the_real_cli_and_reused(tmp_path: Path) -> None:
+    seats = readiness_repository(tmp_path / "seats", "typescript")
+    before, runs, one = digest(seats), tmp_path / "runs", ("--dimensions", "1")
+    with readiness_solver(runs / "readiness", wrong=0.25) as url:
+        env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}
+        said = measured(seats, runs, *one, "--json", **env)
+    assert said.code == 0, said.err
+    assert digest(seats) == before
+    row = rows(said)["intent-clarity"]
+    assert (row["anchors"], row["solved"], row["failed"], row["excluded"]) == (8, 6, {}, {})
+    assert "Running C7 task 1/1: Intent Clarity" in said.err
+    again = measured(seats, runs, *one, ANTHROPIC_API_KEY=KEY)
+    assert "reused under the same keys: 8 of 8 trials" in again.err
+    assert re.search(r"^readiness \d+ \[.*\]  1 of 4 dimensions, 8 of 8 anchors, claude-haiku-5-5 in", again.out), (
+        again.err
+    )
+    assert "Do not compare repositories" in (runs / "readiness/report.html").read_text()
+
+
+def test_a_wrong_model_is_named_before_any_work_and_tests_that_are_not_there_too(tmp_path: Path) -> None:
+    parcels = readiness_repository(tmp_path / "parcels", "python")
+    said = measured(parcels, tmp_path / "runs", "--model", "claude-haiku-9")
+    assert said.code == 3
+    assert said.err.startswith("scylla-gha: --model: there is no model 'claude-haiku-9'; did you mean"), said.err
+    said = measured(parcels, tmp_path / "runs", "--tests", "spec/*")
     assert said.code == 4
     assert "--tests spec/*: no file of tests matches; they are tests/test_addresses.py, " in said.err
 
 
 def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
-    folder = tmp_path / "empty"
+    folder, runs = tmp_path / "empty", tmp_path / "runs"
     folder.mkdir()
-    assert "is not a git repository" in readiness(folder, tmp_path / "runs").err
+    assert "is not a git repository" in measured(folder, runs).err
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
-    assert "has no commit yet" in readiness(folder, tmp_path / "runs").err
+    assert "has no commit yet" in measured(folder, runs).err
     (folder / "shop.rb").write_text("def price\n  3\nend\n")
     identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
     subprocess.run(["git", "-C", str(folder), "add", "."], check=True)
     subprocess.run(["git", "-C", str(folder), *identity, "commit", "--quiet", "-m", "Prices"], check=True)
-    said = readiness(folder, tmp_path / "runs", "--agent", "oracle")
+    said = measured(folder, runs)
     assert said.code == 4
     assert "no function in Python, JavaScript, TypeScript or Go" in said.err

@@ -73,7 +73,7 @@ class Solver:
         results = tool_results(body)
         task = _fitting(tasks, results)
         failed = sum(_FAILED in result for result in results)
-        calls = _steps(task, _folder(body), is_wrong=task.scenario in self._wrong, is_careful=failed > 0)
+        calls = _steps(task, session_folder(body), is_wrong=task.scenario in self._wrong, is_careful=failed > 0)
         step = calls[min(len(results) - failed, len(calls) - 1)] if failed < _MOST_FAILURES else calls[-1]
         return _priced(step, body)
 
@@ -98,7 +98,8 @@ class Solver:
         self._wrong = wrong_tasks(tasks, self._share)
 
 
-def _folder(body: Body) -> str:
+def session_folder(body: Body) -> str:
+    """Return the folder in which the CLI works, as it tells the model."""
     match = _FOLDER.search(json.dumps([body.get("system"), body["messages"]]))
     assert match is not None, "the CLI does not say where it works"
     return match[1]
