@@ -120,4 +120,4 @@ def failure_line(number: int, trial: Trial) -> str | None:
 
 def _limit(seconds: float) -> str:
     """Return the time limit that a trial ended at, soon after it: in minutes, or in seconds below one."""
-    return f"{seconds // _MINUTE:.0f}m" if seconds >= _MINUTE else f"{seconds:.0f}s"
+    return f"{seconds // _MINUTE:.0f}m" if seconds >= _MINUTE else f"{seconds // 1:.0f}s"

@@ -11,6 +11,7 @@ from scylla_gha.report.numbers import usd
 from scylla_gha.report.readiness_text import (
     change_text,
     dimension_cells,
+    feature_text,
     flipped_lines,
     headline,
     subject_line,
@@ -66,7 +67,7 @@ def _details(report: ReadinessReport) -> Iterator[str]:
     if score is not None:
         worst = [f"{file.file}: {file.missed} of {file.anchors} missed; {file.evidence}" for file in score.worst_files]
         yield _bullets("Worst files", worst)
-        rows = [(row.feature, f"{row.missed} of {row.of_missed}", f"{row.solved} of {row.of_solved}")
+        rows = [(feature_text(row), f"{row.missed} of {row.of_missed}", f"{row.solved} of {row.of_solved}")
                 for row in score.associations]  # fmt: skip
         title = "## Associations, which are no causes\n\n" if rows else ""
         yield title + Table(("feature", "missed anchors", "solved anchors"), rows).__html__()

@@ -7,7 +7,7 @@ from scylla_gha.counting import counted
 from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import DIMENSIONS
 from scylla_gha.model.readiness_report import ReadinessReport, SuiteFacts, TwinEffect
-from scylla_gha.model.readiness_score import AnchorChange, DimensionScore, ReadinessScore, ScoreComparison
+from scylla_gha.model.readiness_score import AnchorChange, Association, DimensionScore, ReadinessScore, ScoreComparison
 from scylla_gha.report.numbers import usd
 from scylla_gha.report.summary import marked
 
@@ -40,12 +40,12 @@ def headline(report: ReadinessReport) -> str:
     score = report.score
     if score is None or score.score is None:
         return "readiness n/a: no dimension has enough anchors with a score"
-    return f"readiness {score.score:.0f}{interval_text(score.low, score.high)}"
+    return f"readiness {round(score.score)}{interval_text(score.low, score.high)}"
 
 
 def interval_text(low: float | None, high: float | None) -> str:
     """Return the interval with a space before it; empty if it is not known."""
-    return "" if low is None or high is None else f" [{low:.0f}, {high:.0f}]"
+    return "" if low is None or high is None else f" [{round(low)}, {round(high)}]"
 
 
 def subject_line(report: ReadinessReport) -> str:
@@ -65,7 +65,7 @@ def dimension_cells(row: DimensionScore) -> tuple[str, str, str, str]:
     if row.score is None:
         return name, "n/a", "", row.missing or "there is no score"
     lost = "".join(f", {count} {outcome}" for outcome, count in sorted((row.failed | row.excluded).items()))
-    return name, f"{row.score:.0f}{interval_text(row.low, row.high)}", str(row.anchors), f"{_effort(row)}{lost}"
+    return name, f"{round(row.score)}{interval_text(row.low, row.high)}", str(row.anchors), f"{_effort(row)}{lost}"
 
 
 def _effort(row: DimensionScore) -> str:
@@ -147,6 +147,11 @@ def twin_text(twin: TwinEffect) -> str:
     return f"{twin.what}: {points}; {change_text(twin.comparison)}"
 
 
+def feature_text(row: Association) -> str:
+    """Return a feature of anchors, after the dimension that it is counted in; without one it is counted in all."""
+    return f"{DIMENSIONS[row.dimension]}, {row.feature}" if row.dimension else row.feature
+
+
 def _finding_lines(score: ReadinessScore) -> Iterator[str]:
     if score.worst_files:
         yield "worst files:"
@@ -156,6 +161,6 @@ def _finding_lines(score: ReadinessScore) -> Iterator[str]:
     if associations:
         yield "associations, which are no causes:"
     for row in associations:
-        yield (f"  {row.feature}: {row.missed} of {row.of_missed} missed anchors, "
+        yield (f"  {feature_text(row)}: {row.missed} of {row.of_missed} missed anchors, "
                f"{row.solved} of {row.of_solved} solved ones")  # fmt: skip
     yield from (f"note: {one_line(note)}" for note in score.notes)

@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.model.readiness_report import ReadinessReport
+from scylla_gha.report.readiness_text import readiness_lines
 from tests.support.command import Said
+from tests.support.pages import ROOT
 from tests.support.readiness_example import AGENT, KEY, example_provider, measured, shorten_limit
 from tests.support.readiness_repository import readiness_repository
 from tests.support.readiness_solver import readiness_solver
 
 DIMENSIONS = ("--dimensions", "2,3")
 NO_KEY = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""}
-LIMIT = 8  # seconds of the session that works too long
+LIMIT = 40  # seconds of the session that works too long
 
 
 def digest(folder: Path) -> str:
@@ -41,13 +44,14 @@ def test_edits_and_chains_of_the_real_cli_count_as_they_end(tmp_path: Path) -> N
         None, {"modification-confidence": 8, "cross-file-coherence": 8}
     )  # fmt: skip
     shorten_limit(runs, "401", LIMIT)
-    with example_provider(runs, wrong=0) as provider:
+    with example_provider(runs) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
         said = measured(parcels, runs, *DIMENSIONS, "--json", "--verbose", **env)
     assert said.code == 0, said.err
     assert digest(parcels) == before
     assert_ends(said)
-    assert_evidence(runs / "readiness" / "readiness.json")
+    assert_example(said)
+    assert_efficiency(runs / "readiness" / "readiness.json")
     questions = [body for body in provider.requests if "ANSWER.json" in json.dumps(body["messages"])]
     tools = {frozenset(tool["name"] for tool in body["tools"]) for body in questions if body.get("tools")}
     assert tools == {frozenset({"Glob", "Grep", "Read", "Write"})}
@@ -57,27 +61,36 @@ def assert_ends(said: Said) -> None:
     """Each session counts as it ended, and the trace says so."""
     assert "the items are those of the stored suite" in said.err
     assert f"16 sessions of {AGENT} with claude-haiku-5-5, and 8 requests of the closed-book control" in said.err
-    assert re.search(r"^Task 1 timed out \((8|9|1\d)s limit\): 401-repair-", said.err, re.MULTILINE), said.err
+    assert re.search(r"^Task 1 timed out \(4\ds limit\): 401-repair-", said.err, re.MULTILINE), said.err
     assert re.search(r"^Task 2 was refused by the model: 602-chain-", said.err, re.MULTILINE)
     assert re.search(r"^402-repair-\S+: completed; \d+ s; correctness 0.00, scope 0.00, pat", said.err, re.MULTILINE)
     assert re.search(r"^403-repair-\S+: completed; \d+ s; correctness 1.00, scope 1.00, pat", said.err, re.MULTILINE)
     assert re.search(r"^601-chain-\S+: completed; \d+ s; completeness 0.00, accuracy 0.00$", said.err, re.MULTILINE)
     assert '\n  Edit {"replace_all": false, "file_path": "/home/workspace/parcels/' in said.err
     edits, chains = rows(said)["modification-confidence"], rows(said)["cross-file-coherence"]
-    assert (edits["anchors"], edits["solved"], edits["failed"]) == (8, 6, {"timeout": 1})
-    assert (chains["anchors"], chains["solved"], chains["failed"]) == (8, 6, {"refused": 1})
-    assert (edits["calls_per_solved"], edits["score"]) == (3, pytest.approx(75))
+    assert (edits["anchors"], edits["solved"], edits["failed"]) == (8, 5, {"timeout": 1})
+    assert (chains["anchors"], chains["solved"], chains["failed"]) == (8, 5, {"refused": 1})
+    assert (edits["calls_per_solved"], edits["score"]) == (3, pytest.approx(62.5))
     assert edits["tokens_per_solved"] > chains["tokens_per_solved"] > 1000
     assert json.loads(said.out)["usd"] > 0
 
 
-def assert_evidence(stored: Path) -> None:
-    """Efficiency and worst files come from what the CLI's sessions read."""
+def assert_example(said: Said) -> None:
+    """The example in the docs has these two dimensions as they were measured; tokens depend on the CLI's own prompt."""
+    page = re.sub(r"[\d,]+ tokens", "N tokens", (ROOT / "docs/readiness.md").read_text(encoding="utf-8"))
+    lines = readiness_lines(ReadinessReport.model_validate_json(said.out))
+    measured_lines = [re.sub(r"[\d,]+ tokens", "N tokens", line) for line in lines if "tokens" in line]
+    assert len(measured_lines) == 2
+    for line in measured_lines:
+        assert f"\n{line}\n" in page
+
+
+def assert_efficiency(stored: Path) -> None:
+    """The efficiency of chains comes from what the CLI's sessions read."""
     score = json.loads(stored.read_text())["score"]
     efficiency = {anchor["item"][:3]: anchor["parts"].get("efficiency") for anchor in score["anchors"]}
     assert efficiency["604"] == pytest.approx(1)
-    assert efficiency["603"] < 0.7
-    assert [file["missed"] for file in score["worst_files"]] == [2]
+    assert efficiency["603"] < 0.5
 
 
 def test_questions_on_typescript_are_answered_by_the_real_cli_and_reused(tmp_path: Path) -> None:

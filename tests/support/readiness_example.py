@@ -19,6 +19,7 @@ from tests.support.readiness_solver import Solver, session_folder
 
 AGENT = "claude-code@2.1.197"
 KEY = "sk-ant-canary-0123456789"
+WRONG = 0.25  # share of the items of each dimension
 REFUSED = Say("I cannot help with that.", stop_reason="refusal")
 _LIMIT = "timeout_seconds: 300"
 
@@ -26,7 +27,7 @@ Step = Callable[[Body, Say], Say]  # of a request and its right answer, the answ
 
 
 def _sleep(_: Body, __: Say) -> Say:
-    return Say("I wait.", "Bash", {"command": "sleep 600"})
+    return Say("I wait.", "Bash", {"command": "sleep 600", "timeout": 600000})
 
 
 def _break_other_tests(_: Body, right: Say) -> Say:
@@ -47,7 +48,7 @@ def _read_everything(body: Body, right: Say) -> Say:
     """Read all files of the code base for each file that is needed."""
     if right.tool not in {"Read", "Grep"}:
         return right
-    everything = {"pattern": ".", "path": session_folder(body), "output_mode": "content", "head_limit": 0}
+    everything = {"pattern": ".", "path": session_folder(body), "output_mode": "content", "head_limit": 250}
     return Say(right.text, "Grep", everything)
 
 
@@ -73,9 +74,9 @@ def faulty(solver: Solver) -> Callable[[Body], Say]:
 
 
 @contextmanager
-def example_provider(runs: Path, wrong: float) -> Iterator[Provider]:
+def example_provider(runs: Path) -> Iterator[Provider]:
     """Serve the example's provider for the run in a folder of runs."""
-    with Solver.of(runs / "readiness", wrong) as solver, serve(faulty(solver)) as provider:
+    with Solver.of(runs / "readiness", WRONG) as solver, serve(faulty(solver)) as provider:
         yield provider
 
 
@@ -101,7 +102,7 @@ def summary(text: str) -> str:
 def main(folder: Path) -> int:
     """Print the example."""
     repository = readiness_repository(folder / "parcels", "python")
-    with example_provider(folder / "runs", 0.25) as provider:
+    with example_provider(folder / "runs") as provider:
         said = measured(repository, folder / "runs", ANTHROPIC_BASE_URL=provider.url, ANTHROPIC_API_KEY=KEY)
     sys.stdout.write(summary(said.err + said.out))
     return said.code
