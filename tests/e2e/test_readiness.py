@@ -98,8 +98,12 @@ def test_questions_on_typescript_are_answered_by_the_real_cli_and_reused(tmp_pat
     before, runs, one = digest(seats), tmp_path / "runs", ("--dimensions", "1")
     with readiness_solver(runs / "readiness", wrong=0.25) as url:
         env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}
+        dear = measured(seats, runs, *one, "--budget", "0.0001", **env)
         said = measured(seats, runs, *one, "--json", **env)
+    assert dear.code == 6
+    assert "is above the budget of $0.0001; give --budget" in dear.err
     assert said.code == 0, said.err
+    assert "budget $1.00, $1.00 a side; 1 side (the code) with up to 8 anchors a dimension: likely $" in said.err
     assert digest(seats) == before
     row = rows(said)["intent-clarity"]
     assert (row["anchors"], row["solved"], row["failed"], row["excluded"]) == (8, 6, {}, {})
