@@ -137,6 +137,16 @@ def test_names_that_others_might_know_are_kept() -> None:
     assert re.search(r"=> \(\{ title: \w+ \}: \{ title: string \}\) => <div>".replace("=> ", "", 1), texts["src/b.tsx"])
 
 
+def test_exports_that_are_read_by_names_made_at_run_time_are_kept() -> None:
+    files = {
+        "a.ts": "export const one_x = 1;\nexport function two() {}\n",
+        "b.ts": "import * as all from './a';\nall.two();\n",
+    }
+    assert renamed(files)[1] == {"one_x", "two", "all"}
+    files["b.ts"] = "import * as all from './a';\nconst read = (n: string) => all[`${n}_x`];\n"
+    assert renamed(files)[1] == {"read", "n", "all"}
+
+
 def test_comments_go_and_what_tools_read_stays() -> None:
     code = (
         "#!/usr/bin/env node\n// @ts-check\n/*! licence */\n// gone\n/** Gone. */\nexport function a(x) { // gone\n"

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,14 @@ from scylla_gha.readiness.script_twins.properties import WORD
 from scylla_gha.readiness.script_twins.renaming import rename_script
 from scylla_gha.readiness.script_twins.types import without_value_types
 from scylla_gha.readiness.source_code import Language
-from scylla_gha.readiness.source_files import SourceText, is_test_file, list_files, read_source, source_paths
+from scylla_gha.readiness.source_files import (
+    SourceText,
+    is_test_file,
+    list_files,
+    package_names,
+    read_source,
+    source_paths,
+)
 from scylla_gha.readiness.twin_renaming import chosen_names
 from scylla_gha.readiness.twin_texts import chooser
 
@@ -48,9 +55,10 @@ class ScriptChange:
 
 def script_change(root: Path, kind: str, dose: float, seed: int) -> ScriptChange:
     """Return the change of a kind for the JavaScript and TypeScript code in a folder; "merging" changes nothing."""
-    texts, others = _read(root)
+    listed = list_files(root)
+    texts, others = _read(root, listed)
     if kind == "names":
-        safe = safe_script_names(texts, is_test_file, others)
+        safe = safe_script_names(texts, is_test_file, others, package_names(root, listed)[0])
         words = {word for text in texts.values() for word in WORD.findall(text)}
         names = chosen_names(safe.names, dose, seed, words)
         return ScriptChange(texts, lambda path, text: rename_script(text, path, names, safe.members), names)
@@ -64,9 +72,8 @@ def script_change(root: Path, kind: str, dose: float, seed: int) -> ScriptChange
     return ScriptChange(texts, transform)
 
 
-def _read(root: Path) -> tuple[dict[str, str], list[str]]:
+def _read(root: Path, listed: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return the scripts that people wrote, and the texts of other files that may name what is in them."""
-    listed = list_files(root)
     wanted, skipped = source_paths([path for path in listed if _is_script(path)])
     sources = {path: read_source(root, path) for path in wanted}
     texts = {path: source.text for path, source in sources.items() if isinstance(source, SourceText)}

@@ -14,7 +14,7 @@ from typing import Final
 from scylla_gha.readiness.modules import ScriptModules
 from scylla_gha.readiness.script_twins.edits import parsed
 from scylla_gha.readiness.script_twins.properties import WORD, PropertyNames
-from scylla_gha.readiness.script_twins.script_facts import ScriptFacts, script_facts
+from scylla_gha.readiness.script_twins.script_facts import OwnModules, ScriptFacts, script_facts
 
 _RESERVED: Final = frozenset(
     [
@@ -124,11 +124,15 @@ class _CodeBase:
     bases: dict[str, set[str]] = field(default_factory=dict)
     properties: PropertyNames = field(default_factory=PropertyNames)
     is_opened: bool = False
+    is_searched: bool = False
     has_browser: bool = False
 
 
 def safe_script_names(
-    sources: Mapping[str, str], is_test: Callable[[str], bool], other_texts: Iterable[str]
+    sources: Mapping[str, str],
+    is_test: Callable[[str], bool],
+    other_texts: Iterable[str],
+    packages: Iterable[str] = (),
 ) -> SafeNames:
     """Return the names that can be replaced in all files.
 
@@ -136,15 +140,16 @@ def safe_script_names(
         sources: text of all scripts by path; a file that does not parse makes all its words unsafe.
         is_test: returns True for files of tests, whose own functions keep their names.
         other_texts: configuration, templates and code of other kinds, whose words may be names.
+        packages: names of the packages of the code base, by which its own tests may import it.
     """
-    base, modules = _CodeBase(), ScriptModules(sources, {})
+    base, modules, own_packages = _CodeBase(), ScriptModules(sources, {}), frozenset(packages)
     for path, text in sources.items():
         root = parsed(text, path)
         if root is None:
             base.unsafe |= set(WORD.findall(text))
             base.properties.words |= set(WORD.findall(text))
             continue
-        facts = script_facts(root, text, _resolver(modules, path))
+        facts = script_facts(root, text, OwnModules(path, modules, own_packages))
         _add(base, facts, is_test=is_test(path))
         base.has_browser |= path.endswith("x") or not _BROWSER.isdisjoint(facts.scopes.unbound)
     for text in other_texts:
@@ -153,10 +158,6 @@ def safe_script_names(
     variables = {name for name in base.own if _is_free(name, base) and (name in members or _is_no_property(name, base))}
     names = sorted(name for name in variables | members if WORD.fullmatch(name.removeprefix("#")) and name.strip("_$#"))
     return SafeNames(tuple(names), frozenset(members).intersection(names))
-
-
-def _resolver(modules: ScriptModules, path: str) -> Callable[[str], bool]:
-    return lambda module: modules.find(path, module) is not None
 
 
 def _add(base: _CodeBase, facts: ScriptFacts, *, is_test: bool) -> None:
@@ -175,11 +176,14 @@ def _add(base: _CodeBase, facts: ScriptFacts, *, is_test: bool) -> None:
     for use in fields(PropertyNames):
         getattr(base.properties, use.name).update(getattr(facts.properties, use.name))
     base.is_opened |= facts.is_opened
+    base.is_searched |= facts.is_searched
 
 
 def _is_free(name: str, base: _CodeBase) -> bool:
     """Return True if nothing but the code of these scripts can know the name of a variable, function, class or type."""
     if name in base.unsafe or name in _RESERVED:
+        return False
+    if base.is_searched and name in base.exported:
         return False
     is_known = name in base.exported or name in base.routines
     return not is_known or (name not in base.properties.words and not _is_composed(name, base.properties))

@@ -1,7 +1,7 @@
 """Facts of one script on which it depends what its names may become: scopes, imports, exports, bases, properties."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from scylla_gha.readiness.languages.drafts import text_of
 from scylla_gha.readiness.languages.ecmascript_definitions import bound_names
+from scylla_gha.readiness.modules import ScriptModules
 from scylla_gha.readiness.script_twins.properties import (
     WORD,
     PropertyNames,
@@ -35,7 +36,31 @@ _USES_OF_MODULES: Final = {
 _BASES: Final = {"identifier", "type_identifier", "member_expression", "nested_type_identifier", "generic_type",
                  "call_expression"}  # fmt: skip
 
-IsOwn = Callable[[str], bool]  # True: a module, as the script names it, is a script of the code base
+_ALIAS: Final = re.compile(r"[@~#$]?/|[~#$]|src/")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModules:
+    """Modules of the code base as one script names them.
+
+    Attributes:
+        path: the script.
+        modules: all scripts.
+        packages: names of the packages of the code base.
+    """
+
+    path: str
+    modules: ScriptModules
+    packages: frozenset[str]
+
+    def has(self, module: str) -> bool:
+        """Return True if a relative path leads to a script of the code base."""
+        return self.modules.find(self.path, module) is not None
+
+    def may_have(self, module: str) -> bool:
+        """Return True for a name that configuration may lead to a script of the code base."""
+        package = "/".join(module.split("/")[: 2 if module.startswith("@") else 1])
+        return package in self.packages or bool(_ALIAS.match(module))
 
 
 @dataclass(slots=True)
@@ -50,6 +75,7 @@ class ScriptFacts:
         unsafe: names that must stay in all files.
         bases: names of base classes and interfaces by class or interface.
         is_opened: exports of a module may be read as properties of an object.
+        is_searched: exports of a module may be read by names that are made at run time.
     """
 
     scopes: ScriptScopes
@@ -61,15 +87,16 @@ class ScriptFacts:
     unsafe: set[str] = field(default_factory=set)
     bases: dict[str, set[str]] = field(default_factory=dict)
     is_opened: bool = False
+    is_searched: bool = False
 
 
-def script_facts(root: Node, text: str, is_own: IsOwn) -> ScriptFacts:
+def script_facts(root: Node, text: str, own: OwnModules) -> ScriptFacts:
     """Return the facts of a parsed script."""
     facts = ScriptFacts(script_scopes(root))
     facts.foreign |= facts.scopes.unbound - {"module", "exports", "require"}
     facts.unsafe |= facts.scopes.unbound | facts.scopes.names("outside")
     for node in _nodes(root):
-        _add_node(node, facts, is_own)
+        _add_node(node, facts, own)
     routines = facts.scopes.names("function", "class")
     _add_uses_as_values(root, facts, routines)
     roots = Roots(frozenset(facts.own_modules), frozenset(facts.foreign), frozenset(routines))
@@ -99,23 +126,24 @@ def _nodes(root: Node) -> Iterator[Node]:
         pending += [child for child in reversed(node.named_children) if child.child_count]
 
 
-def _add_node(node: Node, facts: ScriptFacts, is_own: IsOwn) -> None:
+def _add_node(node: Node, facts: ScriptFacts, own: OwnModules) -> None:
     if node.type == "import_statement":
-        _add_import(node, facts, is_own)
+        _add_import(node, facts, own)
     elif node.type == "export_statement":
-        _add_export(node, facts, is_own)
+        _add_export(node, facts, own)
     elif node.type == "variable_declarator":
-        _add_variable(node, facts, is_own)
+        _add_variable(node, facts, own)
     elif node.type in CLASS_NODES or node.type == "interface_declaration":
         _add_class(node, facts)
     elif node.type == "call_expression":
         facts.is_opened |= bool(_LOADERS.fullmatch(text_of(node.child_by_field_name("function"))[:60]))
 
 
-def _add_import(node: Node, facts: ScriptFacts, is_own: IsOwn) -> None:
+def _add_import(node: Node, facts: ScriptFacts, own: OwnModules) -> None:
     source = node.child_by_field_name("source")
     tokens = [part for part in _leaves(node) if part.type == "identifier"]
-    if source is None or not is_own(text_of(source)[1:-1]):
+    if source is None or not own.has(text_of(source)[1:-1]):
+        facts.is_opened |= source is None or own.may_have(text_of(source)[1:-1])
         facts.foreign |= {text_of(token) for token in tokens}
         facts.unsafe |= {text_of(token) for token in tokens}
         return
@@ -127,14 +155,14 @@ def _add_import(node: Node, facts: ScriptFacts, is_own: IsOwn) -> None:
             facts.imported.add(text_of(token))
 
 
-def _add_export(node: Node, facts: ScriptFacts, is_own: IsOwn) -> None:
+def _add_export(node: Node, facts: ScriptFacts, own: OwnModules) -> None:
     source, declaration = node.child_by_field_name("source"), node.child_by_field_name("declaration")
     for part in _leaves(node) if declaration is None else ():
         specifier = part.parent
         if specifier is None or specifier.type not in ("export_specifier", "namespace_export"):
             continue
         facts.is_opened |= specifier.type == "namespace_export"
-        if source is not None and not is_own(text_of(source)[1:-1]):
+        if source is not None and not own.has(text_of(source)[1:-1]):
             facts.unsafe.add(text_of(part))
         elif source is not None and part == specifier.child_by_field_name("name"):
             facts.imported.add(text_of(part))
@@ -153,12 +181,12 @@ def _declared(declaration: Node) -> set[str]:
     return {name for pattern in patterns if pattern is not None for name in bound_names(pattern)}
 
 
-def _add_variable(node: Node, facts: ScriptFacts, is_own: IsOwn) -> None:
+def _add_variable(node: Node, facts: ScriptFacts, own: OwnModules) -> None:
     pattern, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if pattern is None or value is None:
         return
     names, module = set(bound_names(pattern)), required_path(value)
-    if module is not None and is_own(module):
+    if module is not None and own.has(module):
         facts.own_modules |= names if pattern.type == "identifier" else set()
         return
     first = root_name(value)
@@ -166,7 +194,8 @@ def _add_variable(node: Node, facts: ScriptFacts, is_own: IsOwn) -> None:
         words = {text_of(token) for token in _leaves(pattern)}
         facts.foreign |= names
         facts.unsafe |= {word for word in words if WORD.fullmatch(word)}
-        facts.is_opened |= is_own(required_path(_innermost(value)) or "")
+        called = required_path(_innermost(value)) or ""
+        facts.is_opened |= own.has(called) or own.may_have(called)
     elif first in facts.foreign:
         facts.foreign |= names
 
@@ -212,7 +241,7 @@ def _add_uses_as_values(root: Node, facts: ScriptFacts, routines: set[str]) -> N
             continue
         name = text_of(token)
         if name in facts.own_modules and parent.type not in _USES_OF_MODULES:
-            facts.is_opened = True
+            facts.is_opened = facts.is_searched = True
         is_owner = parent.type == "member_expression" and token == parent.child_by_field_name("object")
         if is_owner and name in known and text_of(parent.child_by_field_name("property")) == "name":
             facts.unsafe.add(name)
