@@ -134,14 +134,8 @@ def fault(where: Library, choice: CellSelection = CellSelection(), **given: Any)
         ({**WITH_MODEL, "variants": ()}, "experiment demo: cli needs variants and models; add both lists"),
         ({**WITH_MODEL, "models": ()}, "experiment demo: cli needs variants and models; add both lists"),
         ({"baseline": "nopp"}, "baseline: 'nopp' is not an arm; did you mean \"nop\"?; the arms are: oracle, nop"),
-        (
-            {"agents": ("nop", "nop")},
-            "experiment demo: two arms are called nop; name no agent, model or mode twice",
-        ),
-        (
-            {**WITH_MODEL, "agents": ("cli", "cli@2.0")},
-            "two arms are called t0-00-bare.cli.m; name no agent, model or mode twice",
-        ),
+        ({"agents": ("nop", "nop")}, "two arms are called nop; name no agent, model or mode twice"),
+        ({**WITH_MODEL, "agents": ("cli", "cli@2.0")}, "two arms are called t0-00-bare.cli.m; name no agent"),
         ({**WITH_MODEL, "models": ("m/1", "m-1")}, "two arms are called t0-00-bare.cli.m-1"),
     ],
 )
