@@ -113,7 +113,7 @@ def twin_rows(known: Sequence[Figures]) -> Iterator[list[str]]:
                 continue
             pairs = [f"{pair[0]:.0f} to {pair[1]:.0f}" if pair else "n/a" for pair in row["pairs"].values()]
             yield [figures["name"], row["twin"], row["holds"], f"{row['hits']:.2f} of {row['intents']}", *pairs,
-                   row["sign"]]  # fmt: skip
+                   "-" if row["holds"] == "NO" else row["sign"]]  # fmt: skip
 
 
 def unmeasured(known: Sequence[Figures]) -> Iterator[str]:
