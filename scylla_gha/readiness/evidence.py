@@ -5,6 +5,7 @@ Counts are associations: they say where misses are, and not why. Only twins and 
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from math import floor
 from statistics import median
 from typing import Final
 
@@ -63,14 +64,14 @@ def _features(notes: Mapping[str, Mapping[str, str]]) -> dict[str, frozenset[str
     known = {name: facts for name, facts in notes.items() if _LINES in facts}
     if not known:
         return {}
-    lines, calls = (median(int(facts[fact]) for facts in known.values()) for fact in (_LINES, _FAN_OUT))
-    long, many = counted(lines, "line", form="g"), counted(calls, "function", form="g")
+    lines, calls = (floor(median(int(facts[fact]) for facts in known.values())) + 1 for fact in (_LINES, _FAN_OUT))
+    long, many = counted(lines, "line"), counted(calls, "function")
     return {
         "same name elsewhere": frozenset(name for name, facts in known.items() if int(facts[_SAME_NAME]) > 0),
         "no docstring": frozenset(name for name, facts in known.items() if facts[_DOCUMENTED] == _NO),
-        f"longer than {long}": frozenset(name for name, facts in known.items() if int(facts[_LINES]) > lines),
-        f"calls more than {many} of the code base":
-            frozenset(name for name, facts in known.items() if int(facts[_FAN_OUT]) > calls),
+        f"at least {long} long": frozenset(name for name, facts in known.items() if int(facts[_LINES]) >= lines),
+        f"calls at least {many} of the code base":
+            frozenset(name for name, facts in known.items() if int(facts[_FAN_OUT]) >= calls),
     }  # fmt: skip
 
 
