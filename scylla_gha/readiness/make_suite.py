@@ -21,6 +21,7 @@ from scylla_gha.model.readiness import (
 )
 from scylla_gha.model.readiness_report import MadeSuite, SuiteFacts, TwinEffect
 from scylla_gha.prepare.workspace import scratch
+from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.dimension_items import make_items
@@ -97,9 +98,10 @@ def make_suite(
             write_experiment(folder, settings)
             return suite
     shutil.rmtree(folder, ignore_errors=True)
-    with scratch() as root:
-        base = _side("", wish.checkout, wish, sandboxes, root / "measured", report)
-        others = [_side("head", head, wish, sandboxes, root / "head", report)] if head else []
+    with scratch() as root, contextlib.closing(Cancel()) as cancel:
+        work = SuiteWork(wish, sandboxes, report, cancel)
+        base = _side("", wish.checkout, work, root / "measured")
+        others = [_side("head", head, work, root / "head")] if head else []
         twins = list(twin_sides(base, wish.seed, root, report)) if wish.has_twins else []
         sides = [base, *others, *(twin for twin in twins if isinstance(twin, BuiltSide))]
         write_suite(folder, [built.side for built in sides], settings)
@@ -109,23 +111,31 @@ def make_suite(
     return suite
 
 
-def _side(
-    name: str, checkout: RepositoryCheckout, wish: SuiteWish, sandboxes: SandboxPool, root: Path, report: Report
-) -> BuiltSide:
-    copy = working_copy(checkout, root)
+@dataclass(frozen=True, slots=True)
+class SuiteWork:
+    """Work on a suite: what is wanted, where its tests run, who hears of progress, and what ends it."""
+
+    wish: SuiteWish
+    sandboxes: SandboxPool
+    report: Report
+    cancel: Cancel
+
+
+def _side(name: str, checkout: RepositoryCheckout, work: SuiteWork, root: Path) -> BuiltSide:
+    copy, wish, report = working_copy(checkout, root), work.wish, work.report
     for note in copy.notes:
         report(f"note: {note}")
     index = build_index(copy.root)
     language = main_language(index)
     report(f"{name or 'code'}: {counted(len(index.functions), 'function')} in {counted(len(index.files), 'file')}, "
            f"mostly {language}")  # fmt: skip
-    environment = detect_environment(copy.root, language, sandboxes.target, wish.setup)
-    tests = recorded(copy, environment, index, wish.tests, report)
+    environment = detect_environment(copy.root, language, work.sandboxes.target, wish.setup)
+    tests = recorded(copy, environment, index, wish.tests, report, work.cancel)
     material = ReadinessMaterial(
-        root=copy.root, index=index, tests=tests, runner=runner_of(environment) if tests.tests else None,
+        root=copy.root, index=index, tests=tests, runner=runner_of(environment, work.cancel) if tests.tests else None,
         checkout=checkout, seed=wish.seed, wanted=wish.wanted, language=language,
     )  # fmt: skip
-    items = with_features(make_items(material, wish.dimensions, copy.tree, report), index)
+    items = with_features(make_items(material, wish.dimensions, copy.tree, report, work.cancel), index)
     side = SuiteSide(name, items, copy, environment.tools, graders_of(material), _texts(environment.files))
     return BuiltSide(side, _facts(side, copy, environment), material)
 
@@ -146,7 +156,12 @@ def main_language(index: CodeIndex) -> Language:
 
 
 def recorded(
-    copy: WorkingCopy, environment: CodeEnvironment, index: CodeIndex, patterns: Sequence[str], report: Report
+    copy: WorkingCopy,
+    environment: CodeEnvironment,
+    index: CodeIndex,
+    patterns: Sequence[str],
+    report: Report,
+    cancel: Cancel | None = None,
 ) -> TestMap:
     """Run the tests and return which are stable; without a way to run them, the map says why.
 
@@ -157,7 +172,7 @@ def recorded(
         report(f"note: {environment.reason}")
         return TestMap(tests={}, reason=environment.reason)
     report(f"running the project's tests three times, each at most {RunLimits().run:.0f} s")
-    tests = record_tests(copy.root, environment, index, tests=_test_files(index, patterns))
+    tests = record_tests(copy.root, environment, index, cancel, tests=_test_files(index, patterns))
     stable, unstable = counted(len(tests.tests), "test is", "tests are"), len(tests.unstable)
     not_stable = f", {counted(unstable, 'is', 'are')} not" if unstable else ""
     report(f"note: {tests.reason}" if tests.reason else f"{stable} stable{not_stable}; {tests.seconds:.1f} s a run")

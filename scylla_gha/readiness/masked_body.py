@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from scylla_gha.readiness.mutations import Mutant, replaced, with_mutants
+from scylla_gha.readiness.mutations import Mutant, parses_with, replaced
 from scylla_gha.readiness.source_code import Function, Language, LineSpan, SourceFile
-from scylla_gha.readiness.syntax import lines_of, syntax_is_whole
+from scylla_gha.readiness.syntax import lines_of
 
 _MISSING: Final[dict[Language, str]] = {
     "python": "raise NotImplementedError", "javascript": 'throw new Error("not implemented");',
@@ -39,7 +39,7 @@ def _stub(file: SourceFile, function: Function, name: str, statement: str) -> Mu
     indent, end = first[: len(first) - len(first.lstrip())], "\r\n" if first.endswith("\r\n") else "\n"
     statements = [*(_kept_uses(file, span) if file.language == "go" else ()), statement]
     mutant = replaced(file, function.id, name, span, "".join(f"{indent}{line}{end}" for line in statements))
-    return mutant if syntax_is_whole(with_mutants(file.text, [mutant]), file.language, file.path) else None
+    return mutant if parses_with(file, function, mutant) else None
 
 
 def _kept_uses(file: SourceFile, span: LineSpan) -> Iterator[str]:

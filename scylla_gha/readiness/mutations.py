@@ -11,7 +11,7 @@ from typing import Final
 
 from scylla_gha.mining.mutation_rules import MUTATION_RULES, RESULT_LOST, TEXT_CHANGED, MutationRule
 from scylla_gha.readiness.source_code import Function, Language, LineSpan, SourceFile
-from scylla_gha.readiness.syntax import lines_of, protected_spans, syntax_is_whole
+from scylla_gha.readiness.syntax import file_is_whole, lines_of, protected_spans, syntax_is_whole
 
 GUARD_REMOVED: Final = "guard-removed"
 _NEGATED: Final = "condition-negated"
@@ -67,21 +67,22 @@ def mutants(file: SourceFile, function: Function, seed: int) -> Iterator[Mutant]
 
     Every mutant parses, but it may behave as the original does.
     """
-    if syntax_is_whole(file.text, file.language, file.path):
+    if file_is_whole(file.text, file.language, file.path):
         order = sorted(_changed_lines(file, function), key=lambda mutant: _hash(mutant, function, seed))
-        yield from _parsing(file, order)
+        yield from (mutant for mutant in order if parses_with(file, function, mutant))
 
 
 def guard_removals(file: SourceFile, function: Function, seed: int) -> Iterator[Mutant]:
     """Yield the function without each of its guards, in an order as of `mutants`."""
-    if syntax_is_whole(file.text, file.language, file.path):
+    if file_is_whole(file.text, file.language, file.path):
         lines = lines_of(file.text)
         removed = [
             Mutant(file.path, function.id, GUARD_REMOVED, guard.span, _text(lines, guard.span), "")
             for guard in function.guards
             if _stands_alone(_text(lines, guard.span), file.language)
         ]
-        yield from _parsing(file, sorted(removed, key=lambda mutant: _hash(mutant, function, seed)))
+        order = sorted(removed, key=lambda mutant: _hash(mutant, function, seed))
+        yield from (mutant for mutant in order if parses_with(file, function, mutant))
 
 
 def with_mutants(text: str, faults: Iterable[Mutant]) -> str:
@@ -114,10 +115,15 @@ def _hash(mutant: Mutant, function: Function, seed: int) -> str:
     return hashlib.sha256("\0".join(map(str, fields)).encode()).hexdigest()
 
 
-def _parsing(file: SourceFile, candidates: Iterable[Mutant]) -> Iterator[Mutant]:
-    return (
-        mutant for mutant in candidates if syntax_is_whole(with_mutants(file.text, [mutant]), file.language, file.path)
-    )
+def parses_with(file: SourceFile, function: Function, mutant: Mutant) -> bool:
+    """Return True if a file parses with a mutant of one of its functions; Python parses the function alone again."""
+    if file.language != "python":
+        return syntax_is_whole(with_mutants(file.text, [mutant]), file.language, file.path)
+    lines, span = lines_of(file.text), function.span
+    above, below = lines[span.first - 1 : mutant.span.first - 1], lines[mutant.span.last : span.last]
+    text = "".join((*above, mutant.after, *below))
+    block = f"if True:\n{text}" if text[:1] in " \t" else text
+    return file_is_whole(file.text, "python", file.path) and syntax_is_whole(block, "python", file.path)
 
 
 def _changed_lines(file: SourceFile, function: Function) -> Iterator[Mutant]:

@@ -65,9 +65,9 @@ class CoveringTests:
 
     def of_function(self, function: Function) -> tuple[StableTest, ...]:
         """Return the tests that run a line of the function's body."""
-        body = function.body
+        lines = range(function.body.first, function.body.last + 1)
         tests = self.by_path.get(function.path, ())
-        return tuple(test for test in tests if any(line in body for line in test.lines[function.path]))
+        return tuple(test for test in tests if not test.lines[function.path].isdisjoint(lines))
 
 
 def run_probes(material: ReadinessMaterial, probes: Sequence[Probe]) -> list[Failures | None]:

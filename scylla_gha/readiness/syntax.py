@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -13,6 +14,7 @@ from tree_sitter import Node, Parser, Tree
 
 from scylla_gha.readiness.source_code import Language, LineSpan
 
+_FILTERS: Final = threading.Lock()  # those of warnings are the process's
 _PROTECTED: Final = {
     "string", "comment", "template_string", "regex", "jsx_text", "interpreted_string_literal", "raw_string_literal",
     "rune_literal", "type_annotation", "type_arguments", "type_parameters",
@@ -21,7 +23,18 @@ _PROTECTED: Final = {
 
 def lines_of(text: str) -> list[str]:
     """Split a text at line feeds alone, as parsers and coverage count lines, and keep them."""
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
+    return list(_split(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\n]*\n|[^\n]+", text))
+
+
+@functools.lru_cache(maxsize=1024)
+def file_is_whole(text: str, language: Language, path: str) -> bool:
+    """Return True if a file of the code base parses without an error; see `syntax_is_whole`."""
+    return syntax_is_whole(text, language, path)
 
 
 def syntax_is_whole(text: str, language: Language, path: str) -> bool:
@@ -29,7 +42,7 @@ def syntax_is_whole(text: str, language: Language, path: str) -> bool:
     if language != "python":
         return not syntax_tree(text, language, path).root_node.has_error
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with _FILTERS, warnings.catch_warnings(action="ignore"):
             ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -43,7 +56,20 @@ def protected_spans(text: str, language: Language, path: str, lines: LineSpan) -
 
 def syntax_tree(text: str, language: Language, path: str) -> Tree:
     """Parse a text with the grammar of its language; `.tsx` files have one of their own."""
-    return _parser(language, PurePosixPath(path).suffix == ".tsx").parse(text.encode())
+    kind = language, PurePosixPath(path).suffix == ".tsx"
+    if kind not in _OWN.parsers:
+        _OWN.parsers[kind] = Parser(Grammar(_grammar(*kind)))
+    return _OWN.parsers[kind].parse(text.encode())
+
+
+class _ThreadParsers(threading.local):
+    """Parsers of a thread: two threads must not use the same one at once."""
+
+    def __init__(self) -> None:
+        self.parsers: dict[tuple[Language, bool], Parser] = {}
+
+
+_OWN: Final = _ThreadParsers()
 
 
 def _protected(root: Node, lines: LineSpan) -> Iterator[tuple[int, int]]:
@@ -56,11 +82,6 @@ def _protected(root: Node, lines: LineSpan) -> Iterator[tuple[int, int]]:
             yield node.start_byte, node.end_byte
         else:
             pending += node.children
-
-
-@functools.cache
-def _parser(language: Language, is_tsx: bool) -> Parser:
-    return Parser(Grammar(_grammar(language, is_tsx)))
 
 
 def _grammar(language: Language, is_tsx: bool) -> object:

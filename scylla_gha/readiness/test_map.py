@@ -65,7 +65,12 @@ def record_tests(
     with ThreadPoolExecutor(2) as pool:
         second = pool.submit(runner.record, tree, passed, is_reversed=True)
         third = pool.submit(runner.record, tree, passed, measured=True)
-        runs = (second.result(), third.result())
+        try:
+            runs = (second.result(), third.result())
+        except BaseException:
+            if cancel is not None:
+                cancel.set()
+            raise
     stable = [test for test in passed if all(_has_passed(run, test) for run in runs)]
     lines = _lines_by_test(runs[1].measured, index)
     stable_tests = {}

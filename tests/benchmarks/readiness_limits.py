@@ -92,16 +92,11 @@ def measure_plan(source: Source, folder: Path, scratch: Path, wanted: int) -> No
         f"{_MAP_TIMES:g} runs", f"{times:.1f} runs: {recording}")  # fmt: skip
     runner = runner_of(environment) if tests.tests else None
     material = ReadinessMaterial(copy.root, index, tests, runner, checkout, 0, wanted, language)
-    durations, counts = [], []
-    for name in DIMENSIONS:
-        with timed() as making:
-            made = make_items(material, (name,), copy.tree)
-        counts.append(made.counts.get(f"anchors of {DIMENSIONS[name]}", 0))
-        durations.append(making)
-    whole = Duration(sum(part.wall for part in durations), sum(part.processor for part in durations))
-    limit = f"{_PLAN_SECONDS:g} s for {_ANCHORS} anchors"
-    row(f"{sum(counts)} of {4 * wanted} anchors of {source.name} ({' + '.join(map(str, counts))})", limit,
-        f"{whole}: {', '.join(map(str, durations))}")  # fmt: skip
+    with timed() as planning:
+        made = make_items(material, tuple(DIMENSIONS), copy.tree)
+    counts = [made.counts.get(f"anchors of {name}", 0) for name in DIMENSIONS.values()]
+    row(f"{sum(counts)} of {4 * wanted} anchors of {source.name} ({' + '.join(map(str, counts))})",
+        f"{_PLAN_SECONDS:g} s for {_ANCHORS}", f"{planning}")  # fmt: skip
 
 
 def row(name: str, limit: str, figure: str) -> None:
