@@ -33,6 +33,7 @@ def _dimensions(_: click.Context, __: click.Parameter, value: str) -> tuple[Dime
 @click.argument("words", nargs=-1, metavar="[why] [DIR]")
 @click.option(
     "--budget",
+    "--budget-usd",
     type=click.FloatRange(0, min_open=True),
     help="Most USD that all sessions together may cost (default: 1 for each side: the code, --head, and each copy that "
     "`why` changes).",

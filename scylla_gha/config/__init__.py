@@ -17,7 +17,24 @@ R = TypeVar("R", bound=Record)
 Location = Sequence[str | int]
 _MOST_NAMES: Final = 20
 _MOST_SHOWN: Final = 60  # characters of a wrong value
+_DEEPEST: Final = 100  # nested lists and mappings; the loader in C ends the process at about 25,000
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def require_shallow_yaml(text: str) -> None:
+    """Check that a text nests few enough collections for the loader, which no exception protects.
+
+    Raises:
+        yaml.YAMLError: it nests more of them.
+    """
+    if sum(map(text.count, ("[", "{", "- ", ":", "?"))) <= _DEEPEST:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_Base):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            line = event.start_mark.line + 1
+            raise yaml.YAMLError(f"line {line} nests more than {_DEEPEST} lists and mappings")
 
 
 class _Loader(_Base):  # type: ignore[misc]  # the C loader has no type
@@ -42,6 +59,7 @@ def load_yaml(path: Path, kind: type[R]) -> R:
     """
     text = read_text(path)
     try:
+        require_shallow_yaml(text)
         data = json.dumps(yaml.load(text, Loader=_Loader), default=str)  # noqa: S506 it is a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

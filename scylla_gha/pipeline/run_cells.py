@@ -44,7 +44,8 @@ class Progress:
         self._total = total
         self._budget = budget_usd
         self._done = self._passed = 0
-        self._usd: float | None = 0.0
+        self._usd = 0.0
+        self._has_unknown = False  # cost of a cell
         self._started = self._printed_at = time.monotonic()
         self._lock = threading.Lock()
         self._bar: Any = None
@@ -80,7 +81,8 @@ class Progress:
         with self._lock:
             self._done += 1
             self._passed += passed
-            self._usd = None if self._usd is None or usd is None else self._usd + usd
+            self._usd += usd or 0.0
+            self._has_unknown |= usd is None
             if self._bar is not None:
                 self._bar.update(self._bar.tasks[0].id, advance=1, description=self._line())
             elif time.monotonic() - self._printed_at >= _EVERY_SECONDS:
@@ -88,7 +90,9 @@ class Progress:
                 click.echo(self._line(), err=True)
 
     def _line(self) -> str:
-        usd = "unknown USD" if self._usd is None else f"${self._usd:.2f}"
+        usd = f"{'at least ' if self._has_unknown else ''}${self._usd:.2f}"
+        if self._has_unknown and not self._usd:
+            usd = "unknown USD"
         budget = f" of ${self._budget:.2f}" if self._budget else ""
         elapsed = time.monotonic() - self._started
         left = elapsed / self._done * (self._total - self._done) if self._done else None

@@ -1,13 +1,11 @@
 """Items of the wanted dimensions from the material of a code base, with the reasons of dimensions that do not apply."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted
 from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemSet, MissingDimension, ReadinessItem
-from scylla_gha.process import Cancel
 from scylla_gha.readiness.coherence_task import coherence_items
 from scylla_gha.readiness.completeness_task import completeness_items
 from scylla_gha.readiness.intent_task import intent_items
@@ -21,38 +19,25 @@ _MAKERS: Final[Mapping[Dimension, Callable[[ReadinessMaterial, Counter[str]], li
     "cross-file-coherence": coherence_items,
     "semantic-completeness": completeness_items,
 }
-_AT_ONCE: Final = 2
 _NEED_TESTS: Final = frozenset({"modification-confidence", "semantic-completeness"})
 Report = Callable[[str], None]
 
 
 def make_items(
-    material: ReadinessMaterial,
-    dimensions: Sequence[Dimension],
-    tree: str,
-    report: Report = lambda _: None,
-    cancel: Cancel | None = None,
+    material: ReadinessMaterial, dimensions: Sequence[Dimension], tree: str, report: Report = lambda _: None
 ) -> ItemSet:
-    """Return the items of the wanted dimensions, and the reasons of those that do not apply.
-
-    Args:
-        material: of the code base.
-        dimensions: those that are wanted.
-        tree: hash of the code base's tree.
-        report: gets a line for each dimension.
-        cancel: ends the runner's tests; it is set if the user interrupts.
-    """
+    """Return the items of the wanted dimensions, and the reasons of those that do not apply."""
     items: list[ReadinessItem] = []
     yields: Counter[str] = Counter()
     missing: list[MissingDimension] = []
-    if material.runner is None:
-        reason = f"no test can be run: {material.tests.reason or 'there is none'}"
-        missing += [MissingDimension(dimension=name, reason=reason) for name in dimensions if name in _NEED_TESTS]
-    unmade = {lack.dimension for lack in missing}
-    for name, own, counts in _made(material, [name for name in dimensions if name not in unmade], cancel):
+    for name in dimensions:
+        if name in _NEED_TESTS and material.runner is None:
+            reason = f"no test can be run: {material.tests.reason or 'there is none'}"
+            missing.append(MissingDimension(dimension=name, reason=reason))
+            continue
+        own = _MAKERS[name](material, yields)
         report(f"{DIMENSIONS[name]}: {counted(len(own), 'anchor')}")
         items += own
-        yields.update(counts)
         if len(own) < FEWEST_ANCHORS:
             missing.append(MissingDimension(dimension=name, reason=few(len(own), name in _NEED_TESTS)))
     missing += [
@@ -64,23 +49,6 @@ def make_items(
         tree=tree, seed=material.seed, language=material.language, items=tuple(_numbered(scored)),
         missing=tuple(missing), counts=_counts(material, items) | dict(yields),
     )  # fmt: skip
-
-
-def _made(
-    material: ReadinessMaterial, dimensions: Sequence[Dimension], cancel: Cancel | None
-) -> Iterator[tuple[Dimension, list[ReadinessItem], Counter[str]]]:
-    """Yield each dimension with its items and yields; two are made at once, since boxes start and end on one core."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        counts = {name: Counter[str]() for name in dimensions}
-        items = [pool.submit(_MAKERS[name], material, counts[name]) for name in dimensions]
-        try:
-            for name, future in zip(dimensions, items, strict=True):
-                yield name, future.result(), counts[name]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            if cancel is not None:
-                cancel.set()
-            raise
 
 
 def few(count: int, needs_tests: bool) -> str:

@@ -135,7 +135,7 @@ def _side(name: str, checkout: RepositoryCheckout, work: SuiteWork, root: Path) 
         root=copy.root, index=index, tests=tests, runner=runner_of(environment, work.cancel) if tests.tests else None,
         checkout=checkout, seed=wish.seed, wanted=wish.wanted, language=language,
     )  # fmt: skip
-    items = with_features(make_items(material, wish.dimensions, copy.tree, report, work.cancel), index)
+    items = with_features(make_items(material, wish.dimensions, copy.tree, report), index)
     side = SuiteSide(name, items, copy, environment.tools, graders_of(material), _texts(environment.files))
     return BuiltSide(side, _facts(side, copy, environment), material)
 

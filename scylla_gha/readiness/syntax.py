@@ -3,7 +3,6 @@
 import ast
 import functools
 import re
-import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -14,7 +13,6 @@ from tree_sitter import Node, Parser, Tree
 
 from scylla_gha.readiness.source_code import Language, LineSpan
 
-_FILTERS: Final = threading.Lock()  # those of warnings are the process's
 _PROTECTED: Final = {
     "string", "comment", "template_string", "regex", "jsx_text", "interpreted_string_literal", "raw_string_literal",
     "rune_literal", "type_annotation", "type_arguments", "type_parameters",
@@ -42,7 +40,7 @@ def syntax_is_whole(text: str, language: Language, path: str) -> bool:
     if language != "python":
         return not syntax_tree(text, language, path).root_node.has_error
     try:
-        with _FILTERS, warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings(action="ignore"):
             ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -56,20 +54,7 @@ def protected_spans(text: str, language: Language, path: str, lines: LineSpan) -
 
 def syntax_tree(text: str, language: Language, path: str) -> Tree:
     """Parse a text with the grammar of its language; `.tsx` files have one of their own."""
-    kind = language, PurePosixPath(path).suffix == ".tsx"
-    if kind not in _OWN.parsers:
-        _OWN.parsers[kind] = Parser(Grammar(_grammar(*kind)))
-    return _OWN.parsers[kind].parse(text.encode())
-
-
-class _ThreadParsers(threading.local):
-    """Parsers of a thread: two threads must not use the same one at once."""
-
-    def __init__(self) -> None:
-        self.parsers: dict[tuple[Language, bool], Parser] = {}
-
-
-_OWN: Final = _ThreadParsers()
+    return _parser(language, PurePosixPath(path).suffix == ".tsx").parse(text.encode())
 
 
 def _protected(root: Node, lines: LineSpan) -> Iterator[tuple[int, int]]:
@@ -82,6 +67,11 @@ def _protected(root: Node, lines: LineSpan) -> Iterator[tuple[int, int]]:
             yield node.start_byte, node.end_byte
         else:
             pending += node.children
+
+
+@functools.cache
+def _parser(language: Language, is_tsx: bool) -> Parser:
+    return Parser(Grammar(_grammar(language, is_tsx)))
 
 
 def _grammar(language: Language, is_tsx: bool) -> object:

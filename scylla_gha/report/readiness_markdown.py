@@ -41,6 +41,8 @@ def readiness_comment(report: ReadinessReport, run_url: str) -> str:
     verdict = comparison.ruling.verdict if comparison else "equivalent"
     alert = _ALERTS.get(verdict, "WARNING") if report.unavailable is None else "WARNING"
     lines = [f"> [!{alert}]", f"> **{escape(headline(report))}**"]
+    if subject := subject_line(report):
+        lines.append(f"> {escape(subject)}")
     if comparison is not None:
         lines.append(f"> {escape(change_text(comparison))}")
     flipped = flipped_lines(comparison) if comparison else []

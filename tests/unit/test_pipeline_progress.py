@@ -26,11 +26,17 @@ def test_where_it_stops_early_the_time_that_is_left_is_a_guess(capsys: pytest.Ca
     assert lines(capsys) == ["1/4 cells, 0 passed, $1.00 of $5.00, N s, about N s left"]
 
 
-def test_a_cost_that_is_unknown_once_stays_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("costs", "said"),
+    [((None, 1.0), "at least $1.00"), ((1.0, None), "at least $1.00"), ((None, None), "unknown USD")],
+)
+def test_a_cost_that_is_unknown_once_makes_the_sum_a_lower_limit(
+    costs: tuple[float | None, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Progress(2, 5.0) as progress:
-        progress.advance(None, passed=True)
-        progress.advance(1.0, passed=True)
-    assert lines(capsys) == ["2/2 cells, 2 passed, unknown USD of $5.00, N s"]
+        for usd in costs:
+            progress.advance(usd, passed=True)
+    assert lines(capsys) == [f"2/2 cells, 2 passed, {said} of $5.00, N s"]
 
 
 def test_nothing_done_has_no_time_left(capsys: pytest.CaptureFixture[str]) -> None:
