@@ -3,6 +3,7 @@
 import builtins
 import inspect
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -86,6 +87,17 @@ def test_literal_calls_are_recorded_and_made_again(module: Any) -> None:
     ]
     records = read_records(json.dumps(rows).encode(), {"area.py::area"})
     assert list(records["area.py::area"].values()) == ["'4m'", "'12k'", "None"]
+
+
+def test_a_replay_that_takes_too_long_is_left_out_and_no_alarm_stays() -> None:
+    handler = signal.getsignal(signal.SIGALRM)
+    module: Any = type(sys)("slow")
+    exec("import time\ndef slow(seconds):\n    time.sleep(seconds)\n    return seconds\n", module.__dict__)
+    recorder = CallRecorder()
+    recorder.calls["slow.py::slow"] = {"((0,), {})": "0", "((30,), {})": "30"}
+    assert replayed(recorder, {"slow.py": module}) == [["slow.py", "slow", "((0,), {})", "0"]]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is handler
 
 
 def test_tests_see_the_functions_as_they_are(module: Any) -> None:

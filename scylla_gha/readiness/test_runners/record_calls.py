@@ -24,6 +24,7 @@ import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -197,20 +198,31 @@ class _LateError(BaseException):
 def replayed(recorder: CallRecorder, modules: dict[str, ModuleType]) -> list[list[str]]:
     """Return path, name, arguments and output of the calls that have the same output again."""
     recorder.is_recording = False
-    signal.signal(signal.SIGALRM, _late)
-    signal.setitimer(signal.ITIMER_REAL, _ALL_REPLAYS_SECONDS, _REPLAY_SECONDS)
+    before, end = signal.signal(signal.SIGALRM, _late), time.monotonic() + _ALL_REPLAYS_SECONDS
     rows = []
-    for function, calls in sorted(recorder.calls.items()):
-        path, _, name = function.partition("::")
-        rows += [[path, name, arguments, output] for arguments, output in sorted(calls.items())
-                 if output is not None and _again(modules[path], name, arguments) == output]  # fmt: skip
+    try:
+        for function, calls in sorted(recorder.calls.items()):
+            path, _, name = function.partition("::")
+            rows += [[path, name, arguments, output] for arguments, output in sorted(calls.items())
+                     if output is not None and _again(modules[path], name, arguments, end) == output]  # fmt: skip
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
     return rows
 
 
-def _again(module: ModuleType, name: str, arguments: str) -> str | None:
+def _again(module: ModuleType, name: str, arguments: str, end: float) -> str | None:
+    """Return the output of a call that is made again; None if there is none in time, or it is no literal."""
+    seconds = min(_REPLAY_SECONDS, end - time.monotonic())
+    if seconds <= 0:
+        return None
     try:
-        positional, keywords = ast.literal_eval(arguments)
-        return literal(getattr(module, name)(*positional, **keywords))
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # again, if the code catches the first
+            positional, keywords = ast.literal_eval(arguments)
+            return literal(getattr(module, name)(*positional, **keywords))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
     except BaseException:  # noqa: BLE001 whatever the code does
         return None
 
