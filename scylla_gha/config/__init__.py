@@ -33,7 +33,7 @@ def require_shallow_yaml(text: str) -> None:
     for event in yaml.parse(text, Loader=_Base):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1 if event.start_mark else 1
             raise yaml.YAMLError(f"line {line} nests more than {_DEEPEST} lists and mappings")
 
 
