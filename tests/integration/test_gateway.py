@@ -212,7 +212,7 @@ def test_a_session_does_not_wait_for_ever(tmp_path: Path) -> None:
         answer = connection.getresponse()
         began = time.monotonic()
         made = host.gateway.close(session)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         with pytest.raises(http.client.IncompleteRead):
             answer.read()
         connection.close()

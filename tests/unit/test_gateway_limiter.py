@@ -68,7 +68,7 @@ def test_beyond_its_patience_nobody_waits() -> None:
         assert await limiter.leave(limit(529, {"retry-after": "60"}), FIRST)
         assert not await limiter.enter(5)
 
-    assert run_seconds(work()) < 1
+    assert run_seconds(work()) < 4
 
 
 def test_a_storm_passes_at_the_width_that_the_provider_takes() -> None:

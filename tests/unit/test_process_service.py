@@ -47,5 +47,5 @@ def test_silence_and_deafness_have_an_end() -> None:
     assert service.converse(b"hello", 0.5) == ""
     began = time.monotonic()
     service.stop(0.2)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert not service.alive
