@@ -26,7 +26,7 @@ retry: {attempts: 2, backoff_seconds: 0}
 """
 
 
-def evaluate(tmp_path: Path, provider: Provider, seconds: int = 60, turns: str = "") -> Said:
+def evaluate(tmp_path: Path, provider: Provider, seconds: int = 180, turns: str = "") -> Said:
     text = EXPERIMENT.replace("SECONDS", str(seconds)).replace("TURNS", turns)
     (tmp_path / "probe.yaml").write_text(text)
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}

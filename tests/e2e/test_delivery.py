@@ -50,7 +50,7 @@ models: [claude-sonnet-5]
 repetitions: REPETITIONS
 baseline: BASELINE.claude-code.claude-sonnet-5
 sandbox: host
-limits: {timeout_seconds: 60, LIMITS}
+limits: {timeout_seconds: 180, LIMITS}
 """
 
 

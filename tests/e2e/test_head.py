@@ -29,7 +29,7 @@ models: [claude-sonnet-5]
 repetitions: 1
 baseline: t1-01-other.claude-code.claude-sonnet-5
 sandbox: host
-limits: {timeout_seconds: 60, api_retries: 0}
+limits: {timeout_seconds: 180, api_retries: 0}
 """
 ARM = "t1-00-mine.claude-code.claude-sonnet-5"
 

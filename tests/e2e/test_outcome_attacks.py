@@ -25,7 +25,7 @@ models: [claude-sonnet-5]
 repetitions: REPETITIONS
 baseline: t0-00-empty.claude-code.claude-sonnet-5
 sandbox: SANDBOX
-limits: {timeout_seconds: 50, turns: 4, api_retries: 0, provider_retries: 0}
+limits: {timeout_seconds: 80, turns: 4, api_retries: 0, provider_retries: 0}
 retry: {attempts: 2, backoff_seconds: 0}
 """
 RESULT = '{"type":"result","subtype":"success","is_error":%s,"api_error_status":%s,"result":"API Error"}'

@@ -20,7 +20,7 @@ variants: [T4/01-readers]
 models: [claude-sonnet-5]
 repetitions: 1
 baseline: t4-01-readers.claude-code.claude-sonnet-5
-limits: {timeout_seconds: 60, usd: 2.0, api_retries: 0}
+limits: {timeout_seconds: 180, usd: 2.0, api_retries: 0}
 """
 TIER = """\
 id: T4
@@ -38,7 +38,7 @@ class Team:
     """An agent that starts two sub-agents at once, writes the file when both have answered, and ends."""
 
     def __init__(self) -> None:
-        self.both = threading.Barrier(2, timeout=30)
+        self.both = threading.Barrier(2, timeout=90)
 
     def __call__(self, body: Body) -> Say:
         if user_texts(body)[-1] == TASK:
