@@ -242,8 +242,8 @@ def test_a_harness_that_is_killed_leaves_no_container_and_no_volume(runner: Dock
         harness.kill()
         harness.wait()
         assert engine.is_gone(label)
-        until(lambda: not api.containers(all=True, filters={"id": ours["Id"]}), 30)
-        until(lambda: not api.volumes(filters={"label": f"{engine.OWNER}={label}"})["Volumes"], 30)
+        until(lambda: not api.containers(all=True, filters={"id": ours["Id"]}), 90)
+        until(lambda: not api.volumes(filters={"label": f"{engine.OWNER}={label}"})["Volumes"], 90)
 
 
 def test_a_harness_does_not_end_before_its_containers_are_gone(runner: DockerRunner) -> None:

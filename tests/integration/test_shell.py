@@ -134,4 +134,4 @@ def test_a_terminal_that_is_closed_ends_the_box(run: Run) -> None:
     at.converse(("workspace", "sleep 600\n"), ("sleep", ""), then=hang_up)
     assert (at.code, at.restored) == (129, True), at.shown + at.err
     with contextlib.closing(engine.connect()) as api:
-        until(lambda: not api.containers(all=True, filters={"label": engine.OURS}), 10)
+        until(lambda: not api.containers(all=True, filters={"label": engine.OURS}), 60)

@@ -127,7 +127,7 @@ class Actions:
         env: Mapping[str, str] | None = None,
         secrets: Mapping[str, str] | None = None,
         job: str = "",
-        seconds: float = 400,
+        seconds: float = 900,
     ) -> Ran:
         """Run a workflow of the repository to its end, or one job of it."""
         (told := self.folder / "event.json").write_text(json.dumps(payload or {}))

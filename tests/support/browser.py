@@ -58,7 +58,7 @@ def opened(
     with contextlib.closing(
         browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     ) as context:
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         open_page = OpenPage(context.new_page())
         open_page.page.on("console", lambda message: open_page.errors.append(f"{message.type}: {message.text}"))
         open_page.page.on("pageerror", lambda error: open_page.errors.append(str(error)))

@@ -158,7 +158,7 @@ def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
         return list(threads.map(call, calls))
 
 
-def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
+def until(holds: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not holds():
