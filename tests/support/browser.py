@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from scylla_gha.prepare.tools import cache_root, locked
 
 AXE_VERSION = "4.14.1"
+WAIT_MILLISECONDS = 60_000
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync")  # fmt: skip
 ColorScheme = Literal["light", "dark"]
@@ -58,7 +59,8 @@ def opened(
     with contextlib.closing(
         browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     ) as context:
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(WAIT_MILLISECONDS)
+        expect.set_options(timeout=WAIT_MILLISECONDS)
         open_page = OpenPage(context.new_page())
         open_page.page.on("console", lambda message: open_page.errors.append(f"{message.type}: {message.text}"))
         open_page.page.on("pageerror", lambda error: open_page.errors.append(str(error)))
