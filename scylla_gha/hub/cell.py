@@ -10,6 +10,7 @@ from typing import Final
 from scylla_gha.hub.actions_records import RunRecord
 from scylla_gha.hub.errors import HubError, not_found
 from scylla_gha.hub.git_store import GitRepository, GitSignature
+from scylla_gha.hub.rate_usage import RateUsage
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
 from scylla_gha.hub.state import HubState
 
@@ -52,6 +53,7 @@ class Hub:
     tokens: Mapping[str, int] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     runner: Callable[["HubSession", RunRecord], None] | None = None
+    usage: RateUsage = field(default_factory=RateUsage)
     _repositories: dict[int, GitRepository] = field(default_factory=dict)
 
     def git(self, repository: RepositoryRecord | int) -> GitRepository:

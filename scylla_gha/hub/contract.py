@@ -19,7 +19,7 @@ This page is generated from `scylla_gha/hub/contract.yaml` by `scylla-gha schema
 
 The hub is a GitHub of its own for each cell. It answers what this page lists. All else of GitHub is a gap: REST answers
 501, GraphQL an error of the type `NOT_IN_CONTRACT`. Both name what is missing, and the trial's record counts them.
-A GraphQL field that GitHub does not have gets GitHub's own error and is not counted.
+A REST path or a GraphQL field that GitHub does not have gets GitHub's own error and is not counted.
 """
 _COMMANDS: Final = """\
 ## Commands

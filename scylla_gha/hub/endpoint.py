@@ -1,6 +1,6 @@
 """HTTP face of one cell's GitHub: hosts, credentials and headers; the answers come from `rest`, `graphql` and git.
 
-The socket of a request selects the cell, and its token the user. Answers are reply in threads, one at a time in a cell,
+The socket of a request selects the cell, and its token the user. Answers are made in threads, one at a time in a cell,
 so that no cell holds up another one.
 """
 
@@ -28,7 +28,8 @@ from scylla_gha.hub.faults import LOST, FaultInjector
 from scylla_gha.hub.git_http import answer_git, git_operation, refusal
 from scylla_gha.hub.graphql.execute import answer
 from scylla_gha.hub.http_request import HubRequest, read_request
-from scylla_gha.hub.rate_limit import RateLimiter, Resource
+from scylla_gha.hub.rate_limit import RateLimiter
+from scylla_gha.hub.rate_usage import resource_of
 from scylla_gha.hub.request_log import RequestEntry, RequestLog, client_name
 from scylla_gha.hub.rest import RestAnswer
 from scylla_gha.hub.rest.dispatch import failure, handle
@@ -147,8 +148,9 @@ class CellEndpoint:
         if path == "/graphql" and request.method == "POST":
             entry.interface = "graphql"
             return self.limiter.checked(session, "graphql") or _graphql(session, request, entry)
-        resource: Resource = "search" if path.startswith("/search/") else "core"
-        return self.limiter.checked(session, resource) or _rest(session, request, path, entry)
+        if path == "/rate_limit":  # which counts against no limit
+            return _rest(session, request, path, entry)
+        return self.limiter.checked(session, resource_of(path)) or _rest(session, request, path, entry)
 
     def _site(self, session: HubSession, request: HubRequest, entry: RequestEntry) -> RestAnswer:
         if operation := git_operation(request):
@@ -161,8 +163,9 @@ class CellEndpoint:
     def _response(self, reply: RestAnswer, entry: RequestEntry, number: int) -> web.Response:
         headers = {
             **({"Content-Type": reply.content_type} if reply.body is not None or reply.content is not None else {}),
+            "Server": "github.com",
             "X-GitHub-Request-Id": f"{number:04X}:{_checksum(entry.operation):05X}:{number:07X}",
-            **(self.limiter.headers(entry.identity) if entry.interface in ("rest", "graphql") else {}),
+            **(self._limits(entry) if entry.interface in ("rest", "graphql") else {}),
             **({"X-GitHub-Media-Type": "github.v3; format=json"} if entry.interface != "git" else {}),
             **({"X-OAuth-Scopes": _SCOPES, "X-Accepted-OAuth-Scopes": ""} if entry.identity else {}),
             **reply.headers,
@@ -170,6 +173,10 @@ class CellEndpoint:
         content = orjson.dumps(reply.body) if reply.body is not None else b""
         content = content if reply.content is None else reply.content
         return web.Response(status=reply.status, body=content, headers=headers)
+
+    def _limits(self, entry: RequestEntry) -> dict[str, str]:
+        resource = "graphql" if entry.interface == "graphql" else resource_of(entry.operation.partition(" ")[2])
+        return self.limiter.headers(self.hub, entry.identity, resource)
 
 
 def _is_failure(reply: RestAnswer, interface: str) -> bool:

@@ -1,5 +1,6 @@
 """A cell's GitHub in this process, with one repository, and requests to it without HTTP."""
 
+import atexit
 import functools
 import shutil
 import tempfile
@@ -40,6 +41,7 @@ def make_hub(folder: Path) -> Hub:
 @functools.cache
 def _model() -> tuple[Hub, "tempfile.TemporaryDirectory[str]"]:
     temporary = tempfile.TemporaryDirectory(prefix="scylla-hub-")
+    atexit.register(temporary.cleanup)
     return _new_hub(Path(temporary.name)), temporary
 
 

@@ -124,21 +124,25 @@ def _described() -> Any:
     with locked(kept):
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_bytes(orjson.dumps(list(_selected(orjson.loads(packed_description(kept.parent))))))
+            kept.write_bytes(orjson.dumps(list(_selected(orjson.loads(packed_description(kept.parent)[0])))))
     return orjson.loads(kept.read_bytes())
 
 
-def packed_description(folder: Path) -> bytes:
-    """The whole description, as npm has it."""
+def packed_description(folder: Path) -> tuple[bytes, bytes]:
+    """The whole description and its licence, as npm has them."""
     package = folder / f"octokit-openapi-{VERSION}.tgz"
     argv = ["npm", "pack", "--silent", "--pack-destination", str(folder), f"@octokit/openapi@{VERSION}"]
     subprocess.run(argv, check=True, capture_output=True, timeout=600)
     with tarfile.open(package) as packed:
-        file = packed.extractfile(_MEMBER)
-        assert file is not None
-        found = file.read()
+        text, licence = (_content(packed, name) for name in (_MEMBER, "package/LICENSE"))
     package.unlink()
-    return found
+    return text, licence
+
+
+def _content(package: tarfile.TarFile, name: str) -> bytes:
+    file = package.extractfile(name)
+    assert file is not None
+    return file.read()
 
 
 def _selected(document: Any) -> Iterator[dict[str, Any]]:

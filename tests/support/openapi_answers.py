@@ -13,6 +13,7 @@ import orjson
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 
 from scylla_gha.hub.rest.dispatch import RestOutcome
+from scylla_gha.hub.rest.documentation import UNDESCRIBED
 from scylla_gha.prepare.tools import cache_root, locked
 from tests.support.openapi import VERSION, packed_description
 
@@ -34,14 +35,6 @@ WRONG: Final[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
     ),
     _NO_LINE,
 )
-_REPO: Final = "/repos/{owner}/{repo}"
-# Operations that GitHub has and does not describe, each with the one that answers alike.
-ALIASES: Final = {
-    f"GET {_REPO}/contents": f"GET {_REPO}/contents/{{path}}",
-    f"GET {_REPO}/git/refs": f"GET {_REPO}/git/matching-refs/{{ref}}",
-    f"GET {_REPO}/statuses/{{sha}}": f"GET {_REPO}/commits/{{ref}}/statuses",
-    f"GET {_REPO}/git/refs/{{ref}}": f"GET {_REPO}/git/ref/{{ref}}",
-}
 ERROR: Final[Mapping[str, Any]] = {
     "type": "object",
     "required": ["message"],
@@ -73,6 +66,8 @@ def _is_uri(value: object) -> bool:
 def outcome_faults(outcome: RestOutcome) -> list[str]:
     """Return what GitHub's description does not allow in an answer of the hub. Only JSON has a schema."""
     method, _, template = outcome.operation.partition(" ")
+    if outcome.answer.status == 404 and not outcome.gap and not described(outcome.operation):  # nobody's operation
+        return list(_faults(Draft202012Validator(ERROR), outcome.answer.body))
     if outcome.answer.status == 501 and outcome.gap:
         return [f"{outcome.gap}: {fault}" for fault in _faults(Draft202012Validator(ERROR), outcome.answer.body)]
     if outcome.answer.content is not None:
@@ -82,12 +77,12 @@ def outcome_faults(outcome: RestOutcome) -> list[str]:
 
 def answer_faults(method: str, template: str, status: int, body: object) -> list[str]:
     """Return what GitHub's description does not allow in a JSON answer (None: an empty body) of an operation."""
-    name = ALIASES.get(f"{method} {template}", f"{method} {template}")
+    name = UNDESCRIBED.get(f"{method} {template}", f"{method} {template}")
     if not described(name):
         return [f"{name} is not in GitHub's description"]
     if status >= 400:
         return [f"{name}: {status}: {fault}" for fault in _faults(Draft202012Validator(ERROR), body)]
-    statuses = _description()["operations"][name]
+    statuses = description()["operations"][name]
     if str(status) not in statuses and status != 304:
         return [f"{name}: GitHub answers {', '.join(sorted(statuses))}, never {status}"]
     validator = _validator(name, status)
@@ -100,8 +95,8 @@ def answer_faults(method: str, template: str, status: int, body: object) -> list
 
 def described(name: str) -> bool:
     """Return whether GitHub describes an operation such as "GET /user"."""
-    operations: dict[str, Any] = _description()["operations"]
-    return ALIASES.get(name, name) in operations
+    operations: dict[str, Any] = description()["operations"]
+    return UNDESCRIBED.get(name, name) in operations
 
 
 def _faults(validator: Draft202012Validator, body: object) -> Iterator[str]:
@@ -121,7 +116,7 @@ def _is_null(error: ValidationError) -> bool:
 
 @cache
 def _validator(name: str, status: int) -> Draft202012Validator | None:
-    schema = _description()["operations"][name].get(str(status))
+    schema = description()["operations"][name].get(str(status))
     return None if schema is None else Draft202012Validator(_inlined(schema), format_checker=_FORMATS)
 
 
@@ -138,17 +133,20 @@ def _inlined(schema: Any) -> Any:
 
 @cache
 def _component(reference: str) -> Any:
-    return _inlined(_description()["schemas"][reference.rpartition("/")[2]])
+    return _inlined(description()["schemas"][reference.rpartition("/")[2]])
 
 
 @cache
-def _description() -> Any:
-    stored = cache_root() / "openapi" / f"github-answers-{VERSION}.json"
+def description() -> Any:
+    """The parts of GitHub's description that tests need."""
+    stored = cache_root() / "openapi" / f"github-description-{VERSION}.json"
     with locked(stored):
         if not stored.exists():
             stored.parent.mkdir(parents=True, exist_ok=True)
-            document = orjson.loads(packed_description(stored.parent))
-            stored.write_bytes(orjson.dumps(_answers_of(document)))
+            text, licence = packed_description(stored.parent)
+            document = orjson.loads(text)
+            parts = {**_answers_of(document), "pages": dict(_pages_of(document)), "license": licence.decode()}
+            stored.write_bytes(orjson.dumps(parts))
     return orjson.loads(stored.read_bytes())
 
 
@@ -164,6 +162,14 @@ def _answers_of(document: Any) -> dict[str, Any]:
     }  # fmt: skip
     schemas = {name: _plain(schema) for name, schema in document["components"]["schemas"].items()}
     return {"operations": operations, "schemas": schemas}
+
+
+def _pages_of(document: Any) -> Iterator[tuple[str, str]]:
+    """Each operation with its page below docs.github.com/rest, which is "" if it is elsewhere."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            address, _, page = operation.get("externalDocs", {}).get("url", "").partition("docs.github.com/rest/")
+            yield f"{method.upper()} {path}", page if address == "https://" else ""
 
 
 def _resolved(answer: Any, document: Any) -> Any:

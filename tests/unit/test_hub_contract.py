@@ -1,14 +1,20 @@
 """The contract of the hub: the file, what is registered, GitHub's descriptions and the page agree."""
 
+from pathlib import Path
+
 from graphql import GraphQLInterfaceType, GraphQLObjectType
 
 from scylla_gha.config import load_yaml
 from scylla_gha.config.library import toolkit_root
 from scylla_gha.hub.contract import Contract, contract, contract_page
 from scylla_gha.hub.graphql.schema import github_schema
+from scylla_gha.hub.rest.documentation import documentation_url
+from tests.support.hub import REPO, Caller, make_hub
 from tests.support.hub_contract import FILE, as_yaml, registered_graphql, registered_rest, updated
 from tests.support.hub_journey import JOURNEYS, read_journey
-from tests.support.openapi_answers import described
+from tests.support.openapi import VERSION
+from tests.support.openapi_answers import described, description
+from tests.support.openapi_operations import LICENSE, PACKED, from_npm, packed
 
 ADVICE = "run `python -m tests.support.hub_contract`, name the clients, then run `scylla-gha schemas`"
 
@@ -32,6 +38,28 @@ def test_each_operation_is_one_of_github() -> None:
         if name not in declared.fields:
             unknown.append(f"{kind}.{name}")
     assert unknown == []
+
+
+def test_the_packed_operations_are_those_of_the_package() -> None:
+    assert packed() == from_npm()
+    assert LICENSE.read_text() == description()["license"]
+    assert f"@octokit/openapi {VERSION}" in PACKED.with_name("documentation.py").read_text()
+
+
+def test_an_error_names_the_page_of_its_operation(tmp_path: Path) -> None:
+    """https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api"""
+    caller = Caller(make_hub(tmp_path))
+    pages = {
+        ("GET", f"{REPO}/issues/9"): "/issues/issues#get-an-issue",
+        ("POST", f"{REPO}/labels"): "/issues/labels#create-a-label",
+        ("GET", f"{REPO}/git/refs/heads/none"): "/git/refs#get-a-reference",
+        ("GET", f"{REPO}/stargazers"): "/activity/starring#list-stargazers",
+        ("GET", f"{REPO}/nothing"): "",
+    }
+    answers = {(method, url): caller.rest(method, url, {}).body["documentation_url"] for method, url in pages}
+    assert answers == {asked: f"https://docs.github.com/rest{page}" for asked, page in pages.items()}
+    known = [name for name in contract().rest if documentation_url(name) == "https://docs.github.com/rest"]
+    assert known == []
 
 
 def test_each_operation_names_a_client() -> None:

@@ -93,6 +93,20 @@ def test_merges_updates_and_reopening_are_refused_in_githubs_words(hub: Hub) -> 
     assert refused(caller, "reopenPullRequest", **at) == "Could not open the pull request."
 
 
+def test_auto_merge_is_refused_where_the_repository_does_not_allow_it(hub: Hub) -> None:
+    """https://docs.github.com/pull-requests/collaborating-with-pull-requests/incorporating-changes-from-a-pull-request/automatically-merging-a-pull-request"""
+    caller = Caller(hub)
+    open_pull(caller)
+    at = {"pullRequestId": node_id(pull_record(hub, 1))}
+    assert refused(caller, "enablePullRequestAutoMerge", **at) == "Auto merge is not allowed for this repository"
+    assert refused(caller, "disablePullRequestAutoMerge", **at) == "Can't disable auto-merge for this pull request."
+    caller.rest("PATCH", REPO, {"allow_auto_merge": True})
+    (error,) = send(caller, "enablePullRequestAutoMerge", "clientMutationId", **at)["errors"]
+    assert error["type"] == "NOT_IN_CONTRACT"
+    reader = f"{READER} does not have the correct permissions to execute `EnablePullRequestAutoMerge`"
+    assert refused(Caller(hub, READER), "enablePullRequestAutoMerge", **at) == reader
+
+
 def test_a_head_in_a_fork_is_followed_and_merged(hub: Hub) -> None:
     """https://docs.github.com/rest/pulls/pulls#create-a-pull-request: head is "username:branch"."""
     fork = Caller(hub, READER).rest("POST", f"{REPO}/forks", {}).body["full_name"]

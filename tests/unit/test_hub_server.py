@@ -1,8 +1,10 @@
 """The hub over HTTP: real git and gh, credentials, hosts, headers and the request log."""
 
+import datetime
 import gzip
 import json
 import socket
+import time
 from collections.abc import Iterator
 from http.client import HTTPResponse
 from pathlib import Path
@@ -93,17 +95,30 @@ def test_a_push_to_a_hidden_ref_is_refused(served: ServedHub, ref: str) -> None:
 
 
 def test_headers_and_hosts_are_those_of_github(served: ServedHub) -> None:
-    answer, _ = ask(served, "GET", "/rate_limit_of_nobody", Authorization=f"Bearer {AUTHOR}")
+    answer, _ = ask(served, "GET", "/notifications", Authorization=f"Bearer {AUTHOR}")
     assert answer.status == 501
     assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
+    assert answer.headers["Server"] == "github.com"
     assert answer.headers["X-OAuth-Scopes"] == "gist, read:org, repo, workflow"
     assert answer.headers["X-RateLimit-Remaining"] == "4999"
     again, _ = ask(served, "GET", f"http://github.com/{OWNER}/{NAME}/issues", User_Agent="GitHub CLI 2.102.0")
     assert again.status == 404
     assert answer.headers["X-GitHub-Request-Id"] != again.headers["X-GitHub-Request-Id"]
     first, second = requests(served)
-    assert (first["gaps"], first["client"]) == (["GET /rate_limit_of_nobody"], "unknown")
+    assert (first["gaps"], first["client"]) == (["GET /notifications"], "unknown")
     assert (second["interface"], second["client"], len(second["gaps"])) == ("site", "gh/2.102.0", 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", f"{REPO}/pull/1"), ("DELETE", f"{REPO}/issues/1"), ("GET", "/nothing"), ("OPTIONS", REPO)],
+)
+def test_what_github_does_not_have_is_404_and_no_gap(served: ServedHub, method: str, path: str) -> None:
+    """https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api"""
+    answer, content = ask(served, method, path, Authorization=f"token {AUTHOR}")
+    assert (answer.status, json.loads(content)["message"]) == (404, "Not Found")
+    (entry,) = requests(served)
+    assert (entry["gaps"], served.endpoint.log.traffic.gaps) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -154,10 +169,37 @@ def test_what_is_unchanged_is_not_sent_again(served: ServedHub) -> None:
     token = f"token {AUTHOR}"
     answer, content = ask(served, "GET", "/user", Authorization=token)
     assert (answer.status, json.loads(content)["login"]) == (200, AUTHOR)
-    again, content = ask(served, "GET", "/user", Authorization=token, If_None_Match=answer.headers["ETag"])
-    assert (again.status, content) == (304, b"")
+    etag = answer.headers["ETag"]
+    for known in (etag, etag.removeprefix("W/"), f'"other", {etag}'):
+        again, content = ask(served, "GET", "/user", Authorization=token, If_None_Match=known)
+        assert (again.status, content) == (304, b"")
     head, content = ask(served, "HEAD", "/user", Authorization=token)
-    assert (head.status, content, head.headers["ETag"]) == (200, b"", answer.headers["ETag"])
+    assert (head.status, content, head.headers["ETag"]) == (200, b"", etag)
+    raw = {"Authorization": token, "Accept": "application/vnd.github.raw"}
+    file, content = ask(served, "GET", f"{REPO}/contents/README.md", **raw)
+    assert content == b"# Demo\n"
+    raw["If_None_Match"] = file.headers["ETag"]
+    assert ask(served, "GET", f"{REPO}/contents/README.md", **raw)[0].status == 304
+    assert ask(served, "GET", f"{REPO}/contents/src/app.py", **raw)[0].status == 200
+
+
+def test_what_is_used_of_each_limit_is_counted_as_github_does(served: ServedHub) -> None:
+    """https://docs.github.com/rest/rate-limit/rate-limit"""
+    token = {"Authorization": f"token {AUTHOR}"}
+    for _ in range(31):
+        found, _ = ask(served, "GET", f"/search/issues?q=repo:{OWNER}/{NAME}", **token)
+    assert (found.headers["X-RateLimit-Resource"], found.headers["X-RateLimit-Remaining"]) == ("search", "29")
+    query = json.dumps({"query": "{rateLimit{used remaining resetAt}}"})
+    answer, content = ask(served, "POST", "/graphql", query, **token)
+    limit = json.loads(content)["data"]["rateLimit"]
+    assert (limit["used"], limit["remaining"], answer.headers["X-RateLimit-Used"]) == (1, 4999, "1")
+    anonymous, _ = ask(served, "GET", REPO)
+    assert (anonymous.headers["X-RateLimit-Limit"], anonymous.headers["X-RateLimit-Used"]) == ("60", "1")
+    _, content = ask(served, "GET", "/rate_limit", **token)
+    used = {name: resource["used"] for name, resource in json.loads(content)["resources"].items()}
+    assert used == {"core": 0, "search": 1, "graphql": 1, "code_search": 0, "integration_manifest": 0}
+    until = datetime.datetime.fromisoformat(limit["resetAt"])
+    assert until > datetime.datetime.now(datetime.UTC), "by the clock of the client"
 
 
 @pytest.mark.parametrize(("kind", "status"), [("primary", 403), ("secondary", 429)])
@@ -166,8 +208,25 @@ def test_a_rate_limit_that_a_fixture_asks_for(
 ) -> None:
     """https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api"""
     served.endpoint.limiter.rule = RateLimitRule(after=2, refuse=1, seconds=7, kind=kind)
-    answers = [ask(served, "GET", "/user", Authorization=f"token {AUTHOR}")[0] for _ in range(4)]
-    assert [answer.status for answer in answers] == [200, 200, status, 200]
-    assert answers[2].headers["Retry-After"] == "7"
-    assert answers[2].headers["X-RateLimit-Remaining"] == ("0" if kind == "primary" else "4997")
+    answers = [ask(served, "GET", "/user", Authorization=f"token {AUTHOR}") for _ in range(4)]
+    assert [answer.status for answer, _ in answers] == [200, 200, status, 200]
+    refused, content = answers[2]
+    assert refused.headers["Retry-After"] == (None if kind == "primary" else "7")
+    assert refused.headers["X-RateLimit-Remaining"] == ("0" if kind == "primary" else "4997")
+    wait = int(refused.headers["X-RateLimit-Reset"]) - time.time()
+    assert (wait < 8) == (kind == "primary")
+    assert "rate-limits-for-the-rest-api" in json.loads(content)["documentation_url"]
     assert ask(served, "GET", "/user", Authorization=f"token {READER}")[0].status == 200, "limits are of a user"
+
+
+def test_a_primary_limit_is_an_error_of_graphql(served: ServedHub) -> None:
+    """https://docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api"""
+    served.endpoint.limiter.rule = RateLimitRule(after=2, refuse=1)
+    query = json.dumps({"query": "{viewer{login}}"})
+    answers = [ask(served, "POST", "/graphql", query, Authorization=f"token {AUTHOR}") for _ in range(8)]
+    bodies = [json.loads(content) for _, content in answers]
+    assert [number for number, body in enumerate(bodies) if "errors" in body] == [2]
+    assert bodies[2]["errors"][0]["type"] == "RATE_LIMITED"
+    left = [(answer.status, answer.headers["X-RateLimit-Remaining"]) for answer, _ in answers]
+    assert left[:3] == [(200, "1"), (200, "0"), (200, "0")]
+    assert "0" not in dict(left[3:]).values(), "clients such as go-github would send nothing for an hour"

@@ -7,7 +7,7 @@ from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import ContractGapError, HubError
 from scylla_gha.hub.graphql.issue_mutations import changes_of
 from scylla_gha.hub.graphql.mutations import mutation, node
-from scylla_gha.hub.operations.merging import MergeMethod, merge_pull
+from scylla_gha.hub.operations.merging import MergeMethod, disable_auto_merge, enable_auto_merge, merge_pull
 from scylla_gha.hub.operations.pull_branches import revert_pull, update_branch
 from scylla_gha.hub.operations.pull_facts import repository_of
 from scylla_gha.hub.operations.pull_states import change_pull_state, close_pull, reopen_pull, set_draft
@@ -105,6 +105,18 @@ def _merge(session: HubSession, values: Mapping[str, Any]) -> dict[str, Any]:
         expected_head=values.get("expectedHeadOid"),
     )
     return {"pullRequest": pull, "actor": session.user}
+
+
+@mutation("enablePullRequestAutoMerge")
+def _enable_auto_merge(session: HubSession, values: Mapping[str, Any]) -> dict[str, Any]:
+    enable_auto_merge(session, pull_of(session, values))
+    return {}
+
+
+@mutation("disablePullRequestAutoMerge")
+def _disable_auto_merge(session: HubSession, values: Mapping[str, Any]) -> dict[str, Any]:
+    disable_auto_merge(session, pull_of(session, values))
+    return {}
 
 
 @mutation("updatePullRequestBranch")

@@ -185,8 +185,15 @@ def node_of(session: HubSession, id_: str) -> Any:  # noqa: ANN401 any node
 
 @field("Query.rateLimit")
 def _rate_limit(_parent: object, session: HubSession, dryRun: bool | None = None) -> Mapping[str, Any]:  # noqa: ARG001, N803
-    reset = session.state.now() + datetime.timedelta(hours=1)
-    return {"cost": 1, "limit": 5000, "nodeCount": 0, "remaining": 4999, "resetAt": reset, "used": 1}
+    use = session.hub.usage.of(session.user.login, "graphql")
+    return {
+        "cost": 1,
+        "limit": use.limit,
+        "nodeCount": 0,
+        "remaining": use.remaining,
+        "resetAt": datetime.datetime.fromtimestamp(use.reset, datetime.UTC),
+        "used": use.used,
+    }
 
 
 @field("Query.meta")

@@ -6,7 +6,7 @@ See https://docs.github.com/pull-requests/collaborating-with-pull-requests/incor
 from typing import Final, Literal
 
 from scylla_gha.hub.cell import HubSession
-from scylla_gha.hub.errors import HubError
+from scylla_gha.hub.errors import ContractGapError, HubError
 from scylla_gha.hub.git_objects import merged_tree, rebased, write_commit
 from scylla_gha.hub.git_store import GitCommit, GitSignature
 from scylla_gha.hub.operations.closing_keywords import close_issues_of_pull
@@ -66,6 +66,31 @@ def merge_pull(
     if repository.delete_branch_on_merge:
         _delete_head(session, merged)
     return session.state.need(PullRequestRecord, pull.id)
+
+
+def enable_auto_merge(session: HubSession, pull: PullRequestRecord) -> None:
+    """Refuse to merge a pull request by itself later, which a repository has to allow.
+
+    See https://docs.github.com/pull-requests/collaborating-with-pull-requests/incorporating-changes-from-a-pull-request/automatically-merging-a-pull-request
+
+    Raises:
+        HubError: always; ContractGapError where GitHub would do it.
+    """
+    repository = repository_of(session, pull)
+    session.require(repository, "write")
+    if not repository.allow_auto_merge:
+        raise HubError(422, "Auto merge is not allowed for this repository")
+    raise ContractGapError("Auto-merge of a pull request")
+
+
+def disable_auto_merge(session: HubSession, pull: PullRequestRecord) -> None:
+    """Refuse to stop a merge by itself, which no pull request waits for.
+
+    Raises:
+        HubError: always.
+    """
+    session.require(repository_of(session, pull), "write")
+    raise HubError(422, "Can't disable auto-merge for this pull request.")
 
 
 def _check(

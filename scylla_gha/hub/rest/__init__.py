@@ -167,14 +167,15 @@ def route(method: str, *templates: str) -> Callable[[Handler], Handler]:
     """Register a function for a method and paths in GitHub's notation."""
 
     def register(handler: Handler) -> Handler:
-        ROUTES.extend(RestRoute(method, template, handler, _pattern(template)) for template in templates)
+        ROUTES.extend(RestRoute(method, template, handler, path_pattern(template)) for template in templates)
         ROUTES.sort(key=lambda candidate: candidate.rank)
         return handler
 
     return register
 
 
-def _pattern(template: str) -> re.Pattern[str]:
+def path_pattern(template: str) -> re.Pattern[str]:
+    """Return the pattern of the raw paths that a template of GitHub stands for."""
     parts = re.split(r"\{(\w+)\}", template)
     text = "".join(
         (f"(?P<{part}>.*)" if part in _WITH_SLASHES else f"(?P<{part}>[^/]+)") if at % 2 else re.escape(part)

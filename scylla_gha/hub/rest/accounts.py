@@ -8,6 +8,7 @@ from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import ContractGapError, HubError, invalid, not_found
 from scylla_gha.hub.operations.repositories import account, set_collaborator
 from scylla_gha.hub.operations.repository_facts import collaborators_of, user_of
+from scylla_gha.hub.rate_usage import LIMITS
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
 from scylla_gha.hub.rest import RestAnswer, RestRequest, route
 from scylla_gha.hub.rest.present import time, user
@@ -19,7 +20,6 @@ SCOPES: Final = {"X-OAuth-Scopes": "gist, read:org, repo, workflow", "X-Accepted
 _PERMISSIONS: Final[dict[str, Permission]] = {
     "pull": "read", "triage": "triage", "push": "write", "maintain": "maintain", "admin": "admin",
 }  # fmt: skip
-_LIMITS: Final = {"core": 5000, "search": 30, "graphql": 5000, "code_search": 10, "integration_manifest": 5000}
 _ROOT: Final = {
     "current_user_url": f"{API}/user",
     "current_user_authorizations_html_url": f"{SITE}/settings/connections/applications{{/client_id}}",
@@ -69,12 +69,13 @@ def get_meta(request: RestRequest) -> RestAnswer:  # noqa: ARG001 the same for a
 
 @route("GET", "/rate_limit")
 def get_rate_limit(request: RestRequest) -> RestAnswer:
-    """Return limits, none of which is used up."""
-    reset = int(request.session.state.now().timestamp()) + 3600
-    limits = {
-        name: {"limit": limit, "used": 0, "remaining": limit, "reset": reset, "resource": name}
-        for name, limit in _LIMITS.items()
-    }
+    """Return what the user has used of each limit."""
+    login = request.session.viewer.login if request.session.viewer else None
+    limits = {}
+    for name in LIMITS:
+        use = request.session.hub.usage.of(login, name)
+        limits[name] = {"limit": use.limit, "used": use.used, "remaining": use.remaining, "reset": use.reset,
+                        "resource": name}  # fmt: skip
     return RestAnswer(200, {"resources": limits, "rate": limits["core"]})
 
 

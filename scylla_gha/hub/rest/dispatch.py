@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,10 +11,10 @@ from typing import Any, Final
 import orjson
 
 from scylla_gha.hub.cell import HubSession
-from scylla_gha.hub.errors import ContractGapError, HubError
+from scylla_gha.hub.errors import ContractGapError, HubError, not_found
 from scylla_gha.hub.rest import RestAnswer, RestRequest, find_route
+from scylla_gha.hub.rest.documentation import DOCUMENTATION, documentation_url, operation_of_github
 
-DOCUMENTATION: Final = "https://docs.github.com/rest"
 _TAKES_ANY_CONTENT: Final = ("POST /repos/{owner}/{repo}/releases/{release_id}/assets",)  # be it JSON or not
 _MODULES: Final = (
     "accounts",
@@ -64,8 +65,7 @@ def handle(
     """Answer a request. `path` is as sent, with its percent signs; names of headers are in lower case."""
     matched = find_route("GET" if method == "HEAD" else method, path)
     if matched is None:
-        gap = f"{method} {path[:200]}"
-        return RestOutcome(failure(ContractGapError(gap)), gap, gap)
+        return _unanswered(method, path)
     route, params = matched
     operation = f"{route.method} {route.template}"
     try:
@@ -74,10 +74,19 @@ def handle(
         request = RestRequest(session, method, path, params, query, body, content, headers)
         answer = route.handler(request)
     except ContractGapError as error:
-        return RestOutcome(failure(error), operation, operation)
+        return RestOutcome(failure(error, documentation_url(operation)), operation, operation)
     except HubError as error:
-        return RestOutcome(failure(error), operation)
+        return RestOutcome(failure(error, documentation_url(operation)), operation)
     return RestOutcome(_with_etag(method, answer, headers), operation)
+
+
+def _unanswered(method: str, path: str) -> RestOutcome:
+    """Answer a request without a route: a gap if GitHub has such an operation, else GitHub's own 404."""
+    operation = f"{method} {path[:200]}"
+    of_github = operation_of_github("GET" if method == "HEAD" else method, path)
+    if of_github is None:
+        return RestOutcome(failure(not_found()), operation)
+    return RestOutcome(failure(ContractGapError(operation), documentation_url(of_github)), operation, operation)
 
 
 def _check_characters(*parameters: Mapping[str, str]) -> None:
@@ -103,20 +112,22 @@ def _json_of(content: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
     return body
 
 
-def failure(error: HubError) -> RestAnswer:
-    """Return an error as GitHub answers it."""
-    body: dict[str, Any] = {"message": error.message, "documentation_url": DOCUMENTATION, "status": str(error.status)}
+def failure(error: HubError, documentation: str = DOCUMENTATION) -> RestAnswer:
+    """Return an error as GitHub answers it, with the address of the page about what was asked for."""
+    body: dict[str, Any] = {"message": error.message, "documentation_url": documentation, "status": str(error.status)}
     if error.errors:
         body["errors"] = list(error.errors)
     return RestAnswer(error.status, body)
 
 
 def _with_etag(method: str, answer: RestAnswer, headers: Mapping[str, str]) -> RestAnswer:
-    """Give an answer to a GET its ETag, and answer 304 to who has it already."""
-    if method not in ("GET", "HEAD") or answer.status != 200 or answer.content is not None:  # noqa: PLR2004 HTTP
+    """Give an answer to a GET its ETag, and answer 304 to a client that has it already."""
+    if method not in ("GET", "HEAD") or answer.status != 200:  # noqa: PLR2004 HTTP
         return answer
-    digest = hashlib.sha256(json.dumps(answer.body, sort_keys=True, default=str).encode()).hexdigest()
-    etag = f'W/"{digest}"'
-    if headers.get("if-none-match") == etag:
-        return RestAnswer(304, headers={"ETag": etag})
-    return replace(answer, headers={**answer.headers, "ETag": etag})
+    content = answer.content
+    if content is None:
+        content = json.dumps(answer.body, sort_keys=True, default=str).encode()
+    etag = f'"{hashlib.sha256(content).hexdigest()}"'
+    if etag in re.findall(r'"[^"]*"', headers.get("if-none-match", "")):  # of a list, weak or not
+        return RestAnswer(304, headers={"ETag": f"W/{etag}"})
+    return replace(answer, headers={**answer.headers, "ETag": f"W/{etag}"})

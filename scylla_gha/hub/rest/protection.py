@@ -6,6 +6,7 @@ from typing import Any, Final
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import ContractGapError, HubError
 from scylla_gha.hub.operations.protection_rules import change_rule, exact_rule, protect, unprotect
+from scylla_gha.hub.operations.repositories import require_admin
 from scylla_gha.hub.records import ProtectionRecord, RepositoryRecord
 from scylla_gha.hub.rest import RestAnswer, RestRequest, route
 from scylla_gha.hub.rest.repository_json import api_url
@@ -34,6 +35,7 @@ def get_protection(request: RestRequest) -> RestAnswer:
 def put_protection(request: RestRequest) -> RestAnswer:
     """Protect a branch; what is absent is off."""
     repository, branch = request.repository(), request.params["branch"]
+    require_admin(request.session, repository)
     absent = [name for name in _NEEDED if not request.has(name)]
     if absent:
         listed = ", ".join(f'"{name}"' for name in absent)
