@@ -1,12 +1,19 @@
 """Check runs, check suites and commit statuses over the hub's REST interface."""
 
+import datetime
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from scylla_gha.hub.actions_records import CheckRecord
 from scylla_gha.hub.cell import Hub
+from scylla_gha.hub.operations.check_facts import unmet_checks
 from scylla_gha.hub.records import UserRecord
 from tests.support.hub import NAME, OWNER, READER, REPO, Caller, make_hub
 
 BOT = "checker[bot]"
+NOW = datetime.datetime(2026, 1, 5, tzinfo=datetime.UTC)
 RUN = {"name": "ci", "head_sha": "topic", "output": {"title": "T", "summary": "S"}}
 
 
@@ -78,3 +85,32 @@ def test_the_last_status_of_each_context_makes_the_combined_one(tmp_path: Path) 
     assert caller.rest("POST", url, {"state": "good"}).status == 422
     assert caller.rest("POST", url, {"state": "success", "description": "x" * 141}).status == 422
     assert caller.rest("POST", f"{REPO}/statuses/{'f' * 40}", {"state": "success"}).status == 422
+
+
+@pytest.mark.parametrize(
+    ("standings", "reason"),
+    [
+        (["success", "skipped"], None),
+        (["success", "none"], 'Required status check "b" is expected.'),
+        (["in_progress", "neutral"], 'Required status check "a" is in progress.'),
+        (["queued", "success"], 'Required status check "a" is queued.'),
+        (["none", "none"], "2 of 2 required status checks are expected."),
+        (["in_progress", "in_progress"], "2 of 2 required status checks are in progress."),
+        (["failure", "in_progress"], "2 of 2 required status checks have not succeeded: 1 failing."),
+        (
+            ["failure", "timed_out", "none"],
+            "3 of 3 required status checks have not succeeded: 2 failing and 1 expected.",
+        ),
+        (["failure", "timed_out", "success"], "2 of 3 required status checks have not succeeded: 2 failing."),
+        (["in_progress", "queued"], "2 of 2 required status checks have not succeeded."),
+    ],
+)
+def test_required_checks_are_missed_in_githubs_words(standings: list[str], reason: str | None) -> None:
+    """https://docs.github.com/pull-requests/collaborating-with-pull-requests/collaborating-on-repositories-with-code-quality-features/troubleshooting-required-status-checks"""
+    checks = []
+    for name, standing in zip("abc", standings, strict=False):
+        is_running = standing in ("queued", "in_progress")
+        fields: dict[str, Any] = {"status": standing} if is_running else {"conclusion": standing}
+        record = CheckRecord(id=1, created_at=NOW, repository=1, sha="", name=name, kind="check_run", **fields)
+        checks += [record] if standing != "none" else []
+    assert unmet_checks("abc"[: len(standings)], checks) == reason

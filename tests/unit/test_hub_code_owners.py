@@ -61,7 +61,7 @@ def test_code_owners_are_asked_and_may_be_needed(tmp_path: Path) -> None:
     rule = ProtectionRecord(id=state.new_id(), created_at=state.now(), repository=demo(hub).id, pattern="main",
                             code_owner_reviews=True, enforce_admins=True)  # fmt: skip
     state.create(0, rule)
-    reason = "Waiting on code owner review of README.md, docs/new.md, src/app.py."
+    reason = f"Waiting on code owner review from {AUTHOR}, {REVIEWER}."
     assert refusal(caller, "PUT", f"{PULLS}/1/merge", {}) == (405, reason)
     assert caller.get(f"{PULLS}/1")["mergeable_state"] == "blocked"
     push(hub, "topic", {"README.md": "# Demo\n"})

@@ -107,7 +107,7 @@ def test_a_commit_whose_required_checks_passed_may_be_pushed(tmp_path: Path) -> 
     git, session = hub.git(demo(hub)), hub.session(REVIEWER)
     topic = git.branches()["topic"]
     protect(hub, required_checks=("ci",))
-    for state, message in (("pending", 'Required status check "ci" is expected.'), ("success", "")):
+    for state, message in (("pending", 'Required status check "ci" is pending.'), ("success", "")):
         create_status(session, demo(hub), topic, NewStatus(state, "ci"))
         if message:
             with pytest.raises(RefRefusedError, match=message):

@@ -3,10 +3,9 @@
 import re
 from typing import Final
 
-from scylla_gha.counting import counted
 from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.git_store import GitRepository
-from scylla_gha.hub.operations.check_facts import checks_of, state_of_check
+from scylla_gha.hub.operations.check_facts import checks_of, unmet_checks
 from scylla_gha.hub.records import ProtectionRecord, RepositoryRecord
 
 _LONGEST_PATTERN: Final = 300  # names of branches have 250 at most
@@ -50,24 +49,13 @@ def is_exempt(session: HubSession, repository: RepositoryRecord, rule: Protectio
     return session.may(repository, "admin") and not rule.enforce_admins
 
 
-def missing_checks(
-    session: HubSession, repository: RepositoryRecord, rule: ProtectionRecord, sha: str
-) -> tuple[str, ...]:
-    """Return the required checks that have not passed on a commit; of several with one name the last counts."""
-    states = {check.name: state_of_check(check) for check in checks_of(session, repository.id, sha)}
-    return tuple(name for name in rule.required_checks if states.get(name) != "SUCCESS")
-
-
 def unmet_requirements(
     session: HubSession, repository: RepositoryRecord, rule: ProtectionRecord, old: str | None, new: str
 ) -> list[str]:
     """Return, in GitHub's words, what forbids to push a commit to a protected branch; empty if nothing does."""
     reasons = []
-    missing = missing_checks(session, repository, rule, new)
-    if len(missing) == 1 == len(rule.required_checks):
-        reasons.append(f'Required status check "{missing[0]}" is expected.')
-    elif missing:
-        reasons.append(f"{len(missing)} of {counted(len(rule.required_checks), 'required status check')} are expected.")
+    if (reason := unmet_checks(rule.required_checks, checks_of(session, repository.id, new))) is not None:
+        reasons.append(reason)
     if rule.required_reviews is not None:
         reasons.append("Changes must be made through a pull request.")
     if rule.linear_history and _has_merges(session.git(repository), old, new):

@@ -7,9 +7,9 @@ from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.git_diff import ChangedFile
 from scylla_gha.hub.git_objects import merged_tree, write_commit
 from scylla_gha.hub.git_store import GitCommit, GitSignature
-from scylla_gha.hub.operations.check_facts import checks_of, state_of_check
+from scylla_gha.hub.operations.check_facts import checks_of, state_of_check, unmet_checks
 from scylla_gha.hub.operations.code_owners import code_owners
-from scylla_gha.hub.operations.protection import missing_checks, protection_of
+from scylla_gha.hub.operations.protection import protection_of
 from scylla_gha.hub.records import (
     ProtectionRecord,
     PullRequestRecord,
@@ -100,10 +100,7 @@ def merge_state(session: HubSession, pull: PullRequestRecord) -> MergeState:
 
 
 def unmet_rules(session: HubSession, pull: PullRequestRecord, rule: ProtectionRecord) -> list[str]:
-    """Return which reviews, checks and conversations a protection requires that are missing.
-
-    The words about approvals and about one check are those of GitHub's answers; the others are of the same kind.
-    """
+    """Return which reviews, checks and conversations a protection requires that are missing, in GitHub's words."""
     states = [review.state for review in opinions(session, pull, writers_only=True)]
     reasons = []
     if rule.required_reviews and states.count("APPROVED") < rule.required_reviews:
@@ -111,32 +108,23 @@ def unmet_rules(session: HubSession, pull: PullRequestRecord, rule: ProtectionRe
         reasons.append(f"At least {rule.required_reviews} approving {many} required by reviewers with write access.")
     elif rule.required_reviews and "CHANGES_REQUESTED" in states:
         reasons.append("Changes have been requested by reviewers with write access.")
-    if rule.code_owner_reviews and (files := unapproved_files(session, pull)):
-        reasons.append(f"Waiting on code owner review of {', '.join(files)}.")
-    reasons += _unmet_checks(session, pull, rule)
+    if rule.code_owner_reviews and (owners := missing_owners(session, pull)):
+        reasons.append(f"Waiting on code owner review from {', '.join(owners)}.")
+    checks = checks_of(session, pull.repository, head_sha(session, pull))
+    if (reason := unmet_checks(rule.required_checks, checks)) is not None:
+        reasons.append(reason)
     threads = session.state.where(ThreadRecord, pull=pull.id)
     if rule.conversation_resolution and any(thread.resolved_by is None for thread in threads):
         reasons.append("A conversation must be resolved before this pull request can be merged.")
     return reasons
 
 
-def _unmet_checks(session: HubSession, pull: PullRequestRecord, rule: ProtectionRecord) -> list[str]:
-    repository, head = repository_of(session, pull), head_sha(session, pull)
-    missing = missing_checks(session, repository, rule, head)
-    if not missing:
-        return []
-    if len(missing) > 1:
-        return [f"{len(missing)} of {len(rule.required_checks)} required status checks have not succeeded."]
-    states = {check.name: state_of_check(check) for check in checks_of(session, repository.id, head)}
-    words = {"PENDING": "pending", "FAILURE": "failing", "ERROR": "failing"}
-    return [f'Required status check "{missing[0]}" is {words.get(states.get(missing[0], ""), "expected")}.']
-
-
-def unapproved_files(session: HubSession, pull: PullRequestRecord) -> list[str]:
-    """Return the changed files that have code owners, of whom none has approved."""
+def missing_owners(session: HubSession, pull: PullRequestRecord) -> list[str]:
+    """Return the logins of the code owners of those changed files that none of their owners has approved."""
     approved = {review.author for review in opinions(session, pull) if review.state == "APPROVED"}
-    owners = owners_of_files(session, pull)
-    return [path for path, users in owners.items() if users and not approved & users]
+    owners = owners_of_files(session, pull).values()
+    missing = dict.fromkeys(user for users in owners if not approved & users for user in sorted(users))
+    return [session.state.need(UserRecord, user).login for user in missing]
 
 
 def owners_of_files(session: HubSession, pull: PullRequestRecord) -> dict[str, set[int]]:
