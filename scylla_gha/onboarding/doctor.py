@@ -2,6 +2,7 @@
 
 import contextlib
 import platform
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.docker.engine import connect
 
 _SECONDS: Final = 20.0
+_OLDEST_GIT: Final = (2, 38)
 _OLDEST_NODE: Final = 18
 _OLDEST_RUNNER: Final = (2, 336, 0)  # the first with `$/` paths (docs.github.com, workflow syntax, 2026-11-22)
 
@@ -60,11 +62,7 @@ def repository_of(folder: Path, environ: Mapping[str, str]) -> str | None:
 def machine_findings() -> Iterator[Finding]:
     """Yield findings about Python, git, node, the container engine, bubblewrap and runners of this machine."""
     yield Finding("python", "ok", platform.python_version())
-    git = _version("git")
-    if git is None:
-        yield Finding("git", "problem", "is not on PATH, or does not start", "apt-get install git")
-    else:
-        yield Finding("git", "ok", git.removeprefix("git version "))
+    yield _git()
     yield _node()
     yield _engine()
     yield _bubblewrap()
@@ -79,6 +77,20 @@ def _version(program: str) -> str | None:
     except ToolError:
         return None
     return done.stdout.decode(errors="replace").strip() if done.code == 0 else None
+
+
+def _git() -> Finding:
+    """Check the version: the hub merges pull requests with `git merge-tree --write-tree`."""
+    printed = _version("git")
+    if printed is None:
+        return Finding("git", "problem", "is not on PATH, or does not start", "apt-get install git")
+    version = printed.removeprefix("git version ")
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers and (int(numbers[1]), int(numbers[2])) >= _OLDEST_GIT:
+        return Finding("git", "ok", version)
+    oldest = ".".join(map(str, _OLDEST_GIT))
+    what = f"{version} is older than {oldest}; scenarios with GitHub need that, others do not"
+    return Finding("git", "optional", what, "https://git-scm.com/downloads")
 
 
 def _node() -> Finding:

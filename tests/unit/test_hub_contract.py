@@ -53,7 +53,7 @@ def test_an_error_names_the_page_of_its_operation(tmp_path: Path) -> None:
         ("GET", f"{REPO}/issues/9"): "/issues/issues#get-an-issue",
         ("POST", f"{REPO}/labels"): "/issues/labels#create-a-label",
         ("GET", f"{REPO}/git/refs/heads/none"): "/git/refs#get-a-reference",
-        ("GET", f"{REPO}/stargazers"): "/activity/starring#list-stargazers",
+        ("GET", f"{REPO}/pages"): "/pages/pages#get-a-apiname-pages-site",
         ("GET", f"{REPO}/nothing"): "",
     }
     answers = {(method, url): caller.rest(method, url, {}).body["documentation_url"] for method, url in pages}

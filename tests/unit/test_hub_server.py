@@ -95,7 +95,7 @@ def test_a_push_to_a_hidden_ref_is_refused(served: ServedHub, ref: str) -> None:
 
 
 def test_headers_and_hosts_are_those_of_github(served: ServedHub) -> None:
-    answer, _ = ask(served, "GET", "/notifications", Authorization=f"Bearer {AUTHOR}")
+    answer, _ = ask(served, "GET", "/emojis", Authorization=f"Bearer {AUTHOR}")
     assert answer.status == 501
     assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
     assert answer.headers["Server"] == "github.com"
@@ -105,7 +105,7 @@ def test_headers_and_hosts_are_those_of_github(served: ServedHub) -> None:
     assert again.status == 404
     assert answer.headers["X-GitHub-Request-Id"] != again.headers["X-GitHub-Request-Id"]
     first, second = requests(served)
-    assert (first["gaps"], first["client"]) == (["GET /notifications"], "unknown")
+    assert (first["gaps"], first["client"]) == (["GET /emojis"], "unknown")
     assert (second["interface"], second["client"], len(second["gaps"])) == ("site", "gh/2.102.0", 1)
 
 

@@ -109,6 +109,16 @@ def test_what_is_here_is_named_with_its_version(tmp_path: Path, monkeypatch: pyt
     assert found["docker"][0] == "optional"
 
 
+def test_a_git_that_cannot_merge_for_the_hub_is_for_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("DOCKER_HOST", NO_ENGINE)
+    states = []
+    for version in ("2.37.9", "2.38.0", "2.39.5 (Apple Git-154)", "3.0.1", "unknown"):
+        program(tmp_path, "git", f"echo 'git version {version}'")
+        states.append(next(each.state for each in machine_findings() if each.id == "git"))
+    assert states == ["optional", "ok", "ok", "ok", "optional"]
+
+
 @pytest.mark.parametrize("says", ["exit 1", "echo v16.0.0", "echo nonsense"])
 def test_what_is_not_there_too_old_or_broken_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str

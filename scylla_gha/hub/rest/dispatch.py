@@ -23,6 +23,7 @@ _MODULES: Final = (
     "check_runs",
     "commits",
     "contents",
+    "empty_lists",
     "git_data",
     "protection",
     "issue_comments",
