@@ -15,7 +15,7 @@ _PER_MINUTE: Final = frozenset({"search", "code_search"})
 
 @dataclass(frozen=True, slots=True)
 class RateUse:
-    """What a user has used of a limit, and when that begins anew, in seconds since 1970."""
+    """Use of a limit by a user; `reset` is the time when it begins anew, in seconds since 1970."""
 
     limit: int
     used: int

@@ -53,11 +53,11 @@ def unmet_checks(required: Sequence[str], checks: Iterable[CheckRecord]) -> str 
     counts = Counter(missing.values())
     if len(missing) <= 1:
         return next((f'Required status check "{name}" is {standing}.' for name, standing in missing.items()), None)
-    named = [f"{counts[standing]} {standing}" for standing in _COUNTED if counts[standing]]
+    parts = [f"{counts[standing]} {standing}" for standing in _COUNTED if counts[standing]]
     whole = f"{len(missing)} of {len(required)} required status checks"
     if len(counts) == 1 and "failing" not in counts:
         return f"{whole} are {next(iter(counts))}."
-    return f"{whole} have not succeeded{': ' if named else ''}{' and '.join(named)}."
+    return f"{whole} have not succeeded{': ' if parts else ''}{' and '.join(parts)}."
 
 
 def _standing(check: CheckRecord | None) -> str | None:
