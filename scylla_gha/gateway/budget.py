@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from scylla_gha.counting import counted
+from scylla_gha.gateway.evidence import CLIENT_GONE
 from scylla_gha.gateway.permissions import RequestRefusal
 from scylla_gha.model.traffic import Role
 from scylla_gha.providers.base import WorstCase
@@ -126,7 +127,7 @@ class BudgetLedger:
             while not waiting.answer.done():
                 await asyncio.wait({waiting.answer}, timeout=_CHECK_SECONDS)
                 if not waiting.answer.done() and is_over():
-                    return RequestRefusal("client_gone", "the client left while its request waited for the spend limit")
+                    return RequestRefusal(CLIENT_GONE, "the client left while its request waited for the spend limit")
         except asyncio.CancelledError:
             if waiting.answer.done() and isinstance(reservation := waiting.answer.result(), Reservation):
                 reservation.settle(0.0)

@@ -2,8 +2,8 @@
 
 A provider has failed a request if all of the gateway's tries ended in an error that is about the provider or the
 account, or if its answer broke off. A later answer of the same session clears that. Refusals of the gateway, and errors
-about the request (400, 413), excuse nothing. Once the model has answered, only requests of the main conversation to its
-own model count: the agent may have sent any other so that it fails, and a provider that is down fails the main
+about the request (400, 413), excuse nothing. Once the model has begun to answer, only requests of the main conversation
+to its own model count: the agent may have sent any other so that it fails, and a provider that is down fails the main
 conversation's next request as well.
 """
 
@@ -18,6 +18,7 @@ from scylla_gha.model import Record
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 
 UNREACHABLE: Final = "unreachable"
+CLIENT_GONE: Final = "client_gone"
 _TOO_MANY: Final = str(HTTPStatus.TOO_MANY_REQUESTS.value)
 # Statuses of https://docs.claude.com/en/api/errors (2026-11-22) that are about the key, the account or the model.
 _OF_ACCESS: Final = frozenset({"401", "402", "403", "404"})
@@ -31,6 +32,12 @@ class ProviderEvidence(Record):
     """The evidence of one session. `fault` and `silent_since` are set only if no later answer came."""
 
     answers: Annotated[int, Field(description="of the model, that came whole")] = 0
+    has_begun: Annotated[
+        bool, Field(description="a byte of an answer came: a CLI may run a tool before the answer ends")
+    ] = False
+    awaits_first: Annotated[
+        bool, Field(description="no answer had begun, and at the end a request still waited for one")
+    ] = False
     fault: Annotated[str | None, Field(description="how the provider failed a request for good, or None")] = None
     is_lasting: Annotated[bool, Field(description="the next session would meet the same fault")] = False
     silent_since: Annotated[
@@ -65,7 +72,8 @@ def provider_evidence(asked: Sequence[RequestRecord], answers: Sequence[Response
     requests = {request.number: request for request in asked if not request.counting}
     ended = [answer for answer in answers if answer.number in requests]
     whole = [answer for answer in ended if is_whole(answer)]
-    main = _main_numbers(asked) if whole else frozenset(requests)  # before its first answer an agent can cause nothing
+    has_begun = any(_has_begun(answer) for answer in ended)
+    main = _main_numbers(asked) if has_begun else frozenset(requests)  # before that an agent can cause nothing
     turns = [answer for answer in whole if requests[answer.number].turn]
     last_whole = max((answer.number for answer in whole if answer.number in main), default=0)
     since = ended[ended.index(whole[-1]) + 1 :] if whole else ended
@@ -82,6 +90,8 @@ def provider_evidence(asked: Sequence[RequestRecord], answers: Sequence[Response
     faults = [fault for fault in faults if not (whole and fault[:3] in _OF_REQUEST)]
     return ProviderEvidence(
         answers=len(whole),
+        has_begun=has_begun,
+        awaits_first=not has_begun and any(map(_is_waiting, ended)),
         fault=faults[-1] if faults else None,
         is_lasting=bool(faults) and not whole and faults[-1][:3] in _OF_ACCESS,
         silent_since=_silent_since(requests[after[-1].number], after[-1]) if after else None,
@@ -101,9 +111,21 @@ def is_whole(answer: ResponseRecord) -> bool:
     return answer.complete and answer.error is None and answer.fault is None
 
 
+def _has_begun(answer: ResponseRecord) -> bool:
+    return answer.status == HTTPStatus.OK and answer.first_byte_seconds is not None
+
+
+def _is_waiting(answer: ResponseRecord) -> bool:
+    """Tell if the request still waited at the end: for the provider's first byte, a rate limit or a budget."""
+    if answer.error == CLIENT_GONE:
+        return True
+    is_unanswered = answer.status is None and answer.error is None and answer.first_byte_seconds is None
+    return is_unanswered and answer.source == "live" and not answer.fault
+
+
 def _silent_since(asked: RequestRecord, answer: ResponseRecord) -> datetime.datetime | None:
     """Return when the request was sent that was still waiting for its first byte at the end, or None."""
-    is_waiting = answer.source == "live" and not (answer.fault or answer.crowded) and answer.first_byte_seconds is None
-    if not (is_waiting and asked.streamed and answer.status is None and answer.error is None):
+    is_waiting = _is_waiting(answer) and answer.error is None and not answer.crowded
+    if not (is_waiting and asked.streamed):
         return None
     return asked.at + datetime.timedelta(seconds=answer.waited_seconds)

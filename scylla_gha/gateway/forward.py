@@ -19,7 +19,7 @@ from yarl import URL
 
 from scylla_gha.gateway.budget import BudgetLedger
 from scylla_gha.gateway.client_connections import ClientResponse, failure, has_left, to_client
-from scylla_gha.gateway.evidence import UNREACHABLE, is_temporary, provider_fault
+from scylla_gha.gateway.evidence import CLIENT_GONE, UNREACHABLE, is_temporary, provider_fault
 from scylla_gha.gateway.limiter import Limiter, Limiters, RequestSlot
 from scylla_gha.gateway.log import UNMATCHED
 from scylla_gha.gateway.log_entry import RequestLogEntry
@@ -150,8 +150,8 @@ class ForwardedRequest:
     def _not_sent(self) -> web.Response:
         """Answer a request that waited for a rate limit until its client left or the wait was too long."""
         if self._is_over():
-            self.entry.fail(None, "client_gone", is_free=True)
-            return self._failure(HTTPStatus.FORBIDDEN, "client_gone", "the client left while its request waited")
+            self.entry.fail(None, CLIENT_GONE, is_free=True)
+            return self._failure(HTTPStatus.FORBIDDEN, CLIENT_GONE, "the client left while its request waited")
         self.entry.refuse(HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_error")
         self.entry.fault = provider_fault(HTTPStatus.TOO_MANY_REQUESTS)
         message = f"the rate limit lasts longer than {self.gateway.settings.rate_limit_seconds:g} s"

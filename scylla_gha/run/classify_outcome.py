@@ -70,8 +70,8 @@ class _Case:
 
     @property
     def has_answer(self) -> bool:
-        """True once the model has answered, so that the agent could act."""
-        return self.traffic.account.evidence.answers > 0
+        """True once a byte of a model's answer has come, so that the agent could act."""
+        return self.traffic.account.evidence.has_begun
 
 
 def classify_outcome(
@@ -150,6 +150,14 @@ def _failed_request(case: _Case) -> TranscriptSummary | None:
     return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=not evidence.is_lasting)
 
 
+def _missing_first_answer(case: _Case) -> TranscriptSummary | None:
+    """Detect a time limit that was reached while a request waited for the model's first answer."""
+    if not (case.finished.timed_out and case.traffic.account.evidence.awaits_first):
+        return None
+    reason = f"{case.summary.reason}, and its first request was still without an answer"
+    return _with(case, Outcome.PROVIDER_ERROR, reason, retryable=True)
+
+
 def _silent_provider(case: _Case) -> TranscriptSummary | None:
     """Detect a provider that sent nothing for much of the trial's time, until its end."""
     seconds = case.traffic.kept_waiting
@@ -186,7 +194,7 @@ def _full_output(case: _Case) -> TranscriptSummary | None:
 
 _RULES: Final[tuple[Callable[[_Case], TranscriptSummary | None], ...]] = (
     _cancelled, _lost_sandbox, _wrong_delivery, _dead_gateway, _missing_recording, _spent_budget, _failed_request,
-    _silent_provider, _full_output, _late_excuse, _spent_turns,
+    _missing_first_answer, _silent_provider, _full_output, _late_excuse, _spent_turns,
 )  # fmt: skip
 
 

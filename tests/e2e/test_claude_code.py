@@ -22,12 +22,12 @@ models: [claude-sonnet-5]
 repetitions: 1
 baseline: t0-00-empty.claude-code.claude-sonnet-5
 limits: {timeout_seconds: SECONDS, api_retries: 0, provider_retries: 0, rate_limit_seconds: 1TURNS}
-retry: {attempts: 2, backoff_seconds: 0}
+retry: {attempts: ATTEMPTS, backoff_seconds: 0}
 """
 
 
-def evaluate(tmp_path: Path, provider: Provider, seconds: int = 180, turns: str = "") -> Said:
-    text = EXPERIMENT.replace("SECONDS", str(seconds)).replace("TURNS", turns)
+def evaluate(tmp_path: Path, provider: Provider, seconds: int = 180, turns: str = "", attempts: int = 2) -> Said:
+    text = EXPERIMENT.replace("SECONDS", str(seconds)).replace("TURNS", turns).replace("ATTEMPTS", str(attempts))
     (tmp_path / "probe.yaml").write_text(text)
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
     return scylla("evaluate", "probe.yaml", "--yes", "--json", cwd=tmp_path, env=env)
@@ -134,19 +134,19 @@ def test_each_attempts_cost_counts(tmp_path: Path) -> None:
 
 def test_a_provider_that_hangs_is_not_the_agents_fault(tmp_path: Path) -> None:
     with serve(lambda _: Hang()) as provider:
-        evaluate(tmp_path, provider, seconds=6)
+        evaluate(tmp_path, provider, seconds=20, attempts=1)
     row = only_row(tmp_path)
-    assert row["outcome"] == "provider_error"
+    assert row["outcome"] == "provider_error", row["reason"]
     assert "without an answer" in row["reason"]
-    assert 6 <= row["seconds"] < 30
+    assert 20 <= row["seconds"] < 60
 
 
 def test_an_agent_that_works_too_long_is_a_timeout_with_its_true_time_and_cost(tmp_path: Path) -> None:
     with serve(lambda _: Say("I wait.", "Bash", {"command": "sleep 300"})) as provider:
-        said = evaluate(tmp_path, provider, seconds=5)
+        said = evaluate(tmp_path, provider, seconds=20)
     row = only_row(tmp_path)
     assert (row["outcome"], row["passed"], row["attempts"]) == ("timeout", False, 1)
-    assert 5 <= row["seconds"] < 20
+    assert 20 <= row["seconds"] < 60
     # told to end, the CLI may still send a last request; whatever it sent was paid for
     assert row["usd"] == pytest.approx(len(provider.requests) * 0.00045)
     assert said.code == 0

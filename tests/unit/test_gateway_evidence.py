@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.gateway.evidence import UNREACHABLE, ProviderEvidence, provider_evidence, provider_fault
+from scylla_gha.gateway.evidence import CLIENT_GONE, UNREACHABLE, ProviderEvidence, provider_evidence, provider_fault
 from scylla_gha.model.traffic import RequestRecord, ResponseRecord
 
 NOW = datetime.datetime(2026, 11, 22, tzinfo=datetime.UTC)
@@ -114,7 +114,7 @@ def test_what_was_asked_before_an_answered_request_of_the_main_conversation_excu
     usual = {"source": "live", "status": 200, "complete": True, "usd": 0.0, "seconds": 1.0, "first_byte_seconds": 0.5}
     for failed in (SILENT, FAILED):
         ended = [_answered(n, {**usual, **(failed if n == 2 else {})}) for n in (1, 3, 2)]
-        assert provider_evidence(asked, ended) == ProviderEvidence(answers=2)
+        assert provider_evidence(asked, ended) == ProviderEvidence(answers=2, has_begun=True)
 
 
 def test_silence_is_a_streamed_request_without_any_byte() -> None:
@@ -122,6 +122,31 @@ def test_silence_is_a_streamed_request_without_any_byte() -> None:
     assert proved({}, SILENT, streamed=False).silent_since is None
     assert proved({}, {**SILENT, "first_byte_seconds": 0.1, "status": 200}).silent_since is None
     assert proved(SILENT, {}).silent_since is None
+
+
+CUT: dict[str, Any] = {"complete": False}
+
+
+def test_a_request_waits_for_the_first_answer_only_while_no_byte_of_one_has_come() -> None:
+    gone = {"status": None, "complete": False, "error": CLIENT_GONE, "first_byte_seconds": None}
+    for waiting in (SILENT, gone, {**gone, "status": 403, "source": "refused"}, {**SILENT, "crowded": True}):
+        assert proved(waiting).awaits_first
+        assert proved(FAILED, {**waiting, **OWN}).awaits_first, "before the first answer any request counts"
+        for begun in ({}, CUT, {**CUT, **OWN}, {**CUT, "fault": "a cut answer"}, {**CUT, "model": "other"}):
+            assert not proved(begun, waiting).awaits_first
+            assert not proved(waiting, begun).awaits_first, "which ended later"
+    assert proved(SILENT, streamed=False).awaits_first
+    for ended in (FAILED, {"status": 400, "complete": False, "error": "invalid_request_error"}):
+        assert not proved(ended).awaits_first, "it was answered"
+    assert not proved(SILENT, counting=True).awaits_first
+    assert not proved({**SILENT, "status": 403, "error": "budget_exceeded:trial", "source": "refused"}).awaits_first
+
+
+def test_a_part_of_an_answer_is_enough_to_act_on() -> None:
+    assert (proved(CUT).has_begun, proved(CUT).answers) == (True, 0)
+    assert not proved(FAILED).has_begun, "bytes of an error are not the model's"
+    assert proved(CUT, {**FAILED, **OWN}) == proved(CUT), "another conversation's request excuses nothing any more"
+    assert proved(CUT, FAILED).fault == "529 overloaded_error"
 
 
 def test_whether_the_main_conversation_wanted_to_go_on() -> None:

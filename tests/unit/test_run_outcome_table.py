@@ -34,7 +34,7 @@ def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 DONE, DIED = TranscriptSummary(Outcome.COMPLETED, "done"), TranscriptSummary(Outcome.AGENT_ERROR, "no result")
 LATE, EARLY = TranscriptSummary(Outcome.TIMEOUT, "late"), TranscriptSummary(Outcome.SANDBOX_ERROR, "did not start")
-BEGAN = ProviderEvidence(answers=1)
+BEGAN = ProviderEvidence(answers=1, has_begun=True)
 ROOT = Path(__file__).parents[2]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -61,17 +61,18 @@ CASES: dict[int, Outcome] = {
     8: ruled(DONE, errors={"budget_exceeded:trial": 1}, evidence=BEGAN),
     9: ruled(DONE, errors={"budget_exceeded:experiment": 1}, evidence=BEGAN),
     10: ruled(DIED, evidence=ProviderEvidence(fault="401", is_lasting=True)),
-    11: ruled(DIED, evidence=ProviderEvidence(answers=1, fault="529 overloaded_error")),
-    12: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
-    13: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
-    14: ruled(EARLY),
-    15: ruled(EARLY, evidence=BEGAN),
-    16: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, wants_tool=True)),
-    17: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
-    18: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
-    19: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
-    20: ruled(DONE, evidence=ProviderEvidence(answers=1, fault="529 overloaded_error")),
-    21: ruled(DIED, evidence=BEGAN),
+    11: ruled(DIED, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    12: ruled(LATE, timed_out=True, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)),
+    13: ruled(LATE, timed_out=True, waiting=30.0, evidence=BEGAN),
+    14: ruled(DIED, hits=frozenset({LimitHit.OUTPUT}), evidence=BEGAN),
+    15: ruled(EARLY),
+    16: ruled(EARLY, evidence=BEGAN),
+    17: ruled(DONE, turns=2, limit=2, evidence=ProviderEvidence(answers=2, has_begun=True, wants_tool=True)),
+    18: ruled(LATE, timed_out=True, waiting=29.0, evidence=BEGAN),
+    19: ruled(TranscriptSummary(Outcome.REFUSED, "no"), evidence=BEGAN),
+    20: ruled(TranscriptSummary(Outcome.BUDGET_EXCEEDED, "turns"), evidence=BEGAN),
+    21: ruled(DONE, evidence=ProviderEvidence(answers=1, has_begun=True, fault="529 overloaded_error")),
+    22: ruled(DIED, evidence=BEGAN),
 }
 
 
@@ -131,8 +132,35 @@ def test_what_is_like_an_excuse_and_is_none(given: dict[str, Any], outcome: Outc
     assert ruled(DIED, evidence=BEGAN, **given) is outcome
 
 
+PART = ProviderEvidence(has_begun=True)  # of an answer, so that the agent could act
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome"),
+    [
+        pytest.param({"evidence": ProviderEvidence(awaits_first=True)}, Outcome.PROVIDER_ERROR, id="none had begun"),
+        pytest.param({"evidence": PART}, Outcome.TIMEOUT, id="a part of an answer had come"),
+        pytest.param({"evidence": ProviderEvidence()}, Outcome.TIMEOUT, id="no request waited"),
+        pytest.param({"evidence": PART, "waiting": 30.0}, Outcome.PROVIDER_ERROR, id="silence for half of the time"),
+    ],
+)
+def test_a_wait_for_the_first_answer_excuses_at_the_time_limit_however_short(
+    given: dict[str, Any], outcome: Outcome
+) -> None:
+    assert ruled(LATE, timed_out=True, **{"waiting": 0.1, **given}) is outcome
+
+
+def test_before_the_time_limit_a_wait_for_the_first_answer_excuses_nothing() -> None:
+    assert ruled(DIED, waiting=0.1, evidence=ProviderEvidence(awaits_first=True)) is Outcome.AGENT_ERROR
+
+
+def test_a_claim_of_the_cli_excuses_nothing_once_a_part_of_an_answer_had_come() -> None:
+    claimed = Delivery(proved=False, claimed=("tool x (start event)",))
+    assert ruled(EARLY, evidence=PART) is ruled(DIED, delivery=claimed, evidence=PART) is Outcome.AGENT_ERROR
+
+
 def test_only_a_fault_before_any_answer_stops_the_arm() -> None:
-    evidence = ProviderEvidence(answers=1, fault="401")
+    evidence = ProviderEvidence(answers=1, has_begun=True, fault="401")
     made = classify_outcome(
         DIED, FinishedProcess(0, 1.0), None, AttemptTraffic(TrafficSummary(evidence=evidence), lost=False)
     )
