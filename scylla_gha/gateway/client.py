@@ -9,6 +9,7 @@ with GatewayProcess.start(settings) as gateway:
 ```
 """
 
+import datetime
 import http.client
 import json
 import secrets
@@ -111,17 +112,18 @@ class GatewayProcess(ServerProcess):
             return True
         return self._ask("GET", "/", "")[0] == _UNREACHED
 
-    def close(self, handle: SessionHandle) -> TrafficSummary:
+    def close(self, handle: SessionHandle, until: datetime.datetime | None = None) -> TrafficSummary:
         """Close the session when its answers have ended, or `drain_seconds` later, and return its summary.
 
-        A session of a process that has died has one as well. To close twice returns an empty summary.
+        `until` is when its client ended: an answer that began later is no evidence. A session of a process that has
+        died has a summary as well. To close twice returns an empty one.
         """
         opened = self._sessions.get(handle.token)
         if opened is None:
             return TrafficSummary()
         if not self.is_lost(handle):
             self._ask("DELETE", f"/control/sessions/{handle.token}", "")
-        summary = summarise_traffic(opened.session.journal)
+        summary = summarise_traffic(opened.session.journal, until)
         with self._lock:
             if self._sessions.pop(handle.token, None):
                 role = opened.session.role

@@ -67,10 +67,15 @@ def is_temporary(status: int | None) -> bool:
     return status is None or status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def provider_evidence(asked: Sequence[RequestRecord], answers: Sequence[ResponseRecord]) -> ProviderEvidence:
-    """Derive the evidence from the requests for an answer, in the order in which they ended."""
+def provider_evidence(
+    asked: Sequence[RequestRecord], answers: Sequence[ResponseRecord], until: datetime.datetime | None = None
+) -> ProviderEvidence:
+    """Derive the evidence from the requests for an answer, in the order in which they ended.
+
+    `until` is when the client ended: an answer that began later is none, because nobody saw it.
+    """
     requests = {request.number: request for request in asked if not request.counting}
-    ended = [answer for answer in answers if answer.number in requests]
+    ended = [_as_seen(answer, requests[answer.number], until) for answer in answers if answer.number in requests]
     whole = [answer for answer in ended if is_whole(answer)]
     has_begun = any(_has_begun(answer) for answer in ended)
     main = _main_numbers(asked) if has_begun else frozenset(requests)  # before that an agent can cause nothing
@@ -109,6 +114,15 @@ def _main_numbers(asked: Sequence[RequestRecord]) -> frozenset[int]:
 def is_whole(answer: ResponseRecord) -> bool:
     """Tell if it is a whole answer of the model."""
     return answer.complete and answer.error is None and answer.fault is None
+
+
+def _as_seen(answer: ResponseRecord, asked: RequestRecord, until: datetime.datetime | None) -> ResponseRecord:
+    """Return the answer as its client saw it, which ended then: without a byte if it began later."""
+    if until is None or not _has_begun(answer):
+        return answer
+    began = asked.at + datetime.timedelta(seconds=answer.waited_seconds + (answer.first_byte_seconds or 0.0))
+    unseen = {"status": None, "complete": False, "error": None, "fault": None, "first_byte_seconds": None}
+    return answer if began <= until else answer.model_copy(update=unseen)
 
 
 def _has_begun(answer: ResponseRecord) -> bool:

@@ -4,6 +4,7 @@ A line is flushed before the step that it describes, so a killed gateway leaves 
 the torn beginning of a line, whose step was not done.
 """
 
+import datetime
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -100,17 +101,19 @@ def read_traffic(path: Path) -> list[RequestRecord | ResponseRecord]:
     return read_journal(path, _LINE, "traffic")
 
 
-def summarise_traffic(path: Path) -> TrafficSummary:
-    """Return the summary of one log; all zero if there is no file.
+def summarise_traffic(path: Path, until: datetime.datetime | None = None) -> TrafficSummary:
+    """Return the summary of one log; all zero if there is no file. `until` is when the client ended.
 
     Raises:
         ConfigError: the file is not a log of traffic.
     """
-    return traffic_summary(read_traffic(path))
+    return traffic_summary(read_traffic(path), until)
 
 
-def traffic_summary(records: Iterable[RequestRecord | ResponseRecord]) -> TrafficSummary:
-    """Return the summary of one session's records."""
+def traffic_summary(
+    records: Iterable[RequestRecord | ResponseRecord], until: datetime.datetime | None = None
+) -> TrafficSummary:
+    """Return the summary of one session's records; its evidence is of the time before the client ended."""
     records = list(records)
     requests = list({record.number: record for record in records if isinstance(record, RequestRecord)}.values())
     ended = [record for record in records if isinstance(record, ResponseRecord)]
@@ -143,7 +146,7 @@ def traffic_summary(records: Iterable[RequestRecord | ResponseRecord]) -> Traffi
         errors=dict(Counter(answer.error for answer in answers.values() if answer.error)),
         adjusted=tuple(sorted({name for request in paid for name in request.adjusted})),
         unadjusted=tuple(sorted({name for request in paid for name in request.unadjusted})),
-        evidence=provider_evidence(paid, ended),
+        evidence=provider_evidence(paid, ended, until),
     )
 
 

@@ -147,7 +147,7 @@ def _run(
     try:
         finished = runner.target.sandbox.run(equipped.command.argv, equipped.mounts, streams, limits, runner.cancel)
     finally:
-        traffic = _close_session(runner, session, folder)
+        traffic = _close_session(runner, session, folder, datetime.datetime.now(datetime.UTC))
     summary, delivery = _read_outputs(
         runner, ProcessResult(finished, seconds, streams.stdout, streams.stderr), declared, folder, redaction, programs
     )
@@ -175,11 +175,14 @@ def _declared(runner: AgentRunner, equipped: EquippedAgent) -> Declared | None:
     return declared.model_copy(update={"places": tuple(paths), "programs": programs})
 
 
-def _close_session(runner: AgentRunner, session: SessionHandle | None, folder: AttemptFolder) -> AttemptTraffic:
+def _close_session(
+    runner: AgentRunner, session: SessionHandle | None, folder: AttemptFolder, until: datetime.datetime | None = None
+) -> AttemptTraffic:
+    """Close the session; `until` is when the agent ended, if it was started."""
     if runner.gateway is None or session is None:
         return AttemptTraffic(TrafficSummary(), lost=False)
     lost = runner.gateway.is_lost(session)
-    account, network = runner.gateway.close(session), egress_summary(folder.file(NETWORK_LOG))
+    account, network = runner.gateway.close(session, until), egress_summary(folder.file(NETWORK_LOG))
     return AttemptTraffic(account, lost, runner.gateway.is_subscription, network)
 
 

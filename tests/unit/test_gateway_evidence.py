@@ -149,6 +149,25 @@ def test_a_part_of_an_answer_is_enough_to_act_on() -> None:
     assert proved(CUT, FAILED).fault == "529 overloaded_error"
 
 
+def test_an_answer_that_began_after_its_client_had_ended_is_none() -> None:
+    requests = [
+        RequestRecord(number=n, at=NOW, role="agent", model="m", digest="d", characters={}, turn=n) for n in (1, 2)
+    ]
+    usual = {"source": "live", "status": 200, "complete": True, "usd": 0.0, "seconds": 1.0}
+    late = _answered(1, {**usual, "first_byte_seconds": 9.0, "waited_seconds": 2.0})
+    seen, unseen = (provider_evidence(requests[:1], [late], NOW + datetime.timedelta(seconds=s)) for s in (11, 10.9))
+    assert (seen.answers, seen.has_begun, seen.silent_since, seen.awaits_first) == (1, True, None, False)
+    assert (unseen.answers, unseen.has_begun, unseen.awaits_first) == (0, False, True)
+    assert unseen.silent_since == NOW + datetime.timedelta(seconds=2)
+
+    early = _answered(2, {**usual, "first_byte_seconds": 0.5})
+    assert not provider_evidence(requests, [early, late], NOW + datetime.timedelta(seconds=10)).awaits_first
+    broken = late.model_copy(update={"complete": False, "fault": "a cut answer"})
+    assert provider_evidence(requests[:1], [broken], NOW + datetime.timedelta(seconds=10)).awaits_first
+    failed = _answered(1, {**usual, **FAILED, "first_byte_seconds": 9.0})
+    assert provider_evidence(requests[:1], [failed], NOW).fault == FAILED["fault"], "an error ends all tries"
+
+
 def test_whether_the_main_conversation_wanted_to_go_on() -> None:
     wants, done = {"stop_reason": "tool_use"}, {"stop_reason": "end_turn"}
     assert [proved(wants).wants_tool, proved(wants, done).wants_tool] == [True, False]

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +213,33 @@ def test_an_interruption_stays_one_though_the_answer_never_came(
         assert wait_for(lambda: len(provider.requests) == 1)
         provider.ended.set()
     assert (made.outcome, made.retryable, made.usage.usd) == (Outcome.CANCELLED, False, None)
+
+
+def test_an_answer_that_begins_after_the_time_limit_was_not_seen(
+    prepared: PreparedScenario, folder: AttemptFolder, tmp_path: Path
+) -> None:
+    access = tmp_path / "access"
+
+    def answer(_: Body) -> Say:
+        assert wait_for(lambda: access.exists() and is_closed(*access.read_text().split()))
+        return Say("Hi.")
+
+    script = f'echo "$ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY" >{access}.new; mv {access}.new {access}; {ASK} dear x'
+    with serve(answer) as provider, hosted(tmp_path, provider.url, drain_seconds=60) as host:
+        made = work(prepared, folder, host, script, limits=TrialLimits(timeout_seconds=8))
+    assert (made.outcome, made.retryable) == (Outcome.PROVIDER_ERROR, True), made.reason
+    assert "its first request was still without an answer" in made.reason
+    assert made.usage.usd == near(EACH), "it is paid for"
+
+
+def is_closed(url: str, token: str) -> bool:
+    """Tell if the gateway does not know a session's dummy key any more."""
+    request = urllib.request.Request(f"{url}/v1/messages", b"", {"x-api-key": token})
+    try:
+        urllib.request.urlopen(request, timeout=30).close()
+    except urllib.error.HTTPError as error:
+        return error.code == 401
+    return False
 
 
 ASK_WHERE = f'{ASK} dear "I am in $PWD, at home in $HOME, under $(pwd | tr -c "A-Za-z0-9\\n" -)"'
