@@ -67,11 +67,15 @@ class ClientResponse:
 
     async def end(self) -> web.StreamResponse:
         """End the response."""
-        await self.write(b"")
+        if not self._response.prepared:
+            await self.write(b"")
         if not self._is_gone:
             with contextlib.suppress(ConnectionError, TimeoutError):
-                async with asyncio.timeout(_UNREAD_SECONDS):
+                if self._cannot_block(b""):
                     await self._response.write_eof()
+                else:
+                    async with asyncio.timeout(_UNREAD_SECONDS):
+                        await self._response.write_eof()
         return self._response
 
     def cut(self) -> web.StreamResponse:

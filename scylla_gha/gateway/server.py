@@ -37,7 +37,6 @@ from scylla_gha.gateway.sessions import (
 )
 from scylla_gha.gateway.settings import CONTROL, GatewayStart, JudgeReserveRequest, OpenSessionRequest
 from scylla_gha.listener import Listener, raise_file_limit
-from scylla_gha.model.experiment import ModelKnobs
 from scylla_gha.providers import close_memory
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest
 from scylla_gha.redaction import Redactor
@@ -68,6 +67,7 @@ class GatewayServer:
         tokens = settings.api.token_source(settings.federation, settings.base_url) if settings.federation else None
         self._gateway = GatewayState(settings, provider, ledger, Limiters(), redactor, tokens)
         self._control = start.control
+        self._knobs = {role: knobs.configured() for role, knobs in settings.knobs.items()}
         self._provider = settings.api
         self._registry = SessionRegistry(settings, redactor)
         self._turns = RequestTurns()
@@ -136,8 +136,8 @@ class GatewayServer:
     def _forwarded(self, session: SessionState, request: web.Request, model_request: ModelRequest) -> ForwardedRequest:
         model = self._models.get(model_request.model)
         if not model_request.counting:
-            knobs = self._gateway.settings.knobs.get(session.settings.role, ModelKnobs()).configured()
-            model_request = self._provider.with_settings(model_request, knobs, model)
+            knobs = self._knobs.get(session.settings.role)
+            model_request = self._provider.with_settings(model_request, knobs, model) if knobs else model_request
         session.store_first_request(model_request)
         entry = RequestLogEntry.of(session, model_request, model.price if model else None)
         return ForwardedRequest(self._gateway, session, model_request, request, entry, model)

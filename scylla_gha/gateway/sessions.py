@@ -129,6 +129,10 @@ class SessionLimits:
     async def _read_body(self, request: web.Request) -> bytes:
         if (request.content_length or 0) > LONGEST_REQUEST:
             raise SessionLimitError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request_too_large", _LONG)
+        if request.content.is_eof():  # all of it has come already
+            whole = request.content.read_nowait()
+            self._count(0, len(whole))
+            return whole
         body = bytearray()  # not a list of chunks: a client may send each byte in one of its own
         try:
             async with asyncio.timeout(_BODY_SECONDS):

@@ -27,6 +27,7 @@ _CLIENT_TOOLS: Final = re.compile(
 _CLEARING_EDITS: Final = re.compile(r"clear_(tool_uses|thinking)_\d{8}")
 _VERSION: Final = re.compile(r"_\d{8}$")
 _SOURCES: Final = frozenset({"base64", "text", "content"})  # that are in the request, and not fetched
+_USUAL: Final = ServerToolUse()
 _STATE: Final = ("mcp_servers", "container", "thread")  # held or reached by the provider, so not in the request
 
 
@@ -44,13 +45,20 @@ def cost_terms(content: Body, size: int, *, caches: bool) -> CostTerms:
         max_tokens=content.get("max_tokens"),
         prompt_tokens=text_tokens + parts.images * _IMAGE_TOKENS + parts.documents * _PDF_TOKENS,
         caches=caches,
-        use=ServerToolUse(speed=_word(content, "speed", "standard"), tier=_tier(content),
-                region=_word(content, "inference_geo", "global"), searches=parts.searches),
+        use=_use(content, parts.searches),
         uses=parts.uses,
         tools=frozenset(parts.tools),
         fallbacks=_fallbacks(content),
         edits=_edits(content),
     )  # fmt: skip
+
+
+def _use(content: Body, searches: int) -> ServerToolUse:
+    speed, tier = _word(content, "speed", _USUAL.speed), _tier(content)
+    region = _word(content, "inference_geo", _USUAL.region)
+    if (speed, tier, region, searches) == (_USUAL.speed, _USUAL.tier, _USUAL.region, 0):
+        return _USUAL
+    return ServerToolUse(speed=speed, tier=tier, region=region, searches=searches)
 
 
 class _CostedParts:
