@@ -39,6 +39,7 @@ _SMALL: Final = _MEGA  # bodies up to this size are not searched for too many pa
 _PARSED_AT_ONCE: Final = 256 * 1024  # bytes of a body that is parsed while other sessions wait
 _PARSING_SECONDS: Final = 0.02  # of processor time; a session that needed more has its bodies parsed in a thread
 _ALWAYS_FAST: Final = 4096  # bytes
+_REQUESTS_OF_TURN: Final = 4  # that are parsed and sent together
 _STEPS_TO_SEND: Final = 2  # of the event loop, after that in which a request is parsed: its task's and its writer's
 
 _MANY: Final = f"more than {_REQUESTS + _WAITING} requests of this key are open; wait for answers before asking more"
@@ -59,37 +60,45 @@ class SessionLimitError(Exception):
 
 
 class RequestTurns:
-    """The order of requests that come at the same time: each is parsed and sent before the next one is parsed.
+    """The order of requests that come at the same time: a few are parsed and sent before the next ones are parsed.
 
-    Otherwise the event loop would take each step for all of them, and send the first when the last is parsed.
+    Otherwise the event loop would take each step for all of them, and send the first when the last is parsed. One alone
+    in a turn would take more processor time: answers that begin together pass the loop together.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._is_taken = False
+        self._free: int | None = None  # in a turn that has begun just now; None: there is no turn
 
     async def wait(self) -> None:
-        """Wait for a turn. It ends by itself after the steps that it takes to send a request."""
+        """Wait for a turn. It ends by itself after the steps that it takes to send its requests."""
         loop = asyncio.get_running_loop()
-        if self._is_taken:
+        if self._free is None:
+            self._free = _REQUESTS_OF_TURN - 1
+            loop.call_soon(self._step, loop, _STEPS_TO_SEND - 1)
+        elif self._free:
+            self._free -= 1
+        else:
             turn = loop.create_future()
             self._waiting.append(turn)
             await turn
-            return
-        self._is_taken = True
-        loop.call_soon(self._step, loop, _STEPS_TO_SEND - 1)
 
     def _step(self, loop: asyncio.AbstractEventLoop, steps: int) -> None:
         """Count the steps of a turn down; at its end, give the next one."""
+        self._free = 0
         if steps:
             loop.call_soon(self._step, loop, steps - 1)
             return
-        while self._waiting and self._waiting[0].done():  # its task was cancelled
-            self._waiting.popleft()
-        self._is_taken = bool(self._waiting)
-        if self._is_taken:
-            self._waiting.popleft().set_result(None)
+        count = 0
+        while self._waiting and count < _REQUESTS_OF_TURN:
+            turn = self._waiting.popleft()
+            if not turn.done():  # else its task was cancelled
+                turn.set_result(None)
+                count += 1
+        if count:
             loop.call_soon(self._step, loop, _STEPS_TO_SEND)
+        else:
+            self._free = None
 
 
 class SessionLimits:

@@ -14,16 +14,20 @@ async def _request(turns: RequestTurns, name: str, steps: list[str]) -> None:
     steps.append(f"{name} sent")
 
 
-def test_each_request_is_sent_before_the_next_one_is_parsed() -> None:
+def _in_groups(*groups: str) -> list[str]:
+    return [f"{name} {step}" for names in groups for step in ("parsed", "sent") for name in names]
+
+
+def test_four_requests_are_sent_before_the_next_ones_are_parsed() -> None:
     steps: list[str] = []
 
     async def run() -> None:
         turns = RequestTurns()
-        for names in ("abc", "d"):  # the second time, no turn is taken
+        for names in ("abcdefghij", "k"):  # the second time, no turn is taken
             await asyncio.gather(*(_request(turns, name, steps) for name in names))
 
     asyncio.run(run())
-    assert steps == [f"{name} {step}" for name in "abcd" for step in ("parsed", "sent")]
+    assert steps == _in_groups("abcd", "efgh", "ij", "k")
 
 
 def test_requests_whose_client_leaves_while_they_wait_hold_up_no_other() -> None:
@@ -31,12 +35,12 @@ def test_requests_whose_client_leaves_while_they_wait_hold_up_no_other() -> None
 
     async def run() -> None:
         turns = RequestTurns()
-        tasks = [asyncio.create_task(_request(turns, name, steps)) for name in "abcd"]
+        tasks = [asyncio.create_task(_request(turns, name, steps)) for name in "abcdefghijk"]
         await asyncio.sleep(0)
-        tasks[1].cancel()
-        tasks[3].cancel()
+        for number in (4, 6, 10):
+            tasks[number].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.wait_for(_request(turns, "e", steps), 60)
+        await asyncio.wait_for(_request(turns, "l", steps), 60)
 
     asyncio.run(run())
-    assert steps == [f"{name} {step}" for name in "ace" for step in ("parsed", "sent")]
+    assert steps == _in_groups("abcd", "fhij", "l")
