@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +215,25 @@ def test_a_flood_of_lines_is_not_read_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "flood").write_bytes(b'{"a": 1}\n' * 1_000_001 + json.dumps(result()).encode() + b"\n")
     session = read_transcript(tmp_path / "flood")
     assert (session.result, session.unreadable) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        pytest.param(b"x" * 40_000_000, id="no event"),
+        pytest.param(b'{"type":"user","note":"' + b"x" * 40_000_000 + b'"}', id="an event with a long text"),
+        pytest.param(b'{"type":"user","note":[' + b"{}," * 5_000_000 + b"{}]}", id="an event of many parts"),
+    ],
+)
+def test_a_line_that_would_fill_the_memory_is_unreadable_and_the_others_are_read(tmp_path: Path, long: bytes) -> None:
+    lines = [b'{"type":"system","subtype":"init","claude_code_version":"2.1.197"}', long, b'{"type":"result"}', b""]
+    path = tmp_path / "transcript.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    script = "import pathlib, sys; from scylla_gha.agents.claude.transcript import *; "
+    script += "session = read_transcript(pathlib.Path(sys.argv[1])); "
+    script += "print(session.version, session.unreadable, session.result, len(list(events_with(pathlib.Path("
+    script += "sys.argv[1]), b'type')))); print(open('/proc/self/status').read().partition('VmHWM:')[2].split()[0])"
+    made = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True)
+    summary, most_kilobytes = made.stdout.splitlines()
+    assert summary == "2.1.197 1 {'type': 'result'} 2"
+    assert int(most_kilobytes) < 200_000

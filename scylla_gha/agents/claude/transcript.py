@@ -32,6 +32,9 @@ from scylla_gha.providers.base import objects, parse_object
 Event = dict[str, Any]
 
 _MOST_LINES: Final = 1_000_000  # far more than a session has; they are read in seconds
+_LONGEST_LINE: Final = 16 * 1024 * 1024  # bytes; the longest events have a picture or a tool's output
+_TOO_LONG: Final = b"\0"  # instead of a longer line; it is no event
+_MOST_PARTS: Final = 1_000_000  # of an event; each takes some hundred bytes of memory
 _MOST_LEVELS: Final = 100  # of nesting in an event; Python and pydantic allow a few hundred
 _REASON_CHARS: Final = 300
 _BAD_REQUEST: Final = frozenset({400, 413})
@@ -81,23 +84,37 @@ class ClaudeSession:
 def read_transcript(transcript: Path) -> ClaudeSession:
     """Read the events of a transcript; lines that are not events are counted."""
     session = ClaudeSession()
-    with transcript.open("rb") as file:
-        for line in itertools.islice(file, _MOST_LINES):
-            event = parse_object(line)
-            if event is not None and not _is_deep(line, event):
-                _add_event(session, event)
-            elif line.strip():
-                session.unreadable += 1
-        session.unreadable += any(file)
+    lines = _lines(transcript)
+    for line in itertools.islice(lines, _MOST_LINES):
+        event = _parse_event(line)
+        if event is not None and not _is_deep(line, event):
+            _add_event(session, event)
+        elif line.strip():
+            session.unreadable += 1
+    session.unreadable += any(lines)
     return session
 
 
 def events_with(transcript: Path, marker: bytes) -> Iterator[Event]:
     """Yield the events of lines that contain the marker; the other lines are not parsed."""
+    for line in _lines(transcript):
+        if marker in line and (event := _parse_event(line)) is not None:
+            yield event
+
+
+def _lines(transcript: Path) -> Iterator[bytes]:
+    """Yield the lines; one that is too long is never in memory as a whole."""
     with transcript.open("rb") as file:
-        for line in file:
-            if marker in line and (event := parse_object(line)) is not None:
-                yield event
+        while line := file.readline(_LONGEST_LINE):
+            part = line
+            while len(part) == _LONGEST_LINE and not part.endswith(b"\n"):
+                line, part = _TOO_LONG, file.readline(_LONGEST_LINE)
+            yield line
+
+
+def _parse_event(line: bytes) -> Event | None:
+    """Parse an event; None if it is not one, or has so many parts that they would fill the memory."""
+    return None if sum(map(line.count, (b",", b"[", b"{"))) > _MOST_PARTS else parse_object(line)
 
 
 def _is_deep(line: bytes, event: Event) -> bool:
