@@ -138,7 +138,7 @@ def test_a_provider_that_hangs_is_not_the_agents_fault(tmp_path: Path) -> None:
     row = only_row(tmp_path)
     assert row["outcome"] == "provider_error", row["reason"]
     assert "without an answer" in row["reason"]
-    assert 20 <= row["seconds"] < 60
+    assert 20 <= row["seconds"] < 120
 
 
 def test_an_agent_that_works_too_long_is_a_timeout_with_its_true_time_and_cost(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_an_agent_that_works_too_long_is_a_timeout_with_its_true_time_and_cost(t
         said = evaluate(tmp_path, provider, seconds=20)
     row = only_row(tmp_path)
     assert (row["outcome"], row["passed"], row["attempts"]) == ("timeout", False, 1)
-    assert 20 <= row["seconds"] < 60
+    assert 20 <= row["seconds"] < 120
     # told to end, the CLI may still send a last request; whatever it sent was paid for
     assert row["usd"] == pytest.approx(len(provider.requests) * 0.00045)
     assert said.code == 0

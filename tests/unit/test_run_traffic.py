@@ -226,7 +226,7 @@ def test_an_answer_that_begins_after_the_time_limit_was_not_seen(
 
     script = f'echo "$ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY" >{access}.new; mv {access}.new {access}; {ASK} dear x'
     with serve(answer) as provider, hosted(tmp_path, provider.url, drain_seconds=60) as host:
-        made = work(prepared, folder, host, script, limits=TrialLimits(timeout_seconds=8))
+        made = work(prepared, folder, host, script, limits=TrialLimits(timeout_seconds=15))
     assert (made.outcome, made.retryable) == (Outcome.PROVIDER_ERROR, True), made.reason
     assert "its first request was still without an answer" in made.reason
     assert made.usage.usd == near(EACH), "it is paid for"
