@@ -56,7 +56,7 @@ class LexicalAgent:
 
     def __init__(self, index: CodeIndex) -> None:
         self._functions = [function for function in index.functions.values() if not index.files[function.path].is_test]
-        self._index = index
+        self.index = index
         self._documents = [self._document(function, index.files[function.path].text) for function in self._functions]
         count = len(self._documents)
         self._length = sum(document.length for document in self._documents) / max(1, count)
@@ -99,7 +99,7 @@ class LexicalAgent:
     def _read(self, path: str, code: str) -> list[_Document]:
         """Return the functions of a changed file; those of tests are left out."""
         parser = parser_of(path)
-        if parser is None or path not in self._index.files or self._index.files[path].is_test:
+        if parser is None or path not in self.index.files or self.index.files[path].is_test:
             return []
         file = parser.parse(path, code, syntax_tree(code, parser.language, path).root_node, is_test=False)
         return [self._document(function, code) for function in file.functions]
@@ -119,12 +119,12 @@ class LexicalAgent:
     def _mentioned(self, prompt: str) -> list[Function]:
         """Return the functions that the prompt names in backticks, in its order, with the path if it is beside them."""
         ticked = [(match.start(), match[1]) for match in _TICKED.finditer(prompt)]
-        paths = [(at, text) for at, text in ticked if text in self._index.files]
+        paths = [(at, text) for at, text in ticked if text in self.index.files]
         functions = []
         for at, text in ticked:
             near = sorted(paths, key=lambda pair: abs(pair[0] - at))
-            choices = [self._index.functions.get(text)]
-            choices += [self._index.functions.get(f"{path}::{text}") for _, path in near[:1]]
+            choices = [self.index.functions.get(text)]
+            choices += [self.index.functions.get(f"{path}::{text}") for _, path in near[:1]]
             functions += [function for function in choices if function is not None][:1]
         return list(dict.fromkeys(functions))
 
@@ -172,7 +172,7 @@ class LexicalAgent:
     def _outputs(self, calls: Sequence[str], mentioned: Iterable[Function]) -> list[object]:
         """Return for each call the literal that the function returns first in its text, or else the first argument."""
         for function in mentioned:
-            for text in _RETURNED.findall(function_text(self._index, function)):
+            for text in _RETURNED.findall(function_text(self.index, function)):
                 with suppress(ValueError, SyntaxError, TypeError):
                     return [ast.literal_eval(text)] * len(calls)
         return [_first_argument(call) for call in calls]
@@ -194,10 +194,10 @@ class LexicalAgent:
     def _test_text(self, test: str) -> str:
         path, _, name = test.partition("::")
         bare = name.partition("[")[0].replace("::", ".")
-        function = self._index.functions.get(f"{path}::{bare}")
+        function = self.index.functions.get(f"{path}::{bare}")
         if function is not None:
-            return function_text(self._index, function)
-        file = self._index.files.get(path)
+            return function_text(self.index, function)
+        file = self.index.files.get(path)
         return file.text if file else ""
 
 

@@ -37,7 +37,9 @@ def merge_functions(sources: Mapping[str, str], tests: frozenset[str], dose: flo
         dose: share of the candidates.
         seed: seed of their order.
     """
-    counts = sum((_word_counts(text) for text in sources.values()), Counter[str]())
+    counts = Counter[str]()
+    for code in sources.values():
+        counts.update(_word_counts(code))
     texts, homes = dict(sources), dict[str, str]()
     pairs = [(path, call.function.name) for path, text in sources.items() if path not in tests
              for call in _calls(text, counts) if _merged(text, call) is not None]  # fmt: skip
@@ -66,8 +68,9 @@ def _word_counts(text: str) -> Counter[str]:
     except (SyntaxError, ValueError, RecursionError):
         return Counter(dict.fromkeys(WORD.findall(text), 3))
     counts: Counter[str] = Counter()
-    docstrings = {id(node) for node in docstring_nodes(tree)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    docstrings = {id(node) for node in docstring_nodes(nodes)}
+    for node in nodes:
         match node:
             case ast.Constant(value=str(string)) if id(node) not in docstrings:
                 counts.update(WORD.findall(string))

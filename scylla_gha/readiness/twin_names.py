@@ -9,11 +9,12 @@ import builtins
 import collections
 import datetime
 import io
+import itertools
 import keyword
 import logging
 import pathlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -57,18 +58,17 @@ def safe_names(sources: Mapping[str, str], tests: Iterable[str], other_texts: It
     """
     names = _Names(modules={part for path in sources for part in re.split(r"[/.]", path)})
     test_paths = frozenset(tests)
-    trees = {}
+    nodes_by_path = {}
     for path, text in sources.items():
         try:
-            trees[path] = ast.parse(text)
+            nodes_by_path[path] = list(ast.walk(ast.parse(text)))
         except (SyntaxError, ValueError, RecursionError):
             names.unsafe |= set(WORD.findall(text))
-    for tree in trees.values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                names.bases.setdefault(node.name, set()).update(_last_name(base) for base in node.bases)
-    for path, tree in trees.items():
-        _collect(tree, names, is_test=path in test_paths)
+    for node in itertools.chain.from_iterable(nodes_by_path.values()):
+        if isinstance(node, ast.ClassDef):
+            names.bases.setdefault(node.name, set()).update(_last_name(base) for base in node.bases)
+    for path, nodes in nodes_by_path.items():
+        _collect(nodes, names, is_test=path in test_paths)
     for text in other_texts:
         names.unsafe |= set(WORD.findall(text))
     return sorted(name for name in names.bound - names.unsafe - names.modules if _is_safe(name, names))
@@ -79,14 +79,14 @@ def _is_safe(name: str, names: _Names) -> bool:
         return False
     if name in names.attributes and (name in _FOREIGN_ATTRIBUTES or name not in names.members):
         return False
-    return not any(name.startswith(prefix) for prefix in names.prefixes) and name != "_"
+    return not name.startswith(tuple(names.prefixes)) and name != "_"
 
 
-def _collect(tree: ast.Module, names: _Names, *, is_test: bool) -> None:
-    names.imported = set(_imported_names(tree, names))
-    documented = {id(text) for text in docstring_nodes(tree)}
-    exported = {id(node) for node in exported_strings(tree)}
-    for node in ast.walk(tree):
+def _collect(nodes: Sequence[ast.AST], names: _Names, *, is_test: bool) -> None:
+    names.imported = set(_imported_names(nodes, names))
+    documented = {id(text) for text in docstring_nodes(nodes)}
+    exported = {id(node) for node in exported_strings(nodes)}
+    for node in nodes:
         _collect_binding(node, names, is_test=is_test)
         _collect_use(node, names)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in exported:
@@ -151,9 +151,9 @@ def _is_foreign(node: ast.ImportFrom, names: _Names) -> bool:
     return node.level == 0 and (node.module or "").split(".")[0] not in names.modules
 
 
-def _imported_names(tree: ast.Module, names: _Names) -> Iterator[str]:
+def _imported_names(nodes: Iterable[ast.AST], names: _Names) -> Iterator[str]:
     """Yield the names by which a file calls what is not of the code base."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] not in names.modules:
@@ -221,15 +221,15 @@ def docstring_of(node: Documented) -> ast.Constant | None:
             return None
 
 
-def docstring_nodes(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the nodes of all docstrings."""
-    owners = (node for node in ast.walk(tree) if isinstance(node, Documented))
+def docstring_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
+    """Yield the docstrings of those nodes of a file that have one."""
+    owners = (node for node in nodes if isinstance(node, Documented))
     return (docstring for node in owners if (docstring := docstring_of(node)))
 
 
-def exported_strings(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the strings of `__all__`, which are replaced with their names."""
-    for node in ast.walk(tree):
+def exported_strings(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
+    """Yield the strings of `__all__` among the nodes of a file, which are replaced with their names."""
+    for node in nodes:
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):

@@ -61,9 +61,11 @@ def rename(text: str, names: Mapping[str, str]) -> str:
         return text
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-        exported = {(node.lineno, node.col_offset) for node in exported_strings(ast.parse(text))}
+        tree = ast.parse(text)
     except (tokenize.TokenError, SyntaxError, ValueError, RecursionError):
         return text
+    exports = exported_strings(ast.walk(tree)) if "__all__" in text else ()
+    exported = {(node.lineno, node.col_offset) for node in exports}
     lines = io.StringIO(text).readlines()
     starts = [0, *itertools.accumulate(map(len, lines))]
     parts, position = [], 0

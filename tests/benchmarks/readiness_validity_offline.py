@@ -4,6 +4,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,13 +19,14 @@ from scylla_gha.readiness.documented_intents import without_docstring
 from scylla_gha.readiness.environment import detect_environment
 from scylla_gha.readiness.graders.answers import grade
 from scylla_gha.readiness.guessers import guess_levels
+from scylla_gha.readiness.history_intents import Intent
 from scylla_gha.readiness.intent_task import anchored_intents
 from scylla_gha.readiness.lexical_agent import LexicalAgent
 from scylla_gha.readiness.make_suite import main_language, recorded
 from scylla_gha.readiness.material import ReadinessMaterial, WorkingCopy, repository_of, working_copy
 from scylla_gha.readiness.recorded_tests import TestMap
 from scylla_gha.readiness.score import score
-from scylla_gha.readiness.source_code import CodeIndex
+from scylla_gha.readiness.source_code import Function
 from scylla_gha.readiness.test_map import runner_of
 from scylla_gha.readiness.twin_items import items_in_twin
 from scylla_gha.readiness.twins import EXPECTED_LOSSES, Twin, TwinKind, make_twin, twin_holds
@@ -59,6 +61,16 @@ class CodeBase:
         none = TestMap({}, reason="not recorded")
         return cls(source, copy, ReadinessMaterial(copy.root, index, none, None, checkout, 0, INTENTS, language), items)
 
+    @cached_property
+    def agent(self) -> LexicalAgent:
+        """Lexical agent that has read the code base."""
+        return LexicalAgent(self.material.index)
+
+    @cached_property
+    def intents(self) -> Sequence[tuple[Function, Intent]]:
+        """Functions that the history or a docstring tells the intent of; the history is read once."""
+        return anchored_intents(self.material, Counter())
+
     def environment(self) -> CodeEnvironment:
         """Return where its tests run."""
         return detect_environment(self.copy.root, self.material.language,
@@ -79,13 +91,11 @@ def agent_figures(base: CodeBase) -> dict[str, Any]:
     levels = levels_of(base)
     worth = {level.form: level.level for level in levels}
     shown = {form: next((worth[name] for name in worth if name.startswith(form)), None) for form in FORMS}
-    hits, count = located(base, None, base.material.index)
-    return {"levels": shown, "lexical": lexical_scores(base.items, base.material.index, levels), "hits": hits,
-            "intents": count}  # fmt: skip
+    hits, count = located(base, None, base.agent)
+    return {"levels": shown, "lexical": lexical_scores(base.items, base.agent, levels), "hits": hits, "intents": count}
 
 
-def lexical_scores(items: ItemSet, index: CodeIndex, levels: Sequence[GuessLevel]) -> dict[Dimension, float]:
-    agent = LexicalAgent(index)
+def lexical_scores(items: ItemSet, agent: LexicalAgent, levels: Sequence[GuessLevel]) -> dict[Dimension, float]:
     trials = []
     for item in items.items:
         answer = {} if item.has_shell else agent.answer(item)
@@ -95,16 +105,16 @@ def lexical_scores(items: ItemSet, index: CodeIndex, levels: Sequence[GuessLevel
     return {row.dimension: row.score for row in result.dimensions if row.score is not None}
 
 
-def located(base: CodeBase, twin: Twin | None, index: CodeIndex) -> tuple[float, int]:
+def located(base: CodeBase, twin: Twin | None, agent: LexicalAgent) -> tuple[float, int]:
     """Return how often the lexical agent has a target among its first five, and over how many intents."""
-    agent, hits, files = LexicalAgent(index), [], base.material.index.files
-    for anchor, intent in anchored_intents(base.material, Counter()):
+    hits, files = [], base.material.index.files
+    for anchor, intent in base.intents:
         bare = None if intent.commit else without_docstring(files[anchor.path], anchor)
         if twin is not None and bare is not None:
             bare = twin.transform(anchor.path, bare)
         targets = {twin.id_of(target) if twin else target for target in intent.targets}
         changes = [] if bare is None else [ChangedText(path=anchor.path, text=bare)]
-        if targets & set(index.functions):
+        if not targets.isdisjoint(agent.index.functions):
             hits.append(bool(targets & set(agent.locate(intent.text, 5, changes))))
     return (sum(hits) / len(hits) if hits else 0.0), len(hits)
 
@@ -133,13 +143,12 @@ def _holds(twin: Twin, material: ReadinessMaterial) -> str:
 
 
 def _twin_scores(base: CodeBase, twin: Twin, levels: Sequence[GuessLevel]) -> dict[str, Any]:
-    index = build_index(twin.root)
-    asked = items_in_twin(base.items, twin, index, base.items.tree)
+    agent = LexicalAgent(build_index(twin.root))
+    asked = items_in_twin(base.items, twin, agent.index, base.items.tree)
     same = {item.id for item in asked.items}
     shared = base.items.model_copy(update={"items": tuple(item for item in base.items.items if item.id in same)})
-    before, after = (lexical_scores(items, own, levels)
-                     for items, own in ((shared, base.material.index), (asked, index)))  # fmt: skip
-    hits, count = located(base, twin, index)
+    before, after = lexical_scores(shared, base.agent, levels), lexical_scores(asked, agent, levels)
+    hits, count = located(base, twin, agent)
     pairs = {name: (before[name], after[name]) if name in before and name in after else None for name in QUESTIONS}
     expected = [pair[1] - pair[0] for number, name in ((1, QUESTIONS[0]), (3, QUESTIONS[1]))
                 if number in EXPECTED_LOSSES[twin.kind] and (pair := pairs[name]) is not None]  # fmt: skip
