@@ -111,9 +111,9 @@ def steps(source: Source, folder: Path, options: Options) -> Iterator[tuple[str,
     yield ORACLE, lambda: measure(source, fetched(source, folder), folder, ORACLE, options.anchors, options.sandbox)
     yield "facts", lambda: facts_of(stored_report(folder))
     yield "agents", lambda: agent_figures(code_base(source, folder))
-    yield CLAUDE, lambda: measure(source, fetched(source, folder), folder, CLAUDE, options.anchors, options.sandbox)
     if options.twins:
         yield "twins", lambda: {"rows": list(twin_figures(code_base(source, folder), folder / "twins"))}
+    yield CLAUDE, lambda: measure(source, fetched(source, folder), folder, CLAUDE, options.anchors, options.sandbox)
 
 
 def code_base(source: Source, folder: Path) -> CodeBase:
