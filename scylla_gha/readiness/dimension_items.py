@@ -20,6 +20,12 @@ _MAKERS: Final[Mapping[Dimension, Callable[[ReadinessMaterial, Counter[str]], li
     "semantic-completeness": completeness_items,
 }
 _NEED_TESTS: Final = frozenset({"modification-confidence", "semantic-completeness"})
+_TOO_FEW: Final[Mapping[Dimension, str]] = {
+    "intent-clarity": "too few have a commit message or documentation that says what they do",
+    "modification-confidence": "too little is covered by tests",
+    "cross-file-coherence": "too few calls lead over files",
+    "semantic-completeness": "too little is covered by tests",
+}
 Report = Callable[[str], None]
 
 
@@ -39,7 +45,7 @@ def make_items(
         report(f"{DIMENSIONS[name]}: {counted(len(own), 'anchor')}")
         items += own
         if len(own) < FEWEST_ANCHORS:
-            missing.append(MissingDimension(dimension=name, reason=few(len(own), name in _NEED_TESTS)))
+            missing.append(MissingDimension(dimension=name, reason=few(len(own), name)))
     missing += [
         MissingDimension(dimension=name, reason="not asked for") for name in DIMENSIONS if name not in dimensions
     ]
@@ -51,10 +57,10 @@ def make_items(
     )  # fmt: skip
 
 
-def few(count: int, needs_tests: bool) -> str:
+def few(count: int, name: Dimension) -> str:
     """Return why a dimension with so few anchors has no score."""
-    why = ": too little is covered by tests" if needs_tests else ""
-    return f"{counted(count, 'function qualifies', 'functions qualify')}, {FEWEST_ANCHORS} are needed{why}"
+    qualified = counted(count, "function qualifies", "functions qualify")
+    return f"{qualified}, {FEWEST_ANCHORS} are needed: {_TOO_FEW[name]}"
 
 
 def _numbered(items: Sequence[ReadinessItem]) -> list[ReadinessItem]:

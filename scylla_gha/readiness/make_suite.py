@@ -15,6 +15,7 @@ from scylla_gha.errors import ConfigError, FixtureError
 from scylla_gha.images import SandboxPool
 from scylla_gha.mining.repository import RepositoryCheckout
 from scylla_gha.model import digest
+from scylla_gha.model.printable_text import one_line
 from scylla_gha.model.readiness import (
     ChangedText,
     Dimension,
@@ -174,7 +175,7 @@ def recorded(
     report(f"running the project's tests three times, each at most {RunLimits().run:.0f} s")
     tests = record_tests(copy.root, environment, index, cancel, tests=_test_files(index, patterns))
     stable, unstable = counted(len(tests.tests), "test is", "tests are"), len(tests.unstable)
-    not_stable = f", {counted(unstable, 'is', 'are')} not" if unstable else ""
+    not_stable = f", {counted(unstable, 'is', 'are')} not ({one_line(tests.unstable[0])})" if unstable else ""
     report(f"note: {tests.reason}" if tests.reason else f"{stable} stable{not_stable}; {tests.seconds:.1f} s a run")
     return tests
 

@@ -98,12 +98,17 @@ def _reason(run: BoxRun) -> str:
     """Return why no test passed."""
     if run.timed_out:
         return f"no test passed before the time limit of the run ({run.seconds:.0f} s)"
+    reasons = []
     if run.outcomes:
         test, outcome = next(iter(run.outcomes.items()))
-        return f"all of {counted(len(run.outcomes), 'test')} fail; {test}: {_last_line(outcome.output)}"
+        count = len(run.outcomes)
+        reasons.append(f"{f'all of {count} tests fail' if count > 1 else 'the only test fails'}; {test}: "
+                       f"{_last_line(outcome.output)}")  # fmt: skip
     if run.broken:
         path, output = next(iter(run.broken.items()))
-        return f"{counted(len(run.broken), 'test file')} cannot be imported; {path}: {_last_line(output)}"
+        reasons.append(f"{counted(len(run.broken), 'test file')} cannot be imported; {path}: {_last_line(output)}")
+    if reasons:
+        return "; ".join(reasons)
     return f"no tests: {_last_line(run.output)}" if run.output else "no tests"
 
 

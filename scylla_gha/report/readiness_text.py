@@ -95,12 +95,12 @@ def _static_lines(facts: Sequence[SuiteFacts]) -> Iterator[str]:
         for name, title in DIMENSIONS.items():
             planned = counted(side.planned.get(name, 0), "anchor") + " could be asked"
             yield f" {title:<{_WIDTH}} {one_line(reasons[name]) if name in reasons else planned}"
-        yield f" yields: {yields_text(side)}"
+        yield f" counts: {yields_text(side)}"
 
 
 def yields_text(side: SuiteFacts) -> str:
     """Return the counts of what items were made from."""
-    return ", ".join(f"{count:,} {name}" for name, count in side.yields.items())
+    return ", ".join(f"{name}: {count:,}" for name, count in side.yields.items())
 
 
 def _change_lines(report: ReadinessReport) -> Iterator[str]:

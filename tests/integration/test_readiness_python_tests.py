@@ -147,7 +147,11 @@ def mutants_are_judged_by_single_tests(tree: Path, environment: CodeEnvironment)
     [
         ({"shop.py": SHOP}, "no tests"),
         ({"test_a.py": "import no_such_package\n"}, "1 test file cannot be imported; test_a.py: E   ModuleNotFound"),
-        ({"test_a.py": "def test_a(): assert 0\n"}, "all of 1 test fail; test_a.py::test_a: "),
+        ({"test_a.py": "def test_a(): assert 0\n"}, "the only test fails; test_a.py::test_a: "),
+        (
+            {"test_a.py": "def test_a(): assert 0\n", "test_b.py": "def test_b(:\n"},
+            "; 1 test file cannot be imported; test_b.py: E   SyntaxError",
+        ),
     ],
 )
 def test_a_code_base_without_working_tests_is_told_why(tmp_path: Path, files: dict[str, str], reason: str) -> None:

@@ -28,7 +28,7 @@ def test_the_summary_has_a_line_for_each_dimension_and_the_limits() -> None:
 def test_without_an_agent_the_summary_says_why_and_what_could_be_asked() -> None:
     lines = readiness_lines(readiness_report(score=None, usd=None, unavailable="claude is not on PATH"))
     assert lines[0] == "readiness unavailable: claude is not on PATH"
-    assert " yields: 1,234 functions" in lines
+    assert " counts: functions: 1,234" in lines
     assert "cost: $0.00; nothing was asked" in lines
 
 
