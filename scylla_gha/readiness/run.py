@@ -206,8 +206,10 @@ def graded(part: ItemPart, answer: object) -> float:
 
 
 def _twin_effect(facts: SuiteFacts, base: ReadinessScore, twin: ReadinessScore) -> TwinEffect:
-    return TwinEffect(name=facts.side, what=facts.notes[0] if facts.notes else facts.side,
-                      comparison=compare_scores(base, twin, facts.renamed))  # fmt: skip
+    what, change = facts.notes[0] if facts.notes else facts.side, compare_scores(base, twin, facts.renamed)
+    if not change.anchors:
+        return TwinEffect(name=facts.side, what=what, missing="n/a: the changed copy has none of the measured anchors")
+    return TwinEffect(name=facts.side, what=what, comparison=change)
 
 
 def _usd(folder: RunFolder) -> float | None:

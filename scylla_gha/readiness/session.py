@@ -195,13 +195,16 @@ def keep_suite(request: ReadinessRequest, report: Report) -> Iterator[Path]:
 
     Raises:
         RefusedError: the repository has a suite of that name.
+        ToolError: there is no scenario to keep.
     """
     measurement = _made(request, report)
+    if not any(facts.planned for facts in measurement.written.sides):
+        raise ToolError("no dimension has enough anchors, so there is no scenario to keep")
     root = repository_of(request.folder).root
     parts = [
         Path("scenarios") / SUITE,
         Path("config/experiments") / f"{SUITE}.yaml",
-        Path("fixtures") / f"{SUITE}.bundle",
+        *(path.relative_to(measurement.suite) for path in sorted((measurement.suite / "fixtures").glob("*.bundle"))),
     ]
     existing = [part for part in parts if (root / part).exists()]
     if existing:
@@ -213,7 +216,7 @@ def keep_suite(request: ReadinessRequest, report: Report) -> Iterator[Path]:
             shutil.copytree(source, target)
         elif source.is_file():
             shutil.copyfile(source, target)
-    report(f"now run: scylla-gha validate 'scenarios/{SUITE}/*' --execute")
+    report(f"now run in {root}: scylla-gha validate scenarios/{SUITE} --execute")
     yield from sorted((root / "scenarios" / SUITE).iterdir())
 
 

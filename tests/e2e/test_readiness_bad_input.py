@@ -147,6 +147,9 @@ def test_of_a_linked_worktree_its_own_commit_is_measured(tmp_path: Path) -> None
     assert "code: 6 functions in 3 files, mostly javascript" in said.err
     reasons = {lack["dimension"]: lack["reason"] for lack in json.loads(said.out)["facts"][0]["missing"]}
     assert reasons["intent-clarity"].startswith("0 functions qualify, 8 are needed: too few have a commit message")
+    kept = readiness(tmp_path / "linked", tmp_path / "runs", "--dimensions", "1", "--keep-suite")
+    assert kept.code == 5
+    assert "no dimension has enough anchors, so there is no scenario to keep" in kept.err
 
 
 TYPES = {
