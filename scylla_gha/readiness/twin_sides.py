@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.model.readiness import DIMENSIONS
 from scylla_gha.model.readiness_report import SuiteFacts, TwinEffect
 from scylla_gha.readiness.code_index import build_index
 from scylla_gha.readiness.material import ReadinessMaterial, copy_of_folder
@@ -89,10 +90,12 @@ def _built(base: BuiltSide, twin: Twin, folder: Path) -> BuiltSide:
     items = items_in_twin(base.side.items, twin, build_index(twin.root), copy.tree)
     side = replace(base.side, name=twin.kind, items=items, copy=copy)
     renamed = {item.anchor: twin.id_of(item.anchor) for item in base.side.items.items}
+    planned = {name: sum(item.dimension == name for item in items.items) for name in base.facts.planned}
     facts = base.facts.model_copy(update={
         "side": twin.kind,
         "tree": copy.tree,
-        "planned": {name: sum(item.dimension == name for item in items.items) for name in base.facts.planned},
+        "yields": {f"anchors of {DIMENSIONS[name]}": count for name, count in planned.items()},
+        "planned": planned,
         "notes": (_WORDS[twin.kind],),
         "renamed": {old: new for old, new in renamed.items() if old != new},
     })  # fmt: skip

@@ -91,6 +91,8 @@ def _score_lines(score: ReadinessScore) -> Iterator[str]:
 def _static_lines(facts: Sequence[SuiteFacts]) -> Iterator[str]:
     """Yield what could be asked of each code base."""
     for side in facts:
+        if len(facts) > 1:
+            yield f"{side.side or 'code'}:"
         reasons = {lack.dimension: lack.reason for lack in side.missing}
         for name, title in DIMENSIONS.items():
             planned = counted(side.planned.get(name, 0), "anchor") + " could be asked"

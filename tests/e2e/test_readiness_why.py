@@ -38,6 +38,7 @@ def test_copies_without_names_documentation_and_types_are_asked_too_and_kept_as_
     assert {side["side"]: side["planned"] for side in report["facts"]} == {
         side: {"intent-clarity": 8} for side in ("", "names", "docs", "types")
     }
+    assert report["facts"][1]["yields"] == {"anchors of Intent Clarity": 8}
     assert "functions merged into their only callers: n/a: there is nothing of it to take away" in said.err
     assert not subprocess.run(["git", "-C", str(root), "status", "--short"], capture_output=True, check=True).stdout
     kept = scylla(*what, "--runs", str(runs), "--keep-suite", cwd=tmp_path, env=NO_KEY)

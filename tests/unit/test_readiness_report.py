@@ -4,6 +4,8 @@ import datetime
 import json
 import re
 
+from scylla_gha.model.readiness_report import SuiteFacts, TwinEffect
+from scylla_gha.readiness.compare_scores import compare_scores
 from scylla_gha.report.page.page import PageParts, page
 from scylla_gha.report.page.readiness_answer import unavailable_page
 from scylla_gha.report.page.trial_table import TrialRow, TrialTable
@@ -11,7 +13,7 @@ from scylla_gha.report.readiness_badge import badge_svg, readiness_badge
 from scylla_gha.report.readiness_markdown import MARKER, readiness_comment, readiness_markdown
 from scylla_gha.report.readiness_text import readiness_lines
 from scylla_gha.report.view import report_view
-from tests.support.readiness_reports import AT, changed_report, measured, readiness_report
+from tests.support.readiness_reports import AT, FACTS, changed_report, measured, readiness_report
 from tests.support.reports import full_report
 
 
@@ -30,6 +32,21 @@ def test_without_an_agent_the_summary_says_why_and_what_could_be_asked() -> None
     assert lines[0] == "readiness unavailable: claude is not on PATH"
     assert " counts: functions: 1,234" in lines
     assert "cost: $0.00; nothing was asked" in lines
+    sides = readiness_lines(readiness_report(score=None, unavailable="no key", facts=(FACTS, *copies("names", "docs"))))
+    assert [line for line in sides if line in {"code:", "names:", "docs:"}] == ["code:", "names:", "docs:"]
+
+
+def copies(*sides: str) -> list[SuiteFacts]:
+    return [FACTS.model_copy(update={"side": side}) for side in sides]
+
+
+def test_each_change_of_the_code_has_its_worth_or_the_reason_why_it_is_not_known() -> None:
+    fewer = compare_scores(measured(*range(16)), measured(*range(4)))
+    worth = TwinEffect(name="names", what="names without meaning", comparison=fewer)
+    unknown = TwinEffect(name="types", what="types removed", missing="n/a: there is nothing to take away")
+    text = "\n".join(readiness_lines(readiness_report(twins=(worth, unknown))))
+    assert re.search(r"^  names without meaning: -50 points \[-\d+, -\d+\]; . worse: ", text, re.MULTILINE), text
+    assert "\n  types removed: n/a: there is nothing to take away\n" in text
 
 
 def test_the_comment_begins_with_the_verdict_and_the_flipped_anchors() -> None:
