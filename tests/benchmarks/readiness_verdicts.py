@@ -60,8 +60,8 @@ def simulated(anchors: int, draw: Callable[[Rng], float], comparisons: int) -> C
     for seed in range(comparisons):
         rng = np.random.default_rng([seed, anchors])
         chance = {item.id: draw(rng) for item in items.items}.__getitem__
-        sides = [measured(items, chance, 2 * seed + side) for side in range(2)]
-        verdicts[compare_scores(*sides).ruling.verdict] += 1
+        before, after = (measured(items, chance, 2 * seed + side) for side in range(2))
+        verdicts[compare_scores(before, after).ruling.verdict] += 1
     return verdicts
 
 
