@@ -187,6 +187,29 @@ def test_a_seed_that_is_killed_at_each_write_in_turn_is_finished_without_doubles
     assert totals(site) == [2, 2, 3, 2]
 
 
+def test_a_reset_that_is_killed_at_each_write_in_turn_is_finished_without_doubles(site: FixtureSite) -> None:
+    """As the test before, after a trial that has merged, reviewed, deleted and written."""
+    site.converge()
+    scribble(site)
+    author = Caller(site.served.hub, "acct-author")
+    repo = "/repos/pool/demo-0"
+    assert author.rest("PATCH", f"{repo}/pulls/2", {"state": "open"}).status == 200
+    assert author.rest("DELETE", f"{repo}/branches/main/protection").status == 204
+    assert author.rest("PUT", f"{repo}/pulls/2/merge", {"merge_method": "merge"}).status == 200
+    assert author.rest("DELETE", f"{repo}/labels/defect").status == 204
+    for comment in [comment for comment in site.served.hub.state.where(CommentRecord) if not comment.thread]:
+        assert author.rest("DELETE", f"{repo}/issues/comments/{comment.id}").status == 204
+    assert author.rest("POST", f"{repo}/issues/1/comments", {"body": "Still there"}).status == 201
+
+    faults = [GitHubFault(kind="lost_connection", operation=write, times=FOREVER, when="after") for write in WRITES]
+    kills = sum(itertools.takewhile(bool, (killed(site, faults) for _ in range(60))))
+    assert 8 < kills < 60
+    last = site.converge()
+    assert last.rounds == 0
+    assert [pull.number for pull in last.view.objects.retired] == [2]
+    assert totals(site) == [2, 3, 5, 4], "with the pull request that was merged, its thread and its reviews"
+
+
 @pytest.mark.parametrize("number", [1, 2, 5, 8, 13, 21, 27])
 def test_a_seed_that_is_killed_before_a_request_is_finished_without_doubles(site: FixtureSite, number: int) -> None:
     assert killed(site, [GitHubFault(kind="lost_connection", nth=number, times=FOREVER, when="before")])
