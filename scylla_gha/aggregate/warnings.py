@@ -97,6 +97,7 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
     """Yield all warnings of a report but those of refused artifacts, controls and statistics."""
     yield from _import_warnings(plan)
     yield from _mode_warnings(plan)
+    yield from _unproved_warnings(plan)
     for arm in arms:
         yield from _arm_warnings(arm)
     yield from _mixed_warnings(counts)
@@ -151,6 +152,13 @@ def _mode_warnings(plan: Plan) -> Iterator[str]:
         yield (f"Mode {mode}: {counted(len(names), 'scenario')} of {len(scenarios)} "
                f"{'is' if len(names) == 1 else 'are'} not possible with its tools ({', '.join(names)}). Rates of its "
                "arms are over the others; two arms are compared over the scenarios that both have.")  # fmt: skip
+
+
+def _unproved_warnings(plan: Plan) -> Iterator[str]:
+    """Yield a warning for each mode of which scenarios have no oracle."""
+    for mode, names in plan.unproved.items():
+        yield (f"Mode {mode}: {counted(len(names), 'scenario')} of its arms without an oracle of it "
+               f"({', '.join(names)}), so nothing proves that its tools can do them.")  # fmt: skip
 
 
 def _isolation_warnings(counts: RowCounts) -> Iterator[str]:

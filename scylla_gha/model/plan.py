@@ -141,6 +141,10 @@ class Plan(Record):
         tuple[ImpossibleTask, ...],
         Field(description="what has no cells, by mode and scenario", exclude_if=lambda tasks: not tasks),
     ] = ()
+    unproved: Annotated[
+        dict[str, tuple[str, ...]],
+        Field(description="scenarios that no oracle proves possible, by mode", exclude_if=lambda modes: not modes),
+    ] = {}
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing is measured")] = False
     imported: Annotated[ImportSource | None, Field(description="source of rows that this toolkit did not make")] = None
     not_before: Annotated[

@@ -22,7 +22,7 @@ from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
 from scylla_gha.plan.github_com import check_github_com, require_reachable
-from scylla_gha.plan.modes import check_modes, impossible_tasks, planned_modes, why_impossible
+from scylla_gha.plan.modes import check_modes, impossible_tasks, planned_modes, unproved_tasks, why_impossible
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 
@@ -137,6 +137,7 @@ def plan_cells(
         arms=arms,
         cells=tuple(cells),
         not_possible=not_possible,
+        unproved=unproved_tasks(folders, arms),
         estimate=estimate,
         sandbox=images.sandbox,
         check_images={name: image for name, image in check_images.items() if image is not None},

@@ -1,9 +1,11 @@
 """Modes of an experiment, and what must hold so that they are compared fairly."""
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.mode import Mode
@@ -67,6 +69,24 @@ def impossible_tasks(
         tasks |= {(mode, name): ImpossibleTask(mode=mode, scenario=name, reason=reason)
                   for name, reason in reasons.items() if reason}  # fmt: skip
     return tuple(tasks[key] for key in sorted(tasks))
+
+
+def unproved_tasks(folders: Sequence[ScenarioFolder], arms: Sequence[Arm]) -> dict[str, tuple[str, ...]]:
+    """Return the scenarios with neither an oracle of a mode nor the reason why it cannot do them, by mode."""
+    tasks: dict[str, list[str]] = {}
+    modes = sorted({arm.mode.id for arm in arms if arm.mode})
+    for mode, folder in itertools.product(modes, folders):
+        github = folder.scenario.github
+        if github and mode not in github.not_possible and not folder.oracle(mode).is_file():
+            tasks.setdefault(mode, []).append(folder.scenario.id)
+    return {mode: tuple(names) for mode, names in tasks.items()}
+
+
+def unproved_notes(tasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a note for each mode of which scenarios have no oracle."""
+    for mode, names in tasks.items():
+        yield (f"mode {mode}: {counted(len(names), 'scenario')} without an oracle of it ({', '.join(names)}), so "
+               f"nothing proves that its tools can do them; write solution/{mode}.sh")  # fmt: skip
 
 
 def impossible_notes(tasks: Sequence[ImpossibleTask]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.model.plan import ImpossibleTask, Plan
 from scylla_gha.model.variant import Treatment
 from scylla_gha.plan import AgentInfo, plan_cells
-from scylla_gha.plan.modes import impossible_notes
+from scylla_gha.plan.modes import impossible_notes, unproved_notes
 from scylla_gha.variants import arm_resources, arm_treatment
 from tests.support.hub_scenario import ID, write_hub_scenario
 from tests.support.library import write, write_scenario, write_tier
@@ -125,6 +125,26 @@ def test_a_task_that_a_modes_tools_cannot_do_has_no_cells_there_and_the_plan_say
         "mode mcp: no cell of 001-fix, which is not possible with its tools: It has no reviews"
     ]
     assert Plan.model_validate_json(made.model_dump_json()) == made
+
+
+def test_a_task_that_no_oracle_of_a_mode_proves_is_named_in_the_plan(tmp_path: Path) -> None:
+    write_hub_scenario(tmp_path)
+    write_tier(tmp_path, vanilla=Treatment())
+    scenario = tmp_path / "scenarios/core" / ID
+    assert planned_here(tmp_path).unproved == {}
+    (scenario / "solution/mcp.sh").unlink()
+    plan = planned_here(tmp_path)
+    assert plan.unproved == {"mcp": (ID,)}
+    (note,) = unproved_notes(plan.unproved)
+    assert note == (
+        "mode mcp: 1 scenario without an oracle of it (001-fix), so nothing proves that its tools can do them; write "
+        "solution/mcp.sh"
+    )
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+
+
+def planned_here(root: Path) -> Plan:
+    return plan_cells(make_experiment(**BOTH), Library.here(root), AGENTS)
 
 
 def test_a_mode_without_any_task_is_refused(tmp_path: Path) -> None:

@@ -58,6 +58,14 @@ def test_what_is_not_possible_is_listed_with_its_reason(tmp_path: Path) -> None:
     assert f'<tr><th scope="row">152-reply</th><td>mcp</td><td class="words">{REASON}</td></tr>' in page
 
 
+def test_what_no_oracle_proves_is_a_warning() -> None:
+    of = plan().model_copy(update={"unproved": {"mcp": ("151-review", "156-triage")}})
+    assert aggregate(of, map(row_of, of.cells), analyse=analysis_of(of)).warnings[1] == (
+        "Mode mcp: 2 scenarios of its arms without an oracle of it (151-review, 156-triage), so nothing proves that "
+        "its tools can do them."
+    )
+
+
 def test_arms_are_compared_over_the_scenarios_that_both_have() -> None:
     analysis = report().analysis
     assert analysis is not None
