@@ -6,7 +6,7 @@ import pytest
 from scylla_gha.interop.exporters.profile_rows import profile_rows
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.result import Result
-from scylla_gha.model.trial import Attempt, Outcome
+from scylla_gha.model.trial import Attempt, Outcome, Step, ToolCall, Trajectory
 from tests.support.golden import golden
 from tests.support.records import make_attempt, make_cell, make_excluded_result, make_result
 
@@ -15,10 +15,14 @@ ROW = make_result(model="m", variant="T0/00-empty", tool_calls=4, failed_tool_ca
 
 
 def read(
-    row: Result = ROW, attempt: Attempt | None = None, checks: tuple[CheckResult, ...] | None = None
+    row: Result = ROW,
+    attempt: Attempt | None = None,
+    checks: tuple[CheckResult, ...] | None = None,
+    calls: tuple[ToolCall, ...] | None = None,
 ) -> dict[str, Any]:
     details = {} if checks is None else {row.cell: checks}
-    (line,) = profile_rows([row], {row.cell: attempt} if attempt else {}, details).splitlines()
+    stored = {} if calls is None else {row.cell: Trajectory(steps=(Step(source="agent", text="", tool_calls=calls),))}
+    (line,) = profile_rows([row], {row.cell: attempt} if attempt else {}, details, stored).splitlines()
     found: dict[str, Any] = json.loads(line)
     return found
 
@@ -26,7 +30,8 @@ def read(
 def test_it_reads_as_it_always_did() -> None:
     fault = make_excluded_result(make_cell(repetition=2), Outcome.SANDBOX_ERROR, reason="no room")
     checks = (CheckResult(id="greets", holds=True, value=1.0, evidence="printed hello"),)
-    text = profile_rows([ROW, fault], {ROW.cell: make_attempt(tool_calls={"Bash": 4})}, {ROW.cell: checks}).decode()
+    attempts = {ROW.cell: make_attempt(tool_calls={"Bash": 4})}
+    text = profile_rows([ROW, fault], attempts, {ROW.cell: checks}, {}).decode()
     assert text == golden("profile-rows.jsonl", text)
 
 
@@ -59,7 +64,39 @@ def test_unknown_is_null_and_not_zero() -> None:
 def test_an_attempt_adds_times_and_tools() -> None:
     found = read(attempt=make_attempt(seconds=90.0, tool_calls={"Bash": 3, "Read": 1}))
     assert (found["startedAt"], found["completedAt"]) == ("2026-01-02T03:04:05+00:00", "2026-01-02T03:05:35+00:00")
-    assert found["toolCalls"]["byCategory"] == {"Bash": 3, "Read": 1}
+    assert found["toolCalls"]["byCategory"] == {"bash": 3, "file_ops": 1}
+    assert (found["toolCalls"]["retried"], found["toolCalls"]["records"]) == (None, None)
+    assert found["extensions"]["tools"] == {"Bash": 3, "Read": 1}
+
+
+def call(name: str, *, failed: bool | None = False, **arguments: str) -> ToolCall:
+    return ToolCall(id="c", name=name, arguments=dict(arguments), result="no such label", failed=failed, seconds=0.5)
+
+
+def test_a_stored_session_adds_what_was_called_with_gh_and_what_was_tried_again() -> None:
+    calls = (
+        call("Bash", command="cd app && GH_REPO=o/r gh issue edit 1 --add-label x", failed=True),
+        call("Bash", command="cd app && gh issue edit 1 --add-label y"),
+        call("Bash", command="gh issue close 1", failed=True),
+        call("Bash", command="grep gh README.md"),
+        call("Bash", command="gh issue close 2"),
+        call("mcp__github__get_issue", failed=True),
+        call("mcp__github__get_issue", failed=True),
+        call("mcp__github__get_issue"),
+        call("mcp__github__get_issue"),
+        call("Read", failed=None),
+        call("Task"),
+    )
+    names = {"Bash": 6, "mcp__github__get_issue": 4, "Read": 1, "Task": 1}  # one of a sub-agent is not in the session
+    tools = read(attempt=make_attempt(tool_calls=names), calls=calls)["toolCalls"]
+    assert tools["byCategory"] == {"bash": 2, "file_ops": 1, "gh_cli": 4, "mcp": 4, "other": 1}
+    assert tools["retried"] == 4
+    assert [record["category"] for record in tools["records"][:5]] == ["gh_cli"] * 3 + ["bash", "gh_cli"]
+    assert tools["records"][5] == {
+        "name": "mcp__github__get_issue", "category": "mcp", "success": False, "durationMs": 500.0,
+        "error": "no such label",
+    }  # fmt: skip
+    assert tools["records"][9] == {"name": "Read", "category": "file_ops", "success": None, "durationMs": 500.0}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +128,7 @@ def test_epochs_are_runs_of_their_own() -> None:
 
 
 def test_no_results_are_no_lines() -> None:
-    assert profile_rows([], {}, {}) == b""
+    assert profile_rows([], {}, {}, {}) == b""
 
 
 def test_a_mode_is_the_arms_toolset_and_its_operations_on_github_are_there() -> None:

@@ -59,7 +59,7 @@ class RunExport:
                 write_bytes(target / name, log)
         elif form == "profile":
             attempts = {row.cell: attempt for row, attempt in self._attempts(rows)}
-            write_bytes(target, profile_rows(rows, attempts, dict(self._checks(rows))))
+            write_bytes(target, profile_rows(rows, attempts, dict(self._checks(rows)), self._trajectories(attempts)))
         else:
             return self._write_atif(rows)
         return ""
@@ -84,11 +84,18 @@ class RunExport:
             if judgment and judgment.trial_key == row.key:
                 yield row.cell, judgment.checks
 
+    def _trajectory(self, cell: str, attempt: Attempt) -> Trajectory | None:
+        return read_record(self.folder.cell(cell).attempt(attempt.number).file("trajectory.json"), Trajectory)
+
+    def _trajectories(self, attempts: Mapping[str, Attempt]) -> dict[str, Trajectory]:
+        """Return the stored trajectories of attempts, by cell."""
+        stored = ((cell, self._trajectory(cell, attempt)) for cell, attempt in attempts.items())
+        return {cell: trajectory for cell, trajectory in stored if trajectory}
+
     def _write_atif(self, rows: list[Result]) -> str:
         written = 0
         for row, attempt in self._attempts(rows):
-            file = self.folder.cell(row.cell).attempt(attempt.number).file("trajectory.json")
-            trajectory = read_record(file, Trajectory)
+            trajectory = self._trajectory(row.cell, attempt)
             content = atif_trajectory(trajectory, attempt, row) if trajectory else None
             if content is not None:
                 write_bytes(self.target / f"{row.cell}.json", content)

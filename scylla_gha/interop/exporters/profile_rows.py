@@ -2,19 +2,20 @@
 
 Unknown is null, also if the profiler itself would write 0. A trial that does not measure the agent has `success` null;
 leave it out, since the profiler counts it as a failure. Its mode is the arm's toolset for GitHub, or else the variant;
-`iteration` counts from 0. What the profiler has no field for is in `extensions`, by our columns' names.
+`iteration` counts from 0. What the profiler has no field for is in `extensions`, by our columns' names; calls by the
+tools' own names are its `tools`.
 """
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
+from scylla_gha.interop.exporters.profile_tools import Json, tool_metrics
 from scylla_gha.interop.exporters.rows import json_bytes
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.result import Result
-from scylla_gha.model.trial import Attempt, Outcome
+from scylla_gha.model.trial import Attempt, Outcome, Trajectory
 
-Json = dict[str, object]
 _ENDS: Final[Mapping[Outcome, Literal["stop", "timeout"]]] = {Outcome.COMPLETED: "stop", Outcome.TIMEOUT: "timeout"}
 _EXTENSIONS: Final = (
     "cell", "arm", "variant", "agent_version", "repetition", "epoch", "category", "size", "difficulty",
@@ -26,7 +27,10 @@ _EXTENSIONS: Final = (
 
 
 def profile_rows(
-    results: Iterable[Result], attempts: Mapping[str, Attempt], checks: Mapping[str, Sequence[CheckResult]]
+    results: Iterable[Result],
+    attempts: Mapping[str, Attempt],
+    checks: Mapping[str, Sequence[CheckResult]],
+    trajectories: Mapping[str, Trajectory],
 ) -> bytes:
     """Return one line per result, in UTF-8.
 
@@ -34,12 +38,15 @@ def profile_rows(
         results: in the order of the lines.
         attempts: the final attempt, by cell, for times and tools by name; without it, these are null.
         checks: results of the checkpoints, by cell; without them, their details are null.
+        trajectories: of the final attempt, by cell; without one, no call and no retry of a tool is known.
     """
-    rows = (_row(row, attempts.get(row.cell), checks.get(row.cell)) for row in results)
+    rows = (_row(row, attempts.get(row.cell), checks.get(row.cell), trajectories.get(row.cell)) for row in results)
     return b"".join(json_bytes(profile) + b"\n" for profile in rows)
 
 
-def _row(row: Result, attempt: Attempt | None, checks: Sequence[CheckResult] | None) -> Json:
+def _row(
+    row: Result, attempt: Attempt | None, checks: Sequence[CheckResult] | None, trajectory: Trajectory | None
+) -> Json:
     profile: Json = {
         "runId": f"{row.experiment}@{row.epoch}" if row.epoch else row.experiment,
         "scenarioId": row.scenario,
@@ -52,7 +59,7 @@ def _row(row: Result, attempt: Attempt | None, checks: Sequence[CheckResult] | N
         else None,
         "tokens": _tokens(row),
         "timing": {"wallMs": None if row.seconds is None else row.seconds * 1000, "segments": []},
-        "toolCalls": _tools(row, attempt),
+        "toolCalls": tool_metrics(row, attempt.tool_calls if attempt else None, trajectory),
         "cost": {"totalUsd": row.usd, "inputUsd": None, "outputUsd": None, "reasoningUsd": None},
         "success": row.passed if row.measures_agent else None,
         "checkpointsPassed": row.checkpoints_passed,
@@ -67,7 +74,10 @@ def _row(row: Result, attempt: Attempt | None, checks: Sequence[CheckResult] | N
         "sessionId": row.cell,
         "agentTurns": row.turns,
         "completionReason": _ENDS.get(row.outcome, "error"),
-        "extensions": {name: getattr(row, name) for name in _EXTENSIONS},
+        "extensions": {
+            **{name: getattr(row, name) for name in _EXTENSIONS},
+            "tools": attempt.tool_calls if attempt else None,
+        },
     }
     if row.outcome != Outcome.COMPLETED:
         profile |= {"error": row.reason, "errorCode": row.outcome.value}
@@ -90,15 +100,3 @@ def _tokens(row: Result) -> Json:
 def _sum(*parts: int | None) -> int | None:
     known = [part for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) else None
-
-
-def _tools(row: Result, attempt: Attempt | None) -> Json:
-    failed = row.failed_tool_calls
-    return {
-        "total": row.tool_calls,
-        "byCategory": attempt.tool_calls if attempt else None,
-        "failed": failed,
-        "retried": None,
-        "errorRate": failed / row.tool_calls if row.tool_calls and failed is not None else None,
-        "records": None,
-    }
