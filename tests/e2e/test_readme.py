@@ -1,5 +1,6 @@
 """The commands and files that the README and its first pages show work as shown."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -81,6 +82,19 @@ def test_a_scenario_of_ones_own(tmp_path: Path) -> None:
     assert again.code == 7
     assert "right/nobody-is-greeted: fails, so the checks refuse a right one: greets-" in again.err
     assert "wrong/always-the-world: passes, so the checks do not tell it from a right one" in again.err
+
+
+def test_a_scenario_with_github_and_a_comparison_of_modes_of_ones_own(tmp_path: Path) -> None:
+    write_tree(tmp_path, {name: text for name, text in blocks("file").items() if "greet" not in name})
+    said = scylla(*blocks("run")["own GitHub scenario"].split()[1:], cwd=tmp_path)
+    assert said.code == 0, said.err
+    assert "solution passes, solution/mcp passes, wrong/other-label fails, wrong/price-of-a-day fails" in said.out
+    compared = scylla(*blocks("run")["own comparison of modes"].split()[1:], "--yes", cwd=tmp_path)
+    assert compared.code == 0, compared.err
+    rows = [json.loads(line) for line in (tmp_path / "runs/answers/results.jsonl").read_text().splitlines()]
+    assert {(row["mode"], row["passed"], row["github"]) for row in rows} == {
+        ("baseline", True, "hub"), ("mcp", True, "hub"),
+    }  # fmt: skip
 
 
 def write_patches(base: Path, scenario: Path) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
-_PAGES = (README, *(README.parent / "docs" / name for name in ("scenarios.md", "variants.md")))
+_PAGES = (README, *(README.parent / "docs" / name for name in ("scenarios.md", "variants.md", "github-scenarios.md")))
 
 
 def blocks(marker: str) -> dict[str, str]:
