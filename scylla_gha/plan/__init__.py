@@ -121,8 +121,7 @@ def plan_cells(
     if choice.head:
         arms = _changed_arms(experiment, arms, _arms(experiment, Library.here(choice.head), agents, choice.best))
         experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.against)})
-    scenarios = select_scenarios(experiment.scenarios, library)
-    folders = [library.scenario(name) for name in scenarios]
+    folders = [library.scenario(name) for name in select_scenarios(experiment.scenarios, library)]
     check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
     check_github_com(experiment, folders, arms, library)
     require_reachable(experiment, arms, images.sandbox)
