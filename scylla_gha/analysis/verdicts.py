@@ -95,9 +95,9 @@ def _missing_evidence(contrast: Contrast) -> str:
     if contrast.least_p is not None and contrast.least_p * contrast.family_size > ALPHA:
         need = scenarios_needed(contrast.family_size)
         differ = contrast.wins[0] + contrast.wins[2]
-        return (f"{differ} of {counted(contrast.scenarios, 'scenario')} differ; with "
-                f"{counted(contrast.family_size, 'comparison')} in the family no p reaches 0.05 so: it takes {need} "
-                "that differ")  # fmt: skip
+        among = f"each of {contrast.family_size} comparisons" if contrast.family_size > 1 else "a verdict"
+        return (f"{differ} of {counted(contrast.scenarios, 'scenario')} differ, and {among} takes at least {need} that "
+                "differ")  # fmt: skip
     effect = contrast.smallest_effect
     if effect is None:
         return f"the interval holds {1 if contrast.scale == 'ratio' else 0}"

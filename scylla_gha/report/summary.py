@@ -41,11 +41,16 @@ def marked(verdict: str | None, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """One verdict: its mark, the statement, and the numbers behind it."""
+    """One verdict: its kind, the statement, and the numbers behind it."""
 
-    mark: str
+    verdict: Verdict
     statement: str
     why: str
+
+    @property
+    def mark(self) -> str:
+        """Sign of the verdict."""
+        return MARKS[self.verdict]
 
     def __str__(self) -> str:
         """Return the verdict in one line."""
@@ -56,7 +61,7 @@ def verdict_lines(view: ReportView, most: int) -> Iterator[VerdictLine]:
     """Yield at most `most` verdicts, the clearest first."""
     ranked = sorted(view.report.answer, key=lambda comparison: _weight(view, comparison))
     for comparison in ranked[:most]:
-        yield VerdictLine(MARKS[comparison.verdict], _statement(view, comparison), _why(view, comparison))
+        yield VerdictLine(comparison.verdict, _statement(view, comparison), _why(view, comparison))
 
 
 def verdict_counts(view: ReportView, most: int) -> str:

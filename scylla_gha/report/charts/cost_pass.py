@@ -13,7 +13,7 @@ from scylla_gha.report.view import PASS, ReportView
 if TYPE_CHECKING:
     import altair as alt
 
-_WIDTH: Final = 310
+_WIDTH: Final = 400
 _HEIGHT: Final = 240
 _KEY_ROW: Final = 22
 _FEW: Final = 8  # arms whose intervals do not hide each other
@@ -83,11 +83,11 @@ def _draw(points: Sequence[_Point]) -> "alt.TopLevelMixin":
     ]
     listed = [*_numbered(key, None, by_row()), row_text(key, "label", 18)]
     has_front = sum(point.in_front for point in points) > 1
-    caption = alt.TitleParams("dashed line: Pareto front" if has_front else "", anchor="start", color=paint("muted"),
+    caption = alt.TitleParams("dashed line: no arm is both cheaper and better (Pareto front)" if has_front else "", anchor="start", color=paint("muted"),
                               fontSize=FONT_SIZE, fontWeight="normal")  # fmt: skip
-    return alt.hconcat(
-        alt.layer(*plot, title=caption).properties(width=_WIDTH, height=max(_HEIGHT, _KEY_ROW * len(points))),
-        alt.layer(*listed).properties(width=10, height=alt.Step(_KEY_ROW)), spacing=24,
+    return alt.vconcat(
+        alt.layer(*plot, title=caption).properties(width=_WIDTH, height=_HEIGHT),
+        alt.layer(*listed).properties(width=10, height=alt.Step(_KEY_ROW)), spacing=12,
     )  # fmt: skip
 
 

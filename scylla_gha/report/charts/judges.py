@@ -14,7 +14,7 @@ from scylla_gha.report.view import ReportView
 if TYPE_CHECKING:
     import altair as alt
 
-_WIDTH: Final = 250
+_WIDTH: Final = 180
 _ROW: Final = 30
 _MOST_PAIRS: Final = 20
 _WITHIN: Final = 1.96  # standard deviations: 95 % of differences, if these are normal (Bland and Altman 1986)

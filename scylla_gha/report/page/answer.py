@@ -3,15 +3,22 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.report import ArmSummary
+from scylla_gha.model.analysis import Verdict
+from scylla_gha.model.report import ArmSummary, Comparison
 from scylla_gha.report.metrics import limits, value
 from scylla_gha.report.numbers import UNDEFINED, cost_of_pass, usd
 from scylla_gha.report.summary import pass_rate
 from scylla_gha.report.view import PASS, ReportView
+from scylla_gha.stats import format_p
 
-_NAMED = 3  # arms that share the best rate
+_NAMED: Final = 3  # arms that share the best rate
+_VERDICTS: Final[dict[Verdict, str]] = {
+    "better": "better than {}", "worse": "worse than {}", "equivalent": "equivalent to {}",
+    "not_enough_data": "not enough data to tell it from {}",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +63,9 @@ def _certainty(view: ReportView, best: ArmSummary) -> Iterator[KeyFigure]:
     comparisons = {comparison.arm: comparison for comparison in view.report.comparisons}
     comparison = comparisons.get(best.arm)
     if comparison is not None:
-        baseline = view.name(comparison.baseline)
-        words = {"better": f"better than {baseline}", "worse": f"worse than {baseline}",
-                 "equivalent": f"equivalent to {baseline}",
-                 "not_enough_data": f"not enough data to tell it from {baseline}"}  # fmt: skip
-        yield KeyFigure("How sure is that?", words[comparison.verdict], comparison.why)
+        yield _measured_certainty(view, comparison) or KeyFigure(
+            "How sure is that?", _VERDICTS[comparison.verdict].format(view.name(comparison.baseline)), comparison.why
+        )
     elif best.arm in view.baselines:
         verdicts = Counter(comparison.verdict.replace("_", " ") for comparison in view.report.comparisons)
         unclear = verdicts["not enough data"]
@@ -69,13 +74,28 @@ def _certainty(view: ReportView, best: ArmSummary) -> Iterator[KeyFigure]:
         yield KeyFigure("How sure is that?", figure, f"{view.name(best.arm)} is the baseline; the others: {others}")
 
 
+def _measured_certainty(view: ReportView, comparison: Comparison) -> KeyFigure | None:
+    """Return by how many points an arm is better or worse, with its interval; None if that is not known."""
+    change = view.changes.get(comparison.arm)
+    if comparison.verdict not in {"better", "worse"} or change is None or change.low is None or change.high is None:
+        return None
+    least, most = sorted(100 * abs(limit) for limit in (change.low, change.high))
+    note = (f"than {view.name(comparison.baseline)} (95 % interval); measured {100 * (change.value or 0.0):+.1f} over "
+            f"{counted(change.scenarios, 'scenario')}, p {format_p(change.p_adjusted)}")  # fmt: skip
+    return KeyFigure("How sure is that?", f"{comparison.verdict} by {least:.1f} to {most:.1f} points", note)
+
+
 def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
     best = ranked[0]
-    cheapest = min(ranked, key=lambda arm: _cost(view, arm))
     figure, between = _cost_text(view, best)
     note = f"of {view.name(best.arm)}{f', 95 % interval {between}' if between else ''}"
+    cheapest = min(ranked, key=lambda arm: _cost(view, arm))
+    others = {arm.arm: f"{view.name(arm.arm)}, the baseline" for arm in ranked if arm.arm == view.baseline}
     if _cost(view, cheapest) < _cost(view, best):
-        note += f"; the cheapest pass is {view.name(cheapest.arm)}'s: {_cost_text(view, cheapest)[0]}"
+        others[cheapest.arm] = f"{others.get(cheapest.arm, view.name(cheapest.arm))}, the cheapest"
+    for arm in ranked[1:]:
+        if arm.arm in others:
+            note += f"; {others[arm.arm]}: {_cost_text(view, arm)[0]}"
     total = [arm.usd for arm in view.report.arms]
     known = sum(cost for cost in total if cost is not None)
     spent = f"{'at least ' if None in total else ''}{usd(known)}"

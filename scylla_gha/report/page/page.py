@@ -71,7 +71,7 @@ class SiteLinks:
 def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> str:
     """Return the whole page; with `site`, as a page of a site."""
     report, numbered_notes = view.report, notes(view)
-    cells = {row.cell for row in parts.table.rows}
+    names = {row.cell: f"{row.scenario} r{row.repetition:02d}" for row in parts.table.rows}
     by_scenario = {row.scenario: row.cell for row in reversed(parts.table.rows)}
     readiness = readiness_answer(parts.readiness, by_scenario) if parts.readiness else None
     return html(
@@ -84,7 +84,7 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
         answers=five_answers(view), arm_rows=[(arm.arm, arm_row(view, arm, wide=True)) for arm in view.arms],
         marks=marks(numbered_notes), notes=[(note.number, note_text(view, note)) for note in numbered_notes],
         failures=report.failures[:_MOST_FAILURES], excluded=report.excluded[:_MOST_EXCLUDED],
-        is_linkable=cells.__contains__, trials=list(parts.trials), rows="" if site else packed(parts.table),
+        names=names, trials=list(parts.trials), rows="" if site else packed(parts.table),
     )  # fmt: skip
 
 
