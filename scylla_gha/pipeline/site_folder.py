@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final
@@ -27,43 +28,43 @@ class SiteFileList(Record):
 def write_site(folder: Path, files: Iterable[SiteFile]) -> SiteFileList:
     """Write a site; equal files make equal folders, whatever build was there before.
 
+    A build waits for another one that writes to the same folder. One that fails leaves a list of its files, so that
+    the next one may replace them.
+
     Args:
         folder: of the site, which a build before may have written.
         files: all of it, each path once.
 
     Raises:
-        ConfigError: the folder has a file in the place of one of the site, which no build wrote, or another command
-            writes there.
+        ConfigError: the folder has a file in the place of one of the site, which no build wrote.
     """
-    with _only_writer(folder):
+    with _only_writer(folder), contextlib.ExitStack() as failed:
         old = _known_files(folder)
         digests: dict[str, str] = {}
+        failed.callback(lambda: _store_list(folder, old | digests) if digests else None)
         for file in files:
             _write(folder, file, old)
             digests[file.path] = hashlib.sha256(file.content).hexdigest()
+        failed.pop_all()
         for path in sorted(old.keys() - digests.keys()):
             _remove(folder, path, old[path])
-        known = SiteFileList(files=dict(sorted(digests.items())))
-        write_record(folder / _LIST, known)
-        return known
+        return _store_list(folder, digests)
+
+
+def _store_list(folder: Path, digests: dict[str, str]) -> SiteFileList:
+    known = SiteFileList(files=dict(sorted(digests.items())))
+    write_record(folder / _LIST, known)
+    return known
 
 
 @contextlib.contextmanager
 def _only_writer(folder: Path) -> Iterator[None]:
+    """Wait until no other build writes to the folder, and keep others waiting."""
     folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as stack:
-        descriptor = stack.enter_context(_opened(folder))
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    import os
-
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield descriptor
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
 

@@ -34,7 +34,7 @@ def test_an_arm_that_loses_is_worse() -> None:
 def test_five_scenarios_never_give_a_verdict_and_the_need_is_named() -> None:
     ruling = ruled(base=["F"] * 5, good=["P"] * 5)["good"]
     assert ruling.verdict == "not_enough_data"
-    assert "no p reaches 0.05 so: it takes 6 that differ" in ruling.why
+    assert "5 of 5 scenarios differ, and a verdict takes at least 6 that differ" in ruling.why
 
 
 def test_p_is_adjusted_for_every_arm_of_the_family() -> None:

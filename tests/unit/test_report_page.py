@@ -28,10 +28,19 @@ def test_three_figures_say_who_is_best_how_sure_that_is_and_what_it_costs() -> N
     best, certainty, cost = key_figures(report_view(full_report()))
     assert best.figure == "t1-01-skill: 79 %"
     assert best.note.startswith("95 % interval [54, 92], ")
-    assert certainty.figure == "better than t0-00-empty"
-    assert "+50.0 points [+20.9, +71.0]" in certainty.note
+    assert certainty.figure == "better by 20.9 to 71.0 points"
+    assert certainty.note == "than t0-00-empty (95 % interval); measured +50.0 over 8 scenarios, p 0.031"
     assert cost.figure == "$0.2268"
-    assert cost.note.startswith("of t1-01-skill, 95 % interval [$0.1731, $0.2973]; all agents ")
+    assert cost.note.startswith(
+        "of t1-01-skill, 95 % interval [$0.1731, $0.2973]; t0-00-empty, the baseline: $0.3421; all agents "
+    )
+
+
+def test_a_best_arm_that_is_not_known_to_be_better_says_so() -> None:
+    report = full_report()
+    unclear = report.comparisons[-1].model_copy(update={"verdict": "not_enough_data"})
+    _, certainty, _ = key_figures(report_view(report.model_copy(update={"comparisons": (unclear,)})))
+    assert certainty.figure == "not enough data to tell it from t0-00-empty"
 
 
 def test_a_baseline_with_the_highest_rate_is_not_called_sure() -> None:

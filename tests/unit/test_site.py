@@ -2,6 +2,9 @@
 
 import json
 import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +198,44 @@ def test_a_file_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"index.html: was not written by an earlier build"):
         write_site(tmp_path, [SiteFile("index.html", b"1")])
     assert (tmp_path / "index.html").read_text() == "of a person"
+
+
+def test_builds_into_one_folder_at_once_write_one_after_the_other(tmp_path: Path) -> None:
+    began, may_go_on, late_began = threading.Event(), threading.Event(), threading.Event()
+
+    def slow_build() -> Iterator[SiteFile]:
+        yield SiteFile("index.html", b"first")
+        began.set()
+        assert may_go_on.wait(60)
+        yield SiteFile("first.html", b"first")
+
+    def late_build() -> Iterator[SiteFile]:
+        late_began.set()
+        yield from (SiteFile("index.html", b"second"), SiteFile("second.html", b"second"))
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(write_site, tmp_path, slow_build())
+        assert began.wait(60)
+        second = pool.submit(write_site, tmp_path, late_build())
+        assert not late_began.wait(0.2)
+        may_go_on.set()
+        assert [sorted(build.result(60).files) for build in (first, second)] == [
+            ["first.html", "index.html"], ["index.html", "second.html"],
+        ]  # fmt: skip
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.html")} == {
+        "index.html": b"second", "second.html": b"second",
+    }  # fmt: skip
+
+
+def test_a_build_that_failed_is_replaced_by_the_next(tmp_path: Path) -> None:
+    def failing_build() -> Iterator[SiteFile]:
+        yield from (SiteFile("index.html", b"1"), SiteFile("old.html", b"1"))
+        raise ConfigError("a run cannot be read")
+
+    with pytest.raises(ConfigError, match="a run cannot be read"):
+        write_site(tmp_path, failing_build())
+    write_site(tmp_path, [SiteFile("index.html", b"2")])
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.html")} == {"index.html": b"2"}
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x"])

@@ -67,7 +67,7 @@ def _draw(rows: Sequence[_Row]) -> "alt.TopLevelMixin":
         "bias:Q",
         scale=alt.Scale(domain=[-reach, reach], nice=False),
         title="difference of scores, 95 % of trials within",
-        axis=signed_axis("+.2~f"),
+        axis=signed_axis("+.2~f", ticks=4),
     )
     data, color = table(rows), paint("better")
     return alt.layer(

@@ -61,11 +61,11 @@ def amount_x(field: str, amounts: Sequence[float], title: str) -> "alt.X":
                  title=f"{title}{', logarithmic scale' if is_log else ''}")  # fmt: skip
 
 
-def signed_axis(number_format: str) -> "alt.Axis":
+def signed_axis(number_format: str, ticks: int = 6) -> "alt.Axis":
     """Return an axis for differences: numbers have a sign, and zero has none."""
     import altair as alt
 
-    return alt.Axis(grid=False, tickCount=6, format=number_format, labelExpr="datum.value == 0 ? '0' : datum.label")
+    return alt.Axis(grid=False, tickCount=ticks, format=number_format, labelExpr="datum.value == 0 ? '0' : datum.label")
 
 
 def row_text(
