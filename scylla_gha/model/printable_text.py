@@ -19,6 +19,8 @@ _HIDDEN: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\uf
 
 def printable(text: str) -> str:
     """Remove characters that are invisible, break the line, or control a terminal."""
+    if text.isascii() and text.isprintable():  # nearly all text, of which sites have millions of characters
+        return text
     return "".join(character for character in _HIDDEN.sub("", text) if character.isprintable())
 
 

@@ -16,7 +16,7 @@ from scylla_gha.pipeline import without_garbage_collection
 from scylla_gha.pipeline.render import draw_charts
 from scylla_gha.report.charts.forest import forest
 from scylla_gha.report.page.page import PageParts, SiteLinks, page
-from scylla_gha.report.page.trial_table import TrialTable, trial_table
+from scylla_gha.report.page.trial_table import TrialTable, trial_columns, trial_table
 from scylla_gha.report.run_history import history_of_reports
 from scylla_gha.report.site.addresses import GLOSSARY, relative
 from scylla_gha.report.site.experiment_pages import experiment_files, latest_run
@@ -143,7 +143,7 @@ class _ExperimentReader:
         path = paths.run(entry.name)
         table = self._table(run, report)
         trail = [(self.experiment.name, paths.home)]
-        location, data = place_of(path, run.label, trail, table)
+        location, data = place_of(path, run.label, trail, trial_columns(table))
         yield from data
         links = SiteLinks(
             location, relative(GLOSSARY, path), run_facts(run), _workflow_run(entry, self._options.server)

@@ -10,7 +10,11 @@ from scylla_gha.report.summary import HEADINGS, arm_row, marked, overall
 from scylla_gha.report.view import report_view
 
 _HEIGHT: Final = 20
-_CHARACTER: Final = 7.0  # width in Verdana of 11 pixels, on average
+# Widths in Verdana of 11 pixels, rounded.
+_CHARACTER: Final = 6.8
+_WIDTHS: Final = {**dict.fromkeys("ijl|'!", 3.2), **dict.fromkeys("ft.,:;()[] ", 4.1), **dict.fromkeys("r-/", 4.9),
+                  **dict.fromkeys("csz?", 5.8), **dict.fromkeys("ABCDEFGHKLMNOPQRSTUVXYZ✓✗≈w", 8.4),
+                  **dict.fromkeys("mW%", 11.0)}  # fmt: skip
 _PADDING: Final = 6
 _NEUTRAL: Final = "#59636e"
 # White text has a contrast of at least 4.5 on each; blue and orange differ for colour-blind people too.
@@ -54,7 +58,8 @@ def decisive_arm(report: Report) -> ArmSummary | None:
 
 def badge(label: str, value: str, colour: str) -> str:
     """Return a badge: a label on grey and a value on a colour."""
-    left, right = (round(len(text) * _CHARACTER) + 2 * _PADDING for text in (label, value))
+    left, right = (round(sum(_WIDTHS.get(letter, _CHARACTER) for letter in text)) + 2 * _PADDING
+                   for text in (label, value))  # fmt: skip
     name = escape(f"{label}: {value}", {'"': "&quot;"})
     text = 'y="14" text-anchor="middle"'
     return (

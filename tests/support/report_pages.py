@@ -117,3 +117,12 @@ def data(html: str, pattern: str) -> list[Any]:
     scripts: Iterable[str] = re.findall(rf'<script type="application/gzip" {pattern}>([^<]*)</script>', html)
     unpack: Callable[[str], Any] = lambda text: json.loads(gzip.decompress(base64.b64decode(text)))  # noqa: E731
     return [unpack(text) for text in scripts]
+
+
+def trial_rows(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a table of trials, which is stored by columns, as the page's script makes them."""
+    columns = table["numbers"] | {name: [column["texts"][at] for at in column["rows"]]
+                                  for name, column in table["texts"].items()}  # fmt: skip
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    usual = [f"{row['scenario']}--{row['arm']}--r{row['repetition']:02d}" for row in rows]
+    return [row | {"cell": cell or name} for row, cell, name in zip(rows, table["cells"], usual, strict=True)]

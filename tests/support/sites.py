@@ -32,6 +32,7 @@ class SiteBranch:
     def __init__(self, root: Path) -> None:
         self.root, self.server = root, bare(root)
         self.files: dict[str, bytes] = {}
+        self.runs: list[RunToPublish] = []
         self.number = 0
 
     def add(self, plan: Plan, rows: Iterable[Result], report: Report | None = None,
@@ -48,7 +49,8 @@ class SiteBranch:
         head = hashlib.sha1(str(self.number).encode()).hexdigest()
         where = Origin.model_validate({"repository": "acme/app", "head": head, "branch": "main", **origin})
         when = START + datetime.timedelta(days=self.number)
-        self.files |= run_files(RunToPublish(run, where, plan, report, packed), when, f"{when:%Y-%m}")[1]
+        self.runs.append(RunToPublish(run, where, plan, report, packed))
+        self.files |= run_files(self.runs[-1], when, f"{when:%Y-%m}")[1]
         return run
 
     def old_rows(self) -> None:

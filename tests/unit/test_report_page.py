@@ -15,7 +15,7 @@ from scylla_gha.report.view import report_view
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.dossiers import make_dossier, make_whole
 from tests.support.records import make_report
-from tests.support.report_pages import HOSTILE, data, write_hostile_run, write_run
+from tests.support.report_pages import HOSTILE, data, trial_rows, write_hostile_run, write_run
 from tests.support.reports import full_report
 
 
@@ -68,10 +68,13 @@ def test_an_empty_report_has_a_page_without_figures(tmp_path: Path) -> None:
 
 def test_the_table_has_a_row_for_each_planned_cell(html: str) -> None:
     (table,) = data(html, 'id="rows"')
-    counts = {status: sum(row["status"] == status for row in table["rows"]) for status in ("missing", "excluded")}
-    assert (len(table["rows"]), counts) == (72, {"missing": 1, "excluded": 1})
-    timeout = next(row for row in table["rows"] if row["outcome"] == "timeout")
+    rows = trial_rows(table)
+    counts = {status: sum(row["status"] == status for row in rows) for status in ("missing", "excluded")}
+    assert (len(rows), counts) == (72, {"missing": 1, "excluded": 1})
+    timeout = next(row for row in rows if row["outcome"] == "timeout")
     assert timeout["cell"] == "001-fix-a-bug--t0-00-empty.cli.m--r03"
+    assert (timeout["seconds"], timeout["grade"]) == (600.0, "D")
+    assert sum(map(len, map(str, table["cells"]))) == 72 * len("None")
     assert table["arms"]["t1-01-skill.cli.m"] == "t1-01-skill"
 
 

@@ -83,7 +83,8 @@ def _draw(points: Sequence[_Point]) -> "alt.TopLevelMixin":
     ]
     listed = [*_numbered(key, None, by_row()), row_text(key, "label", 18)]
     has_front = sum(point.in_front for point in points) > 1
-    caption = alt.TitleParams("dashed line: no arm is both cheaper and better (Pareto front)" if has_front else "", anchor="start", color=paint("muted"),
+    front_words = "dashed line: no arm is both cheaper and better (Pareto front)"
+    caption = alt.TitleParams(front_words if has_front else "", anchor="start", color=paint("muted"),
                               fontSize=FONT_SIZE, fontWeight="normal")  # fmt: skip
     return alt.vconcat(
         alt.layer(*plot, title=caption).properties(width=_WIDTH, height=_HEIGHT),

@@ -62,7 +62,7 @@ def html(template: str, *scripts: str, location: PagePlace | None = None, **valu
 
 def packed(value: object) -> str:
     """Return plain data or dataclasses as base64 of compressed JSON, so no text of it is read as HTML or script."""
-    return base64.b64encode(gzip.compress(orjson.dumps(value), mtime=0)).decode()
+    return base64.b64encode(gzip.compress(orjson.dumps(value), 6, mtime=0)).decode()
 
 
 def data_script(value: object) -> str:

@@ -16,7 +16,7 @@ from scylla_gha.report.page.answer import key_figures
 from scylla_gha.report.page.html import PagePlace, html, packed
 from scylla_gha.report.page.readiness_answer import readiness_answer
 from scylla_gha.report.page.trajectories import EmbeddedTrial
-from scylla_gha.report.page.trial_table import TrialTable
+from scylla_gha.report.page.trial_table import TrialTable, trial_columns
 from scylla_gha.report.questions import five_answers
 from scylla_gha.report.summary import (
     COUNTS_NOTE,
@@ -84,7 +84,7 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
         answers=five_answers(view), arm_rows=[(arm.arm, arm_row(view, arm, wide=True)) for arm in view.arms],
         marks=marks(numbered_notes), notes=[(note.number, note_text(view, note)) for note in numbered_notes],
         failures=report.failures[:_MOST_FAILURES], excluded=report.excluded[:_MOST_EXCLUDED],
-        names=names, trials=list(parts.trials), rows="" if site else packed(parts.table),
+        names=names, trials=list(parts.trials), rows="" if site else packed(trial_columns(parts.table)),
     )  # fmt: skip
 
 

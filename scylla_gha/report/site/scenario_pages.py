@@ -7,7 +7,7 @@ from scylla_gha.model.analysis import Slice
 from scylla_gha.report.metrics import limits
 from scylla_gha.report.numbers import UNDEFINED, percent
 from scylla_gha.report.page.page import banner
-from scylla_gha.report.page.trial_table import TrialRow, TrialTable
+from scylla_gha.report.page.trial_table import TrialRow, TrialTable, trial_columns
 from scylla_gha.report.site.addresses import page_link
 from scylla_gha.report.site.experiment_pages import LatestRun
 from scylla_gha.report.site.site_data import SiteRun
@@ -47,7 +47,8 @@ def _page(latest: LatestRun, name: str, tables: tuple[Table, Table], data: Trial
     widgets: dict[str, Widget] = {"Trials": "trials"} if data else {}
     values = {"rates": tables[0], "history": tables[1], "has_trials": data is not None}
     parts = sections("site_scenario.md.j2", values, widgets=widgets)
-    return SitePage(path, name, name, parts, latest.trail, latest.lead, banner(latest.report), data)
+    return SitePage(path, name, name, parts, latest.trail, latest.lead, banner(latest.report),
+                    trial_columns(data) if data else None)  # fmt: skip
 
 
 def _rates(latest: LatestRun, passed: Mapping[str, tuple[int, int]], slices: Mapping[str, Slice]) -> Table:

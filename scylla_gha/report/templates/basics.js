@@ -19,7 +19,9 @@ function element(tag, attributes = {}, ...children) {
 
 /** Decode base64 of compressed JSON. */
 async function decode(packed) {
-  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const characters = atob(packed);
+  const bytes = new Uint8Array(characters.length);
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = characters.charCodeAt(at);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
 }
@@ -29,7 +31,7 @@ async function decode(packed) {
 const unknown = (value) => value === null || value === undefined;
 const usd = (value) => unknown(value) ? "?" : `$${value.toFixed(value >= 1 || value === 0 ? 2 : 4)}`;
 const seconds = (value) => unknown(value) ? "-" : value < 100 ? `${value.toFixed(2)} s` : `${(value / 60).toFixed(1)} min`;
-const count = (value) => unknown(value) ? "?" : value.toLocaleString("en-US");
+const count = (value) => unknown(value) ? "?" : String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 const fraction = (value) => unknown(value) ? "-" : value.toFixed(2);
 

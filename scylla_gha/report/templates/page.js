@@ -19,22 +19,46 @@ const COLUMNS = [
 ];
 const state = { table: null, shown: [], limit: ROWS_AT_ONCE, sort: null, descending: false };
 
+/** Make the rows of a table that is stored by columns. */
+function rowsOf({ cells, texts, numbers }) {
+  const text = (name) => texts[name].rows.map((at) => texts[name].texts[at]);
+  const [scenario, arm, status, outcome, why, grade] = ["scenario", "arm", "status", "outcome", "why", "grade"].map(text);
+  const { repetition, score, usd, seconds, tokens } = numbers;
+  return cells.map((cell, at) => ({
+    cell, scenario: scenario[at], arm: arm[at], status: status[at], outcome: outcome[at], why: why[at], grade: grade[at],
+    repetition: repetition[at], score: score[at], usd: usd[at], seconds: seconds[at], tokens: tokens[at], text: null,
+  }));
+}
+
+/** Id of a row's cell, which is stored only if it does not consist of the other columns. */
+function cellOf(row) {
+  row.cell ??= `${row.scenario}--${row.arm}--r${String(row.repetition).padStart(2, "0")}`;
+  return row.cell;
+}
+
+/** Text of a row that is searched, made when it is first needed. */
+function textOf(row) {
+  row.text ??= `${cellOf(row)} ${state.table.arms[row.arm] ?? ""} ${row.why} ${row.outcome}`.toLowerCase();
+  return row.text;
+}
+
 function setUpTable(table) {
-  state.table = table;
-  for (const row of table.rows) {
-    row.text = `${row.cell} ${table.arms[row.arm] ?? ""} ${row.why} ${row.outcome}`.toLowerCase();
-  }
-  const present = (read) => [...new Set(table.rows.map(read))];
-  fillSelect("filter-arm", present((row) => row.arm).map((arm) => [arm, table.arms[arm] ?? arm]));
-  fillSelect("filter-status", Object.entries(STATUSES).filter(([name]) => present((row) => row.status).includes(name)));
-  fillSelect("filter-outcome", present((row) => row.outcome).sort().map((name) => [name, name]));
-  if (Object.keys(table.arms).length > 12) byId("layout").value = "list";
+  state.table = { ...table, rows: rowsOf(table) };
+  fillFilters(state.table);
   const update = () => { state.limit = ROWS_AT_ONCE; filterTrials(); };
   byId("filters").addEventListener("input", update);
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("filters").addEventListener("reset", () => setTimeout(update));
   byId("more-trials").addEventListener("click", () => { state.limit += ROWS_AT_ONCE; drawTrials(); });
   filterTrials();
+}
+
+function fillFilters(table) {
+  const { arm: arms, status: statuses, outcome: outcomes } = table.texts;
+  fillSelect("filter-arm", arms.texts.map((arm) => [arm, table.arms[arm] ?? arm]));
+  fillSelect("filter-status", Object.entries(STATUSES).filter(([name]) => statuses.texts.includes(name)));
+  fillSelect("filter-outcome", [...outcomes.texts].sort().map((name) => [name, name]));
+  if (Object.keys(table.arms).length > 12) byId("layout").value = "list";
 }
 
 function fillSelect(id, options) {
@@ -46,7 +70,7 @@ function filterTrials() {
   const [arm, status, outcome] = ["arm", "status", "outcome"].map((name) => byId(`filter-${name}`).value);
   state.shown = state.table.rows.filter((row) =>
     (!arm || row.arm === arm) && (!status || row.status === status) && (!outcome || row.outcome === outcome)
-    && words.every((word) => row.text.includes(word)));
+    && words.every((word) => textOf(row).includes(word)));
   sortTrials();
   drawTrials();
 }
@@ -74,7 +98,7 @@ function drawTrials() {
   byId("more-trials").hidden = left <= 0;
 }
 
-const addressOf = (row) => `#cell=${encodeURIComponent(row.cell)}`;
+const addressOf = (row) => `#cell=${encodeURIComponent(cellOf(row))}`;
 
 /** Draw a row for each trial; return how many are left. */
 function drawList() {
@@ -129,7 +153,7 @@ function gridLink(row) {
 // --- one trial ---
 
 async function showTrial(cell) {
-  const row = state.table.rows.find((candidate) => candidate.cell === cell);
+  const row = state.table.rows.find((candidate) => cellOf(candidate) === cell);
   const script = [...document.querySelectorAll("script.trial")].find((candidate) => candidate.dataset.cell === cell);
   const view = byId("trial");
   const content = script ? trialParts(await decode(script.textContent)) : [missingTrial(row)];
@@ -158,7 +182,7 @@ function trialHead(cell, row) {
 function missingTrial(row) {
   if (state.table.is_site && row?.status !== "missing") return siteTrial(row);
   const where = state.table.has_files && row && row.status !== "missing"
-    ? [" They are in the folder ", element("a", { href: `${encodeURIComponent(row.cell)}/` }, `${row.cell}/`), " beside this page."]
+    ? [" They are in the folder ", element("a", { href: `${encodeURIComponent(cellOf(row))}/` }, `${cellOf(row)}/`), " beside this page."]
     : [" In GitHub Actions, the artifacts of trials have them; put them beside this page."];
   const words = row?.status === "missing" ? "No trial of this cell is stored." : "The records of this trial are not inside the page, which has limited room.";
   return element("p", {}, words, ...(row?.status === "missing" ? [] : where));
@@ -281,7 +305,8 @@ function tokensPart(trial) {
   const total = known.reduce((sum, request) => sum + request.prompt + request.output, 0);
   const words = `${counted(requests.length, "request")}, ${count(total)} tokens, at most ${count(most)} in one`;
   const bars = total ? [tokenBars(known, most, words)] : [];
-  return [heading("Tokens over time"), element("p", {}, `${words}. Bars, by request, from below: input read from the cache, other input, output.`),
+  return [heading("Tokens over time"),
+    element("p", {}, `${words}.${total ? " Bars, by request, from below: input read from the cache, other input, output." : ""}`),
     ...bars, tableOf(["request", "at", "input", "of it cached", "output", "USD", "model", "error"], rows, "Requests")];
 }
 
