@@ -8,6 +8,7 @@ from typing import Final
 from scylla_gha.counting import counted
 from scylla_gha.model.analysis import Verdict
 from scylla_gha.model.report import ArmSummary, Comparison
+from scylla_gha.report.comparisons import reading
 from scylla_gha.report.metrics import limits, value
 from scylla_gha.report.numbers import UNDEFINED, cost_of_pass, usd
 from scylla_gha.report.summary import pass_rate
@@ -95,12 +96,20 @@ def _costs(view: ReportView, ranked: list[ArmSummary]) -> Iterator[KeyFigure]:
         others[cheapest.arm] = f"{others.get(cheapest.arm, view.name(cheapest.arm))}, the cheapest"
     for arm in ranked[1:]:
         if arm.arm in others:
-            note += f"; {others[arm.arm]}: {_cost_text(view, arm)[0]}"
+            apart = " (cannot be told apart)" if _is_unclear(view, best.arm, arm.arm) else ""
+            note += f"; {others[arm.arm]}: {_cost_text(view, arm)[0]}{apart}"
     total = [arm.usd for arm in view.report.arms]
     known = sum(cost for cost in total if cost is not None)
     spent = f"{'at least ' if None in total else ''}{usd(known)}"
     yield KeyFigure("Cost of a pass", figure, f"{note}; all agents {spent}, judges "
                     f"{usd(view.report.judge_usd)}")  # fmt: skip
+
+
+def _is_unclear(view: ReportView, arm: str, baseline: str) -> bool:
+    """Return whether the costs of a pass of two arms were compared, and do not differ for sure."""
+    contrasts = view.analysis.contrasts if view.analysis else ()
+    return any((contrast.metric, contrast.arm, contrast.baseline) == ("cost_of_pass", arm, baseline)
+               and reading(contrast) == "cannot be told" for contrast in contrasts)  # fmt: skip
 
 
 def _cost_text(view: ReportView, arm: ArmSummary) -> tuple[str, str]:
