@@ -146,8 +146,10 @@ def _paired(view: ReportView) -> Table:
     rows = []
     for comparison in compared[:_MOST_PAIRED]:
         contrast = view.changes.get(comparison.arm)
+        # The numbers before the first semicolon have columns of their own.
+        why = comparison.why.partition("; ")[2] if contrast and contrast.p_adjusted is not None else comparison.why
         rows.append((view.name(comparison.arm), view.name(comparison.baseline), *_contrast_cells(contrast),
-                     comparison.verdict.replace("_", " "), comparison.why))  # fmt: skip
+                     comparison.verdict.replace("_", " "), why))  # fmt: skip
     headings = ("arm", "against", "change of the pass rate", "95 %", "won/tied/lost", "scenarios", "adjusted p",
                 "verdict", "why")  # fmt: skip
     return Table(headings, rows, len(compared) - _MOST_PAIRED, "arm")
