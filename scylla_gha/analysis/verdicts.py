@@ -95,7 +95,7 @@ def _missing_evidence(contrast: Contrast) -> str:
     if contrast.least_p is not None and contrast.least_p * contrast.family_size > ALPHA:
         need = scenarios_needed(contrast.family_size)
         differ = contrast.wins[0] + contrast.wins[2]
-        among = f"each of {contrast.family_size} comparisons" if contrast.family_size > 1 else "a verdict"
+        among = f"each of {counted(contrast.family_size, 'comparison')}" if contrast.family_size > 1 else "a verdict"
         return (f"{differ} of {counted(contrast.scenarios, 'scenario')} differ, and {among} takes at least {need} that "
                 "differ")  # fmt: skip
     effect = contrast.smallest_effect
