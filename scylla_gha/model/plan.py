@@ -162,15 +162,22 @@ class Plan(Record):
 
     @property
     def pairs(self) -> dict[str, str]:
-        """The arm that each arm is compared with: the baseline, or for a change its version before."""
-        sided = {arm.id: arm.against for arm in self.arms if arm.against}
-        baseline = self.experiment.baseline
-        return sided or {arm: baseline for arm in dict.fromkeys(cell.arm for cell in self.cells) if arm != baseline}
+        """The arm that each arm is compared with: the baseline or another one; of a change, its version before."""
+        against = {arm.id: arm.against for arm in self.arms if arm.against}
+        if self.is_of_change:
+            return {arm.id: against[arm.id] for arm in self.arms if arm.side}
+        baseline, planned = self.experiment.baseline, dict.fromkeys(cell.arm for cell in self.cells)
+        return {arm: against.get(arm, baseline) for arm in planned if arm != baseline}
+
+    @property
+    def is_of_change(self) -> bool:
+        """True if the plan compares the variants of a change with those before it."""
+        return any(arm.side for arm in self.arms)
 
     @property
     def family(self) -> Family:
         """The comparisons that answer the question; of a change, each arm and its version before."""
-        return "baseline" if any(arm.against for arm in self.arms) else self.experiment.family
+        return "baseline" if self.is_of_change else self.experiment.family
 
     def members(self, side: str) -> list[Arm]:
         """Return the arms of a tier or a model, which the family of the plan compares."""

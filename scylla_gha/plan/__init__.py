@@ -120,7 +120,7 @@ def plan_cells(
                           f"the arms are: {', '.join(names[:20])}")  # fmt: skip
     if choice.head:
         arms = _changed_arms(experiment, arms, _arms(experiment, Library.here(choice.head), agents, choice.best))
-        experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.against)})
+        experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
     folders = [library.scenario(name) for name in select_scenarios(experiment.scenarios, library)]
     check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
     check_github_com(experiment, folders, arms, library)
@@ -178,8 +178,8 @@ def _arms(
 ) -> tuple[Arm, ...]:
     names = select("variants", experiment.variants, library.tiers.names) if experiment.variants else []
     variants = [library.tiers.variant(name, best) for name in names]
-    if experiment.leave_one_out:
-        variants += library.tiers.without_each_block(experiment.leave_one_out)
+    left_out = library.tiers.without_each_block(experiment.leave_one_out) if experiment.leave_one_out else []
+    variants += left_out
     check_variants(variants)
     arms: dict[str, Arm] = {}
     modes: Sequence[Mode | None] = planned_modes(experiment, library) or [None]
@@ -190,7 +190,15 @@ def _arms(
                     f"experiment {experiment.id}: two arms are called {arm.id}; name no agent, model or mode twice"
                 )
             arms[arm.id] = arm
-    return tuple(arms.values())
+    return tuple(_against_whole(arm, arms, experiment.leave_one_out, left_out) for arm in arms.values())
+
+
+def _against_whole(arm: Arm, arms: Mapping[str, Arm], whole: str | None, left_out: Sequence[Variant]) -> Arm:
+    """Compare an arm that lacks a block of the sub-test `whole` with the arm of the whole, if it is planned."""
+    if whole is None or arm.variant is None or arm.variant not in left_out:
+        return arm
+    against = slug(whole) + arm.id.removeprefix(slug(arm.variant.id))
+    return arm.model_copy(update={"against": against}) if against in arms else arm
 
 
 def _arms_of(

@@ -54,7 +54,8 @@ def report_of(made: Made) -> Report:
     experiment = make_experiment(question="Does the head do worse?", repetitions=REPETITIONS, baseline=names[0],
                                  margin=made.margin)  # fmt: skip
     plan = make_plan(*cells, experiment=experiment)
-    arms = tuple(Arm(id=name, agent="cli", version="1", against=made.against.get(name)) for name in names)
+    arms = tuple(Arm(id=name, agent="cli", version="1", against=made.against.get(name),
+                     side="head" if name in made.against else None) for name in names)  # fmt: skip
     plan = plan.model_copy(update={"arms": arms})
     return aggregate(plan, rows, analyse=analysis_of(plan))
 
