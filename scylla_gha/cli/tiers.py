@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
     from scylla_gha.config.library import Library
     from scylla_gha.model.experiment import SandboxWish
     from scylla_gha.model.trial import Attempt
-    from scylla_gha.model.variant import Variant
+    from scylla_gha.model.variant import Tier, Variant
 
 _DIGITS: Final = 12  # of a digest
 _PARTS: Final = ("prompt", "skills", "agents", "mcp", "tools")
 _LEGEND: Final = (
-    "offered: number of tools; prompt to tools: characters of the first request; "
+    "offered: number of tools; prompt to tools: characters of the first request; tokens: of all these, estimated; "
     "short skills: listed by name only, or cut"
 )
 
@@ -54,8 +55,7 @@ def list_(tier: str | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif tier:
-        width = max(len(row["id"]) for row in rows)
-        click.echo("\n".join(f"{row['id']:{width}}  {row['digest'][:_DIGITS]}  {row['description']}" for row in rows))
+        click.echo("\n".join((*_facts(library.tiers.tiers[tier]), *_sub_tests(rows))))
     else:
         click.echo("\n".join(_summary(rows, library)))
 
@@ -63,6 +63,20 @@ def list_(tier: str | None, *, as_json: bool) -> None:
 def _sub_test(name: str, library: "Library") -> dict[str, str]:
     declaration = library.tiers.declaration(name)
     return {"id": name, "description": declaration.sub_test.description, "digest": library.tiers.declared_digest(name)}
+
+
+def _facts(tier: "Tier") -> Iterator[str]:
+    """Yield what a tier is, and what it is expected to show, if it says so."""
+    yield one_line(f"{tier.id} {tier.name}: {tier.focus}")
+    if tier.hypothesis:
+        yield one_line(f"hypothesis: {tier.hypothesis}")
+    if tier.representative:
+        yield f"representative: {tier.representative}"
+
+
+def _sub_tests(rows: list[dict[str, str]]) -> Iterator[str]:
+    width = max(len(row["id"]) for row in rows)
+    return (f"{row['id']:{width}}  {row['digest'][:_DIGITS]}  {row['description']}" for row in rows)
 
 
 def _summary(rows: list[dict[str, str]], library: "Library") -> list[str]:
@@ -100,7 +114,7 @@ def show(name: str, *, as_json: bool) -> None:
     for key, value in _settings(variant).items():
         click.echo(f"{key}: {value}")
     for kind, size in file_sizes(variant, library).items():
-        click.echo(f"{kind}: {counted(size.files, 'file')}, {counted(size.lines, 'line')}, "
+        click.echo(f"{kind}: {size.parts} of {counted(size.files, 'file')}, {counted(size.lines, 'line')}, "
                    f"{counted(size.bytes, 'byte')}")  # fmt: skip
     click.echo(f"digest: {library.tiers.declared_digest(name)}")
 
@@ -171,10 +185,13 @@ def measure(
 
 
 def _measured(variant: "Variant", attempt: "Attempt") -> dict[str, object]:
+    from scylla_gha.pipeline.measure_variants import tokens_of
+
     delivery = attempt.delivery
     return {
         "id": variant.id, "proved": bool(delivery and delivery.proved), "seconds": round(attempt.seconds, 2),
         "tools": delivery.tools if delivery else None, "characters": dict(delivery.characters) if delivery else {},
+        "tokens": tokens_of(sum(delivery.characters.values())) if delivery else None,
         "short_skills": len(delivery.short_skills) if delivery else None,
         "unverified": list(delivery.unverified) if delivery else [],
     }  # fmt: skip
@@ -186,6 +203,6 @@ def _measures(rows: list[dict[str, object]]) -> list[str]:
         characters = row["characters"] if isinstance(row["characters"], dict) else {}
         facts = ("proved" if row["proved"] else "not proved", row["seconds"], row["tools"])
         sizes = (characters.get(part, 0) for part in _PARTS)
-        lines.append([str(value) for value in (row["id"], *facts, *sizes, row["short_skills"])])
-    headings = ("sub-test", "delivery", "seconds", "offered", *_PARTS, "short skills")
+        lines.append([str(value) for value in (row["id"], *facts, *sizes, row["tokens"], row["short_skills"])])
+    headings = ("sub-test", "delivery", "seconds", "offered", *_PARTS, "tokens", "short skills")
     return [*columns(headings, lines), _LEGEND]

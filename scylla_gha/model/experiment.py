@@ -170,7 +170,10 @@ class Experiment(Record):
     variants: Annotated[tuple[Text, ...], Field(description="Globs over tier/sub-test, e.g. T0/*")] = ()
     leave_one_out: Annotated[
         Text | None,
-        Field(description="Sub-test of several prompt blocks; adds a variant without each of them, e.g. T0/05-full"),
+        Field(
+            description="Sub-test of several prompt blocks, e.g. T0/05-full; adds a variant without each of them, which "
+            "is compared with the whole if that is a variant too"
+        ),
     ] = None
     models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()
     modes: Annotated[

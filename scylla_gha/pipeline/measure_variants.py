@@ -29,13 +29,15 @@ from scylla_gha.store.run_folder import AttemptFolder
 from scylla_gha.variants import agent_resources
 
 NO_PROVIDER: Final = GatewaySettings(upstream="http://127.0.0.1:9", retries=0)  # the discard port: nothing answers
+_CHARACTERS_PER_TOKEN: Final = 4  # of English, code and JSON, about
 _LIMITS: Final = TrialLimits(timeout_seconds=180, api_retries=0, safety_net=False)
 
 
 @dataclass(frozen=True, slots=True)
 class FileSize:
-    """Number of files of one kind that a variant names, and their lines and bytes."""
+    """Number of parts of one kind that a variant names, and of their files, lines and bytes."""
 
+    parts: int
     files: int
     lines: int
     bytes: int
@@ -48,8 +50,14 @@ def file_sizes(variant: Variant, library: Library) -> dict[str, FileSize]:
         paths = [material_path(library.roots, kind, name) for name in names]
         texts = [file.read_bytes() for path in paths for file in (_texts(path) if path.is_dir() else [path])]
         if paths:
-            sizes[kind] = FileSize(len(paths), sum(text.count(b"\n") for text in texts), sum(map(len, texts)))
+            lines = sum(text.count(b"\n") for text in texts)
+            sizes[kind] = FileSize(len(paths), len(texts), lines, sum(map(len, texts)))
     return sizes
+
+
+def tokens_of(characters: int) -> int:
+    """Estimate the tokens of a text of so many characters."""
+    return round(characters / _CHARACTERS_PER_TOKEN)
 
 
 def _texts(folder: Path) -> list[Path]:

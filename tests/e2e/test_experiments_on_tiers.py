@@ -1,6 +1,7 @@
 """Experiments on the tiers with the real Claude Code CLI and scripted answers: one scenario, one repetition.
 
-Small ones run here. `EXPERIMENTS=all pytest tests/e2e/test_experiments_on_tiers.py` runs all six, in about ten minutes.
+Small ones run here, one of them on a scenario with GitHub. `EXPERIMENTS=all pytest tests/e2e/test_experiments_on_tiers.py`
+runs all six, in about ten minutes.
 """
 
 import json
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from scylla_gha.config.library import toolkit_root
 from tests.support.command import NO_ENGINE, scylla
 from tests.support.hello import hello
 from tests.support.provider import Body, Say, serve, tool_results
@@ -17,6 +19,10 @@ from tests.support.provider import Body, Say, serve, tool_results
 SMALL = {"delegation": 4, "skills-against-tools": 5}
 ALL = {**SMALL, "adjacent-tiers": 7, "models": 12, "prompt-blocks": 38, "full-ablation": 114}
 RUN = ALL if os.environ.get("EXPERIMENTS") == "all" else SMALL
+HELLO = "001-hello-world"
+TRIAGE = "156-issue-triage-assign"
+SCENARIOS = {"skills-against-tools": TRIAGE}  # its scenarios are those with GitHub alone
+BY_GH = (toolkit_root() / "scenarios/github" / TRIAGE / "solution/solution.sh").read_text(encoding="utf-8")
 JOBS = str(os.cpu_count() or 1)
 
 
@@ -30,12 +36,20 @@ def with_any_tools(body: Body) -> Say:
     return Say("I write it.", "Write", {"file_path": "/home/workspace/hello.py", "content": 'print("Hello, World!")\n'})
 
 
+def triaging(body: Body) -> Say:
+    """Triage the issues with gh, which each arm has; judges are content."""
+    if not body.get("tools"):
+        return hello(body)
+    return Say("Done.") if tool_results(body) else Say("I triage.", "Bash", {"command": BY_GH})
+
+
 def evaluate(name: str, folder: Path) -> dict[str, Any]:
     """Run the experiment on one scenario, and return its report."""
-    with serve(with_any_tools) as provider:
+    scenario = SCENARIOS.get(name, HELLO)
+    with serve(triaging if scenario == TRIAGE else with_any_tools) as provider:
         env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "sk-ant-canary-1234567890",
                "DOCKER_HOST": NO_ENGINE}  # fmt: skip
-        said = scylla("evaluate", name, "--scenario", "001-hello-world", "--repetitions", "1", "--jobs", JOBS, "--yes",
+        said = scylla("evaluate", name, "--scenario", scenario, "--repetitions", "1", "--jobs", JOBS, "--yes",
                       "--json", cwd=folder, env=env, seconds=1800)  # fmt: skip
     assert said.code == 0, said.err
     report: dict[str, Any] = json.loads(said.out)

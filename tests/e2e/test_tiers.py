@@ -7,11 +7,12 @@ from tests.support.command import scylla
 from tests.support.repository import environment
 
 JOBS = "4"
+SECONDS = 1800  # a limit for busy machines: on two free cores it takes two minutes
 
 
 def test_all_sub_tests_are_delivered_to_claude_code(tmp_path: Path) -> None:
     said = scylla("tiers", "measure", "--sandbox", "bubblewrap", "--jobs", JOBS, "--json", cwd=tmp_path,
-                  env=environment(tmp_path))  # fmt: skip
+                  env=environment(tmp_path), seconds=SECONDS)  # fmt: skip
     assert said.code == 0, said.err
     rows = {row["id"]: row for row in json.loads(said.out)}
     assert len(rows) == 114

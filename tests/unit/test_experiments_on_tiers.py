@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from scylla_gha.analysis.design import planned_comparisons
+from scylla_gha.analysis.design import USUAL_BASIS, plan_notes, planned_comparisons
 from scylla_gha.analysis.frame import build_frame
 from scylla_gha.analysis.interactions import ArmParts, interactions
 from scylla_gha.analysis.verdicts import scenarios_needed
@@ -22,6 +22,9 @@ ARMS = {"full-ablation": 114, "adjacent-tiers": 7, "prompt-blocks": 38, "skills-
 COMPARISONS = {"full-ablation": 6, "adjacent-tiers": 6, "prompt-blocks": 37, "skills-against-tools": 4, "delegation": 3,
                "models": 15}  # fmt: skip
 NAMES = sorted(ARMS)
+BOTH = ("core/*", "github/*")
+SCENARIOS = {"full-ablation": ("core/*",), "adjacent-tiers": BOTH, "prompt-blocks": BOTH, "delegation": BOTH,
+             "models": BOTH, "skills-against-tools": ("github/*",)}  # fmt: skip
 
 
 @functools.cache
@@ -40,8 +43,8 @@ def plan(name: str) -> Plan:
 def test_all_arms_are_planned_on_all_scenarios_with_a_cost_within_the_budget(name: str) -> None:
     planned, experiment = plan(name), library().experiment(name)
     assert len(planned.arms) == ARMS[name]
-    core = select_scenarios(("core/*",), library())
-    assert len(planned.cells) == ARMS[name] * len(core) * (experiment.repetitions or 0)
+    scenarios = select_scenarios(SCENARIOS[name], library())
+    assert len(planned.cells) == ARMS[name] * len(scenarios) * (experiment.repetitions or 0)
     assert planned.estimate.usd.high is not None
     assert experiment.budget_usd is not None
     assert planned.estimate.usd.high <= experiment.budget_usd
@@ -58,6 +61,22 @@ def test_each_declares_a_hypothesis_and_the_verdicts_that_would_support_it(name:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_declared_family_has_its_comparisons(name: str) -> None:
     assert len(planned_comparisons(plan(name), ())) == COMPARISONS[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_has_scenarios_enough_to_show_a_difference(name: str) -> None:
+    assert scenarios_needed(COMPARISONS[name]) <= len({cell.scenario for cell in plan(name).cells})
+    (note,) = plan_notes(plan(name), (), USUAL_BASIS)
+    assert note.startswith("smallest difference of pass rates seen with 80 % power: ")
+
+
+def test_a_block_is_compared_with_no_block_and_what_lacks_it_with_all() -> None:
+    pairs = plan("prompt-blocks").pairs
+    names = {arm: other.partition(".")[0] for arm, other in pairs.items()}
+    left_out = {arm for arm in names if "-without-" in arm}
+    assert len(left_out) == 18
+    assert {names[arm] for arm in left_out} == {"t0-05-full"}
+    assert {names[arm] for arm in names.keys() - left_out} == {"t0-01-vanilla"}
 
 
 def test_adjacent_tiers_are_the_representatives() -> None:
@@ -92,6 +111,16 @@ def test_the_page_has_the_scenarios_that_a_verdict_takes() -> None:
     needed = {name: scenarios_needed(count) for name, count in COMPARISONS.items()}
     assert (f"takes {needed['full-ablation']} scenarios in `full-ablation` and `adjacent-tiers`, {needed['models']} in "
             f"`models` and {needed['prompt-blocks']} in `prompt-blocks`") in text  # fmt: skip
+
+
+def test_the_page_has_the_differences_that_the_plans_are_likely_to_see() -> None:
+    text = (ROOT / "docs/tiers.md").read_text(encoding="utf-8")
+    rows = {match[1]: match[0] for match in re.finditer(r"^\| `([\w-]+)` .*$", text, re.MULTILINE)}
+    for name in NAMES:
+        (note,) = plan_notes(plan(name), (), USUAL_BASIS)
+        points = re.search(r"power: ([\d.]+) points \((\d+) scenarios", note)
+        assert points is not None
+        assert f"| {points[2]} | {points[1]} points |" in rows[name]
 
 
 def test_the_page_has_the_numbers_of_sub_tests() -> None:
