@@ -32,11 +32,15 @@ sub_tests:
   - {id: 07-all, description: All at once, treatment: {mcp_servers: [clock], skills: [greeting], agents: [proofreader],
      setting_sources: [], tools: [Bash, Skill, Task]}}
   - {id: 08-no-sources, description: No settings sources, treatment: {setting_sources: []}}
+  - {id: 09-ends, description: A server that ends at its start, treatment: {mcp_servers: [ends]}}
+  - {id: 10-hidden, description: A skill that the CLI keeps from the model, treatment: {skills: [hidden]}}
 """
 FILES = {
     "config/tiers/T1.yaml": TIER,
     "config/mcp/clock/server.yaml": "description: A clock\ncommand: python3\nargs: ['{folder}/clock.py']\n",
     "config/mcp/clock/clock.py": SERVER,
+    "config/mcp/ends/server.yaml": "description: None\ncommand: python3\nargs: [-c, raise SystemExit(1)]\n",
+    "config/skills/hidden/SKILL.md": "---\nname: hidden\ndescription: How\ndisable-model-invocation: true\n---\nDo.\n",
     "config/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How to greet\n---\nSay hello.\n",
     "config/agents/proofreader.md": "---\nname: proofreader\ndescription: Reads proofs\ntools: Read\n---\nYou read.\n",
 }
@@ -156,6 +160,22 @@ def test_without_the_flag_that_delivers_it_no_trial_counts(tmp_path: Path, varia
     assert report["counts"] == {"planned": 1, "ran": 1, "judged": 0, "scored": 0}
     assert report["excluded"][0]["outcome"] == "delivery_error"
     assert report["arms"][0]["usd"] > 0, "what was paid for stays counted"
+
+
+@pytest.mark.parametrize(
+    ("variant", "named"),
+    [
+        pytest.param("T1/09-ends", "missing: MCP server ends (start event: its status is failed)", id="a server"),
+        pytest.param("T1/10-hidden", "missing: skill team:hidden (first request)", id="a skill"),
+    ],
+)
+def test_a_part_that_does_not_start_or_that_the_cli_ignores_is_named(tmp_path: Path, variant: str, named: str) -> None:
+    with serve(hello) as provider:
+        report = evaluate(tmp_path, provider, variant)
+    attempt = only_attempt(tmp_path)
+    assert attempt["outcome"] == "delivery_error", attempt["reason"]
+    assert named in attempt["reason"]
+    assert report["counts"] == {"planned": 1, "ran": 1, "judged": 0, "scored": 0}
 
 
 @pytest.mark.parametrize(
