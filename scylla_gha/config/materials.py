@@ -56,23 +56,41 @@ def resolve_inside(path: Path, roots: Sequence[Path]) -> Path:
     return path
 
 
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A resource that a treatment names: its file or folder, and the digest of its contents."""
+
+    path: Path
+    digest: str
+
+
 def materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, str]:
-    """Compute the digests of all that a treatment names, by `kind/name`; read each, so that faults show before a run.
+    """Return the digests of all that a treatment names, by `kind/name`, as `read_materials` does.
 
     Raises:
         ConfigError: something is missing or invalid; one line per fault.
     """
-    digests: dict[str, str] = {}
+    return {name: material.digest for name, material in read_materials(treatment, roots).items()}
+
+
+def read_materials(treatment: Treatment, roots: Sequence[Path]) -> dict[str, Material]:
+    """Return all that a treatment names, by `kind/name`; read each, so that faults show before a run.
+
+    Raises:
+        ConfigError: something is missing or invalid; one line per fault.
+    """
+    resources: dict[str, Material] = {}
     faults: list[str] = []
     for kind, names in material_names(treatment).items():
         for name in names:
             try:
-                digests[f"{kind}/{name}"] = material_digest(kind, material_path(roots, kind, name))
+                path = material_path(roots, kind, name)
+                resources[f"{kind}/{name}"] = Material(path, material_digest(kind, path))
             except ConfigError as error:
                 faults.append(str(error))
     if faults:
         raise ConfigError("\n".join(faults))
-    return digests
+    return resources
 
 
 def material_names(treatment: Treatment) -> dict[str, tuple[str, ...]]:

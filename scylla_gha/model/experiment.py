@@ -171,8 +171,8 @@ class Experiment(Record):
     leave_one_out: Annotated[
         Text | None,
         Field(
-            description="Sub-test of several prompt blocks, e.g. T0/05-full; adds a variant without each of them, which "
-            "is compared with the whole if that is a variant too"
+            description="Sub-test of several prompt blocks, e.g. T0/05-full; adds a variant without each of them, "
+            "which is compared with the whole if that is a variant too"
         ),
     ] = None
     models: Annotated[tuple[Text, ...], Field(description="model ids")] = ()

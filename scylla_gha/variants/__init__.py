@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scylla_gha.config.materials import material_path, materials, prompt_blocks, read_agent, read_block
+from scylla_gha.config.materials import material_path, prompt_blocks, read_agent, read_block, read_materials
 from scylla_gha.config.mcp_servers import read_server
 from scylla_gha.config.modes import program_files, read_mode
 from scylla_gha.errors import FixtureError
@@ -21,16 +21,16 @@ def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentReso
     if variant is None or not variant.materials:
         return AgentResources()
     treatment = variant.treatment
-    now = materials(treatment, roots)
-    changed = [name for name, digest in variant.materials.items() if now.get(name) != digest]
+    now = read_materials(treatment, roots)
+    changed = [name for name, digest in variant.materials.items() if name not in now or now[name].digest != digest]
     if changed:
         raise FixtureError(f"{variant.id}: {', '.join(changed)} changed since it was planned; plan again")
-    folders = {f"mcp/{name}": material_path(roots, "mcp", name) for name in treatment.mcp_servers}
-    folders |= {f"skills/{name}": material_path(roots, "skills", name) for name in treatment.skills}
+    folders = {f"mcp/{name}": now[f"mcp/{name}"].path for name in treatment.mcp_servers}
+    folders |= {f"skills/{name}": now[f"skills/{name}"].path for name in treatment.skills}
     return AgentResources(
         system_prompt=_prompt_text(treatment, roots),
         mcp_servers={name: read_server(folders[f"mcp/{name}"]) for name in treatment.mcp_servers},
-        agents={name: read_agent(material_path(roots, "agents", name)) for name in treatment.agents},
+        agents={name: read_agent(now[f"agents/{name}"].path) for name in treatment.agents},
         folders=folders,
     )
 
