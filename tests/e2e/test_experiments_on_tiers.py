@@ -1,7 +1,7 @@
 """Experiments on the tiers with the real Claude Code CLI and scripted answers: one scenario, one repetition.
 
-Small ones run here, one of them on a scenario with GitHub. `EXPERIMENTS=all pytest tests/e2e/test_experiments_on_tiers.py`
-runs all six, in about ten minutes.
+Small ones run here, one of them on a scenario with GitHub. All six run, in about ten minutes, by
+`EXPERIMENTS=all pytest tests/e2e/test_experiments_on_tiers.py`.
 """
 
 import json
