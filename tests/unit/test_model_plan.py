@@ -14,7 +14,7 @@ from scylla_gha.model.plan import (
     WavePacking,
     shard_name,
 )
-from tests.support.records import make_cell, make_model_arm, make_plan
+from tests.support.records import make_arm, make_cell, make_experiment, make_model_arm, make_plan
 
 
 def test_arm_is_found_by_its_id() -> None:
@@ -27,6 +27,20 @@ def test_arm_is_found_by_its_id() -> None:
 def test_repetitions_count_from_one() -> None:
     with pytest.raises(ValidationError, match="repetition"):
         make_cell(repetition=0)
+
+
+def test_an_arm_is_compared_with_the_one_that_it_names_else_with_the_baseline() -> None:
+    part, whole = make_arm(id="part", against="whole"), make_arm(id="whole")
+    cells = [make_cell(arm) for arm in ("oracle", "whole", "part")]
+    plan = make_plan(*cells, arms=(make_arm(id="oracle"), whole, part), experiment=make_experiment(baseline="oracle"))
+    assert plan.pairs == {"whole": "oracle", "part": "whole"}
+
+
+def test_of_a_change_only_what_it_changes_is_compared() -> None:
+    before, after = make_arm(id="part", against="whole"), make_arm(id="part.head", against="part", side="head")
+    plan = make_plan(make_cell("part"), make_cell("part.head"), arms=(before, after))
+    assert plan.pairs == {"part.head": "part"}
+    assert plan.family == "baseline"
 
 
 def test_a_plan_survives_its_file() -> None:
