@@ -43,6 +43,12 @@ from scylla_gha.model.github_faults import GitHubFault
 from scylla_gha.server_process import ServerProcess
 
 R = TypeVar("R", bound=Record)
+
+
+class HubRefusalError(ToolError):
+    """The hub lives, and answers that it cannot do what it was asked to do with a cell."""
+
+
 _ASK_SECONDS: Final = 180.0
 _UNREACHED: Final = 0
 # All that the hub gets of the harness's environment: how to find programs and this package.
@@ -106,7 +112,8 @@ class HubProcess(ServerProcess):
         """End a cell; its state is written to the folder `files`, or lost if that is None.
 
         Raises:
-            ToolError: the process that served it has died, or the files cannot be written.
+            ToolError: the process that served it has died.
+            HubRefusalError: it lives, and cannot write the files.
         """
         request = DetachRequest(cell=cell.cell, files=files)
         is_lost = self._owners.pop(cell.cell, None) != self.pid or self.pid is None
@@ -114,7 +121,7 @@ class HubProcess(ServerProcess):
         if status == _UNREACHED:
             raise ToolError(f"{cell.cell}: the hub's process has died, and the state of this cell's GitHub with it")
         if status != HTTPStatus.OK:
-            raise ToolError(f"{cell.cell}: the hub does not detach it ({status}): {answer}")
+            raise HubRefusalError(f"{cell.cell}: the hub does not detach it ({status}): {answer[:500]}")
         return DetachedCell.model_validate_json(answer)
 
     def set_faults(self, cell: AttachedCell, faults: Sequence[GitHubFault]) -> None:
@@ -172,7 +179,8 @@ class HubProcess(ServerProcess):
     def _control_runs(self, path: str, request: Record, kind: type[R]) -> R:
         status, answer = self._ask(f"/control/{path}", request.model_dump_json())
         if status != HTTPStatus.OK:
-            raise ToolError(f"the hub does not answer {path} ({status}): {answer[:500]}")
+            kind_of_error = ToolError if status == _UNREACHED else HubRefusalError
+            raise kind_of_error(f"the hub does not answer {path} ({status}): {answer[:500]}")
         return kind.model_validate_json(answer)
 
     def _running(self) -> int | None:

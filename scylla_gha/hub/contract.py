@@ -18,7 +18,7 @@ _INTRODUCTION: Final = """\
 This page is generated from `scylla_gha/hub/contract.yaml` by `scylla-gha schemas`; do not edit it.
 
 The hub is a GitHub of its own for each cell. It answers what this page lists. All else of GitHub is a gap: REST answers
-501, GraphQL an error of the type `NOT_IN_CONTRACT`. Both name what is missing, and the trial's record counts them.
+501, GraphQL an error of the type `NOT_AVAILABLE`. Both name what is missing, and the trial's record counts them.
 A REST path or a GraphQL field that GitHub does not have gets GitHub's own error and is not counted.
 """
 _COMMANDS: Final = """\
@@ -32,7 +32,7 @@ class CommandSupport(Record):
     """Commands of one noun: those that work, and those that meet a gap."""
 
     works: Annotated[Clients, Field(description="Commands that work, with the options that were tried")]
-    gaps: Annotated[Clients, Field(description="Commands that end with NOT_IN_CONTRACT or 501")] = ()
+    gaps: Annotated[Clients, Field(description="Commands that end with NOT_AVAILABLE or 501")] = ()
 
 
 class TypeSupport(Record):

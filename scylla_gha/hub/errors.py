@@ -28,9 +28,8 @@ class ContractGapError(HubError):
     """Request for what GitHub has and the hub has not; it is counted as a gap of the trial."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(
-            501, f"{what} is not in the contract of this GitHub; see docs/hub-contract.md", (), "NOT_IN_CONTRACT"
-        )
+        # Agents read this, so it names neither the toolkit nor its contract.
+        super().__init__(501, f"{what} is not available", (), "NOT_AVAILABLE")
         self.what = what
 
 

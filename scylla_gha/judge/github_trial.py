@@ -1,8 +1,10 @@
 """GitHub of a trial as its files tell it: both states, the writes between them, and the repositories."""
 
 import contextlib
+import errno
 import functools
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +17,12 @@ from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
 from scylla_gha.judge.github_views import StoredState
 from scylla_gha.model.github_views import LIST_QUERIES, PUSHES, GitHubView, PushView
-from scylla_gha.prepare.git_directory import git, init
+from scylla_gha.prepare.git_directory import check_out_tree, git, init
 
 _SECONDS: Final = 120.0
 _NO_OBJECT: Final = "0" * 40
+_NO_SPACE: Final = os.strerror(errno.ENOSPC)  # the host's fault
+_SHOWN: Final = 300
 When = Literal["start", "end"]
 
 
@@ -145,17 +149,20 @@ class TrialGitHub:
         Its refs `refs/start/...` are those of the start.
 
         Raises:
-            FixtureError: git reports an error.
+            GoneError: the commit cannot be checked out, since the agent made it too large, or with odd names.
+            FixtureError: git cannot read the repository.
         """
         own = folder / ".git"
         init(own)
         refs = (f"+refs/end/{repository}/heads/*:refs/heads/*", f"+refs/end/{repository}/tags/*:refs/tags/*",
                 f"+refs/start/{repository}/*:refs/start/*")  # fmt: skip
         git(own, "fetch", "--quiet", "--no-tags", str(self.git.path), *refs)
-        git(own, "config", "core.bare", "false")
-        git(own, "update-ref", "--no-deref", "HEAD", commit)
-        git(own, "read-tree", commit, work_tree=folder)
-        git(own, "checkout-index", "--all", "--force", "--index", work_tree=folder)
+        try:
+            check_out_tree(own, commit, folder)
+        except FixtureError as error:
+            if _NO_SPACE in str(error):
+                raise
+            raise GoneError(f"it cannot be checked out: {str(error)[-_SHOWN:]}") from None
 
 
 @contextlib.contextmanager

@@ -5,19 +5,25 @@ conversion or "binary" mark can hide a change.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from scylla_gha import process
-from scylla_gha.errors import FixtureError
+from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.git import run_git
 
 NO_ATTRIBUTES: Final = (
     "* !text !eol !crlf !ident !filter !diff !merge !whitespace !working-tree-encoding !export-subst !export-ignore\n"
 )
 _FETCH_SECONDS: Final = 1800.0
+_LIST_SECONDS: Final = 60.0
+_MOST_LISTED: Final = 32 * 1024 * 1024  # bytes of names
+_MOST_FILES: Final = 100_000
+_MOST_BYTES: Final = 512 * 1024 * 1024
+_FILE_SIZE: Final = re.compile(rb"\d+ \S+ \S+ +(\d+|-)\t.*", re.DOTALL)
 _REPOSITORY_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
                                      "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_PREFIX"})  # fmt: skip
 
@@ -57,6 +63,32 @@ def fetch(git_dir: Path, url: str, commit: str) -> None:
     result = process.capture(argv, env={**env, "GIT_TERMINAL_PROMPT": "0"}, seconds=_FETCH_SECONDS)
     if result.code:
         raise FixtureError(f"{url}: cannot fetch commit {commit}: {result.message}; check source.repo and source.hash")
+
+
+def check_out_tree(own: Path, commit: str, work_tree: Path) -> None:
+    """Check out a commit that an agent wrote, of a git directory in the work tree.
+
+    A few objects can stand for millions of files, or for more bytes than any disk has: such a commit is refused.
+
+    Raises:
+        FixtureError: it is too large, or git cannot write its files.
+    """
+    try:
+        listed = run_git(own, "ls-tree", "-r", "-l", "-z", "--full-tree", commit, seconds=_LIST_SECONDS,
+                         most_bytes=_MOST_LISTED)  # fmt: skip
+    except ToolError as error:
+        raise FixtureError(f"{commit}: its files cannot be listed: {error}") from None
+    if listed.code:
+        raise FixtureError(f"{commit}: its files cannot be listed: {listed.message}")
+    sizes = [matched[1] for line in listed.stdout.split(b"\0") if (matched := _FILE_SIZE.fullmatch(line))]
+    size = sum(int(number) for number in sizes if number != b"-")
+    if len(sizes) > _MOST_FILES or size > _MOST_BYTES:
+        raise FixtureError(f"{commit}: it has {len(sizes)} files with {size} bytes; at most {_MOST_FILES} files with "
+                           f"{_MOST_BYTES} bytes are checked out")  # fmt: skip
+    git(own, "config", "core.bare", "false")
+    git(own, "update-ref", "--no-deref", "HEAD", commit)
+    git(own, "read-tree", commit, work_tree=work_tree)
+    git(own, "checkout-index", "--all", "--force", "--index", work_tree=work_tree)
 
 
 def tidy(own: Path) -> None:

@@ -76,7 +76,13 @@ def remove_stale_workspaces() -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder even if an agent removed the rights to it, or nested it deeper than Python recurses."""
+    """Remove a folder even if an agent removed the rights to it, or nested it deeper than Python recurses.
+
+    Of a link or a file at its path, only that is removed.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        return
     with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():

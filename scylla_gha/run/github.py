@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.errors import SandboxError, ToolError
-from scylla_gha.hub.client import HubProcess
+from scylla_gha.git import run_git
+from scylla_gha.hub.client import HubProcess, HubRefusalError
 from scylla_gha.hub.clients import client_environment, gh_environment, git_environment, mcp_environment
 from scylla_gha.hub.control import AttachedCell, AttachRequest
 from scylla_gha.hub.git_store import GitRepository
@@ -25,13 +26,17 @@ from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.redaction.session import RedactionSession
-from scylla_gha.run.workflow_runner import WorkflowRunner
+from scylla_gha.run.workflow_runner import EndlessJobError, WorkflowRunner
 from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import HUB_PORT, HUB_SOCKET, SOCKETS, Sandbox, SandboxMounts
 from scylla_gha.store.run_folder import AttemptFolder
 
 CONFIG_FOLDER: Final = ".config"  # in HOME, where gh looks by itself
 GH: Final = "gh"
+_MOST_PUSHED: Final = 256 * 1024 * 1024  # bytes of new objects, unpacked
+_GROUP_BYTES: Final = 16 * 1024 * 1024
+_SEARCH_SECONDS: Final = 120.0
+_SHOWN: Final = 300
 MCP_TOKEN: Final = "GITHUB_PERSONAL_ACCESS_TOKEN"  # noqa: S105 the variable that GitHub's MCP server reads
 
 
@@ -122,9 +127,12 @@ class UsedHub:
 def closing_github(github: TrialHub, folder: AttemptFolder, redaction: RedactionSession) -> Iterator[UsedHub]:
     """Detach the trial's cell when the agent has ended, and store what it left there without secrets.
 
+    What cannot be stored although the hub lives is the agent's failure: it depends on what the agent wrote and pushed.
+
     Raises:
         SandboxError: the hub died in the middle of the trial, and the trial's state with it. If it did so twice in a
-            row while it answered a request of this trial, that is the agent's failure instead.
+            row while it answered a request of this trial, that is the agent's failure instead. Or the engine lost the
+            box of a workflow.
     """
     used = UsedHub()
     try:
@@ -137,10 +145,10 @@ def closing_github(github: TrialHub, folder: AttemptFolder, redaction: Redaction
                 traffic = github.hub.detach(github.attached, folder.root).traffic
             content = json.loads(folder.file(STATE_FILE).read_bytes())
             used.counts = GitHubUse(**traffic.model_dump(), writes=_own_writes(content["journal"]))
-            is_pushed = content["start"]["refs"] != content["end"]["refs"]
-            if is_pushed and bundle_holds_secret(folder.file(BUNDLE_FILE), redaction):
-                folder.file(BUNDLE_FILE).unlink()
-                used.failure = "pushed to GitHub what looks like a secret, so its commits are not stored"
+            if content["start"]["refs"] != content["end"]["refs"]:
+                used.failure = push_failure(folder.file(BUNDLE_FILE), redaction)
+        except (HubRefusalError, EndlessJobError) as error:
+            used.failure = f"left a GitHub that cannot be stored: {error}"
         except ToolError as error:
             before = AttemptFolder(folder.root.with_name(f"attempt-{folder.number - 1}"))
             if not (_died_of_request(folder) and _died_of_request(before)):
@@ -157,15 +165,52 @@ def _own_writes(journal: Iterable[Mapping[str, object]]) -> int:
     return sum(1 for entry in journal if entry["actor"])
 
 
-def bundle_holds_secret(bundle: Path, redaction: RedactionSession) -> bool:
-    """Return whether new commits hold what is redacted in other files; a bundle, which is compressed, cannot be."""
-    with tempfile.TemporaryDirectory() as folder:
-        git = GitRepository.create(Path(folder) / "all.git")
-        git.run("fetch", "--quiet", str(bundle.resolve()), "+refs/*:refs/*")
-        ends, starts = "--glob=refs/end/*", "--glob=refs/start/*"
-        names = git.run("rev-list", "--objects", "--no-object-names", ends, "--not", starts)
-        contents = git.run("cat-file", "--batch", stdin=names)
-    return redaction.redactor.redact_bytes(contents)[1] > 0
+def push_failure(bundle: Path, redaction: RedactionSession) -> str | None:
+    """Return why a trial's new commits cannot be stored, or None; if so, the bundle is removed.
+
+    They must not hold what is redacted in other files: a bundle, which is compressed, cannot be.
+    """
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            failure = _secret_fault(bundle, GitRepository.create(Path(folder) / "all.git"), redaction)
+    except ToolError as error:
+        failure = f"pushed to GitHub what cannot be searched for secrets: {str(error)[-_SHOWN:]}"
+    if failure:
+        bundle.unlink()
+    return failure
+
+
+def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession) -> str | None:
+    """Search the objects that are new at the end for secrets, some at once, since one alone may have 32 MB."""
+    git.run("fetch", "--quiet", str(bundle.resolve()), "+refs/*:refs/*")
+    ends, starts = "--glob=refs/end/*", "--glob=refs/start/*"
+    names = git.run("rev-list", "--objects", "--no-object-names", ends, "--not", starts)
+    rows = [line.split() for line in git.run("cat-file", "--batch-check=%(objectname) %(objectsize)",
+                                             stdin=names).splitlines()]  # fmt: skip
+    sizes = {sha: int(size) for sha, size in rows}
+    if (total := sum(sizes.values())) > _MOST_PUSHED:
+        return f"pushed {total} bytes to GitHub, more than {_MOST_PUSHED}"
+    for group in _groups(sizes):
+        listed = b"".join(sha + b"\n" for sha in group)
+        done = run_git(git.path, "cat-file", "--batch", stdin=listed, seconds=_SEARCH_SECONDS, most_bytes=_MOST_PUSHED)
+        if done.code:
+            return f"pushed to GitHub what git cannot read: {done.message[-_SHOWN:]}"
+        if redaction.redactor.redact_bytes(done.stdout)[1]:
+            return "pushed to GitHub what looks like a secret, so its commits are not stored"
+    return None
+
+
+def _groups(sizes: Mapping[bytes, int]) -> Iterator[list[bytes]]:
+    """Divide objects into groups of at most `_GROUP_BYTES`; a larger one is by itself."""
+    group, left = list[bytes](), _GROUP_BYTES
+    for sha, size in sizes.items():
+        if group and size > left:
+            yield group
+            group, left = [], _GROUP_BYTES
+        group.append(sha)
+        left -= size
+    if group:
+        yield group
 
 
 def _died_of_request(folder: AttemptFolder) -> bool:

@@ -31,7 +31,7 @@ from scylla_gha.prepare.github_clone import own_commit
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.redaction.session import RedactionSession
-from scylla_gha.run.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub, bundle_holds_secret
+from scylla_gha.run.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub, push_failure
 from scylla_gha.sandboxes.base import Sandbox, SandboxMounts
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder
@@ -145,9 +145,8 @@ class TrialRepository:
             finally:
                 redaction.file(folder.file(STATE_FILE))
             bundle = folder.file(BUNDLE_FILE)
-            if bundle.exists() and bundle_holds_secret(bundle, redaction):
-                bundle.unlink()
-                used.failure = "pushed to GitHub what looks like a secret, so its commits are not stored"
+            if bundle.exists():
+                used.failure = push_failure(bundle, redaction)
 
 
 AttemptGitHub = TrialHub | TrialRepository

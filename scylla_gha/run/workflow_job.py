@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from scylla_gha.errors import FixtureError
 from scylla_gha.hub.operations.workflow_expressions import ExpressionError, ExpressionScope, filled_in, is_true
 from scylla_gha.hub.workflow_records import JobReport, QueuedRun, StepReport, WorkflowJob, WorkflowStep
 from scylla_gha.run.workflow_output import StepOutput
@@ -13,6 +14,9 @@ from scylla_gha.run.workflow_steps import JobBox
 
 JOB_SECONDS: Final = 1200.0
 _MOST_NOTES: Final = 50  # of a job, as on GitHub
+_MOST_LOG: Final = 2_000_000  # characters of a job's log, with titles; as JSON, of a character up to six bytes
+_LONGEST_TITLE: Final = 500
+_CUT: Final = "... [the log of this job is too long; the rest is left out]\n"
 Report = Callable[[JobReport], bool]
 
 
@@ -51,7 +55,7 @@ class JobRun:
         steps = [StepReport(name="Set up job", status="completed", conclusion="success"),
                  *(StepReport(name=step.name, status="queued") for step in self.job.steps),
                  StepReport(name="Complete job", status="queued")]  # fmt: skip
-        self._sections.append(("Set up job", f"Job {self.job.name} of {self.run.github['workflow']}\n"))
+        self._add_section("Set up job", f"Job {self.job.name} of {self.run.github['workflow']}\n")
         for at, step in enumerate(self.job.steps, 1):
             if self.status != "cancelled" and self._is_wanted(step):
                 steps[at] = StepReport(name=step.name, status="in_progress")
@@ -62,7 +66,7 @@ class JobRun:
                 steps[at] = StepReport(name=step.name, status="completed", conclusion="skipped")
         steps[-1] = StepReport(name="Complete job", status="completed", conclusion="success")
         if self.status != "cancelled":
-            self._sections.append(("Complete job", ""))
+            self._add_section("Complete job", "")
         self._send(steps, self.status)
         return JobResult(self.status, self._job_outputs())
 
@@ -110,7 +114,7 @@ class JobRun:
             elif step.action == "checkout":
                 self.box.check_out(self.repository, self.run.commit)
                 output.add(f"HEAD is now at {self.run.commit[:7]}")
-        except ExpressionError as error:
+        except (ExpressionError, FixtureError) as error:
             output.fail(str(error))
             outcome = "failure"
         conclusion = "success" if step.continue_on_error and outcome == "failure" else outcome
@@ -118,8 +122,15 @@ class JobRun:
             self.status = conclusion
         if step.id:
             self._steps[step.id] = {"outputs": outputs, "outcome": outcome, "conclusion": conclusion}
-        self._sections.append((title, output.text))
+        self._add_section(title, output.text)
         return conclusion
+
+    def _add_section(self, title: str, text: str) -> None:
+        """Add the log of a step, as far as there is room."""
+        room = max(0, _MOST_LOG - sum(len(part) for section in self._sections for part in section))
+        title = title if len(title) <= room else title.partition("\n")[0][:_LONGEST_TITLE]
+        room = max(0, room - len(title))
+        self._sections.append((title, text if len(text) <= room else text[:room] + _CUT))
 
     def _do_script(self, step: WorkflowStep, env: Mapping[str, str], output: StepOutput) -> tuple[str, dict[str, str]]:
         """Run a step's script; return its outcome and its outputs."""

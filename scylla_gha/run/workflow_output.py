@@ -126,7 +126,9 @@ def read_lines(path: Path) -> Sequence[str]:
         descriptor = os.open(path, _PLAIN)
     except OSError:
         return ()
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)  # `fdopen` of a folder fails
+        return ()
     with os.fdopen(descriptor, "rb") as file:
-        is_plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        content = file.read(_MOST_READ) if is_plain else b""
+        content = file.read(_MOST_READ)
     return [line for line in content.decode(errors="replace").replace("\x00", "").splitlines() if line]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.errors import SandboxError, ToolError
+from scylla_gha.errors import ToolError
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.hub.control import AttachedCell
 from scylla_gha.hub.operations.workflow_expressions import ExpressionScope, is_true
@@ -27,7 +27,11 @@ from scylla_gha.run.workflow_steps import JobBox, WorkflowBox
 AFTER_SECONDS: Final = 60.0  # that runs may go on when the agent has ended
 _POLL_SECONDS: Final = 20.0
 _SLICE_SECONDS: Final = 1.0
-_GRACE_SECONDS: Final = 30.0
+_GRACE_SECONDS: Final = 120.0  # for what a job has left, which is copied out of its box
+
+
+class EndlessJobError(ToolError):
+    """A job of a workflow does not end after it was cancelled."""
 
 
 @dataclass
@@ -49,7 +53,8 @@ class WorkflowRunner:
         """Wait for the runs that are queued or in progress, cancel them after some seconds, and end.
 
         Raises:
-            SandboxError: the sandbox of a job was lost, or the runner does not end.
+            SandboxError: the sandbox of a job was lost.
+            EndlessJobError: the job that runs does not end.
             ToolError: the hub has died.
         """
         if self._running is None:
@@ -58,7 +63,7 @@ class WorkflowRunner:
             self._drain(self._running, seconds)
             self._running.result(_GRACE_SECONDS)
         except FutureTimeoutError:
-            raise SandboxError(f"{self.cell.cell}: a job of a workflow does not end") from None
+            raise EndlessJobError("a job of a workflow does not end") from None
         finally:
             self._threads.shutdown(wait=False)
 

@@ -1,21 +1,23 @@
 """Box of a job: its workspace and HOME, in which each step runs as a process of its own in the sandbox.
 
-What a step leaves in the two folders is there for the next one; its processes and /tmp are not.
+What a step leaves in the two folders is there for the next one; its processes and /tmp are not. The agent wrote the
+step, so a link may be anywhere in them: what the harness itself writes and reads there is made anew for each step.
 """
 
+import contextlib
+import os
 import re
-import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.errors import SandboxError
+from scylla_gha.errors import FixtureError, SandboxError, is_lack_of_the_host
 from scylla_gha.hub.git_objects import fetch
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.workflow_records import WorkflowStep
-from scylla_gha.prepare.git_directory import git, init
+from scylla_gha.prepare.git_directory import check_out_tree, init
 from scylla_gha.prepare.workspace import remove_tree
 from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.run.workflow_output import StepOutput, read_lines, read_output, read_variables
@@ -24,7 +26,9 @@ from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget
 STEP_SECONDS: Final = 600.0
 _FILE_BYTES: Final = 64 * 1024 * 1024
 _GRACE_SECONDS: Final = 2.0
-_MOST_ENVIRONMENT: Final = 100_000  # characters
+_MOST_ENVIRONMENT: Final = 100_000  # bytes, of variables, PATH and the folder, which a command gets
+_LONGEST_FOLDER: Final = 4_000
+_MOST_KEPT: Final = 1_000_000  # characters, of what the steps of a job set for later ones; on GitHub, of outputs
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELLS: Final[Mapping[str | None, tuple[str, ...]]] = {
     None: ("bash", "-e"),
@@ -41,6 +45,17 @@ _FILES: Final[Mapping[str, str]] = {
     "GITHUB_PATH": "path",
     "GITHUB_STEP_SUMMARY": "summary",
 }
+
+
+@contextlib.contextmanager
+def _left_files() -> Iterator[None]:
+    """Make errors of files that a step has left faults of the job; what the machine lacks stays an OSError."""
+    try:
+        yield
+    except OSError as error:
+        if is_lack_of_the_host(error):
+            raise
+        raise FixtureError(f"The step cannot be run: {error.strerror}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +85,12 @@ class JobBox:
     cancel: Cancel
     variables: dict[str, str] = field(default_factory=dict)
     search_path: list[str] = field(default_factory=list)
+    _kept: int = 0
 
     def __post_init__(self) -> None:
         """Make the folders."""
         self.workspace.mkdir()
-        (self._runner / "bin").mkdir(parents=True)
-        shim = self._runner / "bin/python"
-        shim.write_text(_PYTHON)
-        shim.chmod(0o755)
+        self._home.mkdir()
 
     @property
     def workspace(self) -> Path:
@@ -85,20 +98,27 @@ class JobBox:
         return self.root / "workspace"
 
     @property
-    def _runner(self) -> Path:
-        return self.root / "home/_runner"
+    def _home(self) -> Path:
+        return self.root / "home"
 
+    @property
+    def _runner(self) -> Path:
+        return self._home / "_runner"
+
+    @_left_files()
     def check_out(self, repository: Path, commit: str) -> None:
-        """Make the workspace a repository with a commit and its history; what was there is removed."""
+        """Make the workspace a repository with a commit and its history; what was there is removed.
+
+        Raises:
+            FixtureError: the commit cannot be checked out.
+        """
         remove_tree(self.workspace)
         own = self.workspace / ".git"
         init(own)
         fetch(GitRepository(own), GitRepository(repository), commit, "+refs/tags/*:refs/tags/*")
-        git(own, "config", "core.bare", "false")
-        git(own, "update-ref", "--no-deref", "HEAD", commit)
-        git(own, "read-tree", commit, work_tree=self.workspace)
-        git(own, "checkout-index", "--all", "--force", "--index", work_tree=self.workspace)
+        check_out_tree(own, commit, self.workspace)
 
+    @_left_files()
     def run_script(self, step: WorkflowStep, env: Mapping[str, str], seconds: float, output: StepOutput) -> StepEnd:
         """Run a step's script, whose expressions are filled in; add its output.
 
@@ -110,10 +130,11 @@ class JobBox:
 
         Raises:
             SandboxError: the sandbox cannot be started, or was lost.
+            FixtureError: what a step before has left cannot be given to this one.
         """
         limit = min(seconds, STEP_SECONDS, 60 * step.minutes if step.minutes else STEP_SECONDS)
-        if sum(len(name) + len(text) for name, text in env.items()) > _MOST_ENVIRONMENT:
-            output.fail("Argument list too long: the environment is too large")
+        if fault := self._argument_fault(step, env):
+            output.fail(fault)
             return StepEnd(1, None, {})
         mounts, argv = self._mounts(env), self._command(step)
         streams = ProcessStreams(self.root / "stdout", self.root / "stderr")
@@ -126,17 +147,42 @@ class JobBox:
         for hit in sorted(finished.hits):
             output.fail(f"The runner has reached a limit: {hit}. {finished.note}".strip())
         ended = "cancelled" if finished.cancelled else "timed_out" if finished.timed_out else None
-        return StepEnd(finished.code, ended, self._collected())
+        outputs = self._collected()
+        if self._kept > _MOST_KEPT:
+            output.fail(f"The outputs and variables of a job have more than {_MOST_KEPT} characters.")
+            return StepEnd(finished.code or 1, ended, {})
+        return StepEnd(finished.code, ended, outputs)
+
+    def _argument_fault(self, step: WorkflowStep, env: Mapping[str, str]) -> str | None:
+        """Return why no program can be started with these texts, or None."""
+        texts = [*env, *env.values(), *self.search_path, step.folder or ""]
+        if any("\0" in text for text in texts) or not all(map(_is_unicode, (*texts, step.script or ""))):
+            return "A variable, a folder or the script is not valid text"
+        if len(step.folder or "") > _LONGEST_FOLDER or sum(len(text.encode()) for text in texts) > _MOST_ENVIRONMENT:
+            return "Argument list too long: the environment is too large"
+        return None
 
     def _mounts(self, env: Mapping[str, str]) -> SandboxMounts:
-        self._runner.mkdir(exist_ok=True)
+        self._make_runner()
         files = {variable: self._runner / name for variable, name in _FILES.items()}
         for path in files.values():
-            _empty(path)
+            path.touch(exist_ok=False)
         extra = {name: text for name, text in env.items() if _VARIABLE.fullmatch(name)}
         extra |= {variable: str(path) for variable, path in files.items()}
-        extra |= {"GITHUB_WORKSPACE": str(self.workspace), "RUNNER_TEMP": str(self._runner)}
-        return SandboxMounts(self.workspace, self.root / "home", self.box.path, extra, image=self.box.target.image)
+        extra |= {"GITHUB_WORKSPACE": str(self.workspace), "RUNNER_TEMP": str(self._home / "_temp")}
+        return SandboxMounts(self.workspace, self._home, self.box.path, extra, image=self.box.target.image)
+
+    def _make_runner(self) -> None:
+        """Make the folder of the harness's own files anew, whatever a step has put in its place."""
+        self._home.chmod(0o700)
+        remove_tree(self._runner)
+        (self._runner / "bin").mkdir(parents=True)
+        shim = self._runner / "bin/python"
+        shim.write_text(_PYTHON)
+        shim.chmod(0o755)
+        temporary = self._home / "_temp"
+        if not os.path.lexists(temporary):
+            temporary.mkdir()
 
     def _command(self, step: WorkflowStep) -> tuple[str, ...]:
         script = self._runner / f"script-{time.monotonic_ns()}"
@@ -148,14 +194,19 @@ class JobBox:
 
     def _collected(self) -> dict[str, str]:
         """Take over what the step has set for later ones, and return its outputs."""
-        self.variables |= read_variables(self._runner / "env")
-        self.search_path += [line for line in read_lines(self._runner / "path") if ":" not in line]
-        return read_variables(self._runner / "output")
+        if self._runner.is_symlink():
+            return {}
+        variables, outputs = (read_variables(self._runner / name) for name in ("env", "output"))
+        folders = [line for line in read_lines(self._runner / "path") if ":" not in line]
+        self._kept += sum(map(len, (*variables, *variables.values(), *outputs, *outputs.values(), *folders)))
+        if self._kept <= _MOST_KEPT:
+            self.variables |= variables
+            self.search_path += folders
+        return outputs
 
 
-def _empty(path: Path) -> None:
-    """Make an empty file where a step before may have left anything."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    path.unlink(missing_ok=True)
-    path.touch()
+def _is_unicode(text: str) -> bool:
+    try:
+        return bool(text.encode()) or True
+    except UnicodeEncodeError:
+        return False

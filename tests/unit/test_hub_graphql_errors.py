@@ -25,9 +25,9 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> Caller:
         ("pullRequest(number:9){id}", "NOT_FOUND", "Could not resolve to a PullRequest with the number of 9."),
         ("issue(number:1){id}", "NOT_FOUND", "Could not resolve to an Issue with the number of 1."),
         ("issueOrPullRequest(number:99){__typename}", "NOT_FOUND", "Could not resolve to an issue or pull request"),
-        ("dependencyGraphManifests(first:1){totalCount}", "NOT_IN_CONTRACT", "Repository.dependencyGraphManifests is"),
+        ("dependencyGraphManifests(first:1){totalCount}", "NOT_AVAILABLE", "Repository.dependencyGraphManifests is"),
         ("issues(first:1,filterBy:{viewerSubscribed:true}){totalCount}", None, None),
-        ("forks(first:1,isLocked:true){totalCount}", "NOT_IN_CONTRACT", "Repository.forks(isLocked:) is"),
+        ("forks(first:1,isLocked:true){totalCount}", "NOT_AVAILABLE", "Repository.forks(isLocked:) is"),
     ],
 )  # fmt: skip
 def test_errors_of_fields_have_types_and_messages_of_github(

@@ -48,7 +48,7 @@ def test_a_repository_is_created_changed_and_archived(tmp_path: Path) -> None:
         answer = run(caller, name, "repository { isArchived }", repositoryId=repository["id"])
         assert answer["data"][name]["repository"]["isArchived"] is expected
     values = {"name": "t", "visibility": "PUBLIC", "template": True}
-    assert refused(run(caller, "createRepository", "clientMutationId", **values))[0] == "NOT_IN_CONTRACT"
+    assert refused(run(caller, "createRepository", "clientMutationId", **values))[0] == "NOT_AVAILABLE"
 
 
 def test_refs_are_created_moved_and_deleted(tmp_path: Path) -> None:

@@ -123,6 +123,14 @@ def test_expressions_are_filled_in_and_what_is_unknown_is_named() -> None:
             filled_in(f"${{{{ {fault} }}}}", SCOPE)
 
 
+def test_outputs_that_are_put_into_outputs_again_and_again_do_not_grow_without_end() -> None:
+    scope = ExpressionScope({"steps": {"a": {"outputs": {"x": "y" * 400_000}}}})
+    text = "${{ steps.a.outputs.x }}"
+    assert len(filled_in(text * 2, scope)) == 800_000
+    with pytest.raises(ExpressionError, match="more than 1000000 characters"):
+        filled_in(text * 10_000, scope)
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
@@ -146,6 +154,15 @@ def test_expressions_are_filled_in_and_what_is_unknown_is_named() -> None:
         ("on: {push: {branches: [a], branches-ignore: [b]}}\njobs: {}", "only define one of"),
         ("a: &a [x, x]\non: push\njobs: " + "[" * 900, "error in your yaml"),
         (f"on: push\nx: {STEP}\njobs: {{}}", "Unexpected value 'x'"),
+        ("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: !!int ''}]}}", "error in your yaml"),
+        ("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: !!bool maybe}]}}", "error in your yaml"),
+        ("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: !!timestamp x}]}}", "error in your yaml"),
+        ("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: \"\\ud800\"}]}}", "invalid Unicode"),
+        ("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: 0x" + "f" * 5000 + "}]}}", "too large"),
+        ("on: push\njobs: {a: {runs-on: ubuntu-latest, timeout-minutes: 1" + "0" * 400 + ", steps: [{run: x}]}}",
+         "a number above 0"),
+        ("on: push\njobs: {a: {runs-on: ubuntu-latest, timeout-minutes: .nan, steps: [{run: x}]}}", "a number above 0"),
+        ("on: push\nname: 0x" + "f" * 5000, "No jobs defined"),
         (LARGE, "too large"),
         ("#" * 70_000, "more than 64000 bytes"),
     ],

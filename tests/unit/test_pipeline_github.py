@@ -28,6 +28,7 @@ from scylla_gha.sandboxes.base import SandboxTarget, socket_folder
 from scylla_gha.sandboxes.host import HostSandbox
 from scylla_gha.store.run_folder import AttemptFolder, RunFolder
 from tests.support.agents import ShellAgent
+from tests.support.git_bombs import COMMIT, SHELL
 from tests.support.hub_clients import McpSession
 from tests.support.hub_scenario import ID, SOLUTION, write_hub_scenario
 from tests.support.hub_server import BIN
@@ -129,6 +130,39 @@ def test_a_request_that_ends_the_hub_again_and_again_is_the_agents_failure(tmp_p
     row = row_of(context_of(tmp_path, hub, f"{marks}; kill -9 $HUB; sleep 0.2"))
     assert (row.outcome, row.passed, row.attempts) == (Outcome.AGENT_ERROR, False, 2)
     assert row.reason.startswith("twice in a row, GitHub's process died while it answered a request of this trial")
+
+
+def test_a_push_of_many_bytes_is_searched_for_secrets_and_judged(tmp_path: Path, hub: HubProcess) -> None:
+    large = "for at in 1 2; do head -c 17000000 /dev/urandom > large-$at; done\ngit add large-*\n"
+    row = row_of(context_of(tmp_path, hub, SOLUTION.replace("git commit", f"{large}git commit")))
+    assert (row.outcome, row.attempts, row.passed) == (Outcome.COMPLETED, 1, False)
+    assert "clean does not hold" in (row.failure or "")
+
+
+def test_a_push_that_cannot_be_searched_for_secrets_is_the_agents_failure(tmp_path: Path, hub: HubProcess) -> None:
+    grow = ("for at in 1 2 3 4 5 6 7 8 9; do (echo $at; head -c 31000000 /dev/zero) > zeros-$at; git add zeros-$at\n"
+            "git commit --quiet -m $at; git push --quiet origin fix; done\n")  # fmt: skip
+    row = row_of(context_of(tmp_path, hub, f"{SOLUTION}{grow}"))
+    assert (row.outcome, row.attempts, row.passed) == (Outcome.AGENT_ERROR, 1, False)
+    assert row.reason.startswith("pushed 279")
+
+
+def test_a_github_that_cannot_be_stored_is_the_agents_failure(tmp_path: Path, hub: HubProcess) -> None:
+    row = row_of(context_of(tmp_path, hub, f"for at in {tmp_path}/runs/*/attempt-1; do mkdir $at/github.json; done"))
+    assert (row.outcome, row.attempts, row.passed) == (Outcome.AGENT_ERROR, 1, False)
+    assert row.reason.startswith("left a GitHub that cannot be stored: ")
+
+
+@pytest.mark.parametrize(
+    "tree", [SHELL, "tree=$(printf '100644 blob %s\\t%0300d\\n' $(git hash-object -w app.py) 7 | git mktree)\n"]
+)
+def test_a_branch_that_cannot_be_checked_out_fails_its_checks(tmp_path: Path, hub: HubProcess, tree: str) -> None:
+    push = f"commit=$({COMMIT} -p HEAD $tree)\ngit push --quiet --force origin $commit:refs/heads/fix\n"
+    context = context_of(tmp_path, hub, f"{tree}{push}")
+    row = row_of(context)
+    assert (row.outcome, row.passed) == (Outcome.COMPLETED, False)
+    judgment = context.folder.cell(row.cell).root / "judgment.json"
+    assert "it cannot be checked out" in judgment.read_text()
 
 
 def test_commits_with_a_secret_are_not_stored(tmp_path: Path, hub: HubProcess) -> None:

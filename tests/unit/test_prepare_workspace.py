@@ -270,6 +270,16 @@ def test_removing_takes_no_rights_to_what_links_lead_to(tmp_path: Path) -> None:
         assert (elsewhere.stat().st_mode & 0o777, (elsewhere / "file").exists()) == (0o750, True)
 
 
+def test_of_a_link_only_the_link_is_removed(tmp_path: Path) -> None:
+    elsewhere = write_tree(tmp_path / "elsewhere", {"folder/file": ""})
+    elsewhere.chmod(0o755)
+    link = tmp_path / "link"
+    link.symlink_to(elsewhere)
+    remove_tree(link)
+    assert (link.is_symlink(), (elsewhere / "folder/file").exists()) == (False, True)
+    assert elsewhere.stat().st_mode & 0o777 == 0o755
+
+
 @pytest.fixture
 def deep(tmp_path: Path) -> Iterator[Path]:
     """3000 folders in one another, which is too deep for pytest to remove."""

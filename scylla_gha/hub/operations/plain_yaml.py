@@ -8,10 +8,23 @@ import yaml
 _MOST_BYTES: Final = 64_000  # which take up to 2 s
 _MOST_ITEMS: Final = 256  # of a list or a mapping, which anchors can repeat without end
 _LONGEST_TEXT: Final = 500
+# Those that are not of YAML come out of tags that do not fit their scalar, such as `!!int ""` and `!!bool maybe`.
+_FAULTS: Final = (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, ArithmeticError, TypeError)
+LONGEST_NUMBER: Final = 10**100
 
 
 class _Loader(yaml.SafeLoader):
-    """Loader without merge keys (`<<`), which Actions does not have, and which can be nested until memory ends."""
+    """Loader without merge keys (`<<`), which Actions does not have, and which can be nested until memory ends.
+
+    Texts are Unicode: half of a surrogate pair, which an escape can write, could be stored nowhere.
+    """
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
+        """Refuse what is not Unicode."""
+        scalar = super().construct_scalar(node)
+        if any("\ud800" <= character <= "\udfff" for character in scalar):
+            raise yaml.constructor.ConstructorError(None, None, "invalid Unicode", node.start_mark)
+        return scalar
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Merge nothing."""
@@ -30,8 +43,8 @@ def read_document(content: bytes) -> Any:  # noqa: ANN401 whatever the file says
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ValueError(f"{error.problem} on line {line}") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError("; ".join(str(error).splitlines())[:200]) from None
+    except _FAULTS as error:
+        raise ValueError("; ".join(str(error).splitlines())[:200] or type(error).__name__) from None
 
 
 def read_mapping(content: bytes) -> dict[Any, Any] | None:
@@ -55,4 +68,6 @@ def list_of(value: Any) -> list[Any]:  # noqa: ANN401 as above
 
 def text_of(value: Any) -> str:  # noqa: ANN401 as above
     """Return the start of a scalar as text; of all else, whose text may be endless, an empty one."""
+    if isinstance(value, int) and abs(value) > LONGEST_NUMBER:
+        return ""  # Python refuses to write very long ones
     return str(value)[:_LONGEST_TEXT] if isinstance(value, str | int | float) else ""

@@ -24,6 +24,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 _STATUS: Final = ("always", "cancelled", "failure", "success")
 _MOST_TOKENS: Final = 100
+_LONGEST_TEXT: Final = 1_000_000  # what a text may grow to: outputs can be put into outputs, again and again
 
 
 class ExpressionError(Exception):
@@ -170,9 +171,19 @@ def filled_in(text: str, scope: ExpressionScope) -> str:
     """Return a text with the values of its expressions.
 
     Raises:
-        ExpressionError: one cannot be read, or is not supported.
+        ExpressionError: one cannot be read, or is not supported, or the text becomes too long.
     """
-    return _TEMPLATE.sub(lambda matched: _text(evaluate(matched[1], scope)), text)
+    length = len(text)
+
+    def value(matched: re.Match[str]) -> str:
+        nonlocal length
+        filled = _text(evaluate(matched[1], scope))
+        length += len(filled)
+        if length > _LONGEST_TEXT:
+            raise ExpressionError(f"With its expressions, a text has more than {_LONGEST_TEXT} characters")
+        return filled
+
+    return _TEMPLATE.sub(value, text)
 
 
 def check_text(text: str) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from scylla_gha.hub.operations.plain_yaml import list_of, mapping_of, read_document, text_of
+from scylla_gha.hub.operations.plain_yaml import LONGEST_NUMBER, list_of, mapping_of, read_document, text_of
 from scylla_gha.hub.operations.workflow_expressions import ExpressionError, check_condition, check_text
 from scylla_gha.hub.operations.workflow_files import step_name, triggers_of
 from scylla_gha.hub.operations.workflow_filters import filter_fault
@@ -34,6 +34,7 @@ _CHECKOUT_INPUTS: Final = frozenset({"fetch-depth", "fetch-tags", "persist-crede
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 _RUNNER: Final = re.compile(r"ubuntu-[a-z0-9.-]+")
 _MOST_STEPS: Final = 300
+_MOST_MINUTES: Final = 1e9
 _MOST_CHARACTERS: Final = 500_000  # of all texts, which anchors can repeat
 
 
@@ -191,6 +192,8 @@ class _PlanReader:
     def _text(self, where: str, scalar: object) -> str:
         if isinstance(scalar, dict | list):
             raise WorkflowError(f"{where}: A scalar was expected")
+        if isinstance(scalar, int) and abs(scalar) > LONGEST_NUMBER:
+            raise WorkflowError(f"{where}: The number is too large")
         text = "" if scalar is None else str(scalar).lower() if isinstance(scalar, bool) else str(scalar)
         self._characters += len(text)
         if self._characters > _MOST_CHARACTERS:
@@ -208,7 +211,9 @@ def _listed(value: object) -> list[Any]:
 
 def _minutes(where: str, mapping: Mapping[Any, Any]) -> float | None:
     minutes = mapping.get("timeout-minutes")
-    if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int | float) or minutes <= 0):
+    if minutes is not None and (
+        isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < _MOST_MINUTES
+    ):
         raise WorkflowError(f"{where}.timeout-minutes: a number above 0 is expected")
     return None if minutes is None else float(minutes)
 
