@@ -127,6 +127,25 @@ def test_a_workflow_without_end_holds_up_no_trial(hub: WorkflowHub) -> None:
     assert [run["conclusion"] for run in hub.runs()] == ["cancelled", "cancelled"]
 
 
+def test_a_job_with_an_endless_log_ends_and_its_log_is_cut(hub: WorkflowHub) -> None:
+    step = f"      - run: ': {'${{ steps.a.outputs.x }}' * 2}'\n"
+    large = f"""\
+name: Large
+on: push
+jobs:
+  fill:
+    runs-on: ubuntu-latest
+    steps:
+      - id: a
+        run: printf 'x=%s\\n' $(head -c 400000 /dev/zero | tr '\\0' y) >> "$GITHUB_OUTPUT"
+{step * 22}"""
+    hub.push({".github/workflows/large.yml": large}, "Large")
+    assert hub.watch()["conclusion"] == "success"
+    hub.runner.finish()
+    log = hub.run("gh", "run", "view", str(hub.runs()[0]["databaseId"]), "--log")
+    assert 1_000_000 < len(log) < 4_000_000
+
+
 def test_gh_shows_why_a_workflow_cannot_be_run(hub: WorkflowHub) -> None:
     matrix = CI.replace("    name: Tests\n", "    strategy: {matrix: {python: [3]}}\n")
     hub.push({".github/workflows/ci.yml": matrix}, "Matrix")

@@ -133,10 +133,10 @@ def test_a_request_that_ends_the_hub_again_and_again_is_the_agents_failure(tmp_p
 
 
 def test_a_push_of_many_bytes_is_searched_for_secrets_and_judged(tmp_path: Path, hub: HubProcess) -> None:
-    large = "for at in 1 2; do head -c 17000000 /dev/urandom > large-$at; done\ngit add large-*\n"
+    large = "head -c 17000000 /dev/urandom > large\ngit add large\n"
     row = row_of(context_of(tmp_path, hub, SOLUTION.replace("git commit", f"{large}git commit")))
     assert (row.outcome, row.attempts, row.passed) == (Outcome.COMPLETED, 1, False)
-    assert "clean does not hold" in (row.failure or "")
+    assert row.checkpoints_passed == 4
 
 
 def test_a_push_that_cannot_be_searched_for_secrets_is_the_agents_failure(tmp_path: Path, hub: HubProcess) -> None:
