@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.errors import FixtureError, SandboxError, is_lack_of_the_host
+from scylla_gha.errors import FixtureError, SandboxError, ToolError, is_lack_of_the_host
 from scylla_gha.hub.git_objects import fetch
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.workflow_records import WorkflowStep
@@ -48,10 +48,14 @@ _FILES: Final[Mapping[str, str]] = {
 
 
 @contextlib.contextmanager
-def _left_files() -> Iterator[None]:
-    """Make errors of files that a step has left faults of the job; what the machine lacks stays an OSError."""
+def _faults_of_agent() -> Iterator[None]:
+    """Make errors of files and commits of the agent faults of the job; what the machine lacks stays an OSError."""
     try:
         yield
+    except SandboxError:
+        raise
+    except ToolError as error:  # git, of a commit that is fetched
+        raise FixtureError(f"The step cannot be run: {error}") from None
     except OSError as error:
         if is_lack_of_the_host(error):
             raise
@@ -105,7 +109,7 @@ class JobBox:
     def _runner(self) -> Path:
         return self._home / "_runner"
 
-    @_left_files()
+    @_faults_of_agent()
     def check_out(self, repository: Path, commit: str) -> None:
         """Make the workspace a repository with a commit and its history; what was there is removed.
 
@@ -118,7 +122,7 @@ class JobBox:
         fetch(GitRepository(own), GitRepository(repository), commit, "+refs/tags/*:refs/tags/*")
         check_out_tree(own, commit, self.workspace)
 
-    @_left_files()
+    @_faults_of_agent()
     def run_script(self, step: WorkflowStep, env: Mapping[str, str], seconds: float, output: StepOutput) -> StepEnd:
         """Run a step's script, whose expressions are filled in; add its output.
 

@@ -88,6 +88,13 @@ def test_a_job_cannot_set_more_than_a_limit(box: JobBox) -> None:
     assert [run(box, large).code for _ in range(3)] == [0, 0, 1]
 
 
+def test_a_commit_that_git_cannot_fetch_fails_the_step(tmp_path: Path, box: JobBox) -> None:
+    repository, commit = commit_of_many_files(tmp_path / "broken.git")
+    (repository / "objects" / commit[:2] / commit[2:]).unlink()
+    with pytest.raises(FixtureError, match="cannot be run: git fetch"):
+        box.check_out(repository, commit)
+
+
 def test_a_commit_that_stands_for_millions_of_files_is_not_checked_out(tmp_path: Path, box: JobBox) -> None:
     repository, commit = commit_of_many_files(tmp_path / "bomb.git")
     with pytest.raises(FixtureError, match=r"cannot be listed|at most"):
