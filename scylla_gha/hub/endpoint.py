@@ -36,7 +36,11 @@ from scylla_gha.hub.rest.dispatch import failure, handle
 from scylla_gha.hub.scripted_reviewers import ReviewScript
 
 _SCOPES: Final = "gist, read:org, repo, workflow"
+_READING: Final = frozenset({"GET", "HEAD"})
+TOO_MUCH: Final = "You have exceeded a secondary rate limit."
 _SITES: Final = frozenset({"github.com", "www.github.com"})
+_MOST_WRITES: Final = 10_000  # of a trial; GitHub lets an account create 500 objects an hour
+_MOST_RECEIVED: Final = 1024 * 1024 * 1024  # bytes of the bodies of a trial's requests
 _MOST_AT_ONCE: Final = 16  # requests whose bodies, of up to 64 MB, are kept
 _UPLOADS: Final = "https://uploads.github.com"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -54,6 +58,7 @@ class CellEndpoint:
     limiter: RateLimiter = field(default_factory=RateLimiter)
     script: ReviewScript = field(default_factory=ReviewScript)
     faults: FaultInjector = field(init=False)
+    received: int = 0
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_AT_ONCE))
     _number: int = 0
@@ -119,6 +124,7 @@ class CellEndpoint:
     def _done(self, request: HubRequest, entry: RequestEntry) -> RestAnswer:
         try:
             session = self._session(request, entry)
+            self._require_room(request)
             return self._followed(self._dispatch(session, request, entry))
         except RecursionError:
             return failure(HubError(400, "Problems parsing JSON: it is nested too deep"))
@@ -126,6 +132,14 @@ class CellEndpoint:
             return failure(HubError(422, str(error)))
         except HubError as error:
             return refusal(error) if git_operation(request) and _is_for_site(request) else failure(error)
+
+    def _require_room(self, request: HubRequest) -> None:
+        """Refuse what could write, once a trial wrote very much: cells share the memory and disk of this process."""
+        self.received += len(request.content)
+        if request.method in _READING:
+            return
+        if self.received > _MOST_RECEIVED or len(self.hub.state.journal) >= _MOST_WRITES:
+            raise HubError(HTTPStatus.FORBIDDEN, TOO_MUCH)
 
     def _session(self, request: HubRequest, entry: RequestEntry) -> HubSession:
         entry.operation = f"{request.method} {request.path[:100]}"

@@ -250,6 +250,24 @@ def _ask_often(served: ServedHub, times: int) -> None:
             connection.getresponse().read()
 
 
+def test_a_cell_that_wrote_or_received_very_much_can_only_be_read(served: ServedHub) -> None:
+    def post() -> int:
+        body = json.dumps({"title": "One more"}).encode()
+        return ask_socket(served.socket, "POST", f"http://api.github.com/repos/{REPO}/issues", body, TOKEN)[0]
+
+    assert post() == 201
+    journal = served.hub.state.journal
+    journal.extend([journal[-1]] * 10_000)
+    assert (post(), ask_socket(served.socket, "GET", f"http://api.github.com/repos/{REPO}/issues", None, TOKEN)[0]) == (
+        403,
+        200,
+    )
+    del journal[1:]
+    assert post() == 201
+    served.endpoint.received = 1 << 30
+    assert (post(), len(journal)) == (403, 2)
+
+
 def test_the_request_log_is_bounded_and_counts_on(tmp_path: Path) -> None:
     log = RequestLog(tmp_path / "log.jsonl", most_bytes=1000)
     for _ in range(20):

@@ -91,7 +91,7 @@ def test_a_job_cannot_set_more_than_a_limit(box: JobBox) -> None:
 def test_a_commit_that_git_cannot_fetch_fails_the_step(tmp_path: Path, box: JobBox) -> None:
     repository, commit = commit_of_many_files(tmp_path / "broken.git")
     (repository / "objects" / commit[:2] / commit[2:]).unlink()
-    with pytest.raises(FixtureError, match="cannot be run: git fetch"):
+    with pytest.raises(FixtureError, match="cannot be run: git -c"):
         box.check_out(repository, commit)
 
 
