@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from scylla_gha.counting import counted
 from scylla_gha.errors import SandboxError, ToolError
 from scylla_gha.git import run_git
 from scylla_gha.hub.client import HubProcess, HubRefusalError
@@ -189,7 +190,7 @@ def _secret_fault(bundle: Path, git: GitRepository, redaction: RedactionSession)
                                              stdin=names).splitlines()]  # fmt: skip
     sizes = {sha: int(size) for sha, size in rows}
     if (total := sum(sizes.values())) > _MOST_PUSHED:
-        return f"pushed {total} bytes to GitHub, more than {_MOST_PUSHED}"
+        return f"pushed {counted(total, 'byte')} to GitHub, more than {_MOST_PUSHED}"
     for group in _groups(sizes):
         listed = b"".join(sha + b"\n" for sha in group)
         done = run_git(git.path, "cat-file", "--batch", stdin=listed, seconds=_SEARCH_SECONDS, most_bytes=_MOST_PUSHED)

@@ -253,12 +253,12 @@ def _ask_often(served: ServedHub, times: int) -> None:
 def test_a_cell_that_wrote_or_received_very_much_can_only_be_read(served: ServedHub) -> None:
     def post() -> int:
         body = json.dumps({"title": "One more"}).encode()
-        return ask_socket(served.socket, "POST", f"http://api.github.com/repos/{REPO}/issues", body, TOKEN)[0]
+        return ask_socket(served.socket, "POST", f"http://api.github.com{REPO}/issues", body, TOKEN)[0]
 
     assert post() == 201
     journal = served.hub.state.journal
     journal.extend([journal[-1]] * 10_000)
-    assert (post(), ask_socket(served.socket, "GET", f"http://api.github.com/repos/{REPO}/issues", None, TOKEN)[0]) == (
+    assert (post(), ask_socket(served.socket, "GET", f"http://api.github.com{REPO}/issues", None, TOKEN)[0]) == (
         403,
         200,
     )
