@@ -84,8 +84,9 @@ def check_out_tree(own: Path, commit: str, work_tree: Path) -> None:
     sizes = [matched[1] for line in listed.stdout.split(b"\0") if (matched := _FILE_SIZE.fullmatch(line))]
     size = sum(int(number) for number in sizes if number != b"-")
     if len(sizes) > _MOST_FILES or size > _MOST_BYTES:
-        raise FixtureError(f"{commit}: it has {counted(len(sizes), 'file')} with {counted(size, 'byte')}; at most "
-                           f"{counted(_MOST_FILES, 'file')} with {counted(_MOST_BYTES, 'byte')} are checked out")  # fmt: skip
+        most = f"{counted(_MOST_FILES, 'file')} with {counted(_MOST_BYTES, 'byte')}"
+        raise FixtureError(f"{commit}: it has {counted(len(sizes), 'file')} with {counted(size, 'byte')}; "
+                           f"at most {most} are checked out")  # fmt: skip
     git(own, "config", "core.bare", "false")
     git(own, "update-ref", "--no-deref", "HEAD", commit)
     git(own, "read-tree", commit, work_tree=work_tree)
