@@ -102,7 +102,7 @@ def test_auto_merge_is_refused_where_the_repository_does_not_allow_it(hub: Hub) 
     assert refused(caller, "disablePullRequestAutoMerge", **at) == "Can't disable auto-merge for this pull request."
     caller.rest("PATCH", REPO, {"allow_auto_merge": True})
     (error,) = send(caller, "enablePullRequestAutoMerge", "clientMutationId", **at)["errors"]
-    assert error["type"] == "NOT_IN_CONTRACT"
+    assert error["type"] == "NOT_AVAILABLE"
     reader = f"{READER} does not have the correct permissions to execute `EnablePullRequestAutoMerge`"
     assert refused(Caller(hub, READER), "enablePullRequestAutoMerge", **at) == reader
 
