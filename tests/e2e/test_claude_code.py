@@ -26,9 +26,12 @@ retry: {attempts: ATTEMPTS, backoff_seconds: 0}
 """
 
 
+def experiment(seconds: int, turns: str = "", attempts: int = 2) -> str:
+    return EXPERIMENT.replace("SECONDS", str(seconds)).replace("TURNS", turns).replace("ATTEMPTS", str(attempts))
+
+
 def evaluate(tmp_path: Path, provider: Provider, seconds: int = 180, turns: str = "", attempts: int = 2) -> Said:
-    text = EXPERIMENT.replace("SECONDS", str(seconds)).replace("TURNS", turns).replace("ATTEMPTS", str(attempts))
-    (tmp_path / "probe.yaml").write_text(text)
+    (tmp_path / "probe.yaml").write_text(experiment(seconds, turns, attempts))
     env = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
     return scylla("evaluate", "probe.yaml", "--yes", "--json", cwd=tmp_path, env=env)
 
@@ -177,8 +180,7 @@ def stand_in(tmp_path: Path, script: str) -> dict[str, str]:
     ],
 )
 def test_a_cli_that_cannot_be_used_is_named(tmp_path: Path, script: str, code: int, message: str) -> None:
-    unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "5").replace("TURNS", "")
-    (tmp_path / "probe.yaml").write_text(unpinned)
+    (tmp_path / "probe.yaml").write_text(experiment(5).replace("@2.1.197", ""))
     said = scylla("evaluate", "probe.yaml", "--yes", cwd=tmp_path, env=stand_in(tmp_path, script))
     assert said.code == code
     assert message in said.err
@@ -186,8 +188,7 @@ def test_a_cli_that_cannot_be_used_is_named(tmp_path: Path, script: str, code: i
 
 
 def test_a_missing_cli_is_named_with_what_to_do(tmp_path: Path) -> None:
-    unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "5").replace("TURNS", "")
-    (tmp_path / "probe.yaml").write_text(unpinned)
+    (tmp_path / "probe.yaml").write_text(experiment(5).replace("@2.1.197", ""))
     (tmp_path / "only").mkdir()
     (tmp_path / "only/git").symlink_to(str(shutil.which("git")))
     env = {"PATH": str(tmp_path / "only"), "ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
@@ -205,8 +206,7 @@ def test_a_missing_key_is_named_before_anything_runs(tmp_path: Path) -> None:
 
 
 def test_a_transcript_of_unknown_form_is_no_score(tmp_path: Path) -> None:
-    unpinned = EXPERIMENT.replace("@2.1.197", "").replace("SECONDS", "20").replace("TURNS", "")
-    (tmp_path / "probe.yaml").write_text(unpinned)
+    (tmp_path / "probe.yaml").write_text(experiment(20).replace("@2.1.197", ""))
     script = '[ "$1" = --version ] && echo "2.9.0 (Claude Code)" || echo "Hello, I am done."'
     said = scylla("evaluate", "probe.yaml", "--yes", cwd=tmp_path, env=stand_in(tmp_path, script))
     row = only_row(tmp_path)
