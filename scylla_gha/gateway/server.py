@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import Final
 
 import aiohttp
+import uvloop
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import ValidationError
@@ -258,7 +259,7 @@ def main() -> None:
     """Run until the input ends or a signal arrives."""
     close_memory()
     _reuse_freed_memory()
-    asyncio.run(_run(GatewayStart.model_validate_json(sys.stdin.buffer.readline())))
+    uvloop.run(_run(GatewayStart.model_validate_json(sys.stdin.buffer.readline())))
 
 
 if __name__ == "__main__":
