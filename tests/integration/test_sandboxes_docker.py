@@ -192,16 +192,35 @@ def test_a_container_that_a_signal_ends_is_not_lost(runner: DockerRunner) -> Non
     assert seen.out == "begun\n"
 
 
-def test_the_engine_reports_that_a_container_ended_for_lack_of_memory(runner: DockerRunner) -> None:
-    hog = "held = []\nwhile True: held.append(bytearray(1 << 20))"
+HOG = "held = []\nwhile True: held.append(bytearray(1 << 20))"
+
+
+@contextlib.contextmanager
+def little_memory(image: str, argv: list[str]) -> Iterator[tuple[Any, str, ContainerEvents]]:
+    """Start a container with 32 MB; yield a connection, the container's name, and its events."""
     name = f"hog-{os.getpid()}"
     with contextlib.closing(engine.connect()) as api, contextlib.closing(ContainerEvents(api, name)) as events:
         limits = api.create_host_config(mem_limit=32 * MEGA, memswap_limit=32 * MEGA, auto_remove=True)
-        api.create_container(runner.image, ["python3", "-c", hog], name=name, host_config=limits)
+        api.create_container(image, argv, name=name, host_config=limits)
         api.start(name)
+        yield api, name, events
+
+
+OF_MEMORY = ({LimitHit.MEMORY}, "the whole sandbox was ended for lack of memory, and its files are gone")
+
+
+def test_the_engine_reports_that_a_container_ended_for_lack_of_memory(runner: DockerRunner) -> None:
+    with little_memory(runner.image, ["python3", "-c", HOG]) as (api, name, events):
         until(lambda: not api.containers(all=True, filters={"name": name}), 60)
-        hits, note = events.end() or (frozenset(), "it runs")
-    assert (hits, note) == ({LimitHit.MEMORY}, "the whole sandbox was ended for lack of memory, and its files are gone")
+        assert events.end() == OF_MEMORY
+
+
+def test_a_lack_of_memory_counts_also_where_the_engine_states_a_kill(runner: DockerRunner) -> None:
+    with little_memory(runner.image, ["sh", "-c", f"python3 -c '{HOG}'; sleep 600"]) as (api, name, events):
+        until(lambda: "sleep 600" in [process[-1] for process in api.top(name)["Processes"]], 60)
+        api.kill(name)
+        until(lambda: not api.containers(all=True, filters={"name": name}), 60)
+        assert events.end() == OF_MEMORY
 
 
 def test_a_running_container_whose_supervisor_does_not_answer_is_not_lost(runner: DockerRunner) -> None:

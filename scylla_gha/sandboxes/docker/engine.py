@@ -199,19 +199,19 @@ class ContainerEvents:
     def end(self) -> tuple[frozenset[LimitHit], str] | None:
         """Return why the container has ended, as limits hit and in words; None if it runs. No events follow.
 
-        It counts as lost if it was ended through the engine, or the engine does not know why. Any other cause came from
-        inside: a signal, as the kernel sends when memory is short.
+        It counts as lost if it was ended through the engine without a lack of memory, or the engine does not know why.
+        Any other cause came from inside: a signal, as the kernel sends when memory is short.
         """
         if self._runs():
             return None
         events = {event["Action"]: event for event in self._received(_EVENT_SECONDS)}
         if "die" not in events:
             return frozenset({LimitHit.LOST}), "the container is gone, and the engine does not state why"
-        if "kill" in events:
-            return frozenset({LimitHit.LOST}), "somebody ended the container through the engine"
-        if "oom" in events:
+        if "oom" in events:  # asked first: on a busy machine the engine may state a kill of its own as well
             note = "the whole sandbox was ended for lack of memory, and its files are gone"
             return frozenset({LimitHit.MEMORY}), note
+        if "kill" in events:
+            return frozenset({LimitHit.LOST}), "somebody ended the container through the engine"
         code = events["die"]["Actor"]["Attributes"].get("exitCode", "unknown")
         return frozenset(), f"the whole sandbox was ended from inside (exit code {code}), and its files are gone"
 
