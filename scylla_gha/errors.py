@@ -22,16 +22,30 @@ exception: it is an Outcome.
 """
 
 import errno
+import os
+import shutil
+from pathlib import Path
 from typing import Final
 
 _LACKS: Final = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EIO, errno.ENOMEM}
 )
+_FULL: Final = os.strerror(errno.ENOSPC)
+_FREED_BYTES: Final = 512 * 1024 * 1024
 
 
 def is_lack_of_the_host(error: OSError) -> bool:
     """True if the machine lacks something (disk, descriptors, memory), whatever is read or written."""
     return error.errno in _LACKS
+
+
+def is_full_disk(message: str, folder: Path) -> bool:
+    """True if a program's message says that the disk of a folder is full, and little is free there.
+
+    The message alone is no evidence: it may hold names that an agent chose. Space counts as little up to what a program
+    may have freed when it gave up.
+    """
+    return _FULL in message and shutil.disk_usage(folder).free < _FREED_BYTES
 
 
 class ScyllaError(Exception):

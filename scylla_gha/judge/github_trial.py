@@ -1,17 +1,15 @@
 """GitHub of a trial as its files tell it: both states, the writes between them, and the repositories."""
 
 import contextlib
-import errno
 import functools
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.errors import FixtureError, ToolError, is_full_disk
 from scylla_gha.git import run_git
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
@@ -21,7 +19,6 @@ from scylla_gha.prepare.git_directory import check_out_tree, git, init
 
 _SECONDS: Final = 120.0
 _NO_OBJECT: Final = "0" * 40
-_NO_SPACE: Final = os.strerror(errno.ENOSPC)  # the host's fault
 _SHOWN: Final = 300
 When = Literal["start", "end"]
 
@@ -160,7 +157,7 @@ class TrialGitHub:
         try:
             check_out_tree(own, commit, folder)
         except FixtureError as error:
-            if _NO_SPACE in str(error):
+            if is_full_disk(str(error), folder):
                 raise
             raise GoneError(f"it cannot be checked out: {str(error)[-_SHOWN:]}") from None
 

@@ -31,7 +31,8 @@ from scylla_gha.prepare.github_clone import own_commit
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.redaction.session import RedactionSession
-from scylla_gha.run.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub, push_failure
+from scylla_gha.run.github import CONFIG_FOLDER, GH, MCP_TOKEN, TrialHub, UsedHub
+from scylla_gha.run.pushed_commits import push_failure
 from scylla_gha.sandboxes.base import Sandbox, SandboxMounts
 from scylla_gha.store.records import read_record
 from scylla_gha.store.run_folder import AttemptFolder

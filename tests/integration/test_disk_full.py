@@ -3,12 +3,18 @@
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from scylla_gha.errors import is_full_disk, is_lack_of_the_host
+from scylla_gha.redaction import Redactor
+from scylla_gha.redaction.session import RedactionSession
+from scylla_gha.run.pushed_commits import push_failure
 from tests.support.command import scylla
+from tests.support.git import shell
 from tests.support.repository import environment, make_repository, write_greet_experiment
 
 SUDO = () if os.geteuid() == 0 else ("sudo", "-n")
@@ -63,3 +69,24 @@ def fill(disk: Path) -> None:
                     pass
             except OSError:
                 continue
+
+
+def test_a_full_disk_of_the_search_for_secrets_is_not_the_agents_failure(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failure() -> str | None:
+        bundle = tmp_path / "github.bundle"
+        bundle.write_bytes((tmp_path / "made.bundle").read_bytes())
+        return push_failure(bundle, RedactionSession(Redactor(())))
+
+    shell(tmp_path, "git init -q all; head -c 6000000 /dev/urandom >all/large; cd all; git add .; git commit -qm a\n"
+                    "git update-ref refs/end/1/heads/main HEAD; git bundle create -q ../made.bundle --all")  # fmt: skip
+    assert failure() is None
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        failure()
+    assert is_lack_of_the_host(caught.value)
+
+
+def test_a_name_alone_is_no_full_disk(tmp_path: Path) -> None:
+    assert not is_full_disk("error: unable to create file No space left on device: File name too long", tmp_path)
