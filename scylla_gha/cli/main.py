@@ -1,9 +1,11 @@
 """The command line `scylla-gha`: a command's module is imported only when the command or its help is called."""
 
 import difflib
+import gc
 import importlib
 import os
 import sys
+from types import ModuleType
 from typing import Final, NoReturn
 
 import click
@@ -80,6 +82,16 @@ _MODULES: Final[dict[str, str]] = {
 }
 
 
+def _imported(name: str) -> ModuleType:
+    """Import a module without searches for garbage, which is never found and takes a tenth of the time."""
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 class _LazyGroup(click.Group):
     """A group that imports a command's module when the command or its help is called."""
 
@@ -89,7 +101,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"scylla_gha.cli.{_MODULES[cmd_name]}")
+        module = _imported(f"scylla_gha.cli.{_MODULES[cmd_name]}")
         function = "import_" if cmd_name == "import" else cmd_name.replace("-", "_")
         command: click.Command = getattr(module, function)
         return command

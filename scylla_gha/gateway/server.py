@@ -229,6 +229,7 @@ async def _serve(server: GatewayServer, stop: asyncio.Event) -> None:
     listeners = [Listener.on_loopback(application.server, most) for application, most in applications.items()]
     gc.freeze()  # what is imported is never garbage, and to search it takes longer than a request may
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
+    gc.enable()
     print(*(listener.port for listener in listeners), flush=True)  # noqa: T201 the harness waits for it
     await stop.wait()
     for listener in listeners:
@@ -260,7 +261,3 @@ def main() -> None:
     close_memory()
     _reuse_freed_memory()
     uvloop.run(_run(GatewayStart.model_validate_json(sys.stdin.buffer.readline())))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,5 @@
 """Accounts that act in fixture repositories: the login and token of each user of a fixture, and a client for each."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -11,42 +10,12 @@ from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github.access import GitHubAccess, access_from
 from scylla_gha.github.client import ApiRequest, GitHubRepository, RequestLimits, RetryPolicy
 from scylla_gha.github.responses import User
+from scylla_gha.github_fixture.tokens import token_variable
 from scylla_gha.model.github_repositories import REPOSITORIES_FILE, RepositoryPool
-from scylla_gha.providers import FIXTURE_TOKENS
 
-TOKEN_LIST: Final = f"{FIXTURE_TOKENS}S"
 PUBLIC_SITE: Final = "https://github.com"
 _MOST_CALLS: Final = 2000
 _NOT_A_USER: Final = (403, 404)  # statuses for tokens of apps
-
-
-def token_variable(user: str) -> str:
-    """Return the name of the variable that has the token of a user."""
-    return f"{FIXTURE_TOKENS}_{re.sub(r'[^A-Z0-9]', '_', user.upper())}"
-
-
-def fixture_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which each token of the list SCYLLA_FIXTURE_TOKENS has its own variable.
-
-    A line of the list is USER=TOKEN: a workflow can name one secret, and not one for each user.
-
-    Raises:
-        ConfigError: a line is malformed; the message does not show it.
-    """
-    tokens: dict[str, str] = {}
-    for number, line in enumerate(environ.get(TOKEN_LIST, "").splitlines(), 1):
-        user, mark, token = line.strip().partition("=")
-        if line.strip() and not (mark and user.strip() and re.fullmatch(r"[!-~]+", token.strip())):
-            raise ConfigError(f"{TOKEN_LIST}: line {number}: is not USER=TOKEN; correct the secret")
-        tokens |= {token_variable(user.strip()): token.strip()} if line.strip() else {}
-    return {**environ, **tokens}
-
-
-def tokens_of(environ: Mapping[str, str]) -> list[str]:
-    """Return all tokens of fixtures in an environment, those of the list included."""
-    prefix = f"{FIXTURE_TOKENS}_"
-    return [text.strip() for name, text in fixture_environment(environ).items()
-            if name.startswith(prefix) and text.strip()]  # fmt: skip
 
 
 def site_of(environ: Mapping[str, str]) -> str:

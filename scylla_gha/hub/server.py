@@ -227,6 +227,7 @@ async def _run(start: HubStart) -> None:
         github_schema()
         gc.freeze()
         gc.set_threshold(*_GARBAGE_THRESHOLDS)
+        gc.enable()
         print(listener.port, flush=True)  # noqa: T201 the harness waits for it
         await stop.wait()
         await listener.stop()
@@ -244,7 +245,3 @@ def _stop_at_end(stop: asyncio.Event) -> None:
 def main() -> None:
     """Run until the input ends or a signal arrives."""
     asyncio.run(_run(HubStart.model_validate_json(sys.stdin.buffer.readline())))
-
-
-if __name__ == "__main__":
-    main()

@@ -16,6 +16,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScyllaError
 from scylla_gha.github_fixture.leases import default_holder
 from scylla_gha.github_fixture.reference import FixtureReference, make_reference
+from scylla_gha.github_fixture.tokens import fixture_environment
 from scylla_gha.github_fixture.trial_lane import (
     LanePool,
     LaneWish,
@@ -30,6 +31,9 @@ from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.plan.github_com import identity_of, require_lane_tokens
 from scylla_gha.prepare.start_state import own_files_commit
 from scylla_gha.prepare.tools import cache_root
+from scylla_gha.process import Cancel
+from scylla_gha.providers import provider_environment
+from scylla_gha.run.github_com import LaneSource
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import RunFolder
 
@@ -87,6 +91,24 @@ def free_lanes(plan: Plan, folder: RunFolder, library: Library, environ: Mapping
                 report(f"{lane.repository}: freed")
             except ScyllaError as error:
                 report(f"{lane.repository}: its lease ends at {lane.expires}: {error}")
+
+
+def require_tokens(plan: Plan, library: Library, folder: RunFolder) -> None:
+    """Check that the environment has the tokens which the first trial on github.com needs.
+
+    Raises:
+        ConfigError: some are missing; all are named.
+    """
+    leased = lanes_folder(folder.root).is_dir()
+    require_lane_tokens(plan, library, fixture_environment(provider_environment()), leased=leased)
+
+
+def lane_source(library: Library, folder: RunFolder, cell: Cell, fixture: str, cancel: Cancel) -> LaneSource:
+    """Return the repositories of a fixture for a cell's trial, with the tokens of the environment."""
+    environ = fixture_environment(provider_environment())
+    pool = _pool(library, fixture, environ, lambda _: None)
+    record = lane_record(folder.root, cell.id)
+    return LaneSource(pool, record, f"{default_holder(environ)}/{cell.id}", cancel.wait)
 
 
 def _cells_by_fixture(plan: Plan, library: Library) -> dict[str, list[Cell]]:

@@ -21,7 +21,7 @@ from scylla_gha.errors import RefusedError, ToolError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import GatewaySettings
-from scylla_gha.github_fixture.accounts import fixture_environment
+from scylla_gha.github_fixture.tokens import fixture_environment
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.model.plan import Cell, Estimate, Plan
 from scylla_gha.model.traffic import Role

@@ -8,8 +8,6 @@ import click
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
-from scylla_gha.github_fixture.accounts import fixture_environment
-from scylla_gha.github_fixture.trial_lane import lanes_folder
 from scylla_gha.model.plan import Plan, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
@@ -27,11 +25,9 @@ from scylla_gha.pipeline.run_cells import CellLines, run_cells_with_progress
 from scylla_gha.plan import CellSelection
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
-from scylla_gha.plan.github_com import require_lane_tokens
 from scylla_gha.plan.notes import reject_impossible_gate
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel
-from scylla_gha.providers import provider_environment
 from scylla_gha.report.summary import require_gate
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import remove_stale_folders
@@ -75,8 +71,10 @@ def open_run(
     require_credentials(named_agents, library.experiment(experiment).judges, recording)
     agents = find_agents(choice.apply(library.experiment(experiment)), install=True)
     plan = make_plan(experiment, library, agents, choice, folder)
-    leased = lanes_folder(folder.root).is_dir()
-    require_lane_tokens(plan, library, fixture_environment(provider_environment()), leased=leased)
+    if plan.experiment.github != "hub":
+        from scylla_gha.pipeline.lanes import require_tokens
+
+        require_tokens(plan, library, folder)
     if recording.replay:
         plan = plan.model_copy(update={"replayed": True, "estimate": plan.estimate.unpaid})
     context = RunContext(plan, folder, ConfigSources.of(library, choice.head), agents, Cancel(), fresh=fresh)

@@ -2,30 +2,28 @@
 
 import datetime
 import platform
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scylla_gha import __version__
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import FixtureError, SandboxError, ToolError
-from scylla_gha.github_fixture.accounts import fixture_environment
-from scylla_gha.github_fixture.leases import default_holder
-from scylla_gha.github_fixture.trial_lane import LanePool, lane_record
 from scylla_gha.model.plan import Arm, Cell
 from scylla_gha.model.sandbox import Isolation
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome, Trial, Usage
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.prepare.scenario import keep_workspace, prepare_workspace
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.providers import provider_environment
 from scylla_gha.redaction import Redactor
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run import run_attempt
 from scylla_gha.run.equip import AgentRunner
-from scylla_gha.run.github_com import LaneSource
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.records import read_record, write_record
 from scylla_gha.store.run_folder import AttemptFolder, CellFolder, file_digests
 from scylla_gha.variants import arm_resources
+
+if TYPE_CHECKING:
+    from scylla_gha.run.github_com import LaneSource
 
 _LASTING: Final = (Outcome.PROVIDER_ERROR, Outcome.DELIVERY_ERROR)  # the next cell of the arm would fail alike
 
@@ -134,15 +132,14 @@ def agent_runner(context: RunContext, cell: Cell) -> AgentRunner:
     )
 
 
-def _lanes(context: RunContext, cell: Cell, folder: ScenarioFolder) -> LaneSource | None:
+def _lanes(context: RunContext, cell: Cell, folder: ScenarioFolder) -> "LaneSource | None":
     """Return the repositories of a cell that works on github.com; None for the hub, or without GitHub."""
     fixture = folder.scenario.source.fixture
     if context.plan.experiment.github == "hub" or folder.github is None or fixture is None:
         return None
-    environ = fixture_environment(provider_environment())
-    pool = LanePool(fixture, context.library.repositories().fixtures[fixture], environ, lambda _: None)
-    return LaneSource(pool, lane_record(context.folder.root, cell.id), f"{default_holder(environ)}/{cell.id}",
-                      context.cancel.wait)  # fmt: skip
+    from scylla_gha.pipeline.lanes import lane_source
+
+    return lane_source(context.library, context.folder, cell, fixture, context.cancel)
 
 
 def _other_programs(context: RunContext, arm: Arm) -> tuple[str, ...]:

@@ -12,8 +12,6 @@ from scylla_gha import __version__
 from scylla_gha.collect import rows
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.errors import ConfigError, ScyllaError
-from scylla_gha.github_fixture.accounts import fixture_environment
-from scylla_gha.github_fixture.trial_lane import lanes_folder
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.plan import Cell, Plan, Shard, ShardManifest, WavePacking
 from scylla_gha.model.result import Result
@@ -31,12 +29,10 @@ from scylla_gha.pipeline.run_cells import run_cells_with_progress
 from scylla_gha.plan import agent_name
 from scylla_gha.plan.budget import budgets_left
 from scylla_gha.plan.build import find_agent
-from scylla_gha.plan.github_com import require_lane_tokens
 from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
 from scylla_gha.plan.shards import account_for
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel
-from scylla_gha.providers import provider_environment
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.attach import exit_on_signals
 from scylla_gha.sandboxes.base import remove_stale_folders
@@ -212,8 +208,10 @@ def _open_run(
     names = (name for name in plan.experiment.agents if agent_name(name)[0] in used)
     agents = {name: find_agent(name, install=True) for name in names}
     require_credentials(agents, plan.experiment.judges, _NO_RECORDING)
-    environ = fixture_environment(provider_environment())
-    require_lane_tokens(plan, sources.here, environ, leased=lanes_folder(folder.root).is_dir())
+    if plan.experiment.github != "hub":
+        from scylla_gha.pipeline.lanes import require_tokens
+
+        require_tokens(plan, sources.here, folder)
     context = RunContext(plan, folder, sources, agents, Cancel(), deadline=options.deadline)
     require_safe_sandbox(context, _NO_RECORDING, SANDBOXES[plan.sandbox], allowed=options.exposed)
     context.sandboxes.check()

@@ -21,7 +21,6 @@ from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
-from scylla_gha.plan.github_com import check_github_com, require_reachable
 from scylla_gha.plan.modes import check_modes, impossible_tasks, planned_modes, unproved_tasks, why_impossible
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
@@ -123,8 +122,11 @@ def plan_cells(
         experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
     folders = [library.scenario(name) for name in select_scenarios(experiment.scenarios, library)]
     check_modes(experiment, folders, [arm.variant for arm in arms if arm.variant], library)
-    check_github_com(experiment, folders, arms, library)
-    require_reachable(experiment, arms, images.sandbox)
+    if experiment.github != "hub":
+        from scylla_gha.plan.github_com import check_github_com, require_reachable
+
+        check_github_com(experiment, folders, arms, library)
+        require_reachable(experiment, arms, images.sandbox)
     not_possible = impossible_tasks(experiment, folders, arms)
     cells = select_cells(list(_cells(experiment, folders, arms, choice.epoch, images)), choice.only)
     estimate = estimate_cells(experiment, library, arms, DueCells(cells, cells), history or {})

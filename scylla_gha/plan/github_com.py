@@ -11,7 +11,7 @@ from scylla_gha.config import load_yaml
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import ConfigError
-from scylla_gha.github_fixture.accounts import token_variable
+from scylla_gha.github_fixture.tokens import token_variable
 from scylla_gha.hub.actions_records import CheckRecord, RunRecord, WorkflowRecord
 from scylla_gha.hub.fixture import StartCommit, build_fixture
 from scylla_gha.hub.fixture_world import FixtureWorld
@@ -34,13 +34,11 @@ _PARTS: Final = re.compile(r"\b(threads|comments|reviews)\b")  # of an object, w
 def check_github_com(
     experiment: Experiment, folders: Sequence[ScenarioFolder], arms: Sequence[Arm], library: Library
 ) -> None:
-    """Refuse what cannot be done on github.com; do nothing for an experiment on the hub.
+    """Refuse what cannot be done on github.com, for an experiment there.
 
     Raises:
         ConfigError: one line for each scenario, mode or account, with the reason.
     """
-    if experiment.github == "hub":
-        return
     tasks = [folder for folder in folders if folder.github is not None]
     pools = library.repositories() if tasks else GitHubRepositories(fixtures={})
     faults = [] if tasks else ["none of its scenarios has GitHub; remove `github`"]
@@ -59,13 +57,13 @@ def require_reachable(experiment: Experiment, arms: Sequence[Arm], sandbox: Sand
         ConfigError: an arm could not reach github.com.
     """
     unable = [arm.id for arm in arms if arm.model is None]
-    if experiment.github != "hub" and unable and not SANDBOXES[sandbox].has_network:
+    if unable and not SANDBOXES[sandbox].has_network:
         raise ConfigError(f"experiment {experiment.id}: github: github.com: {', '.join(unable)} cannot reach it in the "
                           f"sandbox {sandbox}: an agent without a model has no proxy; set sandbox: host")  # fmt: skip
 
 
 def require_lane_tokens(plan: Plan, library: Library, environ: Mapping[str, str], *, leased: bool) -> None:
-    """Check that the tokens are at hand which the first trial on github.com needs.
+    """Check that the tokens are at hand which the first trial of an experiment on github.com needs.
 
     Args:
         plan: of the run.
@@ -76,8 +74,6 @@ def require_lane_tokens(plan: Plan, library: Library, environ: Mapping[str, str]
     Raises:
         ConfigError: some are missing; all are named.
     """
-    if plan.experiment.github == "hub":
-        return
     missing: dict[str, str] = {}
     for name in sorted({cell.scenario for cell in plan.cells}):
         folder = library.scenario(name)

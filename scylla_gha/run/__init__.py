@@ -5,6 +5,7 @@ import stat
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scylla_gha.agents.base import ModelAccess, ProcessResult, TranscriptSummary
 from scylla_gha.egress_proxy import EgressPolicy
@@ -23,8 +24,7 @@ from scylla_gha.process import FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.redaction.session import RedactionSession
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 from scylla_gha.run.equip import AgentRunner, EquippedAgent, equip_agent, sandbox_mounts
-from scylla_gha.run.github import UsedHub, open_github
-from scylla_gha.run.github_com import AttemptGitHub, TrialRepository, leased_repository
+from scylla_gha.run.github import TrialHub, UsedHub, open_github
 from scylla_gha.run.search_path import GIT, not_started, observe_programs
 from scylla_gha.run.workflow_steps import WorkflowBox
 from scylla_gha.sandboxes.base import GATEWAY_SOCKET, SandboxMounts, names_inside, socket_folder, translate_paths
@@ -32,6 +32,9 @@ from scylla_gha.store.records import write_bytes, write_record, write_text
 from scylla_gha.store.run_folder import AttemptFolder, file_digests
 from scylla_gha.variants import allowed_models, arm_treatment
 from scylla_gha.variants.delivery import prove_delivery
+
+if TYPE_CHECKING:
+    from scylla_gha.run.github_com import TrialRepository
 
 
 def run_attempt(
@@ -42,6 +45,10 @@ def run_attempt(
     Raises:
         ToolError: the agent cannot be started at all.
     """
+    if runner.lanes is None:
+        return _run_attempt(runner, prepared, workspace, folder, None)
+    from scylla_gha.run.github_com import leased_repository
+
     with leased_repository(runner.lanes, prepared, time_limit(runner.limits, prepared)) as repository:
         return _run_attempt(runner, prepared, workspace, folder, repository)
 
@@ -51,7 +58,7 @@ def _run_attempt(
     prepared: PreparedScenario,
     workspace: Workspace,
     folder: AttemptFolder,
-    repository: TrialRepository | None,
+    repository: "TrialRepository | None",
 ) -> Attempt:
     """Run the agent with a repository on github.com, or (None) with the hub if the scenario has GitHub."""
     has_hub = prepared.folder.github is not None and repository is None
@@ -59,7 +66,7 @@ def _run_attempt(
     with socket_folder() if needs_socket else nullcontext() as sockets:
         mounts = replace(sandbox_mounts(runner, prepared, workspace), sockets=sockets, has_github=has_hub)
         box = WorkflowBox(runner.checks or runner.target, prepared.path, runner.cancel)
-        github: AttemptGitHub | None = repository or open_github(
+        github: TrialRepository | TrialHub | None = repository or open_github(
             runner.hub, prepared, sockets, folder, runner.target.sandbox, box
         )
         if github:

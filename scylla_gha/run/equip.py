@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scylla_gha.agents.base import Agent, AgentCommand, AgentTask, ModelAccess
 from scylla_gha.egress_proxy import proxy_environment
@@ -18,9 +19,11 @@ from scylla_gha.prepare.tools import cache_root
 from scylla_gha.prepare.workspace import Workspace
 from scylla_gha.process import Cancel
 from scylla_gha.redaction import Redactor
-from scylla_gha.run.github_com import AttemptGitHub, LaneSource
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget, names_inside
 from scylla_gha.variants import arm_treatment
+
+if TYPE_CHECKING:
+    from scylla_gha.run.github_com import AttemptGitHub, LaneSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class AgentRunner:
     hub: HubProcess | None = None  # None: no scenario of the run has GitHub state
     checks: SandboxTarget | None = None  # where workflows of GitHub run; None: in `target`
     other_programs: tuple[str, ...] = ()  # of other modes: they must not be on PATH
-    lanes: LaneSource | None = None  # None: GitHub is the hub
+    lanes: "LaneSource | None" = None  # None: GitHub is the hub
     share_usd: float | None = None  # part of the shared budgets, if the trial has no limit of its own
 
 
@@ -79,7 +82,7 @@ def equip_agent(
     prepared: PreparedScenario,
     mounts: SandboxMounts,
     access: ModelAccess | None,
-    github: AttemptGitHub | None = None,
+    github: "AttemptGitHub | None" = None,
 ) -> EquippedAgent:
     """Write into HOME what the variant and the trial's GitHub give the agent; return the command and the mounts.
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, FixtureError, ScyllaError
 from scylla_gha.git import run_git
-from scylla_gha.github_fixture.accounts import token_variable
 from scylla_gha.github_fixture.reference import FixtureReference, make_reference
+from scylla_gha.github_fixture.tokens import token_variable
 from scylla_gha.github_fixture.trial_lane import (
     LanePool,
     LaneTrial,
@@ -162,12 +162,12 @@ def _stand_in(port: int, repository: str) -> dict[str, str]:
 
 @contextmanager
 def leased_repository(
-    source: LaneSource | None, prepared: PreparedScenario, seconds: float
+    source: LaneSource, prepared: PreparedScenario, seconds: float
 ) -> Iterator[TrialRepository | None]:
-    """Lease a repository, reset it and verify it; None without a source. The lease is freed in the end.
+    """Lease a repository, reset it and verify it; None if the scenario has no GitHub. The lease is freed in the end.
 
     Args:
-        source: repositories of the run; None: it works on the hub.
+        source: repositories of the run.
         prepared: the scenario.
         seconds: the trial's time limit.
 
@@ -175,7 +175,7 @@ def leased_repository(
         FixtureError: no repository is free, or it is not as the fixture.
     """
     scenario, fixture = prepared.folder.scenario, prepared.folder.github
-    if source is None or fixture is None or scenario.github is None:
+    if fixture is None or scenario.github is None:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="lane-") as scratch:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scylla_gha.github.client import RetryPolicy
-from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, token_variable
+from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of
 from scylla_gha.github_fixture.converge import ConvergedRun, Convergence
 from scylla_gha.github_fixture.reference import FixtureReference, make_reference
+from scylla_gha.github_fixture.tokens import token_variable
 from scylla_gha.hub.cell import Blobs, Hub
 from scylla_gha.hub.fixture import StartCommit, read_fixture
 from scylla_gha.hub.git_store import GitRepository

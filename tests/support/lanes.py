@@ -11,9 +11,10 @@ import yaml
 
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.github.client import RetryPolicy
-from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of, token_variable
+from scylla_gha.github_fixture.accounts import FixtureAccounts, limits_of
 from scylla_gha.github_fixture.converge import Convergence
 from scylla_gha.github_fixture.reference import make_reference
+from scylla_gha.github_fixture.tokens import token_variable
 from scylla_gha.hub.fixture import StartCommit
 from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_repositories import RepositoryPool
