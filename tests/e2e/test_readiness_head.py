@@ -1,4 +1,4 @@
-"""`scylla-gha readiness --head`: two commits of a JavaScript repository, side by side, with the real Claude Code CLI."""
+"""`scylla-gha readiness --head`: two commits of a JavaScript repository side by side, with the real Claude Code."""
 
 import json
 import subprocess
