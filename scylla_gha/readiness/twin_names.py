@@ -14,7 +14,7 @@ import keyword
 import logging
 import pathlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -45,6 +45,7 @@ class _Names:
     unsafe: set[str] = field(default_factory=set)
     prefixes: set[str] = field(default_factory=set)  # of names that are put together at run time
     modules: set[str] = field(default_factory=set)  # of the code base
+    roots: set[str] = field(default_factory=set)  # those of them that are imported by their name alone
     bases: dict[str, set[str]] = field(default_factory=dict)  # by class
 
 
@@ -56,7 +57,7 @@ def safe_names(sources: Mapping[str, str], tests: Iterable[str], other_texts: It
         tests: paths of files of tests, whose own functions and parameters keep their names.
         other_texts: configuration files, which may name entry points.
     """
-    names = _Names(modules={part for path in sources for part in re.split(r"[/.]", path)})
+    names = _Names(modules={part for path in sources for part in re.split(r"[/.]", path)}, roots=_roots(sources))
     test_paths = frozenset(tests)
     nodes_by_path = {}
     for path, text in sources.items():
@@ -72,6 +73,17 @@ def safe_names(sources: Mapping[str, str], tests: Iterable[str], other_texts: It
     for text in other_texts:
         names.unsafe |= set(WORD.findall(text))
     return sorted(name for name in names.bound - names.unsafe - names.modules if _is_safe(name, names))
+
+
+def _roots(paths: Collection[str]) -> set[str]:
+    """Return the names of modules in no package: `pytest.py` in a package is not what `import pytest` means."""
+    found = set()
+    for path in paths:
+        *folders, file = path.split("/")
+        for depth, name in enumerate([*folders, file.partition(".")[0]]):
+            if "/".join([*folders[:depth], "__init__.py"]) not in paths:
+                found.add(name)
+    return found
 
 
 def _is_safe(name: str, names: _Names) -> bool:
@@ -148,7 +160,7 @@ def _collect_use(node: ast.AST, names: _Names) -> None:
 
 
 def _is_foreign(node: ast.ImportFrom, names: _Names) -> bool:
-    return node.level == 0 and (node.module or "").split(".")[0] not in names.modules
+    return node.level == 0 and (node.module or "").split(".")[0] not in names.roots
 
 
 def _imported_names(nodes: Iterable[ast.AST], names: _Names) -> Iterator[str]:
@@ -156,7 +168,7 @@ def _imported_names(nodes: Iterable[ast.AST], names: _Names) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name.split(".")[0] not in names.modules:
+                if alias.name.split(".")[0] not in names.roots:
                     yield (alias.asname or alias.name).split(".")[0]
         elif isinstance(node, ast.ImportFrom) and _is_foreign(node, names):
             yield from (alias.asname or alias.name for alias in node.names)

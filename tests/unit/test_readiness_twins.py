@@ -69,6 +69,15 @@ def test_only_names_that_are_safe_everywhere_are_replaced() -> None:
                 "fixture", "Store", "a"} & set(names)  # fmt: skip
 
 
+def test_a_module_in_a_package_does_not_make_a_foreign_one_of_its_name_ones_own() -> None:
+    own = "class Item:\n    pass\n\nclass Order:\n    pass\n"
+    user = "import pytest\nfrom shop.pytest import Order\n\n\ndef hook(items: list[pytest.Item]) -> None: ...\n"
+    package = {"shop/__init__.py": "", "shop/pytest.py": own, "conftest.py": user}
+    assert "Item" not in safe_names(package, [], [])
+    assert "Order" in safe_names(package, [], [])
+    assert "Item" in safe_names({"pytest.py": own, "conftest.py": "import pytest\n"}, [], [])
+
+
 def test_replaced_names_are_the_same_in_code_fields_and_exports_and_leave_texts_alone() -> None:
     code = rename(FOREIGN, {"heap": "zzz", "parse_amount": "yyy", "label": "xxx"})
     assert 'f"{zzz:>{len(self.xxx)}} {{brace}} {partial(' in code
