@@ -1,6 +1,10 @@
-"""`scylla-gha readiness --head`: two commits of a JavaScript repository side by side, with the real Claude Code."""
+"""`scylla-gha readiness --head`: two commits of a repository side by side, with the real Claude Code CLI.
+
+In JavaScript; `READINESS=typescript pytest tests/e2e/test_readiness_head.py` takes three times as long.
+"""
 
 import json
+import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -8,8 +12,10 @@ from typing import Any
 
 from tests.support.provider import serve
 from tests.support.readiness_example import AGENT, KEY, measured
-from tests.support.readiness_repository import readiness_repository
+from tests.support.readiness_repository import CodeBase, readiness_repository
 from tests.support.readiness_solver import Solver
+
+LANGUAGE: CodeBase = "typescript" if os.environ.get("READINESS") == "typescript" else "javascript"
 
 
 class SolverOfHead(Solver):
@@ -26,7 +32,7 @@ def add_branch(root: Path) -> str:
     git = ("git", "-C", str(root), "-c", "user.name=Ada", "-c", "user.email=ada@example.com")
     before = subprocess.run([*git, "branch", "--show-current"], capture_output=True, text=True, check=True).stdout
     subprocess.run([*git, "switch", "--quiet", "--create", "commented"], check=True)
-    for path in (root / "src").rglob("*.js"):
+    for path in (root / "src").rglob("*.[jt]s"):
         path.write_text(f"{path.read_text()}\n// AGENTS.md says what the words mean.\n")
     subprocess.run([*git, "commit", "--quiet", "--all", "--message", "Comments"], check=True)
     subprocess.run([*git, "switch", "--quiet", before.strip()], check=True)
@@ -37,8 +43,8 @@ def edits(score: dict[str, Any]) -> dict[str, Any]:
     return next(row for row in score["dimensions"] if row["dimension"] == "modification-confidence")
 
 
-def test_edits_of_javascript_are_compared_between_two_commits(tmp_path: Path) -> None:
-    seats, runs = readiness_repository(tmp_path / "seats", "javascript"), tmp_path / "runs"
+def test_edits_are_compared_between_two_commits(tmp_path: Path) -> None:
+    seats, runs = readiness_repository(tmp_path / "seats", LANGUAGE), tmp_path / "runs"
     branch = add_branch(seats)
     with (
         tempfile.TemporaryDirectory() as scratch,
