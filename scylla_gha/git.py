@@ -59,9 +59,9 @@ def run_git(
         ToolError: there is no git, or it did not end within `seconds`.
     """
     options = [part for setting in _OFF for part in ("-c", setting)]
-    place = [f"--git-dir={git_dir}", *([f"--work-tree={work_tree}"] if work_tree else [])]
+    folders = [f"--git-dir={git_dir}", *([f"--work-tree={work_tree}"] if work_tree else [])]
     whole = {**_ENV, **(env or {})}
-    argv, folder = ["git", *options, *place, *args], work_tree or git_dir
+    argv, folder = ["git", *options, *folders, *args], work_tree or git_dir
     if most_bytes is None:
         return process.capture(argv, cwd=folder, env=whole, stdin=stdin, seconds=seconds)
     with tempfile.NamedTemporaryFile(prefix="scylla-git-") as file:

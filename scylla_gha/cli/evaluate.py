@@ -30,8 +30,8 @@ from scylla_gha.pipeline.run_experiment import (
     run_all_cells,
     store_plan,
 )
-from scylla_gha.plan import CellSelection
 from scylla_gha.plan.build import refuse_changed_fixtures
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.scenario import Keep
 from scylla_gha.process import Cancel
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from scylla_gha.config.library import Library
-from scylla_gha.plan import CellSelection
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.store.run_folder import RunFolder
 

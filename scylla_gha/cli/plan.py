@@ -16,10 +16,10 @@ from scylla_gha.model.experiment import SandboxName
 from scylla_gha.model.plan import MOST_SHARDS, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline import stored_plan, without_garbage_collection
-from scylla_gha.plan import CellSelection
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import find_agents, history_of, make_plan, print_plan, wall_minutes
 from scylla_gha.plan.notes import reject_impossible_gate, require_statistics
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.plan.shards import WaveLimits
 from scylla_gha.plan.wave import Wave, WaveOptions, make_wave
 from scylla_gha.publish import actions_output

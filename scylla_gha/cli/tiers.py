@@ -167,7 +167,7 @@ def measure(
     scylla-gha tiers measure 'T1/*'
     """  # noqa: D301
     from scylla_gha.pipeline.measure_variants import start_variants, startable
-    from scylla_gha.plan import select
+    from scylla_gha.plan.selection import select
 
     library = options.library()
     chosen = [library.tiers.variant(name) for name in select("sub-tests", names or ("*",), library.tiers.names)]

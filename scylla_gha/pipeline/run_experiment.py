@@ -22,10 +22,10 @@ from scylla_gha.pipeline.model_access import (
     require_safe_sandbox,
 )
 from scylla_gha.pipeline.run_cells import CellLines, run_cells_with_progress
-from scylla_gha.plan import CellSelection
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
 from scylla_gha.plan.notes import reject_impossible_gate
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.workspace import remove_stale_workspaces
 from scylla_gha.process import Cancel
 from scylla_gha.report.summary import require_gate

@@ -217,8 +217,8 @@ def _open_run(
     context.sandboxes.check()
     images = context.sandboxes.image_digests
     versions = {agent_id: installed.version for agent_id, installed in agents.items()}
-    here = environment_fingerprint(plan, sources, images, versions)
-    require_same_environment(plan, packing.footing, here, sources.here, images)
+    fingerprint = environment_fingerprint(plan, sources, images, versions)
+    require_same_environment(plan, packing.footing, fingerprint, sources.here, images)
     context.sandboxes.make_ready(plan)
     confirm_spending(context, _NO_RECORDING, yes=options.yes)
     return context

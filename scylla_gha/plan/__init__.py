@@ -1,14 +1,12 @@
 """Step `plan`: expansion of an experiment into arms and cells, in the order in which they run, with their keys."""
 
-import fnmatch
 import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final
 
-from scylla_gha.config import did_you_mean, there_are
+from scylla_gha.config import did_you_mean
 from scylla_gha.config.keys import group_key, trial_key
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder, check_variants
@@ -22,6 +20,7 @@ from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
 from scylla_gha.plan.modes import check_modes, impossible_tasks, planned_modes, unproved_tasks, why_impossible
+from scylla_gha.plan.selection import CellSelection, select, select_cells, select_scenarios
 from scylla_gha.prepare.tools import toolbox_digest
 from scylla_gha.sandboxes import SANDBOXES
 
@@ -34,50 +33,6 @@ class AgentInfo:
 
     version: str | None
     uses_model: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CellSelection:
-    """A part or a variation of an experiment; what is empty or None is taken from the experiment.
-
-    Args:
-        only: globs over cell ids.
-        repetitions: of each scenario by each arm.
-        epoch: a name under which all trials are new.
-        head: a checkout with another version of `config/`. The arms are then the variants that it changes, as they are
-            there and as they are here.
-        scenarios: globs over scenario ids.
-        agents: `name` or `name@version`.
-        variants: globs over `tier/sub-test`.
-        models: model ids.
-        modes: ids of modes.
-        budget_usd: budget of the whole experiment.
-        best: sub-test that `best of` a tier stands for, by tier; a tier without one has its representative.
-    """
-
-    only: tuple[str, ...] = ()
-    repetitions: int | None = None
-    epoch: str = ""
-    head: Path | None = None
-    scenarios: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    modes: tuple[str, ...] = ()
-    budget_usd: float | None = None
-    best: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def has_other_arms(self) -> bool:
-        """True if the arms may be others than the experiment's."""
-        return bool(self.agents or self.variants or self.models or self.modes)
-
-    def apply(self, experiment: Experiment) -> Experiment:
-        """Return the experiment with the overridden fields."""
-        names = ("scenarios", "agents", "variants", "models", "modes", "repetitions", "budget_usd")
-        overrides = {name: getattr(self, name) for name in names}
-        without = {"leave_one_out": None} if self.variants else {}
-        return experiment.model_copy(update={name: value for name, value in overrides.items() if value} | without)
 
 
 def agent_name(text: str) -> tuple[str, str | None]:
@@ -110,13 +65,7 @@ def plan_cells(
     """
     experiment = choice.apply(experiment)
     arms = _arms(experiment, library, agents, choice.best)
-    if choice.has_other_arms and experiment.baseline not in {arm.id for arm in arms}:
-        experiment = experiment.model_copy(update={"baseline": arms[0].id})
-    names = [arm.id for arm in arms]
-    if experiment.baseline not in names:
-        hint = did_you_mean(experiment.baseline, names)
-        raise ConfigError(f"experiment {experiment.id}: baseline: {experiment.baseline!r} is not an arm{hint}; "
-                          f"the arms are: {', '.join(names[:20])}")  # fmt: skip
+    experiment = _with_baseline(experiment, [arm.id for arm in arms], choice)
     if choice.head:
         arms = _changed_arms(experiment, arms, _arms(experiment, Library.here(choice.head), agents, choice.best))
         experiment = experiment.model_copy(update={"baseline": next(arm.against for arm in arms if arm.side)})
@@ -145,34 +94,19 @@ def plan_cells(
     )
 
 
-def select(kind: str, patterns: Iterable[str], known: Sequence[str]) -> list[str]:
-    """Return the known names that match any of the globs, in the order of the globs, without duplicates.
+def _with_baseline(experiment: Experiment, names: Sequence[str], choice: CellSelection) -> Experiment:
+    """Return the experiment with a baseline that is an arm: if `choice` may have other arms, the first one.
 
     Raises:
-        ConfigError: a glob matches none.
+        ConfigError: the experiment's own baseline is not an arm.
     """
-    chosen: dict[str, None] = {}
-    for pattern in patterns:
-        matches = fnmatch.filter(known, pattern)
-        if not matches:
-            hint = did_you_mean(pattern, known) or there_are(known)
-            raise ConfigError(f"{kind}: {pattern!r} matches nothing{hint}")
-        chosen.update(dict.fromkeys(matches))
-    return list(chosen)
-
-
-def select_scenarios(patterns: Iterable[str], library: Library) -> list[str]:
-    """Return the ids of scenarios that match any of the globs; one with a slash is compared with `<suite>/<id>`.
-
-    Raises:
-        ConfigError: a glob matches none.
-    """
-    paths = {f"{folder.parent.name}/{id_}": id_ for id_, folder in library.scenarios.items()}
-    chosen: dict[str, None] = {}
-    for pattern in patterns:
-        names = select("scenarios", [pattern], list(paths) if "/" in pattern else list(library.scenarios))
-        chosen.update(dict.fromkeys(paths.get(name, name) for name in names))
-    return list(chosen)
+    if experiment.baseline in names:
+        return experiment
+    if choice.has_other_arms:
+        return experiment.model_copy(update={"baseline": names[0]})
+    hint = did_you_mean(experiment.baseline, names)
+    raise ConfigError(f"experiment {experiment.id}: baseline: {experiment.baseline!r} is not an arm{hint}; "
+                      f"the arms are: {', '.join(names[:20])}")  # fmt: skip
 
 
 def _arms(
@@ -276,17 +210,3 @@ def _group_key(experiment: Experiment, folder: ScenarioFolder, arm: Arm, images:
     toolbox = toolbox_digest(tools)
     return group_key(experiment, folder, arm, toolbox=toolbox, sandbox=images.sandbox,
                      limits_resources=limits_resources, image=image)  # fmt: skip
-
-
-def select_cells(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
-    """Return the cells whose id matches any of the globs; all cells without a glob.
-
-    Raises:
-        ConfigError: no cell matches.
-    """
-    chosen = [cell for cell in cells if not only or any(fnmatch.fnmatchcase(cell.id, glob) for glob in only)]
-    if not chosen:
-        raise ConfigError(
-            f"--only {' '.join(only)!r} matches none of {counted(len(cells), 'cell')}; one is {cells[0].id}"
-        )
-    return chosen

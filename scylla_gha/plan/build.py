@@ -21,12 +21,13 @@ from scylla_gha.images import SandboxImages, SandboxPool, select_sandbox
 from scylla_gha.model.experiment import Experiment, SandboxName
 from scylla_gha.model.plan import CostRange, Plan
 from scylla_gha.model.result import Result
-from scylla_gha.plan import AgentInfo, CellSelection, agent_name, plan_cells, select
+from scylla_gha.plan import AgentInfo, agent_name, plan_cells
 from scylla_gha.plan.best_sub_tests import best_sub_tests
 from scylla_gha.plan.estimate import History, PastCost
 from scylla_gha.plan.modes import impossible_notes, unproved_notes
 from scylla_gha.plan.notes import choice_notes, model_notes, power_notes
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
+from scylla_gha.plan.selection import CellSelection, select
 from scylla_gha.prepare.start_state import changed_fixture
 from scylla_gha.prepare.tools import cache_root, find_program, npm_program
 from scylla_gha.sandboxes import SANDBOXES

@@ -13,8 +13,8 @@ from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import ModelInfo
-from scylla_gha.plan import CellSelection
 from scylla_gha.plan.estimate import is_for_judges, panel_worst, request_worst
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.records import read_lines
 from scylla_gha.store.run_folder import RunFolder
 

@@ -25,10 +25,11 @@ from scylla_gha.model.trial import Outcome, Trajectory, Trial
 from scylla_gha.pipeline.model_access import RecordingOptions
 from scylla_gha.pipeline.render import render_report
 from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_complete_report, store_plan
-from scylla_gha.plan import CellSelection, agent_name
+from scylla_gha.plan import agent_name
 from scylla_gha.plan.build import find_agent
 from scylla_gha.plan.estimate import prior_tokens
 from scylla_gha.plan.notes import require_known_models
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.providers import has_access, provider_environment
 from scylla_gha.readiness.make_suite import SuiteWish, make_suite
 from scylla_gha.readiness.material import repository_of

@@ -77,13 +77,13 @@ def safe_names(sources: Mapping[str, str], tests: Iterable[str], other_texts: It
 
 def _roots(paths: Collection[str]) -> set[str]:
     """Return the names of modules in no package: `pytest.py` in a package is not what `import pytest` means."""
-    found = set()
+    names = set()
     for path in paths:
         *folders, file = path.split("/")
         for depth, name in enumerate([*folders, file.partition(".")[0]]):
             if "/".join([*folders[:depth], "__init__.py"]) not in paths:
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
 def _is_safe(name: str, names: _Names) -> bool:

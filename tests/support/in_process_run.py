@@ -10,8 +10,9 @@ from scylla_gha.model.plan import Cell
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.plan import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.process import Cancel
 from scylla_gha.store.run_folder import CellFolder, RunFolder
 from tests.support.agents import ShellAgent

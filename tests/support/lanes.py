@@ -20,8 +20,9 @@ from scylla_gha.hub.trial_files import REQUESTS_FILE
 from scylla_gha.model.github_repositories import RepositoryPool
 from scylla_gha.model.result import Result
 from scylla_gha.pipeline.context import RunContext
-from scylla_gha.plan import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.prepare.start_state import own_files_commit
 from scylla_gha.process import Cancel
 from scylla_gha.store.run_folder import RunFolder

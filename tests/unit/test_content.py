@@ -10,7 +10,7 @@ import pytest
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.config.materials import material_names, read_agent
 from scylla_gha.config.scenario_folder import check_variants
-from scylla_gha.plan import select
+from scylla_gha.plan.selection import select
 
 CONFIG = toolkit_root() / "config"
 LIBRARY = Library((toolkit_root(),))

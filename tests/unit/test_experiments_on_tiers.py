@@ -11,8 +11,9 @@ from scylla_gha.analysis.interactions import ArmParts, interactions
 from scylla_gha.analysis.verdicts import scenarios_needed
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.model.plan import Plan
-from scylla_gha.plan import plan_cells, select_scenarios
+from scylla_gha.plan import plan_cells
 from scylla_gha.plan.build import find_agents
+from scylla_gha.plan.selection import select_scenarios
 from scylla_gha.stats.resampling import Resampling
 from tests.support.frames import row
 from tests.support.pages import ROOT

@@ -18,8 +18,9 @@ from scylla_gha.model.trial import Outcome
 from scylla_gha.model.variant import AgentResources
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.run_cells import run_cells
-from scylla_gha.plan import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.build import InstalledAgent
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.process import Cancel
 from scylla_gha.redaction import Redactor
 from scylla_gha.run.github import open_github

@@ -8,9 +8,10 @@ from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Cell, CostRange, Estimate, EstimateShare, Plan
 from scylla_gha.model.trial import Outcome
-from scylla_gha.plan import AgentInfo, CellSelection
+from scylla_gha.plan import AgentInfo
 from scylla_gha.plan.build import InstalledAgent, find_agents, history_of, make_plan, print_plan, wall_minutes
 from scylla_gha.plan.reuse_results import JudgingDigests
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.records import write_lines
 from scylla_gha.store.run_folder import RunFolder
 from tests.support.agents import ShellAgent

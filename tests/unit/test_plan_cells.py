@@ -10,8 +10,9 @@ from scylla_gha.model.experiment import RetrySettings, TrialLimits
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.scenario import FixtureSource, ScenarioTask, Tools, Validation
 from scylla_gha.model.variant import SystemPrompt, Treatment
-from scylla_gha.plan import AgentInfo, CellSelection, agent_name, plan_cells, select, select_scenarios
+from scylla_gha.plan import AgentInfo, agent_name, plan_cells
 from scylla_gha.plan.estimate import PastCost
+from scylla_gha.plan.selection import CellSelection, select, select_scenarios
 from tests.support.library import write_model, write_scenario, write_tier
 from tests.support.records import make_checkpoint, make_experiment, make_model, make_scenario
 

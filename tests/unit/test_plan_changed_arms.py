@@ -5,7 +5,7 @@ import pytest
 from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import RefusedError
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import CellSelection
+from scylla_gha.plan.selection import CellSelection
 from tests.support.library import write_tier
 from tests.unit.test_plan_cells import BARE, WITH_MODEL, library, planned
 

@@ -10,8 +10,9 @@ from scylla_gha.images import SandboxImages
 from scylla_gha.model.plan import Arm, Plan
 from scylla_gha.model.scenario import Tools
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.reuse_results import environment_fingerprint, require_same_environment
+from scylla_gha.plan.selection import CellSelection
 from tests.support.library import write, write_scenario, write_tier
 from tests.support.records import make_experiment, make_scenario
 

@@ -11,10 +11,11 @@ from scylla_gha.model.experiment import RoleBudgets, TrialLimits
 from scylla_gha.model.plan import Cell, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.variant import Treatment
-from scylla_gha.plan import AgentInfo, CellSelection, plan_cells
+from scylla_gha.plan import AgentInfo, plan_cells
 from scylla_gha.plan.build import InstalledAgent, history_of
 from scylla_gha.plan.estimate import History
 from scylla_gha.plan.reuse_results import JudgingDigests
+from scylla_gha.plan.selection import CellSelection
 from scylla_gha.plan.shards import WaveLimits
 from scylla_gha.plan.wave import Wave, WaveOptions, make_wave
 from scylla_gha.store.records import write_lines, write_record

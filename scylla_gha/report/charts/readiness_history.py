@@ -48,8 +48,8 @@ def readiness_history(runs: Sequence[tuple[str, ReadinessReport]]) -> Chart | No
         rows.mark_point(filled=True, opacity=1, color=color, size=60).encode(x=x, y=y),
         width=_WIDTH, height=_HEIGHT,
     )  # fmt: skip
-    told = first_few([f"{point.name}: {point.words}" for point in points])
-    alternative = f"Readiness over {counted(len(points), 'run')}, oldest first, with its 95 % interval. {told}"
+    scores = first_few([f"{point.name}: {point.words}" for point in points])
+    alternative = f"Readiness over {counted(len(points), 'run')}, oldest first, with its 95 % interval. {scores}"
     return finish(chart, "readiness_history", "Readiness over time", alternative)
 
 
