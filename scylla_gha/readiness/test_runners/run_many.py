@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ def _load(name: str) -> ModuleType:
 
 
 class TreeCopy:
-    """Copy of the tree, used by one request after the other, and made anew if one left anything in it."""
+    """Copy of the tree, used by one request after the other; what one left in it is put back."""
 
     def __init__(self, root: Path, path: Path) -> None:
         self.root, self.path = root, path
@@ -57,21 +58,33 @@ class TreeCopy:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
-    def restore(self, changes: Mapping[str, str | None]) -> None:
-        """Put the changed files back; if others were written, added or removed, the next request gets a new copy."""
-        changed = set()
-        for name in changes:
-            for original in (self.root / name, *_compiled(self.root / name)):
-                if original.is_file():
-                    path = self.path / original.relative_to(self.root)
-                    path.unlink(missing_ok=True)
-                    shutil.copy2(original, path, follow_symlinks=False)
-                    changed.add(str(path.relative_to(self.path)))
-        states = _file_states(self.path)
-        if {**states, **{name: self.files.get(name, ()) for name in changed}} == self.files:
-            self.files = states
-        else:
+    def restore(self) -> None:
+        """Put back each file that a request changed, added or removed; if one cannot be, the next gets a new copy."""
+        try:
+            states = _file_states(self.path)
+            for name in sorted(states, reverse=True):  # what a folder holds before the folder
+                if states[name] != self.files.get(name):
+                    self._take_away(name, states[name])
+            for name in sorted(self.files):
+                if states.get(name) != self.files[name]:
+                    self._put_back(name)
+        except OSError:
             self.remove()
+
+    def _take_away(self, name: str, state: tuple[int, ...]) -> None:
+        if not _is_folder(state):
+            (self.path / name).unlink()
+        elif not _is_folder(self.files.get(name, ())):
+            (self.path / name).rmdir()
+
+    def _put_back(self, name: str) -> None:
+        path, original = self.path / name, self.root / name
+        if _is_folder(self.files[name]):
+            path.mkdir(exist_ok=True)
+            path.chmod(self.files[name][0])
+            return
+        shutil.copy2(original, path, follow_symlinks=False)
+        self.files[name] = _state(path.lstat())
 
     def remove(self) -> None:
         """Remove it; the next request makes it anew."""
@@ -88,12 +101,20 @@ def _file_states(root: Path) -> dict[str, tuple[int, ...]]:
         with os.scandir(root / folder) as entries:
             for entry in entries:
                 state, name = entry.stat(follow_symlinks=False), f"{folder}{entry.name}"
+                states[name] = _state(state)
                 if entry.is_dir(follow_symlinks=False):
-                    states[name] = (state.st_mode,)
                     pending.append(f"{name}/")
-                else:
-                    states[name] = (state.st_mode, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
     return states
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    if stat.S_ISDIR(status.st_mode):
+        return (stat.S_IMODE(status.st_mode),)
+    return (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _is_folder(state: Sequence[int]) -> bool:
+    return len(state) == 1
 
 
 def _compiled(path: Path) -> list[Path]:
@@ -192,7 +213,7 @@ class RequestPool:
         """Give the copy back, and append a request's lines to the file of outcomes."""
         if running.copy is None:
             return
-        running.copy.restore(running.request["changes"])
+        running.copy.restore()
         self.copies.append(running.copy)
         own = self._lines(running.number)
         lines = own.read_text(encoding="utf-8").splitlines() if own.is_file() else []
