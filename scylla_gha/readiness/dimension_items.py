@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final
 
 from scylla_gha.counting import counted
@@ -33,6 +35,14 @@ def make_items(
     material: ReadinessMaterial, dimensions: Sequence[Dimension], tree: str, report: Report = lambda _: None
 ) -> ItemSet:
     """Return the items of the wanted dimensions, and the reasons of those that do not apply."""
+    with ExitStack() as stack:
+        if material.runner is not None:
+            files = {test.file for test in material.tests.tests.values()}
+            material = replace(material, runner=stack.enter_context(material.runner.kept(material.root, files)))
+        return _made(material, dimensions, tree, report)
+
+
+def _made(material: ReadinessMaterial, dimensions: Sequence[Dimension], tree: str, report: Report) -> ItemSet:
     items: list[ReadinessItem] = []
     yields: Counter[str] = Counter()
     missing: list[MissingDimension] = []

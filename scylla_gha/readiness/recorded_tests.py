@@ -1,6 +1,7 @@
 """Recorded test runs of a code base: which tests are stable, and which lines each of them executes."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -65,6 +66,14 @@ class TestRunner(Protocol):
 
         Raises:
             ToolError: the runner cannot be started.
+        """
+
+    def kept(self, tree: Path, files: Collection[str] = ()) -> AbstractContextManager["TestRunner"]:
+        """Give a runner that keeps for many requests what they have in common.
+
+        Args:
+            tree: the requests are on it and on its variants.
+            files: files of tests that will be asked for.
         """
 
     def limited(self, run: float, test: float) -> "TestRunner":

@@ -114,6 +114,7 @@ class Sandbox(Protocol):
             their reach, and the folders have neutral names inside.
         needs_image: programs come from an image, which has to be built and loaded first.
         limits_resources: it enforces the limits on memory, disk, processes and CPUs.
+        shares_folders: host and process see each other's changes of the folders while it runs, not only afterwards.
         allows_keys_in_actions: agents may work in it beside a real key in GitHub Actions.
     """
 
@@ -125,6 +126,7 @@ class Sandbox(Protocol):
     isolates_files: ClassVar[bool]
     needs_image: ClassVar[bool]
     limits_resources: ClassVar[bool]
+    shares_folders: ClassVar[bool]
     allows_keys_in_actions: ClassVar[bool]
 
     def missing_reason(self) -> str | None:

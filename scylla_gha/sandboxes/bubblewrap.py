@@ -83,6 +83,7 @@ class BubblewrapSandbox:
     isolates_files: ClassVar[bool] = True
     needs_image: ClassVar[bool] = False
     limits_resources: ClassVar[bool] = False
+    shares_folders: ClassVar[bool] = True
     allows_keys_in_actions: ClassVar[bool] = False
 
     def missing_reason(self) -> str | None:

@@ -27,6 +27,7 @@ class HostSandbox:
     isolates_files: ClassVar[bool] = False
     needs_image: ClassVar[bool] = False
     limits_resources: ClassVar[bool] = False
+    shares_folders: ClassVar[bool] = True
     allows_keys_in_actions: ClassVar[bool] = False
 
     def missing_reason(self) -> None:

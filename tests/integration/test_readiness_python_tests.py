@@ -1,10 +1,15 @@
 """Tests of a Python code base, recorded in a box without network."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from scylla_gha.prepare.tree_manifest import scan_tree
+from scylla_gha.prepare.workspace import scratch
+from scylla_gha.process import Cancel, FinishedProcess, ProcessLimits, ProcessStreams
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.environment import detect_environment
 from scylla_gha.readiness.recorded_tests import TestRequest
@@ -12,7 +17,8 @@ from scylla_gha.readiness.source_code import CodeIndex, SourceFile
 from scylla_gha.readiness.test_map import record_tests, runner_of
 from scylla_gha.readiness.test_runners.base import RunLimits
 from scylla_gha.sandboxes import SANDBOXES
-from scylla_gha.sandboxes.base import SandboxTarget
+from scylla_gha.sandboxes.base import Sandbox, SandboxMounts, SandboxTarget
+from scylla_gha.sandboxes.bubblewrap import BubblewrapSandbox
 from tests.support.repository import write_tree
 
 BOX = SandboxTarget(SANDBOXES["bubblewrap"])
@@ -140,6 +146,112 @@ def mutants_are_judged_by_single_tests(tree: Path, environment: CodeEnvironment)
     assert "assert 0 == 1" in outcomes[2][price].output
     assert "test_shop.py" not in outcomes[2][price].output
     assert outcomes[-1][price].output == "did not run to its end"
+
+
+CLOCK = """\
+import os
+from pathlib import Path
+
+PROCESS = os.getpid()
+
+
+def started(seconds):
+    return seconds * 2
+
+
+START = started(1)
+
+
+def shown(seconds):
+    return seconds + START
+
+
+def generated(count):
+    for number in range(count):
+        yield number
+"""
+CLOCK_TESTS = """\
+import os, subprocess, sys, tempfile
+from pathlib import Path
+import clock
+
+def test_is_imported_before(): assert os.getpid() != clock.PROCESS
+def test_shown(): assert clock.shown(1) == 3
+def test_generated(): assert list(clock.generated(2)) == [0, 1]
+def test_of_a_child():
+    assert subprocess.check_output([sys.executable, "-c", "import clock; print(clock.shown(1))"]) == b"3\\n"
+def test_place():
+    assert Path(clock.__file__).parent == Path.cwd() == Path(__file__).parents[1]
+    places = [Path.home(), Path(tempfile.gettempdir()), Path.cwd()]
+    assert not any((place / "left").exists() for place in places)
+    for place in places: (place / "left").touch()
+def test_kills(): os._exit(3)
+def test_ends_the_box(): os.system("kill -KILL -1")
+def test_breaks_the_copy(): (Path.cwd() / "clock.py").unlink(); (Path.cwd() / "clock.py").mkdir()
+"""
+CLOCK_FILE = "tests/test_clock.py"
+FORKED, SHOWN, GENERATED, OF_CHILD, PLACE, KILLS, BOX_ENDS, COPY_BREAKS = (
+    f"{CLOCK_FILE}::test_{name}"
+    for name in ("is_imported_before", "shown", "generated", "of_a_child", "place", "kills", "ends_the_box",
+                 "breaks_the_copy")
+)  # fmt: skip
+
+
+class CopyingSandbox(BubblewrapSandbox):
+    """Sandbox that copies folders in before a run and out after it, as that of Docker does."""
+
+    shares_folders: ClassVar[bool] = False
+
+    def run(
+        self, argv: tuple[str, ...], mounts: SandboxMounts, streams: ProcessStreams, limits: ProcessLimits,
+        cancel: Cancel | None = None,
+    ) -> FinishedProcess:  # fmt: skip
+        with scratch() as folder:
+            inside = folder / mounts.home.name
+            shutil.copytree(mounts.home, inside)
+            extra = {name: text.replace(str(mounts.home), str(inside)) for name, text in mounts.extra.items()}
+            finished = super().run(argv, replace(mounts, home=inside, extra=extra), streams, limits, cancel)
+            shutil.copytree(inside, mounts.home, dirs_exist_ok=True)
+        return finished
+
+
+@pytest.mark.parametrize("sandbox", [SANDBOXES["bubblewrap"], CopyingSandbox()], ids=["shared", "copied"])
+def test_a_kept_box_gives_the_same_outcomes_as_a_new_process_for_each_change(tmp_path: Path, sandbox: Sandbox) -> None:
+    tree = tmp_path / "tree"
+    write_tree(tree, {"clock.py": CLOCK, CLOCK_FILE: CLOCK_TESTS})
+    runner = runner_of(replace(environment_of(tree), target=SandboxTarget(sandbox)), limits=LIMITS)
+    assert runner is not None
+    wanted = {FORKED, SHOWN, GENERATED, OF_CHILD, PLACE}
+    changed = {  # text, tests that pass: the first one in a process that has imported the file before
+        "none": (CLOCK, wanted),
+        "function": (CLOCK.replace("seconds + START", "seconds - START"), {FORKED, GENERATED, PLACE}),
+        "lines": (CLOCK.replace("    return seconds +", "    seconds += 1\n    return seconds +"),
+                  {FORKED, GENERATED, PLACE}),
+        "ran at import": (CLOCK.replace("seconds * 2", "seconds * 3"), {GENERATED, PLACE}),
+        "outside": (CLOCK.replace("started(1)", "started(4)"), {GENERATED, PLACE}),
+        "no generator": (CLOCK.replace("yield number", "return [0, 1]"), {SHOWN, OF_CHILD, GENERATED, PLACE}),
+        "no syntax": (CLOCK.replace("yield", "yield ("), set()),
+    }  # fmt: skip
+    requests = [TestRequest(tree, frozenset(wanted), {"clock.py": text}) for text, _ in changed.values()]
+    extra = [
+        TestRequest(tree, frozenset({FORKED, KILLS})),
+        TestRequest(tree, frozenset({FORKED, COPY_BREAKS})),
+        TestRequest(tree, frozenset({FORKED, "tests/test_new.py::test_a"}), {"tests/test_new.py": "def test_a(): 0\n"}),
+    ]
+    with runner.kept(tree, [CLOCK_FILE]) as kept:
+        outcomes = kept.run_many([*requests, *extra])
+        passed = [{test for test, outcome in found.items() if outcome.passed} for found in outcomes]
+        assert dict(zip(changed, passed, strict=False)) == {name: tests for name, (_, tests) in changed.items()}
+        assert outcomes[1][SHOWN].output.startswith("tests/test_clock.py:")
+        assert "assert -1 == 3" in outcomes[1][SHOWN].output
+        assert passed[len(changed) :] == [set(), {FORKED, COPY_BREAKS}, {"tests/test_new.py::test_a"}]
+        (lost,) = kept.run_many([TestRequest(tree, frozenset({BOX_ENDS, SHOWN}))])
+        assert lost[SHOWN].passed
+        assert not lost[BOX_ENDS].passed
+        assert kept.run_many(requests[:1])[0][FORKED].passed
+    for name, request in zip(changed, requests, strict=True):
+        (alone,) = runner.run_many([request])
+        assert {test for test, outcome in alone.items() if outcome.passed} == changed[name][1] - {FORKED}, name
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from scylla_gha.readiness.test_runners.run_many import TreeCopy
+from scylla_gha.readiness.test_runners.tree_copy import TreeCopy
 from tests.support.repository import write_tree
 
 COMPILED = "__pycache__/shop.cpython-311.pyc"
@@ -64,3 +64,24 @@ def test_a_copy_that_cannot_be_put_back_is_made_anew(tmp_path: Path) -> None:
     (root / "elsewhere.py").rename(root / "shop.py")
     copy.change({})
     assert states(copy.path) == states(root)
+
+
+def test_what_was_added_before_requests_stays_until_it_is_changed(tmp_path: Path) -> None:
+    root, copy = tmp_path / "tree", TreeCopy(tmp_path / "tree", tmp_path / "copy")
+    root.mkdir()
+    write_tree(root, {"shop.py": "A = 1\n", "other.py": ""})
+    copy.make()
+    kept = {COMPILED: "1", "__pycache__/other.cpython-311.pyc": "2"}
+    write_tree(copy.path, kept)
+    copy.keep()
+    copy.change({"shop.py": "A = 2\n"})
+    assert not (copy.path / COMPILED).exists()
+    write_tree(copy.path, {COMPILED: "of A = 2"})
+    copy.restore()
+    assert states(copy.path).keys() == {*states(root), "__pycache__", "__pycache__/other.cpython-311.pyc"}
+    assert (copy.path / "shop.py").read_text(encoding="utf-8") == "A = 1\n"
+    write_tree(copy.path, {"__pycache__/other.cpython-311.pyc": "broken"})
+    copy.restore()
+    copy.change({})
+    copy.restore()
+    assert states(copy.path).keys() == {*states(root), "__pycache__"}

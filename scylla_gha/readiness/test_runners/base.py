@@ -6,13 +6,14 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from scylla_gha.errors import SandboxError
 from scylla_gha.prepare.workspace import scratch
-from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
+from scylla_gha.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest, TestRunner
 from scylla_gha.sandboxes.base import SandboxMounts
@@ -75,6 +76,29 @@ class BoxCommand:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class BoxFolders:
+    """Folders of a box: a copy of the tree, the tests' home, their programs, and what they print."""
+
+    work: Path
+    home: Path
+    checks: Path
+    streams: ProcessStreams
+
+
+@contextmanager
+def box_folders(environment: CodeEnvironment, tree: Path, programs: Mapping[str, str]) -> Iterator[BoxFolders]:
+    """Make the folders of a box, and remove them afterwards."""
+    with scratch() as root:
+        work, home, checks = (root / name for name in ("workspace", "home", "checks"))
+        copy_tree(tree, environment.files, work)
+        home.mkdir()
+        checks.mkdir()
+        for name, text in programs.items():
+            (checks / name).write_text(text, encoding="utf-8")
+        yield BoxFolders(work, home, checks, ProcessStreams(root / "stdout", root / "stderr"))
+
+
 def run_in_box(environment: CodeEnvironment, tree: Path, command: BoxCommand, cancel: Cancel | None = None) -> BoxRun:
     """Run a test command in a copy of a tree, in a new sandbox without network.
 
@@ -82,33 +106,21 @@ def run_in_box(environment: CodeEnvironment, tree: Path, command: BoxCommand, ca
         SandboxError: the sandbox cannot be started, or was lost.
         KeyboardInterrupt: the user interrupted.
     """
-    with scratch() as root:
-        work, home, checks = (root / name for name in ("workspace", "home", "checks"))
-        copy_tree(tree, environment.files, work)
-        home.mkdir()
-        checks.mkdir()
-        for name, text in command.programs.items():
-            (checks / name).write_text(text, encoding="utf-8")
-        streams = ProcessStreams(root / "stdout", root / "stderr")
-        finished = environment.target.sandbox.run(
-            ("/bin/sh", "-c", command.text),
-            _mounts(environment, command, work, home, checks),
-            streams,
-            ProcessLimits(command.limits.run),
-            cancel,
-        )
+    with box_folders(environment, tree, command.programs) as folders:
+        finished = run_command(environment, command, folders, cancel)
         if finished.cancelled:
             raise KeyboardInterrupt
         if LimitHit.LOST in finished.hits:
             raise SandboxError(f"the box of the tests was lost: {finished.note}")
-        lines = list(_read_lines(home / _OUTCOMES))
-        printed = "".join(_read_file(path).decode(errors="replace") for path in (streams.stdout, streams.stderr))
+        lines = list(read_lines(folders.home / _OUTCOMES))
+        streams = (folders.streams.stdout, folders.streams.stderr)
+        printed = "".join(_read_file(path).decode(errors="replace") for path in streams)
         return BoxRun(
-            outcomes=_outcomes(line for line in lines if "request" not in line),
+            outcomes=outcomes_of(line for line in lines if "request" not in line),
             collected=tuple(next((line["collected"] for line in lines if _is_list(line.get("collected"))), ())),
             started=next((str(line["start"]) for line in reversed(lines) if "start" in line), None),
             broken={str(line["broken"]): str(line.get("output", "")) for line in lines if "broken" in line},
-            measured=_read_file(home / _LINES) if command.measured else b"",
+            measured=_read_file(folders.home / _LINES) if command.measured else b"",
             seconds=finished.seconds,
             timed_out=finished.timed_out,
             output=f"{printed}\n{finished.note}".strip()[-_OUTPUT_CHARS:],
@@ -116,14 +128,27 @@ def run_in_box(environment: CodeEnvironment, tree: Path, command: BoxCommand, ca
         )
 
 
-def _mounts(environment: CodeEnvironment, command: BoxCommand, work: Path, home: Path, checks: Path) -> SandboxMounts:
-    extra = {"CHECKS": str(checks), "OUTCOMES": str(home / _OUTCOMES), "TEST_SECONDS": f"{command.limits.test:g}"}
+def run_command(
+    environment: CodeEnvironment, command: BoxCommand, folders: BoxFolders, cancel: Cancel | None
+) -> FinishedProcess:
+    """Run a test command in the sandbox; its programs are in their folder already.
+
+    Raises:
+        SandboxError: the sandbox cannot be started.
+    """
+    extra = {
+        "CHECKS": str(folders.checks),
+        "OUTCOMES": str(folders.home / _OUTCOMES),
+        "TEST_SECONDS": f"{command.limits.test:g}",
+    }
     if command.measured:
-        extra["LINES"] = str(home / _LINES)
-    return SandboxMounts(
-        work, home, environment.path, {**extra, **command.extra}, read_only=(checks,), image=environment.target.image,
-        programs=environment.programs,
+        extra["LINES"] = str(folders.home / _LINES)
+    mounts = SandboxMounts(
+        folders.work, folders.home, environment.path, {**extra, **command.extra}, read_only=(folders.checks,),
+        image=environment.target.image, programs=environment.programs,
     )  # fmt: skip
+    argv, limits = ("/bin/sh", "-c", command.text), ProcessLimits(command.limits.run)
+    return environment.target.sandbox.run(argv, mounts, folders.streams, limits, cancel)
 
 
 def copy_tree(tree: Path, files: Mapping[str, bytes], into: Path) -> None:
@@ -136,7 +161,8 @@ def copy_tree(tree: Path, files: Mapping[str, bytes], into: Path) -> None:
             path.write_bytes(content)
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Read the objects of a file of JSON lines; those that are cut off are left out."""
     for line in _read_file(path).splitlines():
         try:
             record = json.loads(line)
@@ -146,7 +172,8 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _outcomes(lines: Iterable[Mapping[str, Any]]) -> dict[str, TestOutcome]:
+def outcomes_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, TestOutcome]:
+    """Return the outcomes that lines of a program tell, by the test's id."""
     return {
         str(line["id"]): TestOutcome(line["passed"], "" if line["passed"] else str(line.get("output"))[-_OUTPUT_CHARS:])
         for line in lines
@@ -159,7 +186,7 @@ def _by_request(lines: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, TestO
     for line in lines:
         if isinstance(line.get("request"), int):
             by_number.setdefault(line["request"], []).append(line)
-    return {number: _outcomes(own) for number, own in by_number.items() if any("ended" in line for line in own)}
+    return {number: outcomes_of(own) for number, own in by_number.items() if any("ended" in line for line in own)}
 
 
 def _is_list(texts: object) -> bool:

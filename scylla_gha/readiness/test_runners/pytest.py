@@ -4,7 +4,8 @@ import functools
 import json
 import os
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -20,14 +21,14 @@ from scylla_gha.readiness.test_runners.base import (
     run_at_once,
     run_in_box,
 )
+from scylla_gha.readiness.test_runners.request_box import RequestBox
 
 _PROGRAM: Final = "run_pytest.py"
 _WANTED: Final = "wanted.json"
-_BATCH: Final = "run_many.py"
+_BATCH: Final = ("run_many.py", "tree_copy.py", "collected_tests.py", "patched_functions.py")
 _CALLS: Final = "record_calls.py"
 _MOST_RESTARTS: Final = 5
-_WITHOUT_TRACEBACKS: Final = ["--option=--tb=no", "--option=-rN"]
-_LEAST_FOR_BATCH: Final = 2
+_BOX_SECONDS: Final = 24 * 3600.0
 _MOST_LATE: Final = 10  # tests of a request that reach their limit, before the request does
 _MUTANT_SECONDS: Final = 20.0  # limit of a test on a variant: faults make endless loops
 
@@ -39,6 +40,7 @@ class PytestRunner:
     environment: CodeEnvironment
     limits: RunLimits = field(default_factory=RunLimits)
     cancel: Cancel | None = None
+    box: RequestBox | None = None
 
     @property
     def programs(self) -> Mapping[str, str]:
@@ -70,39 +72,35 @@ class PytestRunner:
         """Return this runner with other time limits."""
         return replace(self, limits=RunLimits(run, test))
 
+    @contextmanager
+    def kept(self, tree: Path, files: Collection[str] = ()) -> Iterator["PytestRunner"]:
+        """Give a runner that keeps its box for all requests on a tree and its variants."""
+        batch = {
+            "options": [f"--option={option}" for option in self.environment.options],
+            "workers": os.cpu_count() or 1,
+            "files": sorted(files),
+            "seconds": self.limits.run,
+            "is_kept": self.environment.target.sandbox.shares_folders,
+        }
+        programs = {name: _text(name) for name in (_PROGRAM, *_BATCH)} | {_WANTED: json.dumps(batch)}
+        text = f'{self._variables()} python3 -P "$CHECKS/{_BATCH[0]}" "$CHECKS/{_WANTED}"'
+        command = BoxCommand(text, programs, RunLimits(_BOX_SECONDS))
+        with closing(RequestBox(self.environment, tree, command, self.cancel)) as box:
+            yield replace(self, box=box)
+
     def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
         """Run several requests at once, in one sandbox; those that it loses run again in one of their own."""
-        if len(requests) < _LEAST_FOR_BATCH or any(request.tests is None for request in requests):
+        if any(request.tests is None for request in requests):
             return run_at_once(self, requests)
-        tree = requests[0].tree
-        limit = min(self.limits.test, _MUTANT_SECONDS)
-        seconds = min(self.limits.run, limit * _MOST_LATE)
-        batch = {
-            "arguments": [f"--option={option}" for option in self.environment.options],
-            "workers": os.cpu_count() or 1,
-            "seconds": seconds,
-            "requests": [
-                {
-                    "tests": sorted(request.tests or ()),
-                    "changes": {**changes_between(tree, request.tree), **request.changes},
-                    "arguments": [
-                        *([] if request.has_outputs else _WITHOUT_TRACEBACKS),
-                        *(["--stop-late"] if request.is_probe else []),
-                    ],
-                }
-                for request in requests
-            ],
-        }
-        programs = {**self.programs, _BATCH: _text(_BATCH), _WANTED: json.dumps(batch)}
-        text = f'{self._variables()} python3 -P "$CHECKS/{_BATCH}" "$CHECKS/{_WANTED}"'
-        limits = RunLimits(run=seconds * (len(requests) + 1), test=limit)
-        run = run_in_box(self.environment, tree, BoxCommand(text, programs, limits), self.cancel)
-        lost = [request for number, request in enumerate(requests) if number not in run.by_request]
-        again = iter(run_at_once(self, lost))
-        return [
-            self._completed(run.by_request[number], request) if number in run.by_request else next(again)
-            for number, request in enumerate(requests)
-        ]
+        if self.box is None:
+            with self.kept(requests[0].tree) as runner:
+                return runner.run_many(requests)
+        test = min(self.limits.test, _MUTANT_SECONDS)
+        limits = {"seconds": min(self.limits.run, test * _MOST_LATE), "test_seconds": test}
+        by_request = self.box.run([{**_content(request, self.box.tree), **limits} for request in requests])
+        pairs = list(zip(requests, by_request, strict=True))
+        again = iter(run_at_once(self, [request for request, outcomes in pairs if outcomes is None]))
+        return [next(again) if outcomes is None else self._completed(outcomes, request) for request, outcomes in pairs]
 
     @staticmethod
     def _completed(outcomes: Mapping[str, TestOutcome], request: TestRequest) -> Mapping[str, TestOutcome]:
@@ -157,6 +155,16 @@ class PytestRunner:
         text = self._command(f'"@$CHECKS/{_WANTED}"')
         command = BoxCommand(text, programs, self.limits, measured)
         return run_in_box(self.environment, tree, command, self.cancel)
+
+
+def _content(request: TestRequest, tree: Path) -> dict[str, object]:
+    """Return a request as the program in the box reads it."""
+    return {
+        "tests": sorted(request.tests or ()),
+        "changes": {**changes_between(tree, request.tree), **request.changes},
+        "has_outputs": request.has_outputs,
+        "stops_late": request.is_probe,
+    }
 
 
 @functools.cache

@@ -1,35 +1,41 @@
-"""Program that runs tests on many variants of a tree, in processes that share the start of Python and pytest.
+"""Program that runs tests on many variants of a tree; it imports nothing of the toolkit.
 
     run_many.py FILE
 
-FILE has a JSON object: `arguments` of run_pytest.py for all, `workers`, `seconds` (limit of a request), and `requests`,
-each with `tests`, `arguments` of its own, and `changes`: the text of a changed file by path, null if it is removed. The
-current folder is the tree that they are changes of. The lines that run_pytest.py writes get a number: {"request": 3,
-"id": ...}; the last one of a request that ended, or reached its limit, is {"request": 3, "ended": true}.
+FILE has a JSON object: `options` of run_pytest.py for all requests, `workers`, `files` (test files that are collected
+before the first request; may be empty), `seconds` (time limit of that), and `is_kept` (False: it ends when there is no
+request left). The current folder is the tree.
+
+Requests are files `queue/N.json` below $HOME, each a JSON object: `tests`, `changes` (the text of a changed file by
+path, null if it is removed), `seconds` and `test_seconds` (time limits of the request and of a test), `has_outputs`
+(False: the error alone may do) and `stops_late` (no test runs after one that reached its limit). `done/N.jsonl` gets
+the lines that run_pytest.py writes; the last one of a request that ended, or reached its limit, is {"ended": true}.
+
+Each worker has a copy of the tree. It collects the tests there once; a request's child process then has everything
+imported. Where that is not the same as a new process with the changed files, a new process it is.
 """
 
-import contextlib
-import dataclasses
-import glob
 import importlib.util
 import json
 import os
 import shutil
-import signal
-import stat
 import sys
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from scylla_gha.readiness.test_runners.collected_tests import CollectedTests
+    from scylla_gha.readiness.test_runners.tree_copy import TreeCopy
 
 _POLL_SECONDS: Final = 0.01
-_LEAST_FOR_COMPILING: Final = 4  # requests
 
 
 def _load(name: str) -> ModuleType:
-    """Import the program of one run, which lies beside this one."""
+    """Import a program that lies beside this one."""
     spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec and spec.loader  # noqa: S101, PT018 the file is there
     module = importlib.util.module_from_spec(spec)
@@ -37,193 +43,113 @@ def _load(name: str) -> ModuleType:
     return module
 
 
-class TreeCopy:
-    """Copy of the tree, used by one request after the other; what one left in it is put back."""
+class Worker:
+    """Process that runs one request after the other in its copy of the tree."""
 
-    def __init__(self, root: Path, path: Path) -> None:
-        self.root, self.path = root, path
-        self.files: dict[str, tuple[int, ...]] = {}
+    def __init__(self, number: int, batch: Mapping[str, Any]) -> None:
+        self.batch, self.root, home = batch, Path.cwd(), Path.home()
+        self.runner, self.collecting, self.patching = map(_load, ("run_pytest", "collected_tests", "patched_functions"))
+        self.queue, self.done, self.lines = home / "queue", home / "done", home / f"lines-{number}.jsonl"
+        self.copy: TreeCopy = _load("tree_copy").TreeCopy(self.root, home / "copies" / str(number))
+        self.own = [home / "homes" / str(number), Path(tempfile.gettempdir()) / str(number)]
+        self.collected: CollectedTests | None = None
 
-    def change(self, changes: Mapping[str, str | None]) -> None:
-        """Write the texts of a request."""
-        if not self.files:
-            shutil.copytree(self.root, self.path, symlinks=True)
-            self.files = _file_states(self.path)
-        for name, text in changes.items():
-            path = self.path / name
-            path.unlink(missing_ok=True)
-            for compiled in _compiled(path):
-                compiled.unlink()
-            if text is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    def work(self) -> None:
+        """Run requests."""
+        self._move_in()
+        if self.batch["files"]:
+            self._collect()
+        while True:
+            request = self._next()
+            if request is not None:
+                self._run(*request)
+            elif self.batch["is_kept"]:
+                time.sleep(_POLL_SECONDS)
+            else:
+                return
 
-    def restore(self) -> None:
-        """Put back each file that a request changed, added or removed; if one cannot be, the next gets a new copy."""
-        try:
-            states = _file_states(self.path)
-            for name in sorted(states, reverse=True):  # what a folder holds before the folder
-                if states[name] != self.files.get(name):
-                    self._take_away(name, states[name])
-            for name in sorted(self.files):
-                if states.get(name) != self.files[name]:
-                    self._put_back(name)
-        except OSError:
-            self.remove()
-
-    def _take_away(self, name: str, state: tuple[int, ...]) -> None:
-        if not _is_folder(state):
-            (self.path / name).unlink()
-        elif not _is_folder(self.files.get(name, ())):
-            (self.path / name).rmdir()
-
-    def _put_back(self, name: str) -> None:
-        path, original = self.path / name, self.root / name
-        if _is_folder(self.files[name]):
-            path.mkdir(exist_ok=True)
-            path.chmod(self.files[name][0])
-            return
-        shutil.copy2(original, path, follow_symlinks=False)
-        self.files[name] = _state(path.lstat())
-
-    def remove(self) -> None:
-        """Remove it; the next request makes it anew."""
-        self.files = {}
-        shutil.rmtree(self.path, ignore_errors=True)
-
-
-def _file_states(root: Path) -> dict[str, tuple[int, ...]]:
-    """Return the times, sizes and modes of files by path, and the modes of folders."""
-    states: dict[str, tuple[int, ...]] = {}
-    pending = [""]
-    while pending:
-        folder = pending.pop()
-        with os.scandir(root / folder) as entries:
-            for entry in entries:
-                state, name = entry.stat(follow_symlinks=False), f"{folder}{entry.name}"
-                states[name] = _state(state)
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(f"{name}/")
-    return states
-
-
-def _state(status: os.stat_result) -> tuple[int, ...]:
-    if stat.S_ISDIR(status.st_mode):
-        return (stat.S_IMODE(status.st_mode),)
-    return (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-def _is_folder(state: Sequence[int]) -> bool:
-    return len(state) == 1
-
-
-def _compiled(path: Path) -> list[Path]:
-    return list((path.parent / "__pycache__").glob(f"{glob.escape(path.stem)}.*"))
-
-
-@dataclasses.dataclass
-class RunningRequest:
-    """Process of a request; without a copy it runs on the tree itself."""
-
-    number: int
-    started: float
-    request: Mapping[str, Any]
-    copy: TreeCopy | None
-
-
-class RequestPool:
-    """Processes of the requests: at most `workers` at once, each for at most `seconds`."""
-
-    def __init__(self, batch: Mapping[str, Any]) -> None:
-        self.batch, self.runner = batch, _load("run_pytest")
-        self.root, self.outcomes = Path.cwd(), Path(os.environ["OUTCOMES"]).absolute()
-        folder = Path.home() / "copies"
-        self.copies = [TreeCopy(self.root, folder / str(number)) for number in range(batch["workers"])]
-        self.running: dict[int, RunningRequest] = {}  # by process
-
-    def run(self) -> None:
-        """Run all requests."""
-        requests: Sequence[Mapping[str, Any]] = self.batch["requests"]
-        if len(requests) >= _LEAST_FOR_COMPILING:
-            tests = sorted({test.partition("::")[0] for request in requests for test in request["tests"]})
-            self._start(-1, {"tests": tests, "changes": {}, "arguments": ["--option=--collect-only"]}, None)
-            self._wait_below(1)
-        for number, request in enumerate(requests):
-            self._wait_below(self.batch["workers"])
-            copy = self.copies.pop()
-            copy.change(request["changes"])
-            self._start(number, request, copy)
-        self._wait_below(1)
-
-    def _start(self, number: int, request: Mapping[str, Any], copy: TreeCopy | None) -> None:
-        process = os.fork()
-        if process:
-            self.running[process] = RunningRequest(number, time.monotonic(), request, copy)
-            return
-        code = 1
-        try:
-            os.setsid()
-            code = self._run_child(number, request, copy)
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-
-    def _run_child(self, number: int, request: Mapping[str, Any], copy: TreeCopy | None) -> int:
-        arguments = [*self.batch["arguments"], *request["arguments"], *request["tests"]]
-        if copy is None:  # leaves compiled modules for the copies
-            sys.dont_write_bytecode = False
-            os.environ["OUTCOMES"] = os.devnull
-            return int(self.runner.main(arguments))
-        tree = copy.path
+    def _move_in(self) -> None:
+        """Make the copy the current folder, and the one that modules are imported from."""
+        self.copy.make()
+        tree = self.copy.path
         os.chdir(tree)
         sys.path = [str(tree / Path(entry).relative_to(self.root)) if Path(entry).is_relative_to(self.root) else entry
                     for entry in sys.path]  # fmt: skip
         os.environ["PYTHONPATH"] = os.environ.get("PYTHONPATH", "").replace(str(self.root), str(tree))
-        os.environ["PWD"] = str(tree)
-        os.environ["OUTCOMES"] = str(self._lines(number))
-        code = int(self.runner.main(arguments))
-        with self._lines(number).open("a", encoding="utf-8") as file:
-            file.write('{"ended": true}\n')
+        os.environ |= {"PWD": str(tree), "HOME": str(self.own[0]), "TMPDIR": str(self.own[1])}
+        tempfile.tempdir = None
+        self._empty_folders()
+
+    def _empty_folders(self) -> None:
+        for folder in self.own:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def _collect(self) -> None:
+        arguments = [*self.batch["options"], *self.batch["files"]]
+        collected = self.collecting.CollectedTests(self.root, self.runner, self.patching, arguments)
+        if collected.is_ready(self.batch["seconds"]):
+            self.collected = collected
+        else:
+            collected.stop()
+        self.copy.keep()
+
+    def _next(self) -> tuple[str, Mapping[str, Any]] | None:
+        """Take the first request that no other worker has."""
+        for path in sorted(self.queue.glob("*.json")):
+            try:
+                request = path.rename(self.lines.with_suffix(".json"))
+            except FileNotFoundError:
+                continue
+            return path.stem, json.loads(request.read_text(encoding="utf-8"))
+        return None
+
+    def _run(self, number: str, request: Mapping[str, Any]) -> None:
+        self.lines.unlink(missing_ok=True)
+        self.copy.change(request["changes"])
+        if self.collected is None or not self.collected.run(request, self.lines):
+            self._run_anew(request)
+        self._put_back()
+        self.lines.touch()
+        self.lines.rename(self.done / f"{number}.jsonl")
+
+    def _run_anew(self, request: Mapping[str, Any]) -> None:
+        """Run a request in a process that imports the changed tree."""
+        process = self.collecting.start_child(lambda: self._run_child(request))
+        if self.collecting.wait_for(process, request["seconds"]) is None:
+            self.collecting.write_end(self.lines)
+
+    def _run_child(self, request: Mapping[str, Any]) -> int:
+        os.environ |= {"OUTCOMES": str(self.lines), "TEST_SECONDS": str(request["test_seconds"])}
+        outputs = [] if request["has_outputs"] else ["--option=--tb=no", "--option=-rN"]
+        late = ["--stop-late"] if request["stops_late"] else []
+        code = int(self.runner.main([*self.batch["options"], *outputs, *late, *request["tests"]]))
+        self.collecting.write_end(self.lines)
         return code
 
-    def _lines(self, number: int) -> Path:
-        return Path.home() / f"outcomes-{number}.jsonl"
-
-    def _wait_below(self, most: int) -> None:
-        """Wait until fewer than `most` processes run."""
-        while len(self.running) >= most:
-            ended = [process for process, running in self.running.items() if self._has_ended(process, running.started)]
-            for process in ended:
-                self._hand_over(self.running.pop(process))
-            if not ended:
-                time.sleep(_POLL_SECONDS)
-
-    def _has_ended(self, process: int, start: float) -> bool:
-        """Return True if a process has ended; end it, and all that it left, at its limit."""
-        ended = os.waitpid(process, os.WNOHANG)[0] == process
-        if ended or time.monotonic() - start > self.batch["seconds"]:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process, signal.SIGKILL)
-            if not ended:
-                os.waitpid(process, 0)
-            return True
-        return False
-
-    def _hand_over(self, running: RunningRequest) -> None:
-        """Give the copy back, and append a request's lines to the file of outcomes."""
-        if running.copy is None:
+    def _put_back(self) -> None:
+        """Put the copy back and empty the other folders; a copy that has to be made anew takes its process along."""
+        self._empty_folders()
+        self.copy.restore()
+        if self.copy.files:
             return
-        running.copy.restore()
-        self.copies.append(running.copy)
-        own = self._lines(running.number)
-        lines = own.read_text(encoding="utf-8").splitlines() if own.is_file() else []
-        with self.outcomes.open("a", encoding="utf-8") as file:
-            for line in lines:
-                file.write(f'{{"request": {running.number}, {line[1:]}\n')
-            if time.monotonic() - running.started > self.batch["seconds"]:
-                file.write(f'{{"request": {running.number}, "ended": true}}\n')
-        own.unlink(missing_ok=True)
+        if self.collected is not None:
+            self.collected.stop()
+            self.collected = None
+        self._move_in()
+
+
+def main(batch: Mapping[str, Any]) -> None:
+    """Start the workers and wait for them; one that breaks off ends all."""
+    (Path.home() / "done").mkdir()
+    for number in range(batch["workers"]):
+        if os.fork() == 0:
+            Worker(number, batch).work()
+            os._exit(0)
+    for _ in range(batch["workers"]):
+        if os.wait()[1]:
+            sys.exit(1)
 
 
 if __name__ == "__main__":
-    RequestPool(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))).run()
+    main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))

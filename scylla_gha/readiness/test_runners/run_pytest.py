@@ -21,7 +21,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -126,23 +126,38 @@ def main(arguments: list[str]) -> int:
     """Run the tests; return pytest's exit code."""
     if arguments and arguments[-1].startswith("@"):
         arguments = arguments[:-1] + json.loads(Path(arguments[-1][1:]).read_text(encoding="utf-8"))
-    is_reversed = "--reverse" in arguments
-    without = [argument.removeprefix(_WITHOUT) for argument in arguments if argument.startswith(_WITHOUT)]
-    options = [argument.removeprefix(_OPTION) for argument in arguments if argument.startswith(_OPTION)]
-    ids = [argument for argument in arguments if not argument.startswith("--")]
-    names = {test.partition("::")[0] for test in ids}
-    files = sorted(name for name in names if Path(name).exists() and name not in without)
-    if ids and not files:
+    ids = _ids(arguments)
+    if ids and not _files(arguments):
         return int(pytest.ExitCode.NO_TESTS_COLLECTED)
     lines = os.environ.pop("LINES", None)
     coverage = _coverage() if lines else None
     with _measured(coverage, lines):
         writer = OutcomeWriter(
-            frozenset(ids), is_reversed=is_reversed, stops_late="--stop-late" in arguments, coverage=coverage
-        )
-        ignored = [f"--ignore={name}" for name in without]
-        code = pytest.main([*_OPTIONS, *options, *ignored, *map(_argument, files)], plugins=[writer])
-    return int(code)
+            frozenset(ids), is_reversed="--reverse" in arguments, stops_late="--stop-late" in arguments,
+            coverage=coverage,
+        )  # fmt: skip
+        return start(arguments, [writer])
+
+
+def start(arguments: Sequence[str], plugins: Sequence[object]) -> int:
+    """Run pytest on the files of the arguments; return its exit code."""
+    options = [argument.removeprefix(_OPTION) for argument in arguments if argument.startswith(_OPTION)]
+    ignored = [f"--ignore={name}" for name in _without(arguments)]
+    return int(pytest.main([*_OPTIONS, *options, *ignored, *map(_argument, _files(arguments))], plugins=plugins))
+
+
+def _ids(arguments: Sequence[str]) -> list[str]:
+    return [argument for argument in arguments if not argument.startswith("--")]
+
+
+def _without(arguments: Sequence[str]) -> list[str]:
+    return [argument.removeprefix(_WITHOUT) for argument in arguments if argument.startswith(_WITHOUT)]
+
+
+def _files(arguments: Sequence[str]) -> list[str]:
+    """Return the files of the ids that exist and are not left out."""
+    names = {test.partition("::")[0] for test in _ids(arguments)}
+    return sorted(name for name in names if Path(name).exists() and name not in _without(arguments))
 
 
 def _argument(name: str) -> str:

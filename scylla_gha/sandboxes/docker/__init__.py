@@ -47,6 +47,7 @@ class DockerSandbox:
     isolates_files: ClassVar[bool] = True
     needs_image: ClassVar[bool] = True
     limits_resources: ClassVar[bool] = True
+    shares_folders: ClassVar[bool] = False
     allows_keys_in_actions: ClassVar[bool] = True
 
     def __init__(self, size: ContainerSize | None = None, answer_seconds: float = 20.0) -> None:

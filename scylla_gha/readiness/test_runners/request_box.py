@@ -1,0 +1,128 @@
+"""Box that is kept for many requests on variants of a tree: the harness's side of run_many.py.
+
+A sandbox whose folders are copied in and out gets all requests of a call before it starts, and ends after them.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from scylla_gha.process import Cancel, FinishedProcess
+from scylla_gha.readiness.code_environment import CodeEnvironment
+from scylla_gha.readiness.recorded_tests import TestOutcome
+from scylla_gha.readiness.test_runners.base import (
+    BoxCommand,
+    BoxFolders,
+    box_folders,
+    outcomes_of,
+    read_lines,
+    run_command,
+)
+
+_POLL_SECONDS: Final = 0.02
+_START_SECONDS: Final = 600.0  # copies of the tree, and the tests are collected
+
+Found = Mapping[str, TestOutcome] | None
+
+
+class RequestBox:
+    """Box that starts with the first requests, and again if it was lost."""
+
+    def __init__(self, environment: CodeEnvironment, tree: Path, command: BoxCommand, cancel: Cancel | None) -> None:
+        """Note what to run.
+
+        Args:
+            environment: of the tests.
+            tree: the requests' changes are relative to it.
+            command: runs run_many.py.
+            cancel: is set if the user interrupts.
+        """
+        self.environment, self.tree, self.command, self.cancel = environment, tree, command, cancel
+        self._numbers = count()
+        self._running: _RunningBox | None = None
+
+    def close(self) -> None:
+        """End the box."""
+        if self._running is not None:
+            self._running.stack.close()
+            self._running = None
+
+    def run(self, requests: Sequence[Mapping[str, Any]]) -> list[Found]:
+        """Return the outcomes of each request by test; None: the process of its tests broke off, or the box did.
+
+        Args:
+            requests: as run_many.py reads them.
+
+        Raises:
+            SandboxError: the sandbox cannot be started.
+            KeyboardInterrupt: the user interrupted.
+        """
+        if self._running is None:
+            self._running = _RunningBox(self.environment, self.tree, self.command)
+        box = self._running
+        numbers = [next(self._numbers) for _ in requests]
+        for number, request in zip(numbers, requests, strict=True):
+            box.ask(number, request)
+        box.start()
+        end = time.monotonic() + _START_SECONDS + sum(request["seconds"] for request in requests)
+        while not box.has_ended(numbers):
+            if time.monotonic() > end:
+                box.cancel.set()
+            if self.cancel is None:
+                time.sleep(_POLL_SECONDS)
+            elif self.cancel.wait(_POLL_SECONDS):
+                raise KeyboardInterrupt
+        outcomes = [box.answer(number) for number in numbers]
+        if box.is_over:
+            self.close()
+        return outcomes
+
+
+class _RunningBox:
+    """Sandbox in a thread, and its queue."""
+
+    def __init__(self, environment: CodeEnvironment, tree: Path, command: BoxCommand) -> None:
+        self.environment, self.command = environment, command
+        self._finished: Future[FinishedProcess] | None = None
+        with ExitStack() as stack:
+            self.folders: BoxFolders = stack.enter_context(box_folders(environment, tree, command.programs))
+            self.queue, self.done = self.folders.home / "queue", self.folders.home / "done"
+            self.queue.mkdir()
+            self.cancel = stack.enter_context(closing(Cancel()))
+            self._pool = stack.enter_context(ThreadPoolExecutor(1))
+            stack.callback(self.cancel.set)
+            self.stack = stack.pop_all()
+
+    def start(self) -> None:
+        """Start the sandbox, if it does not run yet."""
+        if self._finished is None:
+            self._finished = self._pool.submit(run_command, self.environment, self.command, self.folders, self.cancel)
+
+    def has_ended(self, numbers: Iterable[int]) -> bool:
+        """Return True if the sandbox has ended, or is kept and has answered these requests."""
+        sandbox = self.environment.target.sandbox
+        return self.is_over or (sandbox.shares_folders and all(map(self._has_answer, numbers)))
+
+    @property
+    def is_over(self) -> bool:
+        """The sandbox has ended."""
+        return self._finished is not None and self._finished.done()
+
+    def ask(self, number: int, request: Mapping[str, Any]) -> None:
+        """Put a request into the queue."""
+        path = self.queue / f"{number:06d}.json"
+        path.with_suffix(".new").write_text(json.dumps(request), encoding="utf-8")
+        path.with_suffix(".new").rename(path)
+
+    def _has_answer(self, number: int) -> bool:
+        return (self.done / f"{number:06d}.jsonl").exists()
+
+    def answer(self, number: int) -> Found:
+        """Return the outcomes of a request; None: its tests did not end."""
+        lines = list(read_lines(self.done / f"{number:06d}.jsonl"))
+        return outcomes_of(lines) if any("ended" in line for line in lines) else None
