@@ -231,8 +231,8 @@ def _is_same(first: Path, second: Path) -> bool:
 
 
 def run_at_once(runner: TestRunner, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
-    """Run requests in threads, one for each core."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    """Run requests in threads, one more than there are cores: some of them wait."""
+    with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
         return list(pool.map(lambda request: _run(runner, request), requests))
 
 
