@@ -80,7 +80,6 @@ class PytestRunner:
             "workers": os.cpu_count() or 1,
             "files": sorted(files),
             "seconds": self.limits.run,
-            "is_kept": self.environment.target.sandbox.shares_folders,
         }
         programs = {name: _text(name) for name in (_PROGRAM, *_BATCH)} | {_WANTED: json.dumps(batch)}
         text = f'{self._variables()} python3 -P "$CHECKS/{_BATCH[0]}" "$CHECKS/{_WANTED}"'

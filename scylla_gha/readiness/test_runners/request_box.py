@@ -6,7 +6,7 @@ A sandbox whose folders are copied in and out gets all requests of a call before
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
@@ -26,6 +26,7 @@ from scylla_gha.readiness.test_runners.base import (
 
 _POLL_SECONDS: Final = 0.02
 _START_SECONDS: Final = 600.0  # copies of the tree, and the tests are collected
+_END_SECONDS: Final = 2.0
 
 Found = Mapping[str, TestOutcome] | None
 
@@ -91,17 +92,30 @@ class _RunningBox:
         self._finished: Future[FinishedProcess] | None = None
         with ExitStack() as stack:
             self.folders: BoxFolders = stack.enter_context(box_folders(environment, tree, command.programs))
-            self.queue, self.done = self.folders.home / "queue", self.folders.home / "done"
+            self.queue = self.folders.checks / "queue"  # read-only inside
+            self.done = self.folders.home / "done"
             self.queue.mkdir()
             self.cancel = stack.enter_context(closing(Cancel()))
             self._pool = stack.enter_context(ThreadPoolExecutor(1))
-            stack.callback(self.cancel.set)
+            stack.callback(self._end)
             self.stack = stack.pop_all()
 
     def start(self) -> None:
         """Start the sandbox, if it does not run yet."""
         if self._finished is None:
+            if not self.environment.target.sandbox.shares_folders:
+                self._end_queue()
             self._finished = self._pool.submit(run_command, self.environment, self.command, self.folders, self.cancel)
+
+    def _end_queue(self) -> None:
+        (self.queue / "end").touch()
+
+    def _end(self) -> None:
+        """End the sandbox: its program does that by itself, if it is not amid a request."""
+        self._end_queue()
+        if self._finished is not None:
+            wait([self._finished], _END_SECONDS)
+        self.cancel.set()
 
     def has_ended(self, numbers: Iterable[int]) -> bool:
         """Return True if the sandbox has ended, or is kept and has answered these requests."""

@@ -3,18 +3,19 @@
     run_many.py FILE
 
 FILE has a JSON object: `options` of run_pytest.py for all requests, `workers`, `files` (test files that are collected
-before the first request; may be empty), `seconds` (time limit of that), and `is_kept` (False: it ends when there is no
-request left). The current folder is the tree.
+before the first request; may be empty) and `seconds` (time limit of that). The current folder is the tree.
 
-Requests are files `queue/N.json` below $HOME, each a JSON object: `tests`, `changes` (the text of a changed file by
-path, null if it is removed), `seconds` and `test_seconds` (time limits of the request and of a test), `has_outputs`
-(False: the error alone may do) and `stops_late` (no test runs after one that reached its limit). `done/N.jsonl` gets
-the lines that run_pytest.py writes; the last one of a request that ended, or reached its limit, is {"ended": true}.
+Requests are files `queue/N.json` beside this program, each a JSON object: `tests`, `changes` (the text of a changed
+file by path, null if it is removed), `seconds` and `test_seconds` (time limits of the request and of a test),
+`has_outputs` (False: the error alone may do) and `stops_late` (no test runs after one that reached its limit).
+`done/N.jsonl` below $HOME gets the lines that run_pytest.py writes; the last one of a request that ended, or reached
+its limit, is {"ended": true}. The program ends when there is a file `queue/end` and no request is left.
 
 Each worker has a copy of the tree. It collects the tests there once; a request's child process then has everything
 imported. Where that is not the same as a new process with the changed files, a new process it is.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -49,10 +50,12 @@ class Worker:
     def __init__(self, number: int, batch: Mapping[str, Any]) -> None:
         self.batch, self.root, home = batch, Path.cwd(), Path.home()
         self.runner, self.collecting, self.patching = map(_load, ("run_pytest", "collected_tests", "patched_functions"))
-        self.queue, self.done, self.lines = home / "queue", home / "done", home / f"lines-{number}.jsonl"
+        self.queue = Path(__file__).absolute().with_name("queue")
+        self.done, self.lines = home / "done", home / f"lines-{number}.jsonl"
         self.copy: TreeCopy = _load("tree_copy").TreeCopy(self.root, home / "copies" / str(number))
         self.own = [home / "homes" / str(number), Path(tempfile.gettempdir()) / str(number)]
         self.collected: CollectedTests | None = None
+        self.seen: set[Path] = set()  # requests that a worker has taken
 
     def work(self) -> None:
         """Run requests."""
@@ -60,13 +63,16 @@ class Worker:
         if self.batch["files"]:
             self._collect()
         while True:
+            is_last = (self.queue / "end").exists()
             request = self._next()
             if request is not None:
                 self._run(*request)
-            elif self.batch["is_kept"]:
-                time.sleep(_POLL_SECONDS)
+            elif is_last:
+                break
             else:
-                return
+                time.sleep(_POLL_SECONDS)
+        if self.collected is not None:
+            self.collected.stop()
 
     def _move_in(self) -> None:
         """Make the copy the current folder, and the one that modules are imported from."""
@@ -96,12 +102,11 @@ class Worker:
 
     def _next(self) -> tuple[str, Mapping[str, Any]] | None:
         """Take the first request that no other worker has."""
-        for path in sorted(self.queue.glob("*.json")):
-            try:
-                request = path.rename(self.lines.with_suffix(".json"))
-            except FileNotFoundError:
-                continue
-            return path.stem, json.loads(request.read_text(encoding="utf-8"))
+        for path in sorted({*self.queue.glob("*.json")} - self.seen):
+            self.seen.add(path)
+            with contextlib.suppress(FileExistsError):
+                (self.done / f"{path.stem}.taken").touch(exist_ok=False)
+                return path.stem, json.loads(path.read_text(encoding="utf-8"))
         return None
 
     def _run(self, number: str, request: Mapping[str, Any]) -> None:
