@@ -255,6 +255,26 @@ def test_a_kept_box_gives_the_same_outcomes_as_a_new_process_for_each_change(tmp
 
 
 @pytest.mark.parametrize(
+    "at_import",
+    [
+        "import tempfile\nPLACE = tempfile.mkdtemp()\n",
+        "import threading\nthreading.Thread(target=print).start()\n",
+        "import sys\nsys.setprofile(None)\n",
+    ],
+)
+def test_what_tests_do_when_they_are_imported_is_done_for_each_run(tmp_path: Path, at_import: str) -> None:
+    tree = tmp_path / "tree"
+    needs = "def test_needs(): assert os.path.isdir(globals().get('PLACE', '.'))\n"
+    write_tree(tree, {"clock.py": CLOCK, CLOCK_FILE: f"{at_import}{CLOCK_TESTS}{needs}"})
+    runner = runner_of(environment_of(tree), limits=LIMITS)
+    assert runner is not None
+    wanted = {FORKED, SHOWN, f"{CLOCK_FILE}::test_needs"}
+    with runner.kept(tree, [CLOCK_FILE]) as kept:
+        outcomes = kept.run_many([TestRequest(tree, frozenset(wanted))] * 4)
+    assert [{test for test in run if run[test].passed} for run in outcomes] == [wanted - {FORKED}] * 4
+
+
+@pytest.mark.parametrize(
     ("files", "reason"),
     [
         ({"shop.py": SHOP}, "no tests"),

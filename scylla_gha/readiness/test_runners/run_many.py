@@ -94,7 +94,9 @@ class Worker:
     def _collect(self) -> None:
         arguments = [*self.batch["options"], *self.batch["files"]]
         collected = self.collecting.CollectedTests(self.root, self.runner, self.patching, arguments)
-        if collected.is_ready(self.batch["seconds"]):
+        is_ready = collected.is_ready(self.batch["seconds"])
+        has_left = [*self.own[0].iterdir(), *self.own[1].iterdir()]  # later runs would miss it
+        if is_ready and not has_left:
             self.collected = collected
         else:
             collected.stop()
