@@ -107,8 +107,8 @@ class ImportedFunctions:
     def _fits(self, path: str, old: CodeType, new: CodeType) -> bool:
         if _without_lines(old) == _without_lines(new):
             return True  # so nothing that was executed is wrong
-        is_free = (path, old) in self.functions and (path, old) not in self.executed
-        return is_free and len(old.co_freevars) == len(new.co_freevars)
+        is_unused = (path, old) in self.functions and (path, old) not in self.executed
+        return is_unused and len(old.co_freevars) == len(new.co_freevars)
 
 
 def _without_lines(code: CodeType) -> CodeType:

@@ -28,7 +28,7 @@ _POLL_SECONDS: Final = 0.02
 _START_SECONDS: Final = 600.0  # copies of the tree, and the tests are collected
 _END_SECONDS: Final = 2.0
 
-Found = Mapping[str, TestOutcome] | None
+RequestOutcomes = Mapping[str, TestOutcome] | None  # by test
 
 
 class RequestBox:
@@ -53,7 +53,7 @@ class RequestBox:
             self._running.stack.close()
             self._running = None
 
-    def run(self, requests: Sequence[Mapping[str, Any]]) -> list[Found]:
+    def run(self, requests: Sequence[Mapping[str, Any]]) -> list[RequestOutcomes]:
         """Return the outcomes of each request by test; None: the process of its tests broke off, or the box did.
 
         Args:
@@ -136,7 +136,7 @@ class _RunningBox:
     def _has_answer(self, number: int) -> bool:
         return (self.done / f"{number:06d}.jsonl").exists()
 
-    def answer(self, number: int) -> Found:
+    def answer(self, number: int) -> RequestOutcomes:
         """Return the outcomes of a request; None: its tests did not end."""
         lines = list(read_lines(self.done / f"{number:06d}.jsonl"))
         return outcomes_of(lines) if any("ended" in line for line in lines) else None
