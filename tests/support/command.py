@@ -28,7 +28,7 @@ class Said:
 
 
 def scylla(
-    *args: str, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 300, stdin: int | None = None
+    *args: str, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 800, stdin: int | None = None
 ) -> Said:
     """Run `scylla-gha` to its end with `env` added to the environment; an engine is only found where `env` tells it.
 
