@@ -4,7 +4,7 @@ import datetime
 import functools
 import threading
 from collections.abc import Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
@@ -14,6 +14,7 @@ from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.config.materials import PromptTexts
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.future_wait import wait_for_any
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.evidence import UNREACHABLE
 from scylla_gha.gateway.log import summarise_traffic
@@ -228,7 +229,7 @@ def finish(futures: Iterable[Future[None]], cancel: Cancel) -> None:
     left = set(futures)
     try:
         while left:  # with a time limit: a signal to another thread does not wake an endless wait
-            ended, left = wait(left, 0.5, FIRST_COMPLETED)
+            ended, left = wait_for_any(left, 0.5)
             for future in ended:
                 future.result()
     except BaseException:

@@ -3,7 +3,7 @@
 import datetime
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from scylla_gha.config.modes import resolve_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, changed_lines, check_variants
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError, ScenarioInvalidError, ScyllaError
+from scylla_gha.future_wait import wait_for_any
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
 from scylla_gha.model.github_fixture import FIXTURE_FILE, GitHubFixture
@@ -179,8 +180,8 @@ def _proofs(
             ]
             for future in pending:
                 # A wait without end would not notice a signal that another thread received.
-                while not future.done():
-                    wait([future], timeout=_SIGNAL_SECONDS)
+                while not wait_for_any([future], _SIGNAL_SECONDS)[0]:
+                    pass
                 yield future.result()
         except BaseException:
             stop()

@@ -9,12 +9,13 @@ import termios
 import time
 import tty
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, Final
 
+from scylla_gha.future_wait import wait_for_any
 from scylla_gha.process import Cancel, FinishedProcess, ProcessStreams
 
 _POLL_SECONDS: Final = 0.1
@@ -54,9 +55,8 @@ def attach_pipes(run: Run, folder: Path, cancel: Cancel, *, script: bool) -> Fin
         streams.stderr.open("rb") as err,
     ):
         running = pool.submit(run, streams)
-        while not running.done():
+        while not _has_ended(running, _POLL_SECONDS):
             _print_new_output(out, err)
-            wait([running], _POLL_SECONDS)
         _print_new_output(out, err)
         return running.result()
 
@@ -134,7 +134,7 @@ class _TerminalWatcher:
 
     def is_over(self, quiet: bool) -> bool:
         """Return True when the process has ended and its last output was copied."""
-        if not self._running.done():
+        if not _has_ended(self._running, 0):
             _copy_size(self._slave)
             return False
         self._ended = self._ended or time.monotonic()
@@ -150,6 +150,10 @@ def _terminal() -> Iterator[tuple[int, int]]:
     finally:
         os.close(slave)
         os.close(master)
+
+
+def _has_ended(running: Future[FinishedProcess], seconds: float) -> bool:
+    return bool(wait_for_any([running], seconds)[0])
 
 
 @contextlib.contextmanager

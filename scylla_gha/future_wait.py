@@ -1,0 +1,47 @@
+"""Wait for futures in the main thread, such that a signal's exception leaves no lock of theirs taken.
+
+A KeyboardInterrupt that is raised between the steps of taking a lock leaves it taken, and the future's own thread would
+wait for it forever.
+"""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from types import FrameType
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def wait_for_any(futures: Iterable[Future[T]], seconds: float) -> tuple[set[Future[T]], set[Future[T]]]:
+    """Wait until one has ended, or for `seconds`; return those that have ended, and the others.
+
+    Raises:
+        BaseException: what the handler of a signal raises that came meanwhile; after the wait.
+    """
+    with postponed_signals():
+        ended, left = wait(futures, seconds, FIRST_COMPLETED)
+        return ended, left
+
+
+@contextlib.contextmanager
+def postponed_signals() -> Iterator[None]:
+    """Call the handlers of INT, TERM and HUP at the end; outside of the main thread, which gets them, do nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received = list[tuple[int, FrameType | None]]()
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    own: dict[int, Any] = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in own:
+            signal.signal(number, lambda *signalled: received.append(signalled))
+        yield
+    finally:
+        for number, handler in own.items():
+            signal.signal(number, handler)
+        for number, frame in received:
+            own[number](number, frame)
