@@ -122,7 +122,7 @@ def test_who_leaves_leaves_nothing(run: Run, number: signal.Signals, code: int) 
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n", "what is said is passed on at once"
         process.send_signal(number)
-        assert process.wait(300) == code
+        assert process.wait(60) == code
 
 
 def test_a_terminal_that_is_closed_ends_the_box(run: Run) -> None:
