@@ -20,7 +20,7 @@ from scylla_gha.sandboxes.base import GATEWAY_SOCKET, GATEWAY_URL, SandboxMounts
 from scylla_gha.sandboxes.host import HostSandbox
 from tests.support.bubbles import PATH, TAMPER, Bubbles
 from tests.support.gateway import EACH, KEY, hosted, question, until
-from tests.support.processes import ends, number_in, wait_for
+from tests.support.processes import cancelled_once_there, ends, number_in, wait_for
 from tests.support.provider import Say, serve
 
 CONNECT = """
@@ -249,7 +249,7 @@ try:
         started += 1
 except OSError:
     pass
-print(started, flush=True)
+print(started, file=open("started", "w"), flush=True)
 time.sleep(600)
 """
 
@@ -259,10 +259,11 @@ def test_as_many_processes_as_it_starts_end_with_it_and_their_number_is_limited_
 ) -> None:
     uid = os.geteuid()
     own = sum(owner(path) == uid for path in Path("/proc").iterdir() if path.name.isdecimal())
-    bubbles.limits = ProcessLimits(3, processes=own + 100)
-    ended = bubbles.python(MANY)
-    assert ended.timed_out
-    started = int(bubbles.out)
+    bubbles.limits = ProcessLimits(300, processes=own + 100)
+    with cancelled_once_there(bubbles.work / "started") as bubbles.cancel:
+        ended = bubbles.python(MANY)
+    assert (ended.cancelled, ended.timed_out) == (True, False)
+    started = number_in(bubbles.work / "started")
     assert started == 300 if uid == 0 else 0 < started < 300
     left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"600.0523" in content(path)]
     assert left == []
