@@ -51,12 +51,14 @@ def failing_file_items(material: ReadinessMaterial, anchored: Iterable[Function]
     Raises:
         ToolError: the tests cannot be run.
     """
-    if material.runner is None or wanted <= 0:
-        return []
-    trials = _trials(material, list(anchored), wanted)
-    results = run_probes(material, [trial.probe for trial in trials])
-    items = (_item(material, trial, failures) for trial, failures in zip(trials, results, strict=True))
-    return [item for item in items if item is not None][:wanted]
+    left = _trials(material, list(anchored), wanted) if material.runner and wanted > 0 else []
+    items: list[ReadinessItem] = []
+    while left and len(items) < wanted:
+        trials, left = left[: wanted - len(items)], left[wanted - len(items) :]
+        results = run_probes(material, [trial.probe for trial in trials])
+        made = (_item(material, trial, failures) for trial, failures in zip(trials, results, strict=True))
+        items += [item for item in made if item is not None]
+    return items
 
 
 def _trials(material: ReadinessMaterial, anchored: Collection[Function], wanted: int) -> list[_Trial]:

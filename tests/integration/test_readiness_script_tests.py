@@ -142,6 +142,19 @@ def test_stable_tests_are_known_with_the_lines_of_their_file(
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("is_probe", [True, False])
+def test_a_file_that_does_not_end_is_told_and_ends_a_probe(tmp_path: Path, is_probe: bool) -> None:
+    write_tree(tmp_path, NODE)
+    environment = detect_environment(tmp_path, "javascript", lambda _: SandboxTarget(SANDBOXES["bubblewrap"]))
+    runner = runner_of(environment, limits=RunLimits(run=60, test=3))
+    assert runner is not None
+    late, ok = "test/hang.test.js::hangs", "test/other.test.js::no source"
+    (outcomes,) = runner.run_many([TestRequest(tmp_path, frozenset({late, ok}), is_probe=is_probe)])
+    assert (outcomes[late].passed, outcomes[late].output) == (False, "no end within 3 s")
+    is_left_out = not outcomes[ok].passed and outcomes[ok].output.startswith("did not run: ")
+    assert outcomes[ok].passed or (is_probe and is_left_out)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

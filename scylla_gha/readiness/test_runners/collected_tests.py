@@ -5,6 +5,7 @@ A child has everything imported already. Changes of functions are made in its me
 
 import contextlib
 import cProfile
+import gc
 import json
 import os
 import signal
@@ -60,19 +61,22 @@ def wait_for(process: int, seconds: float) -> int | None:
 class CollectedTests:
     """The process, as its parent sees it."""
 
-    def __init__(self, root: Path, runner: ModuleType, patching: ModuleType, arguments: Sequence[str]) -> None:
+    def __init__(
+        self, root: Path, runner: ModuleType, patching: ModuleType, properties: ModuleType, arguments: Sequence[str]
+    ) -> None:
         """Start it in the current folder, which is a copy of the tree.
 
         Args:
             root: the tree, which does not change.
             runner: program run_pytest.py.
             patching: program patched_functions.py.
+            properties: program property_tests.py.
             arguments: of run_pytest.py: options, and the files whose tests are collected.
         """
         self.root = root
         self.own, other = socket.socketpair()
         self.lines = self.own.makefile("rw", encoding="utf-8")
-        self.process = start_child(lambda: _collect(runner, patching, arguments, other))
+        self.process = start_child(lambda: _collect(RequestLoop(runner, patching, properties, other), arguments))
         other.close()
 
     def is_ready(self, seconds: float) -> bool:
@@ -107,14 +111,11 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _collect(runner: ModuleType, patching: ModuleType, arguments: Sequence[str], connection: socket.socket) -> int:
-    """Collect tests, then answer requests until the connection ends; in a child return when its tests have run."""
+def _collect(loop: "RequestLoop", arguments: Sequence[str]) -> int:
+    """Collect tests, then answer requests until the connection ends."""
     sys.dont_write_bytecode = False  # leaves compiled modules for processes that import them again
-    plugin = RequestLoop(runner, patching, connection)
-    plugin.watch.start()
-    code = int(runner.start(arguments, [plugin]))
-    plugin.end()
-    return code
+    loop.watch.start()
+    return int(loop.runner.start(arguments, [loop]))
 
 
 class ExecutedCode:
@@ -148,8 +149,10 @@ def _last() -> None:
 class RequestLoop:
     """Plug-in of pytest that runs requests in children, in place of the collected tests."""
 
-    def __init__(self, runner: ModuleType, patching: ModuleType, connection: socket.socket) -> None:
-        self.runner, self.patching = runner, patching
+    def __init__(
+        self, runner: ModuleType, patching: ModuleType, properties: ModuleType, connection: socket.socket
+    ) -> None:
+        self.runner, self.patching, self.properties = runner, patching, properties
         self.connection = connection.makefile("rw", encoding="utf-8")
         self.watch = ExecutedCode()
         self.lines: Path | None = None  # of a child
@@ -162,6 +165,8 @@ class RequestLoop:
             os._exit(1)
         functions = self.patching.ImportedFunctions(Path.cwd(), executed)
         sys.dont_write_bytecode = True
+        gc.collect()
+        gc.freeze()  # children need not look through what was imported
         self._answer(True)
         for line in self.connection:
             request = json.loads(line)
@@ -194,12 +199,17 @@ class RequestLoop:
             frozenset(request["tests"]), is_reversed=False, stops_late=request["stops_late"], coverage=None
         )
         writer.pytest_collection_modifyitems(session.config, session.items)
+        self.properties.PropertySettings(has_outputs=request["has_outputs"]).pytest_collection_modifyitems(
+            session.items
+        )
         session.config.pluginmanager.register(writer)
 
-    def end(self) -> None:
-        """Write that a child's tests have run."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_unconfigure(self) -> None:
+        """End a child whose tests have run: what follows collects garbage several times."""
         if self.lines is not None:
             write_end(self.lines)
+            os._exit(0)
 
 
 def write_end(lines: Path) -> None:

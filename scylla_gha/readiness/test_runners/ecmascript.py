@@ -21,6 +21,7 @@ _WANTED: Final = "wanted.json"
 _TEST_FILE: Final = re.compile(
     r"(.*/)?([^/]+[._-](test|spec)|test([.-][^/]+)?)\.[cm]?[jt]sx?|(.*/)?__tests__/[^/]+\.[cm]?[jt]sx?"
 )
+_LATE: Final = re.compile(r".*(no end within|test timed out after)")  # of node's runner, or of a whole process
 _IN_TEST_FOLDER: Final = re.compile(r"(.*/)?tests?/[^/]+\.[cm]?[jt]s")  # node and mocha run all of them
 
 
@@ -31,6 +32,7 @@ class ScriptRunner:
     environment: CodeEnvironment
     limits: RunLimits = field(default_factory=RunLimits)
     cancel: Cancel | None = None
+    stops_late: bool = False
 
     @property
     def programs(self) -> Mapping[str, str]:
@@ -49,7 +51,12 @@ class ScriptRunner:
         """Run tests in a copy of a tree."""
         run = self.record(tree, tests)
         wanted = {test for test in tests or () if "::" in test}
-        return {**dict.fromkeys(wanted, TestOutcome(False, f"did not run: {run.output[-1000:]}")), **run.outcomes}
+        return {**{test: TestOutcome(False, self._reason(run, test)) for test in wanted}, **run.outcomes}
+
+    def _reason(self, run: BoxRun, test: str) -> str:
+        """Return why a test has no outcome."""
+        broken = run.broken.get(test.partition("::")[0], "")
+        return f"no end within {self.limits.test:g} s" if _LATE.match(broken) else f"did not run: {run.output[-1000:]}"
 
     def limited(self, run: float, test: float) -> "ScriptRunner":
         """Return this runner with other time limits."""
@@ -61,7 +68,7 @@ class ScriptRunner:
 
     def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
         """Run several requests at once."""
-        return run_at_once(self, requests)
+        return run_at_once(replace(self, stops_late=all(request.is_probe for request in requests)), requests)
 
     def record(
         self,
@@ -74,7 +81,8 @@ class ScriptRunner:
         """Run tests, with the executed lines if `measured`."""
         names = sorted(self._test_files(tree) if tests is None else tests)
         programs = {**self.programs, _WANTED: json.dumps(names)}
-        extra = {"FILE_SECONDS": f"{self.limits.test:g}", "SUITE_SECONDS": f"{self.limits.run * 0.6:g}"}
+        late = {"STOPS_LATE": "1"} if self.stops_late else {}
+        extra = {**late, "FILE_SECONDS": f"{self.limits.test:g}", "SUITE_SECONDS": f"{self.limits.run * 0.6:g}"}
         text = self._command(f'"@$CHECKS/{_WANTED}"')
         return run_in_box(self.environment, tree, BoxCommand(text, programs, self.limits, measured, extra), self.cancel)
 

@@ -1,5 +1,5 @@
 // Reporter of node:test: a line of JSON for each test, {"file", "name", "passed", "output"}, with the names of suites first;
-// and for a file that has no test, {"file", "broken": error}.
+// and for a file that has no test, {"file", "broken": error}, with "late": true if it reached its time limit.
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -29,7 +29,9 @@ export default async function* report(source) {
     }
     const ended = type === "test:pass" || type === "test:fail";
     if (ended && isFile(data.name)) {
-      yield `${JSON.stringify({ file: data.name, broken: errors.get(data.name) ?? failure(data.details) })}\n`;
+      const late = data.details?.error?.failureType === "testTimeoutFailure" ? { late: true } : {};
+      const broken = late.late ? failure(data.details) : (errors.get(data.name) ?? failure(data.details));
+      yield `${JSON.stringify({ file: data.name, broken, ...late })}\n`;
     }
     if (!ended || isFile(data.name) || data.details?.type === "suite") continue;
     const skipped = data.skip !== undefined || data.todo !== undefined;

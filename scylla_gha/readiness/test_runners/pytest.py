@@ -25,7 +25,7 @@ from scylla_gha.readiness.test_runners.request_box import RequestBox
 
 _PROGRAM: Final = "run_pytest.py"
 _WANTED: Final = "wanted.json"
-_BATCH: Final = ("run_many.py", "tree_copy.py", "collected_tests.py", "patched_functions.py")
+_BATCH: Final = ("run_many.py", "tree_copy.py", "collected_tests.py", "patched_functions.py", "property_tests.py")
 _CALLS: Final = "record_calls.py"
 _MOST_RESTARTS: Final = 5
 _BOX_SECONDS: Final = 24 * 3600.0

@@ -66,19 +66,20 @@ class RequestBox:
         if self._running is None:
             self._running = _RunningBox(self.environment, self.tree, self.command)
         box = self._running
-        numbers = [next(self._numbers) for _ in requests]
-        for number, request in zip(numbers, requests, strict=True):
-            box.ask(number, request)
+        numbers = dict.fromkeys(range(len(requests)), 0)
+        for place in sorted(numbers, key=lambda place: -len(requests[place]["tests"])):  # the longest ones first
+            numbers[place] = next(self._numbers)
+            box.ask(numbers[place], requests[place])
         box.start()
         end = time.monotonic() + _START_SECONDS + sum(request["seconds"] for request in requests)
-        while not box.has_ended(numbers):
+        while not box.has_ended(numbers.values()):
             if time.monotonic() > end:
                 box.cancel.set()
             if self.cancel is None:
                 time.sleep(_POLL_SECONDS)
             elif self.cancel.wait(_POLL_SECONDS):
                 raise KeyboardInterrupt
-        outcomes = [box.answer(number) for number in numbers]
+        outcomes = [box.answer(number) for number in numbers.values()]
         if box.is_over:
             self.close()
         return outcomes

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scylla_gha.readiness.test_runners.tree_copy import TreeCopy
 
 _POLL_SECONDS: Final = 0.01
+_PROGRAMS: Final = ("run_pytest", "collected_tests", "patched_functions", "property_tests")
 
 
 def _load(name: str) -> ModuleType:
@@ -49,7 +50,7 @@ class Worker:
 
     def __init__(self, number: int, batch: Mapping[str, Any]) -> None:
         self.batch, self.root, home = batch, Path.cwd(), Path.home()
-        self.runner, self.collecting, self.patching = map(_load, ("run_pytest", "collected_tests", "patched_functions"))
+        self.runner, self.collecting, self.patching, self.properties = map(_load, _PROGRAMS)
         self.queue = Path(__file__).absolute().with_name("queue")
         self.done, self.lines = home / "done", home / f"lines-{number}.jsonl"
         self.copy: TreeCopy = _load("tree_copy").TreeCopy(self.root, home / "copies" / str(number))
@@ -93,7 +94,7 @@ class Worker:
 
     def _collect(self) -> None:
         arguments = [*self.batch["options"], *self.batch["files"]]
-        collected = self.collecting.CollectedTests(self.root, self.runner, self.patching, arguments)
+        collected = self.collecting.CollectedTests(self.root, self.runner, self.patching, self.properties, arguments)
         is_ready = collected.is_ready(self.batch["seconds"])
         has_left = [*self.own[0].iterdir(), *self.own[1].iterdir()]  # later runs would miss it
         if is_ready and not has_left:
@@ -130,7 +131,8 @@ class Worker:
         os.environ |= {"OUTCOMES": str(self.lines), "TEST_SECONDS": str(request["test_seconds"])}
         outputs = [] if request["has_outputs"] else ["--option=--tb=no", "--option=-rN"]
         late = ["--stop-late"] if request["stops_late"] else []
-        code = int(self.runner.main([*self.batch["options"], *outputs, *late, *request["tests"]]))
+        steady = self.properties.PropertySettings(has_outputs=request["has_outputs"])
+        code = int(self.runner.main([*self.batch["options"], *outputs, *late, *request["tests"]], [steady]))
         self.collecting.write_end(self.lines)
         return code
 

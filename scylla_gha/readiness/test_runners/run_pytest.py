@@ -122,8 +122,8 @@ class OutcomeWriter:
         pytest.fail(f"no end within {self.seconds:g} s", pytrace=False)
 
 
-def main(arguments: list[str]) -> int:
-    """Run the tests; return pytest's exit code."""
+def main(arguments: list[str], plugins: Sequence[object] = ()) -> int:
+    """Run the tests, with further plug-ins; return pytest's exit code."""
     if arguments and arguments[-1].startswith("@"):
         arguments = arguments[:-1] + json.loads(Path(arguments[-1][1:]).read_text(encoding="utf-8"))
     ids = _ids(arguments)
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> int:
             frozenset(ids), is_reversed="--reverse" in arguments, stops_late="--stop-late" in arguments,
             coverage=coverage,
         )  # fmt: skip
-        return start(arguments, [writer])
+        return start(arguments, [writer, *plugins])
 
 
 def start(arguments: Sequence[str], plugins: Sequence[object]) -> int:

@@ -5,7 +5,8 @@
 // OPTION is one of the framework's; an id is "file" or "file::suite > test"; @FILE: a JSON list of further arguments.
 // Environment: OUTCOMES, the file that lines are appended to ({"collected": [ids]}, {"broken": file, "output"},
 // {"id", "passed", "output"}); LINES, the file for the lines that each test file executes, unset: they are not
-// measured; FILE_SECONDS, the time limit of a test file; SUITE_SECONDS, that of all files in one process.
+// measured; FILE_SECONDS, the time limit of a test file; SUITE_SECONDS, that of all files in one process; STOPS_LATE, set
+// if no file is run after one that reached its limit.
 
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -17,7 +18,8 @@ import { fileURLToPath } from "node:url";
 const ROOT = fs.realpathSync(process.cwd());
 const CHECKS = path.dirname(fileURLToPath(import.meta.url));
 const OUTPUT_CHARS = 4000;
-const { OUTCOMES = "outcomes.jsonl", LINES, FILE_SECONDS = "60", SUITE_SECONDS = "600" } = process.env;
+const POLL_MS = 200;
+const { OUTCOMES = "outcomes.jsonl", LINES, FILE_SECONDS = "60", SUITE_SECONDS = "600", STOPS_LATE } = process.env;
 const [framework, ...given] = process.argv.slice(2);
 const last = given.at(-1) ?? "";
 const words = last.startsWith("@")
@@ -39,10 +41,10 @@ function relative(file) {
   return name.split(path.sep).join("/");
 }
 
-// Starts a program of an installed package, or node itself, and waits for its end.
-function run(argv, seconds, extra = {}) {
+// Starts a program of an installed package, or node itself, and waits for its end, or until `isOver` returns true.
+function run(argv, seconds, extra = {}, isOver = () => false) {
   const env = { ...process.env, CI: "1", NO_COLOR: "1", FORCE_COLOR: "0", ...extra };
-  for (const name of ["OUTCOMES", "LINES", "FILE_SECONDS", "SUITE_SECONDS"]) delete env[name];
+  for (const name of ["OUTCOMES", "LINES", "FILE_SECONDS", "SUITE_SECONDS", "STOPS_LATE"]) delete env[name];
   return new Promise((resolve) => {
     const child = spawn(process.execPath, argv, { env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
@@ -54,10 +56,12 @@ function run(argv, seconds, extra = {}) {
       late = true;
       kill(child.pid);
     }, seconds * 1000);
-    child.on("close", (code) => {
+    const poll = setInterval(() => isOver() && kill(child.pid), POLL_MS);
+    child.on("close", () => {
       clearTimeout(timer);
+      clearInterval(poll);
       kill(child.pid);
-      resolve({ code, output: late ? `no end within ${seconds} s\n${output}` : output });
+      resolve({ late, output: late ? `no end within ${seconds} s\n${output}` : output });
     });
   });
 }
@@ -92,18 +96,19 @@ const FRAMEWORKS = {
       `--test-reporter-destination=${report}`,
       ...(LIMITS_FILES ? [`--test-timeout=${Number(FILE_SECONDS) * 1000}`] : []), ...some,
     ];
-    const ended = await run(argv, seconds, folder ? { NODE_V8_COVERAGE: folder } : {});
-    const lines = fs.existsSync(report) ? fs.readFileSync(report, "utf8").split("\n") : [];
+    const written = () => (fs.existsSync(report) ? fs.readFileSync(report, "utf8") : "");
+    const hasLateFile = () => STOPS_LATE && written().includes('"late":true');
+    const ended = await run(argv, seconds, folder ? { NODE_V8_COVERAGE: folder } : {}, hasLateFile);
     const outcomes = [];
-    for (const line of lines.slice(0, -1)) outcomes.push({ file: some[0], ...JSON.parse(line) });
-    return { outcomes, output: ended.output };
+    for (const line of written().split("\n").slice(0, -1)) outcomes.push({ file: some[0], ...JSON.parse(line) });
+    return { ...ended, outcomes };
   },
 
   async mocha(some, seconds, folder) {
     const report = scratch("report.json");
     const argv = [program("mocha"), ...options, ...mochaConfig(), "--reporter=json", `--reporter-option=output=${report}`];
     const ended = await run([...argv, ...some], seconds, folder ? { NODE_V8_COVERAGE: folder } : {});
-    if (!fs.existsSync(report)) return { outcomes: null, output: ended.output };
+    if (!fs.existsSync(report)) return { ...ended, outcomes: null };
     const { tests } = JSON.parse(fs.readFileSync(report, "utf8"));
     const outcomes = tests.map(({ file, title, fullTitle, err, duration }) => {
       const suites = fullTitle.endsWith(title) ? fullTitle.slice(0, -title.length).trim() : "";
@@ -111,7 +116,7 @@ const FRAMEWORKS = {
       const passed = duration !== undefined && Object.keys(err).length === 0;
       return { file, name, passed, output: passed ? "" : String(err.stack ?? err.message ?? "skipped") };
     });
-    return { outcomes, output: ended.output };
+    return { ...ended, outcomes };
   },
 
   async vitest(some, seconds, folder) {
@@ -122,7 +127,7 @@ const FRAMEWORKS = {
         `--coverage.reportsDirectory=${folder}`, "--coverage.thresholds.lines=0", "--coverage.reportOnFailure");
     }
     const ended = await run([...argv, ...some], seconds);
-    return { outcomes: ofJson(report), output: ended.output };
+    return { ...ended, outcomes: ofJson(report) };
   },
 
   async jest(some, seconds, folder) {
@@ -132,7 +137,7 @@ const FRAMEWORKS = {
       ? ["--coverage", "--coverageReporters=json", `--coverageDirectory=${folder}`, "--coverageThreshold={}"]
       : ["--coverage=false"]));
     const ended = await run([...argv, "--runTestsByPath", ...some], seconds);
-    return { outcomes: ofJson(report), output: ended.output };
+    return { ...ended, outcomes: ofJson(report) };
   },
 };
 
@@ -290,7 +295,7 @@ async function main() {
   if (LINES) return write({ collected: await measure() });
   if (framework !== "node" || LIMITS_FILES || files.length === 1) {
     const whole = await FRAMEWORKS[framework](files, Number(SUITE_SECONDS));
-    if (whole.outcomes !== null || files.length === 1) return write({ collected: report(whole, files) });
+    if (whole.outcomes !== null || files.length === 1 || (whole.late && STOPS_LATE)) return write({ collected: report(whole, files) });
   }
   const collected = [];
   await inParallel(files, async (file) => {
