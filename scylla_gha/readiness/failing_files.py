@@ -56,8 +56,8 @@ def failing_file_items(material: ReadinessMaterial, anchored: Iterable[Function]
     while left and len(items) < wanted:
         trials, left = left[: wanted - len(items)], left[wanted - len(items) :]
         results = run_probes(material, [trial.probe for trial in trials])
-        made = (_item(material, trial, failures) for trial, failures in zip(trials, results, strict=True))
-        items += [item for item in made if item is not None]
+        candidates = (_item(material, trial, failures) for trial, failures in zip(trials, results, strict=True))
+        items += [item for item in candidates if item is not None]
     return items
 
 

@@ -26,12 +26,12 @@ class PropertySettings:
         """Change the settings of the tests that have some."""
         for item in items:
             function = getattr(item, "function", None)
-            given = getattr(function, _SETTINGS, None)
-            if given is not None:
-                setattr(function, _SETTINGS, self._steady(given))
+            original = getattr(function, _SETTINGS, None)
+            if original is not None:
+                setattr(function, _SETTINGS, self._steady(original))
 
-    def _steady(self, given: "Settings") -> "Settings":
+    def _steady(self, original: "Settings") -> "Settings":
         from hypothesis import settings
 
-        phases = [phase for phase in given.phases if self.has_outputs or phase.name not in _AFTER_FAILURE]
-        return settings(given, derandomize=True, database=None, deadline=None, phases=phases)
+        phases = [phase for phase in original.phases if self.has_outputs or phase.name not in _AFTER_FAILURE]
+        return settings(original, derandomize=True, database=None, deadline=None, phases=phases)
