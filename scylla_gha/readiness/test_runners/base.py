@@ -232,11 +232,11 @@ def _is_same(first: Path, second: Path) -> bool:
 
 def run_at_once(runner: TestRunner, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
     """Run requests in threads, one more than there are cores: some of them wait; those with most tests come first."""
-    places = sorted(range(len(requests)), key=lambda place: -len(requests[place].tests or ()))
+    numbers = sorted(range(len(requests)), key=lambda number: -len(requests[number].tests or ()))
     with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
-        outcomes = pool.map(lambda place: _run(runner, requests[place]), places)
-        by_place = dict(zip(places, outcomes, strict=True))
-    return [by_place[place] for place in range(len(requests))]
+        outcomes = pool.map(lambda number: _run(runner, requests[number]), numbers)
+        by_number = dict(zip(numbers, outcomes, strict=True))
+    return [by_number[number] for number in range(len(requests))]
 
 
 def _run(runner: TestRunner, request: TestRequest) -> Mapping[str, TestOutcome]:

@@ -67,9 +67,9 @@ class RequestBox:
             self._running = _RunningBox(self.environment, self.tree, self.command)
         box = self._running
         numbers = dict.fromkeys(range(len(requests)), 0)
-        for place in sorted(numbers, key=lambda place: -len(requests[place]["tests"])):  # the longest ones first
-            numbers[place] = next(self._numbers)
-            box.ask(numbers[place], requests[place])
+        for index in sorted(numbers, key=lambda index: -len(requests[index]["tests"])):  # the longest ones first
+            numbers[index] = next(self._numbers)
+            box.ask(numbers[index], requests[index])
         box.start()
         end = time.monotonic() + _START_SECONDS + sum(request["seconds"] for request in requests)
         while not box.has_ended(numbers.values()):
