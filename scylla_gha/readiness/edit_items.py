@@ -14,7 +14,7 @@ from scylla_gha.readiness.anchors import sample
 from scylla_gha.readiness.hidden_tests import control_of
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant
-from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, run_probes
+from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, of_first_files, run_probes
 from scylla_gha.readiness.recorded_tests import StableTest, TestRequest
 from scylla_gha.readiness.source_code import Function, Language, SourceFile
 
@@ -24,6 +24,7 @@ _MOST_TESTS: Final = 40  # tests that are run on a faulty function
 _MOST_OTHERS: Final = 150  # further tests that a grader runs
 _CHECK_SECONDS: Final = (120, 240)  # time limit of a grader's tests, which follows the suite's time
 _OUTPUT_LINES: Final = 40
+_NODE_FRAME: Final = re.compile(r"\s+at .*\bnode:[\w/.-]+:\d+:\d+\)?")  # of Node.js itself; not the same in each run
 _ID_CHARS: Final = 50
 _SUFFIXES: Final[Mapping[Language, tuple[str, ...]]] = {
     "python": (".py",),
@@ -41,11 +42,13 @@ class CoveredFunction:
 
     Attributes:
         tests: those tests, the ones that run the fewest lines first.
+        most_files: files of tests that are run on a fault; None: any number.
     """
 
     function: Function
     file: SourceFile
     tests: tuple[StableTest, ...]
+    most_files: int | None = None
 
     @property
     def covering(self) -> frozenset[str]:
@@ -60,7 +63,7 @@ class CoveredFunction:
     def most_specific(self, line: int | None = None) -> frozenset[str]:
         """Return the ids of the tests to run: of those that run the line, if any does, the ones with fewest lines."""
         at_line = [test for test in self.tests if line in test.lines[self.file.path]]
-        return frozenset(test.id for test in (at_line or self.tests)[:_MOST_TESTS])
+        return frozenset(of_first_files((test.id for test in at_line or self.tests), self.most_files)[:_MOST_TESTS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class EditGround:
         """
         tests = CoveringTests.of(material.tests)
         covered = {
-            function.id: CoveredFunction(function, file, run)
+            function.id: CoveredFunction(function, file, run, tests.most_files)
             for file in material.index.files.values()
             if not file.is_test
             for function in file.functions
@@ -182,7 +185,8 @@ def log_of(test: str, output: str) -> str:
     """Return a failure as a CI log shows it, as a block of Markdown, without what differs from run to run."""
     text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x7f0000000000", output.strip())
     text = re.sub(r"(?<![\w/])/(tmp|var/folders)/[\w./-]*?/(?=\w)", "", text)
-    lines = [f"FAILED {test}", *text.splitlines()[-_OUTPUT_LINES:]]
+    shown = [line for line in text.splitlines() if not _NODE_FRAME.fullmatch(line)]
+    lines = [f"FAILED {test}", *shown[-_OUTPUT_LINES:]]
     fence = "`" * max(3, *(len(run) + 1 for line in lines for run in re.findall("`+", line)), 0)
     return "\n".join((fence, *lines, fence))
 
