@@ -1,4 +1,4 @@
-"""Wait for futures in the main thread, such that a signal's exception leaves no lock of theirs taken.
+"""Wait for futures in the main thread, such that a signal's exception leaves no lock of theirs taken; run work at once.
 
 A KeyboardInterrupt that is raised between the steps of taking a lock leaves it taken, and the future's own thread would
 wait for it forever.
@@ -7,12 +7,13 @@ wait for it forever.
 import contextlib
 import signal
 import threading
-from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import FrameType
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+_POLL_SECONDS: Final = 0.5  # in which a signal is handled
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -25,6 +26,36 @@ def wait_for_any(futures: Iterable[Future[T]], seconds: float) -> tuple[set[Futu
     with postponed_signals():
         ended, left = wait(futures, seconds, FIRST_COMPLETED)
         return ended, left
+
+
+def run_at_once(works: Sequence[Callable[[], T]], threads: int, stop: Callable[[], object]) -> list[T]:
+    """Run functions in threads, and return their results in the same order.
+
+    If one raises an error, or a signal comes, `stop` is called, those that have not begun are left out, and the others
+    are waited for; then the error is raised.
+
+    Args:
+        works: the functions.
+        threads: how many run at the same time.
+        stop: ends functions that run.
+    """
+    futures = list[Future[T]]()
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        try:
+            with postponed_signals():
+                futures += [pool.submit(work) for work in works]
+            left = set(futures)
+            while left:
+                ended, left = wait_for_any(left, _POLL_SECONDS)
+                for future in ended:
+                    future.result()
+        except BaseException:
+            with postponed_signals():
+                for future in futures:
+                    future.cancel()
+                stop()
+            raise
+    return [future.result() for future in futures]
 
 
 @contextlib.contextmanager

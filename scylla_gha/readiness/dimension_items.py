@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from scylla_gha.counting import counted
+from scylla_gha.future_wait import run_at_once
 from scylla_gha.model.readiness import DIMENSIONS, Dimension, ItemSet, MissingDimension, ReadinessItem
 from scylla_gha.readiness.coherence_task import coherence_items
 from scylla_gha.readiness.completeness_task import completeness_items
@@ -46,13 +48,15 @@ def _made(material: ReadinessMaterial, dimensions: Sequence[Dimension], tree: st
     items: list[ReadinessItem] = []
     yields: Counter[str] = Counter()
     missing: list[MissingDimension] = []
+    possible = [name for name in dimensions if name not in _NEED_TESTS or material.runner]
+    by_dimension = _made_at_once(material, possible, report)
     for name in dimensions:
-        if name in _NEED_TESTS and material.runner is None:
+        if name not in by_dimension:
             reason = f"no test can be run: {material.tests.reason or 'there is none'}"
             missing.append(MissingDimension(dimension=name, reason=reason))
             continue
-        own = _MAKERS[name](material, yields)
-        report(f"{DIMENSIONS[name]}: {counted(len(own), 'anchor')}")
+        own, counts = by_dimension[name]
+        yields.update(counts)
         items += own
         if len(own) < FEWEST_ANCHORS:
             missing.append(MissingDimension(dimension=name, reason=few(len(own), name)))
@@ -65,6 +69,22 @@ def _made(material: ReadinessMaterial, dimensions: Sequence[Dimension], tree: st
         tree=tree, seed=material.seed, language=material.language, items=tuple(_numbered(scored)),
         missing=tuple(missing), counts=_counts(material, items) | dict(yields),
     )  # fmt: skip
+
+
+def _made_at_once(
+    material: ReadinessMaterial, names: Sequence[Dimension], report: Report
+) -> dict[Dimension, tuple[list[ReadinessItem], Counter[str]]]:
+    """Return items and yields of dimensions; while one waits for its tests, others run theirs."""
+
+    def make(name: Dimension) -> tuple[list[ReadinessItem], Counter[str]]:
+        yields = Counter[str]()
+        items = _MAKERS[name](material, yields)
+        report(f"{DIMENSIONS[name]}: {counted(len(items), 'anchor')}")
+        return items, yields
+
+    stop = material.runner.stop if material.runner else bool
+    results = run_at_once([partial(make, name) for name in names], len(names), stop)
+    return dict(zip(names, results, strict=True))
 
 
 def few(count: int, name: Dimension) -> str:

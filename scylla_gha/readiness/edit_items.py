@@ -14,7 +14,7 @@ from scylla_gha.readiness.anchors import sample
 from scylla_gha.readiness.hidden_tests import control_of
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant
-from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, of_first_files, run_probes
+from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, run_probes
 from scylla_gha.readiness.recorded_tests import StableTest, TestRequest
 from scylla_gha.readiness.source_code import Function, Language, SourceFile
 
@@ -42,13 +42,11 @@ class CoveredFunction:
 
     Attributes:
         tests: those tests, the ones that run the fewest lines first.
-        most_files: files of tests that are run on a fault; None: any number.
     """
 
     function: Function
     file: SourceFile
     tests: tuple[StableTest, ...]
-    most_files: int | None = None
 
     @property
     def covering(self) -> frozenset[str]:
@@ -63,7 +61,7 @@ class CoveredFunction:
     def most_specific(self, line: int | None = None) -> frozenset[str]:
         """Return the ids of the tests to run: of those that run the line, if any does, the ones with fewest lines."""
         at_line = [test for test in self.tests if line in test.lines[self.file.path]]
-        return frozenset(of_first_files((test.id for test in at_line or self.tests), self.most_files)[:_MOST_TESTS])
+        return frozenset(test.id for test in (at_line or self.tests)[:_MOST_TESTS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ class EditGround:
         """
         tests = CoveringTests.of(material.tests)
         covered = {
-            function.id: CoveredFunction(function, file, run, tests.most_files)
+            function.id: CoveredFunction(function, file, run)
             for file in material.index.files.values()
             if not file.is_test
             for function in file.functions

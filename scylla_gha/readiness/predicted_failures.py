@@ -10,7 +10,7 @@ from typing import Final
 from scylla_gha.readiness.anchors import sample
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant, mutants
-from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, of_first_files, run_probes
+from scylla_gha.readiness.probes import CoveringTests, Failures, Probe, run_probes
 from scylla_gha.readiness.question_prompts import can_be_listed
 from scylla_gha.readiness.recorded_tests import StableTest
 from scylla_gha.readiness.source_code import Function, SourceFile
@@ -46,14 +46,11 @@ class _Candidate:
     faults: tuple[Mutant, ...]
     tests: tuple[StableTest, ...]
     beside: tuple[str, ...]
-    most_files: int | None
 
     def probe(self, fault: Mutant, seed: int) -> Probe:
         """Return the run of a fault: tests that execute its line, some that do not, and some beside the function."""
         at_line, others = _split(fault, self.tests)
-        at_line = of_first_files(at_line, self.most_files)
-        others = of_first_files(_ordered(others, seed), self.most_files and 1)
-        tests = [*at_line[:_MOST_TESTS], *others[:_MOST_OTHERS], *self.beside]
+        tests = [*at_line[:_MOST_TESTS], *_ordered(others, seed)[:_MOST_OTHERS], *self.beside]
         return Probe(self.function.id, (fault,), frozenset(tests), frozenset(test.id for test in self.tests))
 
 
@@ -111,7 +108,6 @@ def _candidates(material: ReadinessMaterial) -> list[_Candidate]:
             _faults(index.files[function.path], function, tests[function.id], seed),
             tests[function.id],
             tuple(_beside(tests[function.id], by_file)),
-            covering.most_files,
         )
         for function in sample(eligible, seed, functions_tried(material), _MOST_PER_FILE)
     ]

@@ -15,7 +15,7 @@ from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.mutations import Mutant, with_mutants
 from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestOutcome, TestRequest
 from scylla_gha.readiness.source_code import Function
-from scylla_gha.readiness.test_runners.base import changed_tree
+from scylla_gha.readiness.test_runners.box_runner import changed_tree
 
 _BROKEN: Final = re.compile(r"no end within|did not run|not run")
 _LATE: Final = re.compile(r"no end within (?!the time limit)")
@@ -24,7 +24,6 @@ _SKIPPED: Final = re.compile(r"(passed|skipped|, )+")  # a skip that a fault cau
 _LEAST_RUN_SECONDS: Final = 30.0
 _TEST_SECONDS: Final = (5.0, 20.0)
 _MOST_TESTS: Final = 400  # of a copy, so that several copies run at the same time
-_MOST_FILES: Final = 4  # of a fault, where each file of tests is a process (JavaScript)
 
 Failures = Mapping[str, str]  # outputs of tests that fail, by id
 
@@ -50,14 +49,9 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class CoveringTests:
-    """Tests by the files that they run, those that run the fewest lines first.
-
-    Attributes:
-        most_files: files of tests that are run on a fault; None: any number.
-    """
+    """Tests by the files that they run, those that run the fewest lines first."""
 
     by_path: Mapping[str, tuple[StableTest, ...]]
-    most_files: int | None
 
     @classmethod
     def of(cls, tests: TestMap) -> "CoveringTests":
@@ -67,21 +61,13 @@ class CoveringTests:
         for test in sorted(tests.tests.values(), key=lambda test: (footprints[test.id], test.id)):
             for path in test.lines:
                 by_path.setdefault(path, []).append(test)
-        most_files = None if tests.per_test else _MOST_FILES
-        return cls({path: tuple(ordered) for path, ordered in by_path.items()}, most_files)
+        return cls({path: tuple(ordered) for path, ordered in by_path.items()})
 
     def of_function(self, function: Function) -> tuple[StableTest, ...]:
         """Return the tests that run a line of the function's body."""
         lines = range(function.body.first, function.body.last + 1)
         tests = self.by_path.get(function.path, ())
         return tuple(test for test in tests if not test.lines[function.path].isdisjoint(lines))
-
-
-def of_first_files(tests: Iterable[str], most: int | None) -> list[str]:
-    """Return the tests of the first files in their order, `most` files; None: all tests."""
-    ordered = list(tests)
-    files = list(dict.fromkeys(test.partition("::")[0] for test in ordered))[:most]
-    return [test for test in ordered if test.partition("::")[0] in files]
 
 
 def run_probes(material: ReadinessMaterial, probes: Sequence[Probe]) -> list[Failures | None]:

@@ -7,11 +7,12 @@ import ast
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+from scylla_gha.future_wait import run_at_once
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.source_code import Function
 
@@ -80,12 +81,9 @@ def recorded_calls(
     if not isinstance(limited, RecordsCalls):
         return {}
     wanted = [(function.path, function.name) for function in functions]
-    with ThreadPoolExecutor(2) as pool:
-        runs = [
-            pool.submit(limited.record_calls, material.root, wanted, tests, is_reversed=is_reversed)
-            for is_reversed in (False, True)
-        ]
-        first, second = (read_records(run.result(), {function.id for function in functions}) for run in runs)
+    record = partial(limited.record_calls, material.root, wanted, tests)
+    runs = run_at_once([partial(record, is_reversed=order) for order in (False, True)], 2, runner.stop)
+    first, second = (read_records(run, {function.id for function in functions}) for run in runs)
     both = {name: dict(calls.items() & second.get(name, {}).items()) for name, calls in first.items()}
     return {name: [_call(arguments, calls[arguments]) for arguments in sorted(calls)] for name, calls in both.items()}
 

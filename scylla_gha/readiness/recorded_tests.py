@@ -79,6 +79,9 @@ class TestRunner(Protocol):
     def limited(self, run: float, test: float) -> "TestRunner":
         """Return this runner with other time limits in seconds: of a run, and of a test (JavaScript: of a file)."""
 
+    def stop(self) -> None:
+        """End all runs: an error was raised in another thread."""
+
     def command(self, tests: Collection[str]) -> str:
         """Return the shell command that runs these tests in the code base's root, for a checkpoint of a scenario.
 

@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -17,6 +18,8 @@ _PROTECTED: Final = {
     "string", "comment", "template_string", "regex", "jsx_text", "interpreted_string_literal", "raw_string_literal",
     "rune_literal", "type_annotation", "type_arguments", "type_parameters",
 }  # fmt: skip
+
+_LOCK: Final = threading.Lock()  # parsers, and the filters of warnings, are those of the whole process
 
 
 def lines_of(text: str) -> list[str]:
@@ -40,7 +43,7 @@ def syntax_is_whole(text: str, language: Language, path: str) -> bool:
     if language != "python":
         return not syntax_tree(text, language, path).root_node.has_error
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with _LOCK, warnings.catch_warnings(action="ignore"):
             ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -54,7 +57,8 @@ def protected_spans(text: str, language: Language, path: str, lines: LineSpan) -
 
 def syntax_tree(text: str, language: Language, path: str) -> Tree:
     """Parse a text with the grammar of its language; `.tsx` files have one of their own."""
-    return _parser(language, PurePosixPath(path).suffix == ".tsx").parse(text.encode())
+    with _LOCK:
+        return _parser(language, PurePosixPath(path).suffix == ".tsx").parse(text.encode())
 
 
 def _protected(root: Node, lines: LineSpan) -> Iterator[tuple[int, int]]:

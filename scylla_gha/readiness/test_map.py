@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from scylla_gha.counting import counted
+from scylla_gha.future_wait import run_at_once
 from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestRunner
@@ -62,15 +63,12 @@ def record_tests(
     passed = sorted(test for test, outcome in first.outcomes.items() if outcome.passed)
     if not passed:
         return TestMap({}, tuple(sorted(first.outcomes)), first.seconds, reason=_reason(first))
-    with ThreadPoolExecutor(2) as pool:
-        second = pool.submit(runner.record, tree, passed, is_reversed=True)
-        third = pool.submit(runner.record, tree, passed, measured=True)
-        try:
-            runs = (second.result(), third.result())
-        except BaseException:
-            if cancel is not None:
-                cancel.set()
-            raise
+    stop = cancel.set if cancel else bool
+    works = [
+        partial(runner.record, tree, passed, is_reversed=True),
+        partial(runner.record, tree, passed, measured=True),
+    ]
+    runs = run_at_once(works, 2, stop)
     stable = [test for test in passed if all(_has_passed(run, test) for run in runs)]
     lines = _lines_by_test(runs[1].measured, index)
     stable_tests = {}

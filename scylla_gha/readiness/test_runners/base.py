@@ -5,7 +5,6 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from scylla_gha.errors import SandboxError
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.readiness.code_environment import CodeEnvironment
-from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest, TestRunner
+from scylla_gha.readiness.recorded_tests import TestOutcome
 from scylla_gha.sandboxes.base import SandboxMounts
 
 _MOST_BYTES: Final = 512 * 1024 * 1024  # of a file that the tests' process wrote
@@ -228,38 +227,3 @@ def _is_same(first: Path, second: Path) -> bool:
     return first.samefile(second) or (
         first.stat().st_size == second.stat().st_size and first.read_bytes() == second.read_bytes()
     )
-
-
-def run_at_once(runner: TestRunner, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
-    """Run requests in threads, one more than there are cores: some of them wait; those with most tests come first."""
-    numbers = sorted(range(len(requests)), key=lambda number: -len(requests[number].tests or ()))
-    with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
-        outcomes = pool.map(lambda number: _run(runner, requests[number]), numbers)
-        by_number = dict(zip(numbers, outcomes, strict=True))
-    return [by_number[number] for number in range(len(requests))]
-
-
-def _run(runner: TestRunner, request: TestRequest) -> Mapping[str, TestOutcome]:
-    if not request.changes:
-        return runner.run(request.tree, request.tests)
-    with scratch() as folder:
-        return runner.run(changed_tree(request.tree, folder / "tree", request.changes), request.tests)
-
-
-def changed_tree(tree: Path, target: Path, changes: Mapping[str, str | None]) -> Path:
-    """Write a copy of a folder with other texts; files that stay are hard links where that is possible."""
-    shutil.copytree(tree, target, symlinks=True, copy_function=_link)
-    for name, text in changes.items():
-        path = target / name
-        path.unlink(missing_ok=True)
-        if text is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    return target
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        shutil.copy2(source, target, follow_symlinks=False)

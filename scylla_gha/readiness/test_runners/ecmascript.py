@@ -6,14 +6,14 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Final, Self
 
-from scylla_gha.process import Cancel
-from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
-from scylla_gha.readiness.test_runners.base import BoxCommand, BoxRun, RunLimits, run_at_once, run_in_box
+from scylla_gha.readiness.test_runners.base import BoxCommand, BoxRun, run_in_box
+from scylla_gha.readiness.test_runners.box_runner import CORES, BoxRunner
 
 _PROGRAM: Final = "run_script_tests.mjs"
 _REPORTER: Final = "node_reporter.mjs"
@@ -26,12 +26,13 @@ _IN_TEST_FOLDER: Final = re.compile(r"(.*/)?tests?/[^/]+\.[cm]?[jt]s")  # node a
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptRunner:
-    """Runner of one of the frameworks in an environment; single tests are picked from the outcomes of their file."""
+class ScriptRunner(BoxRunner):
+    """Runner of one of the frameworks in an environment; single tests are picked from the outcomes of their file.
 
-    environment: CodeEnvironment
-    limits: RunLimits = field(default_factory=RunLimits)
-    cancel: Cancel | None = None
+    Attributes:
+        stops_late: no file is run after one that reached its time limit.
+    """
+
     stops_late: bool = False
 
     @property
@@ -58,17 +59,13 @@ class ScriptRunner:
         broken = run.broken.get(test.partition("::")[0], "")
         return f"no end within {self.limits.test:g} s" if _LATE.match(broken) else f"did not run: {run.output[-1000:]}"
 
-    def limited(self, run: float, test: float) -> "ScriptRunner":
-        """Return this runner with other time limits."""
-        return replace(self, limits=RunLimits(run, test))
-
     def kept(self, tree: Path, files: Collection[str] = ()) -> AbstractContextManager[Self]:  # noqa: ARG002
-        """Give this runner, which keeps nothing."""
-        return nullcontext(self)
+        """Give this runner for several threads; it keeps nothing."""
+        return nullcontext(replace(self, slots=BoundedSemaphore(CORES + 1)))
 
     def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
         """Run several requests at once."""
-        return run_at_once(replace(self, stops_late=all(request.is_probe for request in requests)), requests)
+        return replace(self, stops_late=all(request.is_probe for request in requests)).run_each(requests)
 
     def record(
         self,

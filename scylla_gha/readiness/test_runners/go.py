@@ -2,25 +2,17 @@
 
 import functools
 import json
-import os
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Final, Self
 
-from scylla_gha.process import Cancel
-from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
-from scylla_gha.readiness.test_runners.base import (
-    BoxCommand,
-    BoxRun,
-    RunLimits,
-    changes_between,
-    run_at_once,
-    run_in_box,
-)
+from scylla_gha.readiness.test_runners.base import BoxCommand, BoxRun, RunLimits, changes_between, run_in_box
+from scylla_gha.readiness.test_runners.box_runner import CORES, BoxRunner
 
 _PROGRAM: Final = "run_go_tests.py"
 _PROGRAMS: Final = (_PROGRAM, "go_packages.py", "go_process.py")
@@ -31,12 +23,8 @@ _MUTANT_SECONDS: Final = 20.0  # limit of a test on a variant: faults make endle
 
 
 @dataclass(frozen=True, slots=True)
-class GoRunner:
+class GoRunner(BoxRunner):
     """Runner of Go's tests in an environment."""
-
-    environment: CodeEnvironment
-    limits: RunLimits = field(default_factory=RunLimits)
-    cancel: Cancel | None = None
 
     @property
     def programs(self) -> Mapping[str, str]:
@@ -57,22 +45,18 @@ class GoRunner:
         message = "no end within the time limit of the run" if run.timed_out else f"did not run: {_error(run)[-1000:]}"
         return _completed(run.outcomes, tests, message)
 
-    def limited(self, run: float, test: float) -> "GoRunner":
-        """Return this runner with other time limits."""
-        return replace(self, limits=RunLimits(run, test))
-
     def kept(self, tree: Path, files: Collection[str] = ()) -> AbstractContextManager[Self]:  # noqa: ARG002
-        """Give this runner, which keeps nothing."""
-        return nullcontext(self)
+        """Give this runner for several threads, one box at a time; it keeps nothing."""
+        return nullcontext(replace(self, slots=BoundedSemaphore(1)))
 
     def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
         """Run several requests in one sandbox, which compiles what they share once; lost ones run again alone."""
         if len(requests) < _LEAST_FOR_BATCH or any(request.tests is None for request in requests):
-            return run_at_once(self, requests)
+            return self.run_each(requests)
         tree = requests[0].tree
-        workers, test = os.cpu_count() or 1, min(self.limits.test, _MUTANT_SECONDS)
+        test = min(self.limits.test, _MUTANT_SECONDS)
         batch = {
-            "workers": workers,
+            "workers": CORES,
             "requests": [
                 {
                     "tests": sorted(request.tests or ()),
@@ -85,9 +69,10 @@ class GoRunner:
         programs = {**self.programs, _WANTED: json.dumps(batch)}
         seconds = min(self.limits.run * len(requests), _BATCH_SECONDS)
         command = BoxCommand(self._command(f'--batch "$CHECKS/{_WANTED}"'), programs, RunLimits(seconds, test))
-        run = run_in_box(self.environment, tree, command, self.cancel)
+        with self.slots or nullcontext():
+            run = run_in_box(self.environment, tree, command, self.cancel)
         lost = [request for number, request in enumerate(requests) if number not in run.by_request]
-        again = iter(run_at_once(self, lost))
+        again = iter(self.run_each(lost))
         return [
             _completed(run.by_request[number], request.tests, "did not run") if number in run.by_request
             else next(again)

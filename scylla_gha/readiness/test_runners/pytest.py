@@ -2,25 +2,16 @@
 
 import functools
 import json
-import os
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from scylla_gha.process import Cancel
-from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import TestOutcome, TestRequest
-from scylla_gha.readiness.test_runners.base import (
-    BoxCommand,
-    BoxRun,
-    RunLimits,
-    changes_between,
-    run_at_once,
-    run_in_box,
-)
+from scylla_gha.readiness.test_runners.base import BoxCommand, BoxRun, RunLimits, changes_between, run_in_box
+from scylla_gha.readiness.test_runners.box_runner import CORES, BoxRunner
 from scylla_gha.readiness.test_runners.request_box import RequestBox
 
 _PROGRAM: Final = "run_pytest.py"
@@ -34,12 +25,13 @@ _MUTANT_SECONDS: Final = 20.0  # limit of a test on a variant: faults make endle
 
 
 @dataclass(frozen=True, slots=True)
-class PytestRunner:
-    """Runner of pytest in an environment."""
+class PytestRunner(BoxRunner):
+    """Runner of pytest in an environment.
 
-    environment: CodeEnvironment
-    limits: RunLimits = field(default_factory=RunLimits)
-    cancel: Cancel | None = None
+    Attributes:
+        box: is kept for all requests; None: each call has one of its own.
+    """
+
     box: RequestBox | None = None
 
     @property
@@ -68,16 +60,12 @@ class PytestRunner:
         unreached = dict.fromkeys({*wanted, *run.collected} - set(run.outcomes), TestOutcome(False, message))
         return {**unreached, **run.outcomes}
 
-    def limited(self, run: float, test: float) -> "PytestRunner":
-        """Return this runner with other time limits."""
-        return replace(self, limits=RunLimits(run, test))
-
     @contextmanager
     def kept(self, tree: Path, files: Collection[str] = ()) -> Iterator["PytestRunner"]:
         """Give a runner that keeps its box for all requests on a tree and its variants."""
         batch = {
             "options": [f"--option={option}" for option in self.environment.options],
-            "workers": os.cpu_count() or 1,
+            "workers": CORES,
             "files": sorted(files),
             "seconds": self.limits.run,
         }
@@ -90,7 +78,7 @@ class PytestRunner:
     def run_many(self, requests: Sequence[TestRequest]) -> list[Mapping[str, TestOutcome]]:
         """Run several requests at once, in one sandbox; those that it loses run again in one of their own."""
         if any(request.tests is None for request in requests):
-            return run_at_once(self, requests)
+            return self.run_each(requests)
         if self.box is None:
             with self.kept(requests[0].tree) as runner:
                 return runner.run_many(requests)
@@ -98,7 +86,7 @@ class PytestRunner:
         limits = {"seconds": min(self.limits.run, test * _MOST_LATE), "test_seconds": test}
         by_request = self.box.run([{**_content(request, self.box.tree), **limits} for request in requests])
         pairs = list(zip(requests, by_request, strict=True))
-        again = iter(run_at_once(self, [request for request, outcomes in pairs if outcomes is None]))
+        again = iter(self.run_each([request for request, outcomes in pairs if outcomes is None]))
         return [next(again) if outcomes is None else self._completed(outcomes, request) for request, outcomes in pairs]
 
     @staticmethod

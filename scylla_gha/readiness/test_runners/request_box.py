@@ -5,11 +5,12 @@ A sandbox whose folders are copied in and out gets all requests of a call before
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from scylla_gha.process import Cancel, FinishedProcess
@@ -32,7 +33,7 @@ RequestOutcomes = Mapping[str, TestOutcome] | None  # by test
 
 
 class RequestBox:
-    """Box that starts with the first requests, and again if it was lost."""
+    """Box that starts with the first requests, and again if it was lost; several threads may use it."""
 
     def __init__(self, environment: CodeEnvironment, tree: Path, command: BoxCommand, cancel: Cancel | None) -> None:
         """Note what to run.
@@ -44,11 +45,11 @@ class RequestBox:
             cancel: is set if the user interrupts.
         """
         self.environment, self.tree, self.command, self.cancel = environment, tree, command, cancel
-        self._numbers = count()
+        self._lock = Lock()
         self._running: _RunningBox | None = None
 
     def close(self) -> None:
-        """End the box."""
+        """End the box; no thread may use it any longer."""
         if self._running is not None:
             self._running.stack.close()
             self._running = None
@@ -63,26 +64,38 @@ class RequestBox:
             SandboxError: the sandbox cannot be started.
             KeyboardInterrupt: the user interrupted.
         """
-        if self._running is None:
-            self._running = _RunningBox(self.environment, self.tree, self.command)
-        box = self._running
-        numbers = dict.fromkeys(range(len(requests)), 0)
-        for index in sorted(numbers, key=lambda index: -len(requests[index]["tests"])):  # the longest ones first
-            numbers[index] = next(self._numbers)
-            box.ask(numbers[index], requests[index])
-        box.start()
-        end = time.monotonic() + _START_SECONDS + sum(request["seconds"] for request in requests)
-        while not box.has_ended(numbers.values()):
-            if time.monotonic() > end:
-                box.cancel.set()
-            if self.cancel is None:
-                time.sleep(_POLL_SECONDS)
-            elif self.cancel.wait(_POLL_SECONDS):
-                raise KeyboardInterrupt
-        outcomes = [box.answer(number) for number in numbers.values()]
-        if box.is_over:
-            self.close()
-        return outcomes
+        with self._used() as box:
+            with self._lock:
+                numbers = box.ask(requests)
+                box.start()
+            while not box.has_ended(numbers):
+                box.cancel_if_late()
+                if self.cancel is None:
+                    time.sleep(_POLL_SECONDS)
+                elif self.cancel.wait(_POLL_SECONDS):
+                    raise KeyboardInterrupt
+            return [box.answer(number) for number in numbers]
+
+    @contextmanager
+    def _used(self) -> Iterator["_RunningBox"]:
+        """Give the box that runs, or a new one; the last user of one that is over removes it."""
+        with self._lock:
+            box = self._running
+            if box is None or box.is_over:
+                box = _RunningBox(self.environment, self.tree, self.command)
+            if self.environment.target.sandbox.shares_folders:
+                self._running = box
+            box.users += 1
+        try:
+            yield box
+        finally:
+            with self._lock:
+                box.users -= 1
+                is_over = box.is_over or box is not self._running
+                if is_over and self._running is box:
+                    self._running = None
+                if is_over and not box.users:
+                    box.stack.close()
 
 
 class _RunningBox:
@@ -90,6 +103,9 @@ class _RunningBox:
 
     def __init__(self, environment: CodeEnvironment, tree: Path, command: BoxCommand) -> None:
         self.environment, self.command = environment, command
+        self.users = 0
+        self._end_seconds = 0.0  # of the monotonic clock
+        self._numbers = count()
         self._finished: Future[FinishedProcess] | None = None
         with ExitStack() as stack:
             self.folders: BoxFolders = stack.enter_context(box_folders(environment, tree, command.programs))
@@ -128,8 +144,22 @@ class _RunningBox:
         """The sandbox has ended."""
         return self._finished is not None and self._finished.done()
 
-    def ask(self, number: int, request: Mapping[str, Any]) -> None:
-        """Put a request into the queue."""
+    def ask(self, requests: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Put requests into the queue, the longest ones first; return their numbers."""
+        numbers = dict.fromkeys(range(len(requests)), 0)
+        for index in sorted(numbers, key=lambda index: -len(requests[index]["tests"])):
+            numbers[index] = next(self._numbers)
+            self._ask(numbers[index], requests[index])
+        seconds = sum(request["seconds"] for request in requests)
+        self._end_seconds = max(self._end_seconds, time.monotonic() + _START_SECONDS) + seconds
+        return list(numbers.values())
+
+    def cancel_if_late(self) -> None:
+        """End the sandbox if it has taken longer than all its requests may."""
+        if time.monotonic() > self._end_seconds:
+            self.cancel.set()
+
+    def _ask(self, number: int, request: Mapping[str, Any]) -> None:
         path = self.queue / f"{number:06d}.json"
         path.with_suffix(".new").write_text(json.dumps(request), encoding="utf-8")
         path.with_suffix(".new").rename(path)
