@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-import orjson
 from multidict import CIMultiDict
 from pydantic import JsonValue
 
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model.traffic import Component, ModelInfo, ModelPrice, ServerToolUse, Tokens
 from scylla_gha.providers.credentials import Credentials, Federation, TokenSource
 
@@ -248,10 +248,10 @@ class Provider(Protocol):
 
 
 def parse_object(text: bytes | bytearray | str) -> Body | None:
-    """Parse a JSON object; None if it is not one."""
+    """Parse a JSON object that an agent CLI or a provider wrote; None if it is not one."""
     try:
-        content = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        content = parse_json(text)
+    except InvalidJsonError:
         return None
     return content if isinstance(content, dict) else None
 

@@ -24,11 +24,15 @@ def test_what_is_not_there_is_no_source(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text", [b"", b"{", b"null", b"[]", b"3", b"\xff\xfe", b'{"type": "system"}', b'"init"', DEEP, b"\x00" * 9,
-             b'{"type": "system", "subtype": "init", "x": ' + DEEPER + b"}", b'{"type": ["system"], "subtype": "init"}',
-             b'{"type": "system", "subtype": "init", "model": "\\ud800"}']
+             b'{"type": "system", "subtype": "init", "x": ' + DEEPER + b"}", b'{"type": ["system"], "subtype": "init"}']
 )  # fmt: skip
 def test_what_is_no_event_and_no_request_is_left_out(tmp_path: Path, text: bytes) -> None:
     assert "start event" not in observe(tmp_path, text, None)
+
+
+def test_half_an_emoji_in_a_name_drops_no_source(tmp_path: Path) -> None:
+    start = b'{"type": "system", "subtype": "init", "model": "\\ud800"}'
+    assert observe(tmp_path, start, None)["start event"].model == "\ufffd"
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:30])

@@ -156,3 +156,11 @@ def test_a_result_without_a_start_event_is_taken(tmp_path: Path) -> None:
 
 def test_a_long_reason_is_cut(tmp_path: Path) -> None:
     assert decide_events(tmp_path, INIT, result(is_error=True, result="x" * 1000))[1] == "x" * 300
+
+
+def test_half_an_emoji_neither_drops_an_event_nor_fails_a_completed_session(tmp_path: Path) -> None:
+    last = r'{"type":"result","subtype":"success","is_error":false,"result":"done \ud83d"}'
+    session = read_events(tmp_path, INIT, said("a", text("done")), last)
+    assert (session.unreadable, session.trajectory.final_message) == (0, "done \ufffd")
+    outcome, reason, _ = decide_events(tmp_path, INIT, said("a", text("done")), last)
+    assert (outcome, reason) == (Outcome.COMPLETED, "the agent ended by itself")
