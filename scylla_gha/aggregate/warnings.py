@@ -249,8 +249,9 @@ def _client_warnings(counts: RowCounts) -> Iterator[str]:
     for arm, arm_counts in sorted(counts.arms.items()):
         if arm_counts.beside_mode:
             clients = ", ".join(f"{name} {count}" for name, count in sorted(arm_counts.other_clients.items()))
-            yield (f"{arm}: {counted(arm_counts.beside_mode, 'trial')} sent requests to GitHub by clients that the "
-                   f"mode has not ({clients}; `github_other_clients` of a row); they count.")  # fmt: skip
+            yield (f"{arm}: {counted(arm_counts.beside_mode, 'trial')} sent requests to GitHub that are not "
+                   f"by the mode's clients with their tokens ({clients}; `github_other_clients` of a row); "
+                   "they count.")  # fmt: skip
 
 
 def _mixed_warnings(counts: RowCounts) -> Iterator[str]:

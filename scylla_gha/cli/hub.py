@@ -163,8 +163,8 @@ def _default_user(folder: Path, cell: "AttachedCell") -> str:
 def _print(cell: "AttachedCell", user: str, folder: Path, *, as_json: bool) -> None:
     from scylla_gha.hub.clients import gh_environment, git_environment, shell_exports
 
-    token, port = cell.tokens[user], cell.port or 0
-    environment = gh_environment(cell.socket, token, folder) | git_environment(port, token, folder)
+    port, for_git = cell.port or 0, cell.client_tokens[user]["git"]
+    environment = gh_environment(cell.socket, cell.tokens[user], folder) | git_environment(port, for_git, folder)
     if as_json:
         facts = cell.model_dump(mode="json") | {"user": user, "environment": environment}
         click.echo(json.dumps(facts, indent=2))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.hub.actions_records import RunRecord
+from scylla_gha.hub.client_tokens import TokenClient
 from scylla_gha.hub.errors import HubError, not_found
 from scylla_gha.hub.git_store import GitRepository, GitSignature
 from scylla_gha.hub.rate_usage import RateUsage
@@ -41,8 +42,9 @@ class Blobs:
 
 @dataclass
 class Hub:
-    """GitHub of one cell. `tokens` name users; requests of one cell are handled one after another, under `lock`.
+    """GitHub of one cell; its requests are handled one after another, under `lock`.
 
+    `tokens` are ids of users by token. `token_clients` are the clients of those tokens that were made for one client.
     `runner` is called with each attempt of a workflow's run that is queued or cancelled; None: nothing runs them, and
     pushes start none.
     """
@@ -51,6 +53,7 @@ class Hub:
     state: HubState
     blobs: Blobs
     tokens: Mapping[str, int] = field(default_factory=dict)
+    token_clients: Mapping[str, TokenClient] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     runner: Callable[["HubSession", RunRecord], None] | None = None
     usage: RateUsage = field(default_factory=RateUsage)

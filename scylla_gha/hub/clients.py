@@ -1,5 +1,6 @@
 """Settings with which clients of GitHub reach a cell's GitHub as if it were github.com."""
 
+import base64
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,8 +31,12 @@ def gh_environment(socket: Path | str | None, token: str, folder: Path) -> dict[
     }
 
 
-def git_configuration(port: int) -> str:
-    """Return a git configuration that sends what is for github.com to a proxy on loopback, with `GIT_TOKEN`."""
+def git_configuration(port: int, token: str) -> str:
+    """Return a git configuration that sends what is for github.com to a proxy on loopback, with a token.
+
+    The token is a header, as actions/checkout sets it: gh runs git with no credential helper but its own, which knows
+    https alone.
+    """
     return f"""\
 [url "http://github.com/"]
 \tinsteadOf = https://github.com/
@@ -39,10 +44,13 @@ def git_configuration(port: int) -> str:
 \tinsteadOf = ssh://git@github.com/
 [http "http://github.com/"]
 \tproxy = http://127.0.0.1:{port}
-[credential "http://github.com"]
-\thelper =
-\thelper = {_quoted(_HELPER)}
+\textraHeader = "Authorization: Basic {basic_credentials(token)}"
 """
+
+
+def basic_credentials(token: str) -> str:
+    """Return a token as git sends it in a header."""
+    return base64.b64encode(f"x-access-token:{token}".encode()).decode()
 
 
 def _quoted(value: str) -> str:
@@ -52,22 +60,22 @@ def _quoted(value: str) -> str:
 
 def git_environment(port: int, token: str, folder: Path) -> dict[str, str]:
     """Write git's configuration into a folder and return the environment for git."""
-    return _git_environment(git_configuration(port), token, folder)
+    return _git_environment(git_configuration(port, token), folder)
 
 
 def public_git_environment(token: str, folder: Path) -> dict[str, str]:
     """Write git's configuration for github.com itself into a folder and return the environment for git."""
-    return _git_environment(_PUBLIC, token, folder)
+    return {**_git_environment(_PUBLIC, folder), "GIT_TOKEN": token}
 
 
-def _git_environment(configuration: str, token: str, folder: Path) -> dict[str, str]:
+def _git_environment(configuration: str, folder: Path) -> dict[str, str]:
     config = folder / "gitconfig"
+    config.touch(mode=0o600)
     config.write_text(configuration + "[user]\n\tname = Agent\n\temail = agent@example.com\n")
     return {
         "GIT_CONFIG_GLOBAL": str(config),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
-        "GIT_TOKEN": token,
     }
 
 

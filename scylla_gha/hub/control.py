@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from scylla_gha.hub.client_tokens import TokenClient
 from scylla_gha.model import Record, Sha, Text
 from scylla_gha.model.github_faults import GitHubFault
 from scylla_gha.model.github_requests import GitHubTraffic
@@ -48,8 +49,9 @@ class AttachRequest(Record):
 
 
 class AttachedCell(Record):
-    """Cell that is served. `tokens` and `logins` are by the fixture's names of users, such as `author`.
+    """Cell that is served. Tokens and logins are by the fixture's names of users, such as `author`.
 
+    A token of `tokens` works with any client; those of `client_tokens`, by client, say which client asked.
     `bindings` are facts by the fixture's names, such as those of `pr.review_me`; `names` are ids of records.
     """
 
@@ -57,6 +59,7 @@ class AttachedCell(Record):
     socket: Path
     port: Annotated[int | None, Field(description="of loopback, if it was asked for")] = None
     tokens: Annotated[dict[str, str], Field(repr=False)]
+    client_tokens: Annotated[dict[str, dict[TokenClient, str]], Field(repr=False)]
     logins: dict[str, str]
     bindings: dict[str, dict[str, str | int]]
     names: dict[str, int]

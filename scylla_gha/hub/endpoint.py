@@ -23,6 +23,7 @@ from scylla_gha.git import GitOutputError
 from scylla_gha.hub.addresses import API
 from scylla_gha.hub.api_calls import api_calls
 from scylla_gha.hub.cell import Hub, HubSession
+from scylla_gha.hub.client_tokens import ANY_CLIENT, GIT, api_refusal
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.faults import LOST, FaultInjector
 from scylla_gha.hub.git_http import answer_git, git_operation, refusal
@@ -33,6 +34,7 @@ from scylla_gha.hub.rate_usage import resource_of
 from scylla_gha.hub.request_log import RequestEntry, RequestLog, client_name
 from scylla_gha.hub.rest import RestAnswer
 from scylla_gha.hub.rest.dispatch import failure, handle
+from scylla_gha.hub.rest.documentation import documentation_url, operation_of_github
 from scylla_gha.hub.scripted_reviewers import ReviewScript
 
 _SCOPES: Final = "gist, read:org, repo, workflow"
@@ -147,7 +149,9 @@ class CellEndpoint:
         if token is not None and token not in self.hub.tokens and self.is_foreign(token):
             entry.refuse_foreign()
         session = self.hub.session(token)
-        entry.identity = session.viewer.login if session.viewer else None
+        if session.viewer is not None:
+            entry.identity = session.viewer.login
+            entry.token = self.hub.token_clients.get(token or "", ANY_CLIENT)
         return session
 
     def _followed(self, reply: RestAnswer) -> RestAnswer:
@@ -161,6 +165,9 @@ class CellEndpoint:
             return self._site(session, request, entry)
         if path == "/graphql" and request.method == "POST":
             entry.interface = "graphql"
+        if entry.token == GIT:
+            return _refused_to_git(request, path, entry)
+        if entry.interface == "graphql":
             return self.limiter.checked(session, "graphql") or _graphql(session, request, entry)
         if path == "/rate_limit":  # which counts against no limit
             return _rest(session, request, path, entry)
@@ -181,7 +188,7 @@ class CellEndpoint:
             "X-GitHub-Request-Id": f"{number:04X}:{_checksum(entry.operation):05X}:{number:07X}",
             **(self._limits(entry) if entry.interface in ("rest", "graphql") else {}),
             **({"X-GitHub-Media-Type": "github.v3; format=json"} if entry.interface != "git" else {}),
-            **({"X-OAuth-Scopes": _SCOPES, "X-Accepted-OAuth-Scopes": ""} if entry.identity else {}),
+            **({"X-OAuth-Scopes": _SCOPES, "X-Accepted-OAuth-Scopes": ""} if _is_classic(entry) else {}),
             **reply.headers,
         }
         content = orjson.dumps(reply.body) if reply.body is not None else b""
@@ -191,6 +198,11 @@ class CellEndpoint:
     def _limits(self, entry: RequestEntry) -> dict[str, str]:
         resource = "graphql" if entry.interface == "graphql" else resource_of(entry.operation.partition(" ")[2])
         return self.limiter.headers(self.hub, entry.identity, resource)
+
+
+def _is_classic(entry: RequestEntry) -> bool:
+    """Return whether the token of a request has scopes; git's is a fine-grained one, which has none."""
+    return entry.identity is not None and entry.token != GIT
 
 
 def _is_failure(reply: RestAnswer, interface: str) -> bool:
@@ -229,6 +241,15 @@ def _with_base_url(reply: RestAnswer, request: HubRequest) -> RestAnswer:
 def _checksum(operation: str) -> int:
     """Return a number of five hexadecimal digits that depends on the operation alone."""
     return zlib.crc32(operation.encode()) & 0xFFFFF
+
+
+def _refused_to_git(request: HubRequest, path: str, entry: RequestEntry) -> RestAnswer:
+    """Refuse git's token, which has no permission of the API, in the words of REST or of GraphQL."""
+    error = api_refusal()
+    if entry.interface == "graphql":
+        return RestAnswer(200, {"data": None, "errors": [{"type": error.kind, "message": error.message}]})
+    operation = operation_of_github("GET" if request.method == "HEAD" else request.method, path) or ""
+    return failure(error, documentation_url(operation))
 
 
 def _graphql(session: HubSession, request: HubRequest, entry: RequestEntry) -> RestAnswer:

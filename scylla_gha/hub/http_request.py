@@ -32,10 +32,10 @@ class HubRequest:
 
     @property
     def token(self) -> str | None:
-        """The token of `Authorization`, as token, Bearer or Basic; None without the header."""
+        """The token of `Authorization`, as token, Bearer or Basic; None without the header, "" for an empty one."""
         kind, _, value = self.headers.get("authorization", "").strip().partition(" ")
         if kind.lower() != "basic":
-            return value.strip() or None
+            return value.strip() if kind else None
         try:
             user, _, password = base64.b64decode(value, validate=True).decode().partition(":")
         except ValueError:  # of base64, or of the characters

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from scylla_gha.hub.client_tokens import NO_TOKEN, counted_client
 from scylla_gha.model.github_requests import GitHubRequest, GitHubTraffic, Interface
 
 _MOST_BYTES: Final = 16 * 1024 * 1024
@@ -28,6 +29,7 @@ class RequestEntry:
     """Request that is being answered; a status that nobody sets means that the hub failed."""
 
     client: str
+    token: str = NO_TOKEN
     interface: Interface = "rest"
     operation: str = ""
     identity: str | None = None
@@ -62,6 +64,7 @@ class RequestEntry:
             status=int(self.status),
             milliseconds=elapsed,
             client=self.client,
+            token=self.token,
             gaps=tuple(gap[:_LONGEST] for gap in self.gaps[:20]),
             refused=refused,
             fault=self.fault,
@@ -91,7 +94,8 @@ class RequestLog:
         self._count("foreign", entry.refused == _FOREIGN)
         self._count("errors", entry.status == HTTPStatus.INTERNAL_SERVER_ERROR)
         self._count_calls(entry)
-        self._count_client(entry.client.partition("/")[0])
+        asks_api = entry.interface in ("rest", "graphql")
+        self._count_client(counted_client(entry.client.partition("/")[0], entry.token, asks_api=asks_api))
         if self._file is None:
             return
         line = entry.record().model_dump_json().encode() + b"\n"

@@ -12,7 +12,6 @@ import os
 import pickle
 import secrets
 import shutil
-import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ import orjson
 from scylla_gha.errors import FixtureError
 from scylla_gha.hub import actions_records, records
 from scylla_gha.hub.cell import Blobs, Hub
+from scylla_gha.hub.client_tokens import TOKEN_CLIENTS, TokenClient, new_token
 from scylla_gha.hub.fixture import StartCommit, build_fixture
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.records import RepositoryRecord
@@ -34,8 +34,6 @@ from scylla_gha.model.github_reviewers import ScriptedReviewer
 
 _SNAPSHOT, _FACTS = "snapshot.pickle", "seed.json"
 _CODE: Final = Path(__file__).parent
-_CHARACTERS: Final = string.ascii_letters + string.digits
-_TOKEN_CHARACTERS: Final = 36  # behind "ghp_", as GitHub's classic tokens have
 
 
 @dataclass(frozen=True)
@@ -69,17 +67,21 @@ class HubSeed:
         return ReviewScript(reviewers, self.facts["names"])
 
     def restore(self, folder: Path) -> Hub:
-        """Make a cell's hub in a folder that does not exist yet, with a new token for each user."""
+        """Make a cell's hub in a folder that does not exist yet.
+
+        Each user gets new tokens: one for all clients, and one for each client alone.
+        """
         state = HubState.restored(self.snapshot)
         for repository in state.where(RepositoryRecord):
             name = f"repositories/{repository.id}.git"
             GitRepository.create(folder / name, borrowed=self.folder / name)
-        tokens = {_new_token(): self.facts["names"][f"user.{user}"] for user in self.facts["logins"]}
-        return Hub(folder, state, Blobs(folder / "blobs", self.folder / "blobs"), tokens)
-
-
-def _new_token() -> str:
-    return "ghp_" + "".join(secrets.choice(_CHARACTERS) for _ in range(_TOKEN_CHARACTERS))
+        tokens: dict[str, int] = {}
+        clients: dict[str, TokenClient] = {}
+        for user in self.facts["logins"]:
+            own = {new_token(client): client for client in TOKEN_CLIENTS}
+            tokens |= dict.fromkeys((new_token(), *own), self.facts["names"][f"user.{user}"])
+            clients |= own
+        return Hub(folder, state, Blobs(folder / "blobs", self.folder / "blobs"), tokens, clients)
 
 
 def find_seed(fixture: Path, cache: Path, start: StartCommit | None = None) -> HubSeed:

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 
 from scylla_gha.errors import ConfigError, FixtureError, ToolError
 from scylla_gha.hub.cell import Hub
+from scylla_gha.hub.client_tokens import TokenClient
 from scylla_gha.hub.control import (
     CONTROL_HEADER,
     AttachedCell,
@@ -179,12 +180,18 @@ def _limiter(seed: HubSeed) -> RateLimiter:
 
 def _attached(asked: AttachRequest, cell: ServedCell) -> AttachedCell:
     facts = cell.seed.facts
-    tokens = {id_: token for token, id_ in cell.hub.tokens.items()}
+    hub = cell.hub
+    tokens = {id_: token for token, id_ in hub.tokens.items() if token not in hub.token_clients}
+    by_client: dict[int, dict[TokenClient, str]] = {id_: {} for id_ in tokens}
+    for token, client in hub.token_clients.items():
+        by_client[hub.tokens[token]][client] = token
+    ids = {user: facts["names"][f"user.{user}"] for user in facts["logins"]}
     return AttachedCell(
         cell=asked.cell,
         socket=asked.socket,
         port=cell.listeners[1].port if asked.loopback else None,
-        tokens={user: tokens[facts["names"][f"user.{user}"]] for user in facts["logins"]},
+        tokens={user: tokens[id_] for user, id_ in ids.items()},
+        client_tokens={user: by_client[id_] for user, id_ in ids.items()},
         logins=facts["logins"],
         bindings=facts["bindings"],
         names=facts["names"],

@@ -24,7 +24,14 @@ class GitHubRequest(Record):
     identity: Annotated[str | None, Field(description="login; null if nobody was signed in")]
     status: Annotated[int, Field(description="of the answer; 0 if a fault lost it")]
     milliseconds: Annotated[float, Field(ge=0)]
-    client: Annotated[str, Field(description="from User-Agent, such as `gh/2.102.0`")]
+    client: Annotated[str, Field(description="from User-Agent, such as `gh/2.102.0`, which any program can send")]
+    token: Annotated[
+        str | None,
+        Field(
+            description="client that its token was made for (git, gh, mcp or program); any: a token for all clients; "
+            "none: no valid token; null: not recorded"
+        ),
+    ] = None
     gaps: Annotated[tuple[str, ...], Field(description="what it asked for outside the contract")] = ()
     refused: Annotated[str | None, Field(description="why the request was refused as such")] = None
     fault: Annotated[str | None, Field(description="kind of the fault that a test asked for")] = None
@@ -43,7 +50,10 @@ class GitHubTraffic(Record):
     foreign: Annotated[int, Field(description="requests with a token of another cell")] = 0
     errors: Annotated[int, Field(description="requests that failed by a fault of this GitHub")] = 0
     unlogged: Annotated[int, Field(description="requests that are counted here alone, since the log was full")] = 0
-    clients: Annotated[dict[str, int], Field(description="requests by the client's name, without its version")] = {}
+    clients: Annotated[
+        dict[str, int],
+        Field(description="requests by the client's name in User-Agent; with no token for the API, that is added"),
+    ] = {}
     calls: Annotated[
         CallCounts, Field(description="API operations by category: pr.read, pr.write, issue.read, git.write, ...")
     ] = {}

@@ -60,7 +60,7 @@ class ModeFile(Record):
         tuple[Text, ...] | None,
         Field(
             description="Names, before the slash of User-Agent, of what asks GitHub in this mode beside git; requests "
-            "of others are counted apart. null: any name"
+            "of others, and those without a token of the mode, are counted apart. null: any name"
         ),
     ] = None
     instructions: Annotated[

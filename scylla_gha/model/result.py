@@ -134,7 +134,8 @@ class Result(Record):
         CallCounts, Field(description="API operations by category: pr.read, pr.write, issue.read, git.write, ...")
     ] = {}
     github_other_clients: Annotated[
-        dict[str, int], Field(description="requests of clients that the mode has not, by their names in User-Agent")
+        dict[str, int],
+        Field(description="requests that are not by the mode's clients with their tokens, by the name in User-Agent"),
     ] = {}
     github_failed: Annotated[int | None, Field(description="API operations that were answered with an error")] = None
     github_repeated: Annotated[int | None, Field(description="API operations that had failed right before")] = None

@@ -11,7 +11,14 @@ from typing import Final
 
 from scylla_gha.errors import SandboxError, ToolError
 from scylla_gha.hub.client import HubProcess, HubRefusalError
-from scylla_gha.hub.clients import client_environment, gh_environment, git_environment, mcp_environment
+from scylla_gha.hub.client_tokens import TokenClient
+from scylla_gha.hub.clients import (
+    basic_credentials,
+    client_environment,
+    gh_environment,
+    git_environment,
+    mcp_environment,
+)
 from scylla_gha.hub.control import AttachedCell, AttachRequest
 from scylla_gha.hub.request_log import answering_mark
 from scylla_gha.hub.trial_files import BUNDLE_FILE, REQUESTS_FILE, STATE_FILE
@@ -51,8 +58,9 @@ class TrialHub:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Nothing: the hub's tokens end with it."""
-        return ()
+        """The user's tokens, also in the form in which git sends its own."""
+        tokens = self.attached.client_tokens[self.identity]
+        return (*tokens.values(), basic_credentials(tokens["git"]))
 
     def prompted(self, prepared: PreparedScenario) -> PreparedScenario:
         """Return the scenario as it is: the hub has the names and numbers of the fixture."""
@@ -65,9 +73,9 @@ class TrialHub:
         """Return what detaches the cell when the agent has ended."""
         return closing_github(self, folder, redaction)
 
-    @property
-    def _token(self) -> str:
-        return self.attached.tokens[self.identity]
+    def _token(self, client: TokenClient) -> str:
+        """Return the token that is for one client, and for no other."""
+        return self.attached.client_tokens[self.identity][client]
 
     @property
     def _port(self) -> int:
@@ -76,7 +84,7 @@ class TrialHub:
 
     def with_servers(self, resources: AgentResources) -> AgentResources:
         """Return the resources with MCP servers of GitHub that use the trial's alone; they are told by their token."""
-        ours = {**mcp_environment(self._port, self._token), "NO_PROXY": "", "no_proxy": ""}
+        ours = {**mcp_environment(self._port, self._token("mcp")), "NO_PROXY": "", "no_proxy": ""}
         servers = {
             name: server.model_copy(update={"env": {**server.env, **ours}, "hosts": ()})
             if MCP_TOKEN in server.env
@@ -96,11 +104,11 @@ class TrialHub:
         user = self.attached.bindings[f"user.{self.identity}"]
         email = f"{user['id']}+{user['login']}@users.noreply.github.com"
         return {
-            **(gh_environment(socket, self._token, config) if GH in mode.programs else {}),
-            **git_environment(self._port, self._token, config),
+            **(gh_environment(socket, self._token("gh"), config) if GH in mode.programs else {}),
+            **git_environment(self._port, self._token("git"), config),
             **{f"GIT_{role}_NAME": str(user["name"]) for role in ("AUTHOR", "COMMITTER")},
             **{f"GIT_{role}_EMAIL": email for role in ("AUTHOR", "COMMITTER")},
-            **client_environment(mode.env, socket, self._port, self._token),
+            **client_environment(mode.env, socket, self._port, self._token("program")),
         }
 
 

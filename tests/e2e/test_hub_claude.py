@@ -30,18 +30,25 @@ sandbox: docker
 """
 BY_GH = (toolkit_root() / "scenarios/github" / SCENARIO / "solution/solution.sh").read_text(encoding="utf-8")
 OWNER = {"owner": "harbour-club", "repo": "tidewatch"}
-# In the box of the mode mcp there is git, and nothing of gh. Python can reach GitHub by itself, which the row states.
+# In the box of the mode mcp there is git, and nothing of gh. Python reaches GitHub, whose API refuses git's token, and
+# the row states the try.
 WITHOUT_GH = """\
 command -v gh && exit 1
 test -z "$(find / -name gh -not -path '/proc/*' 2>/dev/null)"
 test -z "$(env | grep '^GH_')"
 git ls-remote --exit-code origin main && git push --dry-run origin HEAD:refs/heads/probe
 python3 - <<'END'
-import os, urllib.request
+import os, urllib.error, urllib.request
 proxy = os.popen("git config http.http://github.com/.proxy").read().strip()
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": proxy}))
-headers = {"Authorization": "token " + os.environ["GIT_TOKEN"]}
-print(opener.open(urllib.request.Request("http://api.github.com/user", headers=headers)).status)
+name, _, value = os.popen("git config http.http://github.com/.extraHeader").read().strip().partition(": ")
+headers = {name: value, "User-Agent": "github-mcp-server/0.12.1"}
+try:
+    opener.open(urllib.request.Request("http://api.github.com/user", headers=headers))
+except urllib.error.HTTPError as error:
+    assert error.code == 403, error
+else:
+    raise SystemExit("git's token reaches the API")
 END
 """
 TRIAGE: dict[str, Body] = {
@@ -126,7 +133,7 @@ def test_each_mode_is_delivered_alone_and_solves_the_task(tmp_path: Path) -> Non
         assert (row["delivered"], row["github"], row["github_gaps"]) == (True, "hub", 0), row["reason"]
     rows = rows_of(tmp_path)
     assert rows["baseline"]["github_other_clients"] == {}
-    assert rows["mcp"]["github_other_clients"] == {"Python-urllib": 1}
+    assert rows["mcp"]["github_other_clients"] == {"github-mcp-server with git's token": 1}
     assert set(rows["baseline"]["tools"]) == {"Bash"}
     first = first_requests(provider)
     servers = {tool["name"].split("__")[1] for tool in first["mcp"]["tools"] if tool["name"].startswith("mcp__")}

@@ -125,5 +125,6 @@ def test_requests_of_clients_that_the_mode_has_not_are_a_warning() -> None:
     cells = [make_cell(repetition=number) for number in range(1, 4)]
     rows = [make_result(cell, github="hub", github_other_clients=clients)
             for cell, clients in zip(cells, ({"curl": 2}, {}, {"curl": 1, "gh": 1}), strict=True)]  # fmt: skip
-    (said,) = (text for text in aggregate(make_plan(*cells), rows).warnings if "the mode has not" in text)
-    assert said.startswith("nop: 2 trials sent requests to GitHub by clients that the mode has not (curl 3, gh 1; ")
+    (said,) = (text for text in aggregate(make_plan(*cells), rows).warnings if "mode's clients" in text)
+    assert said.startswith("nop: 2 trials sent requests to GitHub that are not by the mode's clients with their tokens "
+                           "(curl 3, gh 1; ")  # fmt: skip

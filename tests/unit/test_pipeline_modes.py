@@ -1,5 +1,6 @@
 """A tool of a user's own under test: the mode that docs/github-modes.md shows works on a trial's GitHub."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,6 +81,30 @@ def test_a_tool_of_a_user_works_on_the_trials_github(tmp_path: Path, hub: HubPro
 def test_requests_of_a_client_that_the_mode_has_not_are_stated(tmp_path: Path, hub: HubProcess) -> None:
     row = row_of(tmp_path, hub, "NAME='GitHub CLI 2.102.0' mytool issues/2/labels '{\"labels\": [\"bug\"]}'")
     assert (row.outcome, row.passed, row.github_other_clients) == (Outcome.COMPLETED, False, {"gh": 1})
+
+
+SPOOF = """\
+import os, subprocess, urllib.error, urllib.request
+header = subprocess.check_output(["git", "config", "http.http://github.com/.extraHeader"], text=True)
+name, _, value = header.strip().partition(": ")
+for headers in ({name: value}, {}):
+    request = urllib.request.Request(os.environ["MYTOOL_API"] + "/user", headers=headers | {"User-Agent": "mytool/1"})
+    try:
+        urllib.request.urlopen(request)
+    except urllib.error.HTTPError as error:
+        print(error.code, error.read().decode())
+"""
+
+
+def test_a_program_with_the_modes_name_and_gits_token_is_refused_and_stated(tmp_path: Path, hub: HubProcess) -> None:
+    write(tmp_path / "spoof.py", SPOOF)
+    row = row_of(tmp_path, hub, f"python3 {tmp_path}/spoof.py; git config http.http://github.com/.extraHeader; env")
+    assert row.github_other_clients == {"mytool with git's token": 1, "mytool without a token": 1}
+    assert (row.github_failed, row.github_writes) == (2, 0)
+    printed = b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
+    assert b"Resource not accessible by personal access token" in printed
+    assert re.search(rb"Authorization: Basic [A-Za-z0-9+/]{8}|gh[p]_[A-Za-z0-9]{30}|github_pat_\w{20}", printed) is None
+    assert not {b"GH_TOKEN=", b"GITHUB_PERSONAL_ACCESS_TOKEN="} & set(re.findall(rb"\w+=", printed))
 
 
 def test_a_shell_has_the_programs_of_its_cells_mode_and_its_github_at_the_start(tmp_path: Path) -> None:
