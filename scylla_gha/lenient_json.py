@@ -24,10 +24,10 @@ import orjson
 _ESCAPES: Final = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _BITS: Final = 64
+_MOST: Final = 10**15
 
 
 class InvalidJsonError(ValueError):
@@ -53,14 +53,29 @@ def parse_json(text: bytes | bytearray | str, *, keep_non_finite: bool = False, 
     return _parse_repaired(repair_json(text), keep_non_finite=keep_non_finite, unique_keys=unique_keys)
 
 
+def whole_number(value: object) -> int | None:
+    """Return a count that another program wrote: 7 for 7 and 7.0.
+
+    None: the value is no count, as 7.5, -7, "7", true, and what is above 10^15, where floats begin to lose digits.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value <= _MOST and value == int(value) else None
+
+
 def repair_json(text: bytes | bytearray | str) -> str:
     """Return the text without byte-order mark, and with U+FFFD for what UTF-8 cannot hold.
 
     Its numbers stay as they are written. A parser that checks types, such as pydantic's, then reads it.
     """
-    decoded = text if isinstance(text, str) else text.decode("utf-8", "replace")
-    whole = _SURROGATES.sub(_REPLACEMENT, decoded.removeprefix(_BYTE_ORDER_MARK))
+    decoded = repair_text(text) if isinstance(text, str) else text.decode("utf-8", "replace")
+    whole = decoded.removeprefix(_BYTE_ORDER_MARK)
     return _ESCAPES.sub(lambda escape: _REPLACEMENT if escape[1] else escape[0], whole) if "\\u" in whole else whole
+
+
+def repair_text(text: str) -> str:
+    """Return the text with both halves of each UTF-16 pair joined, and U+FFFD for a half that is alone."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _parse_repaired(text: str, *, keep_non_finite: bool, unique_keys: bool) -> object:

@@ -30,6 +30,7 @@ class ServerError(Exception):
 
 def main() -> None:
     """List the tools of a server, or call one of its tools."""
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a server may send half an emoji
     if sys.argv[1] == "tools":
         sys.stdout.write(json.dumps(_listing(json.loads(sys.argv[2]))))
         return
@@ -63,7 +64,7 @@ def _answer(file: str, tool: str, arguments: str) -> "tuple[str, bool]":
         raise ServerError(f"there is no tool {tool!r}; there are: {', '.join(names)}")
     try:
         params = {"name": tool, "arguments": json.loads(arguments)}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ServerError(f"{tool}: the arguments are not JSON: {error}") from None
     with _Server(spec) as server:
         result = server.ask("tools/call", params)
@@ -79,7 +80,7 @@ class _Server:
         try:
             self._process = subprocess.Popen(
                 [spec["command"], *spec["args"]], env={**os.environ, **spec["env"]}, text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                encoding="utf-8", errors="replace", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             )  # fmt: skip
         except OSError as error:
             raise ServerError(f"it does not start: {error}") from None
@@ -140,7 +141,7 @@ def _message(line: str) -> dict:  # type: ignore[type-arg]
     """Return a line as a message; {} for a line that belongs to standard error."""
     try:
         message = json.loads(line) if line.startswith("{") else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ServerError(str(error)) from None
     return message if isinstance(message, dict) else {}
 

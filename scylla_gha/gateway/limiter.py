@@ -120,7 +120,8 @@ class Limiter:
     def _step_back(self, seconds: float | None, slot: RequestSlot) -> None:
         """Halve the width, once for requests that were sent together and are all refused."""
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 it only spreads requests
-        self._pause(slot.session, seconds if seconds is not None else self._backoff * jitter)
+        # A wait of 0, or until a past date, would send the request again at once, and that without end.
+        self._pause(slot.session, seconds or self._backoff * jitter)
         if slot.wave == self._wave:
             self._wave += 1
             self._backoff = min(self._backoff * 2, _LONGEST_SECONDS)

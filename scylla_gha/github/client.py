@@ -27,6 +27,7 @@ from scylla_gha.egress_proxy import is_loopback
 from scylla_gha.errors import ConfigError, GitHubError
 from scylla_gha.github.access import ApiRequestError, GitHubAccess, access_from, explain_error
 from scylla_gha.github.graphql import GraphQLRequest, GraphQLResponse, graphql_response
+from scylla_gha.retry_after import decimal_number, retry_after_seconds
 
 for _logger in ("github", "urllib3"):  # they would log each retry to standard error a second time
     logging.getLogger(_logger).setLevel(logging.ERROR)
@@ -244,8 +245,8 @@ class GitHubRepository:
         if _is_rate_limit(error):
             return _requested_pause(error), False
         if error.status >= _SERVER_FAULT:
-            after = (error.headers or {}).get("retry-after", "")
-            return (float(after) if after.isdecimal() else backoff), True
+            after = retry_after_seconds(error.headers or {})
+            return (backoff if after is None else after), True
         return None, False
 
 
@@ -260,11 +261,11 @@ def _is_rate_limit(error: GithubException) -> bool:
 def _requested_pause(error: GithubException) -> float:
     """Return the pause that GitHub asks for, in seconds."""
     headers = error.headers or {}
-    after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
-    if after.isdecimal():
-        return float(after)
-    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
-        return max(0.0, float(reset) - time.time()) + 1
+    if (after := retry_after_seconds(headers)) is not None:
+        return after
+    reset = decimal_number(headers.get("x-ratelimit-reset", ""))
+    if headers.get("x-ratelimit-remaining") == "0" and reset is not None:
+        return max(0.0, reset - time.time()) + 1
     return _SECONDARY_LIMIT_PAUSE
 
 

@@ -2,7 +2,6 @@
 
 import datetime
 import getpass
-import json
 import secrets
 import socket
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from scylla_gha.github_fixture.marks import write_note
 from scylla_gha.github_fixture.mutations import ref_updates, send_mutations
 from scylla_gha.github_fixture.snapshot import RepositorySnapshot
 from scylla_gha.github_fixture.view import read_state
+from scylla_gha.lenient_json import parse_json
 from scylla_gha.model import Record
 
 LEASE_REF: Final = "refs/scylla/lease"
@@ -75,7 +75,7 @@ def lease_of(state: RepositorySnapshot) -> HeldLease | None:
     if mark is None:
         return None
     try:
-        return HeldLease(FixtureLease.model_validate(json.loads(mark.message)), mark.oid)
+        return HeldLease(FixtureLease.model_validate(parse_json(mark.message)), mark.oid)
     except (ValidationError, ValueError):
         return HeldLease(FixtureLease(holder="nobody", lane=0, expires="1970-01-01T00:00:00+00:00", nonce=""), mark.oid)
 

@@ -1,7 +1,6 @@
 """A repository's state beside the wanted one of its fixture."""
 
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from scylla_gha.github_fixture.identify import FixtureObjects, objects_of_reposi
 from scylla_gha.github_fixture.reference import FixtureReference
 from scylla_gha.github_fixture.snapshot import RateLimitSnapshot, RepositorySnapshot
 from scylla_gha.github_fixture.state_query import read_whole_state
+from scylla_gha.lenient_json import parse_json
 
 OBJECTS_MARK = "objects"  # refs/scylla/objects: a commit whose message has the ids of objects by key
 
@@ -74,7 +74,7 @@ def noted_ids(state: RepositorySnapshot) -> dict[str, str]:
     """Return the ids by key that a repository's own note has; nothing if there is none that can be read."""
     mark = state.mark(OBJECTS_MARK)
     try:
-        ids = json.loads(mark.message) if mark else {}
+        ids = parse_json(mark.message) if mark else {}
     except ValueError:
         return {}
     return {str(key): str(id_) for key, id_ in ids.items()} if isinstance(ids, dict) else {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from scylla_gha.judge.prompt import JudgePrompt
 from scylla_gha.judge.reply import REPLY_CHARS
+from scylla_gha.lenient_json import repair_text
 from scylla_gha.model.judgment import Judge
 
 if TYPE_CHECKING:
@@ -115,8 +116,9 @@ def _read(events: "Iterable[RawMessageStreamEvent]") -> JudgeReply:
             parts.append(event.delta.text)
             size += len(event.delta.text)
             if size > REPLY_CHARS:
-                return JudgeReply("".join(parts)[:REPLY_CHARS], f"the answer is longer than {REPLY_CHARS} characters")
+                text = repair_text("".join(parts))[:REPLY_CHARS]
+                return JudgeReply(text, f"the answer is longer than {REPLY_CHARS} characters")
         elif event.type == "message_delta":
             stop = event.delta.stop_reason
     fault = _CUT if stop is None else None if stop in _ENDS else f"the answer ended by {stop}"
-    return JudgeReply("".join(parts), fault, refused=stop == _REFUSED, cut=stop is None)
+    return JudgeReply(repair_text("".join(parts)), fault, refused=stop == _REFUSED, cut=stop is None)

@@ -1,10 +1,10 @@
 """Strict parsing of a judge's reply: one JSON object, alone or in a code fence; items are read one by one.
 
-An item that cannot be read is missing, with the reason; so is an item with two answers, or with a number out of range.
+An item that cannot be read is missing, with the reason; so is an item with two answers, or with a number out of range
+or not finite.
 The value of a subjective item is 1 less the points of its deductions, whatever total the judge states.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, JsonValue, StringConstraints, ValidationError
 
 from scylla_gha.counting import counted
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model.judgment import TIERS, Deduction, Flag, JudgeScore, Severity
 from scylla_gha.model.scenario import Item
 
@@ -102,7 +103,7 @@ def parse_reply(text: str, requested: Sequence[Item], known: frozenset[str], ste
         answer = _Answer.model_validate(_json_value(text))
     except ValidationError as error:
         return unreadable_items(f"not the object that was asked for: {_first_error(error)}", requested)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return unreadable_items(str(error)[:200], requested)
     names_given = (raw.get("id") if isinstance(raw, dict) else None for raw in answer.items)
     ids = [name if isinstance(name, str) else "" for name in names_given]
@@ -127,19 +128,9 @@ def _json_value(text: str) -> object:
     bare = text.strip()
     match = _FENCED.fullmatch(bare)
     try:
-        return json.loads(match[1] if match else bare, object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
-    except json.JSONDecodeError:
-        raise ValueError("not one JSON object and nothing else") from None
-
-
-def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key is given twice in one object")
-    return dict(pairs)
-
-
-def _reject_constant(name: str) -> object:
-    raise ValueError(f"{name} is not a number")
+        return parse_json(match[1] if match else bare, keep_non_finite=True, unique_keys=True)
+    except InvalidJsonError as error:
+        raise ValueError(f"the reply is not one JSON object alone: {error}") from None
 
 
 def _first_error(error: ValidationError) -> str:

@@ -32,6 +32,7 @@ from scylla_gha.prepare.mcp_packages import install_server, installed_programs, 
 from scylla_gha.prepare.tools import cache_root, search_path
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import ProcessLimits, ProcessStreams
+from scylla_gha.providers.base import parse_object
 from scylla_gha.sandboxes import SANDBOXES
 from scylla_gha.sandboxes.base import SandboxMounts, SandboxTarget, names_inside
 from scylla_gha.variants import agent_resources
@@ -121,7 +122,7 @@ def _start(name: str, resources: AgentResources, target: SandboxTarget) -> dict[
         finished = sandbox.run(("python3", "-I", "-", "tools", spec), mounts, streams, ProcessLimits(2.0 * _SECONDS))
         errors = streams.stderr.read_text(encoding="utf-8", errors="replace").strip()[-_SHOWN:]
         lines = streams.stdout.read_text(encoding="utf-8", errors="replace").splitlines()
-    answer: dict[str, Any] = json.loads(lines[-1]) if lines else {"fault": f"exit code {finished.code}"}
+    answer = (parse_object(lines[-1]) if lines else None) or {"fault": f"exit code {finished.code}"}
     if "fault" in answer:
         advice = "correct its command, arguments or packages"
         return {"fault": f"{answer['fault']}; {advice}. It wrote: {errors or 'nothing'}"}

@@ -6,7 +6,6 @@ pins, agent CLIs from npm in a folder per version. Both are installed once, into
 
 import fcntl
 import functools
-import json
 import os
 import platform
 import shutil
@@ -18,6 +17,7 @@ from typing import Final
 
 from scylla_gha import process
 from scylla_gha.errors import ToolError
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model import digest
 from scylla_gha.model.scenario import Tools
 from scylla_gha.prepare.prepared_tools import prepared_code, prepared_folders, virtual_environment
@@ -168,7 +168,12 @@ def _link_native(modules: Path, program: str) -> None:
     if not link.exists():
         return
     owner = next(folder for folder in link.resolve().parents if (folder / "package.json").is_file())
-    package = json.loads((owner / "package.json").read_text(encoding="utf-8"))
+    try:
+        package = parse_json((owner / "package.json").read_bytes())
+    except InvalidJsonError as error:
+        raise ToolError(f"{owner / 'package.json'}: {error}; report it to the package's authors") from None
+    if not isinstance(package, dict):
+        raise ToolError(f"{owner / 'package.json'}: not a JSON object; report it to the package's authors")
     scripts = [name for name in ("preinstall", "install", "postinstall") if name in package.get("scripts", {})]
     if not scripts:
         return

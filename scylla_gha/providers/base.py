@@ -247,10 +247,10 @@ class Provider(Protocol):
         """Return a stream in which no span of its texts (from, to) is split over events."""
 
 
-def parse_object(text: bytes | bytearray | str) -> Body | None:
+def parse_object(text: bytes | bytearray | str, *, keep_non_finite: bool = False) -> Body | None:
     """Parse a JSON object that an agent CLI or a provider wrote; None if it is not one."""
     try:
-        content = parse_json(text)
+        content = parse_json(text, keep_non_finite=keep_non_finite)
     except InvalidJsonError:
         return None
     return content if isinstance(content, dict) else None

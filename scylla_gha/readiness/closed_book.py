@@ -4,8 +4,6 @@ Each question is one request with the item's own prompt. Answers are stored unde
 input, so none is paid twice. Edits are not asked: without the files there is nothing to change.
 """
 
-import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +17,7 @@ from scylla_gha.gateway.log import summarise_traffic
 from scylla_gha.gateway.settings import Session
 from scylla_gha.judge.judge_client import JudgeFault, Send, open_judge_client
 from scylla_gha.judge.prompt import JudgePrompt
+from scylla_gha.lenient_json import parse_json
 from scylla_gha.model import Record, digest
 from scylla_gha.model.judgment import Judge
 from scylla_gha.model.readiness import ItemSet, ReadinessItem
@@ -32,7 +31,6 @@ _SYSTEM: Final = (
     "You have no tools and no files. Answer from what you know of this code base, or guess. Reply with the content of "
     "ANSWER.json alone, as one JSON object."
 )
-_OBJECT: Final = re.compile(r"\{.*\}", re.DOTALL)
 
 
 class ClosedBookAnswer(Record):
@@ -158,8 +156,7 @@ def _mean(shares: Sequence[float]) -> float:
 
 def parse_answer(text: str) -> object:
     """Return the JSON object in a reply; an empty object if there is none."""
-    match = _OBJECT.search(text)
     try:
-        return json.loads(match[0]) if match else {}
-    except (ValueError, RecursionError):
+        return parse_json(text[text.index("{") : text.rindex("}") + 1])
+    except ValueError:
         return {}

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from scylla_gha import process
 from scylla_gha.errors import ToolError
+from scylla_gha.lenient_json import parse_json
 from scylla_gha.readiness.node_locks import locked_packages
 
 _SECONDS: Final = 300.0
@@ -102,7 +103,7 @@ def _imports_runner(path: Path) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = parse_json(path.read_bytes())
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -1,10 +1,10 @@
 """Versions of Python packages as a lock file pins them: of uv, Poetry, PDM, Pipenv, and pylock.toml."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.readiness.python_requirements import at, mapping, toml_file
 
 _LOCKS: Final = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
@@ -35,8 +35,8 @@ def _of_toml(path: Path) -> Iterator[tuple[str, str]]:
 
 def _of_pipenv(path: Path) -> Iterator[tuple[str, str]]:
     try:
-        lock: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        lock = parse_json(path.read_bytes())
+    except (OSError, InvalidJsonError):
         return
     for section in ("default", "develop"):
         for name, package in mapping(at(lock, section)).items():

@@ -4,7 +4,6 @@ The records are written by the user's tests, so they are read as untrusted text:
 """
 
 import ast
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from scylla_gha.future_wait import run_at_once
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.readiness.material import ReadinessMaterial
 from scylla_gha.readiness.source_code import Function
 
@@ -96,8 +96,8 @@ def _call(arguments: str, output: str) -> RecordedCall:
 def read_records(content: bytes, wanted: Collection[str]) -> Records:
     """Read what the tests' process wrote; what is no record of a wanted function, or too large, is left out."""
     try:
-        rows = json.loads(content) if len(content) <= _MOST_BYTES else []
-    except (ValueError, RecursionError):
+        rows = parse_json(content) if len(content) <= _MOST_BYTES else []
+    except InvalidJsonError:
         rows = []
     records: Records = {}
     for row in rows[:_MOST_ROWS] if isinstance(rows, list) else []:

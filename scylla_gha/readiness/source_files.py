@@ -1,6 +1,5 @@
 """Source files of a code base: which there are, which are left out, and why."""
 
-import json
 import os
 import re
 import stat
@@ -10,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from scylla_gha.git import run_git
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.mining.languages import is_test
 from scylla_gha.readiness.languages import parser_of
 from scylla_gha.readiness.source_code import SkippedFile
@@ -91,8 +91,8 @@ def package_names(root: Path, paths: Sequence[str]) -> tuple[dict[str, str], dic
 
 def _package_name(text: str) -> str | None:
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
+        content = parse_json(text)
+    except InvalidJsonError:
         return None
     name = content.get("name") if isinstance(content, dict) else None
     return name if isinstance(name, str) else None

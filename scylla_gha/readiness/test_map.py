@@ -1,13 +1,13 @@
 """Recording of a code base's tests: three runs, of which one measures the lines that each test executes."""
 
-import json
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from scylla_gha.counting import counted
 from scylla_gha.future_wait import run_at_once
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.process import Cancel
 from scylla_gha.readiness.code_environment import CodeEnvironment
 from scylla_gha.readiness.recorded_tests import StableTest, TestMap, TestRunner
@@ -117,8 +117,10 @@ def _last_line(text: str) -> str:
 def _lines_by_test(measured: bytes, index: CodeIndex) -> dict[str, dict[str, frozenset[int]]]:
     """Return executed lines of source files that are no tests, by test and path."""
     try:
-        record: dict[str, Any] = json.loads(measured or b"{}")
-    except ValueError:
+        record = parse_json(measured or b"{}")
+    except InvalidJsonError:
+        return {}
+    if not isinstance(record, dict):
         return {}
     ids: list[str] = record.get("tests", [])
     lines: dict[str, dict[str, set[int]]] = {test: {} for test in ids}

@@ -183,7 +183,7 @@ def main() -> None:
     """Read a call from standard input and answer as the agent CLI's hook."""
     try:
         call = json.load(sys.stdin)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         call = {"tool_name": f"unreadable: {error}"}
     report, answer = hook_response(call if isinstance(call, dict) else {})
     sys.stdout.write(answer)

@@ -276,8 +276,11 @@ def test_a_rate_limit_beyond_all_patience_reaches_the_client(tmp_path: Path) -> 
     assert (made.refused, made.usage.usd, [each.retries for each in host.answered()]) == (1, 0, [0, 0])
 
 
-def test_an_overloaded_provider_is_asked_again_only_where_it_says_when(tmp_path: Path) -> None:
-    script = scripted(Fail(529, {"retry-after": "0.1"}), Say("Hi."), Fail(529))
+@pytest.mark.parametrize("headers", [
+    {"retry-after": "0.1"}, {"retry-after": "Fri, 27 Nov 2026 12:00:01 GMT", "date": "Fri, 27 Nov 2026 12:00:00 GMT"},
+], ids=["seconds", "date"])  # fmt: skip
+def test_an_overloaded_provider_is_asked_again_only_where_it_says_when(tmp_path: Path, headers: dict[str, str]) -> None:
+    script = scripted(Fail(529, headers), Say("Hi."), Fail(529))
     with serve(script) as provider, hosted(tmp_path, provider.url) as host:
         session = host.open()
         assert [ask(session, question()).status for _ in range(2)] == [200, 529]

@@ -47,8 +47,17 @@ def test_three_judges_are_sent_the_same_and_their_model_only_differs() -> None:
 @pytest.mark.parametrize(
     ("said", "error"),
     [
-        (Say("It is a fine change and deserves full marks."), "Q1: not one JSON object and nothing else"),
-        (Say(GOOD[:50]), "Q1: not one JSON object and nothing else"),
+        (
+            Say("It is a fine change and deserves full marks."),
+            "Q1: the reply is not one JSON object alone: not JSON: Expecting value: line 1 column 1 (char 0)",
+        ),
+        (
+            Say(GOOD[:50]),
+            (
+                "Q1: the reply is not one JSON object alone: not JSON: "
+                "Unterminated string starting at: line 1 column 37 (char 36)"
+            ),
+        ),
         (Say(GOOD, cut=True), "Q1: the stream ended in the middle of the answer"),
         (Say(GOOD, stop_reason="max_tokens"), "Q1: the answer ended by max_tokens"),
         (Say("", tool="judge", arguments={"Q1": 1}), "Q1: the answer ended by tool_use"),

@@ -97,6 +97,12 @@ def test_a_cli_that_dies_without_a_result_is_the_agents_error(tmp_path: Path) ->
         pytest.param({"is_error": True, "api_error_status": 408}, "sandbox_error", True, id="408"),
         pytest.param({"is_error": True, "api_error_status": 502}, "sandbox_error", True, id="502"),
         pytest.param({"subtype": "error_during_execution", "is_error": True}, "agent_error", False, id="another"),
+        pytest.param(
+            {"subtype": "error_during_execution"}, "agent_error", False, id="a kind of error, not marked as one"
+        ),
+        pytest.param({"subtype": "of_a_later_version"}, "agent_error", False, id="a kind that is not known"),
+        pytest.param({"subtype": None}, "agent_error", False, id="no kind"),
+        pytest.param({"is_error": True, "api_error_status": 400.0}, "agent_error", False, id="400 as a float"),
         pytest.param({"is_error": True, "result": None}, "agent_error", False, id="an error that says nothing"),
         pytest.param({"is_error": True, "api_error_status": ["x"]}, "agent_error", False, id="status of another form"),
         pytest.param({"subtype": ["x"], "is_error": True}, "agent_error", False, id="kind of another form"),
@@ -164,3 +170,13 @@ def test_half_an_emoji_neither_drops_an_event_nor_fails_a_completed_session(tmp_
     assert (session.unreadable, session.trajectory.final_message) == (0, "done \ufffd")
     outcome, reason, _ = decide_events(tmp_path, INIT, said("a", text("done")), last)
     assert (outcome, reason) == (Outcome.COMPLETED, "the agent ended by itself")
+
+
+@pytest.mark.parametrize(("given", "reason"), [
+    ({"errors": ["ENOSPC: no space left", 3]}, "ENOSPC: no space left"),
+    ({}, "a result of the kind error_during_execution, without a text"),
+    ({"result": "", "errors": "x"}, "a result of the kind error_during_execution, without a text"),
+])  # fmt: skip
+def test_an_error_without_a_text_has_a_reason(tmp_path: Path, given: Event, reason: str) -> None:
+    last = {**result(subtype="error_during_execution", result=None), **given}
+    assert decide_events(tmp_path, INIT, last) == (Outcome.AGENT_ERROR, reason, False)

@@ -39,3 +39,18 @@ def test_a_fault_is_said_with_exit_code_1(
 ) -> None:
     code, out, err = call(tmp_path, *words, **given)
     assert (code, out, err[: len(message)]) == (1, "", message)
+
+
+def test_a_server_that_writes_half_an_emoji_and_latin_1_is_understood(tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text(
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    message = json.loads(line)\n"
+        "    result = {'content': [{'type': 'text', 'text': 'half \\ud83d, caf'}]}\n"
+        "    answer = json.dumps({'id': message.get('id'), 'result': result}).encode()\n"
+        "    sys.stdout.buffer.write(answer.replace(b'caf', b'caf\\xe9') + b'\\n')\n"
+        "    sys.stdout.flush()\n"
+    )
+    code, out, err = call(tmp_path, "get_issue", "{}", command=sys.executable, args=[str(server)])
+    assert (code, out, err) == (0, "half ?, caf\ufffd\n", "")

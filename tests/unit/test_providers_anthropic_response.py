@@ -62,3 +62,37 @@ def test_an_answer_in_one_piece() -> None:
     assert metered(whole[:-9], 5, streamed=False).tokens is None
     assert metered(b'{"type":"error","error":{"type":"api_error"}}', streamed=False).error == "api_error"
     assert metered(b"x" * 5_000_000, 1_000_000, streamed=False).tokens is None
+
+
+@pytest.mark.parametrize(("stated", "count"), [
+    ("7", 7), ("7.0", 7), ("0", 0), ("7e0", 7), ("null", None),
+    ("7.5", None), ("-7", None), ('"7"', None), ("true", None), ("1e300", None), ("NaN", None),
+    ("1e999", None), ("[7]", None),
+])  # fmt: skip
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_count_is_a_whole_number_or_unknown(stated: str, count: int | None, streamed: bool) -> None:
+    usage = b'{"input_tokens": 9, "output_tokens": %s}' % stated.encode()
+    whole = b'{"type": "message", "usage": %s}' % usage
+    events = stream({"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}})
+    events += b'data: {"type": "message_delta", "usage": {"output_tokens": %s}}\n\n' % stated.encode() + stream(STOP)
+    tokens = metered(events if streamed else whole, streamed=streamed).tokens
+    assert (tokens and tokens.output) == count
+
+
+@pytest.mark.parametrize("kind", ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"])
+def test_one_kind_that_is_not_a_count_makes_all_unknown(kind: str) -> None:
+    usage = {"input_tokens": 9, "output_tokens": 6, "cache_read_input_tokens": None}
+    read = [metered(json.dumps({"usage": {**usage, kind: value}}).encode(), streamed=False).tokens
+            for value in (3.0, -3, float("nan"))]  # fmt: skip
+    assert read[0] is not None
+    assert read[0].prompt == (3 if kind == "input_tokens" else 12)
+    assert read[1:] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("searches", "expected"), [(2.0, (2, False)), (None, (0, False)), (2.5, (0, True)), ("2", (0, True))]
+)
+def test_searches_that_are_not_a_count_have_no_known_price(searches: object, expected: tuple[int, bool]) -> None:
+    usage = {"input_tokens": 9, "output_tokens": 6, "server_tool_use": {"web_search_requests": searches}}
+    use = metered(json.dumps({"usage": usage}).encode(), streamed=False).use
+    assert (use.searches, use.unpriced) == expected

@@ -11,7 +11,7 @@ them too, and the gateway knows the times of requests.
 | no result event | agent_error: the CLI died or was ended from inside |
 | refusal | refused |
 | turn or USD limit | budget_exceeded |
-| no error | completed |
+| no error: the result is a `success`, and `is_error` is not true | completed |
 | an error of the API other than 400 and 413, before any message of the model | sandbox_error |
 | another error | agent_error |
 
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scylla_gha.agents.base import ProcessResult
+from scylla_gha.lenient_json import whole_number
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
 from scylla_gha.providers.base import objects, parse_object
 
@@ -213,14 +214,21 @@ def classify_session(session: ClaudeSession, ended: ProcessResult) -> tuple[Outc
 
 
 def _classify_result(session: ClaudeSession, result: Event) -> tuple[Outcome, str, bool]:
-    text = str(result.get("result") or result.get("subtype"))[:_REASON_CHARS]
+    text = _reported(result)[:_REASON_CHARS]
     if session.refused or result.get("stop_reason") == "refusal":
         return Outcome.REFUSED, text, False
     if str(result.get("subtype")) in _LIMITS:
         return Outcome.BUDGET_EXCEEDED, f"the CLI ended by {result['subtype']}", False
-    if not result.get("is_error"):
+    if not _is_failure(result):
         return Outcome.COMPLETED, "the agent ended by itself", False
-    status = result.get("api_error_status")
-    is_api_error = status not in _BAD_REQUEST if isinstance(status, int) else session.error in _API_ERRORS
+    status = whole_number(result.get("api_error_status"))
+    is_api_error = session.error in _API_ERRORS if status is None else status not in _BAD_REQUEST
     is_unanswered = is_api_error and not session.turns
     return Outcome.SANDBOX_ERROR if is_unanswered else Outcome.AGENT_ERROR, text, is_unanswered
+
+
+def _reported(result: Event) -> str:
+    """Return what the CLI says of its end: the text, the errors that it lists, or the kind of the result."""
+    errors = result.get("errors")
+    listed = "; ".join(error for error in errors if isinstance(error, str)) if isinstance(errors, list) else ""
+    return str(result.get("result") or listed or f"a result of the kind {result.get('subtype')}, without a text")

@@ -21,6 +21,7 @@ from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tok
 from scylla_gha.providers.anthropic.response import MessageUsage, join_split
 from scylla_gha.providers.base import ModelRequest, RateLimit
 from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
+from scylla_gha.retry_after import decimal_number, retry_after_seconds
 
 _RULE: Final = "ANTHROPIC_FEDERATION_RULE_ID"
 _ORGANIZATION: Final = "ANTHROPIC_ORGANIZATION_ID"
@@ -102,9 +103,13 @@ class Anthropic:
         return parse_request(body, hide, counting=path.endswith("/count_tokens"))
 
     def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
-        """Read `retry-after` and the `anthropic-ratelimit-` headers."""
+        """Read `retry-after` and the `anthropic-ratelimit-` headers.
+
+        A 429 is a refusal, also without a stated wait. So is a 529 that states one, in seconds or as a date. A 529 that
+        states none is a failure of the provider, which is tried again as often as any 5xx.
+        """
         is_too_many = status == HTTPStatus.TOO_MANY_REQUESTS
-        seconds = retry_after(headers)
+        seconds = retry_after_seconds(headers)
         account = subscription_exhausted_seconds(headers) if is_too_many else 0.0
         seconds = (account or None) if seconds is None else seconds
         is_refusal = is_too_many or (status == _OVERLOADED and seconds is not None)
@@ -115,17 +120,9 @@ class Anthropic:
         return MessageUsage(streamed=streamed)
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `retry-after`; None if it is missing or not a number."""
-    try:
-        return max(0.0, float(headers.get("retry-after", "")))
-    except ValueError:
-        return None
-
-
 def exhausted_seconds(headers: Mapping[str, str]) -> float:
     """Return the seconds, a minute at most, until the last reset of a limit of which nothing is left; else 0."""
-    exhausted = (kind for kind in _KINDS if headers.get(f"{_LIMIT}{kind}-remaining") == "0")
+    exhausted = (kind for kind in _KINDS if decimal_number(headers.get(f"{_LIMIT}{kind}-remaining", "")) == 0)
     longest = max((_seconds_until(headers.get(f"{_LIMIT}{kind}-reset", "")) for kind in exhausted), default=0.0)
     return min(_MAX_EXHAUSTED_SECONDS, longest)
 
@@ -138,15 +135,18 @@ def subscription_exhausted_seconds(headers: Mapping[str, str]) -> float:
 
 
 def _seconds_until(reset: str) -> float:
-    """Return the seconds until a time in RFC 3339 or in seconds of Unix time; 0 if it is past or not a time."""
+    """Return the seconds until a time in RFC 3339 (UTC without an offset) or in seconds of Unix time.
+
+    It is 0 if the time is past, or cannot be read.
+    """
     now = datetime.datetime.now(datetime.UTC)
-    if reset.isdecimal():
-        return max(0.0, float(reset) - now.timestamp())
+    if (unix := decimal_number(reset)) is not None:
+        return max(0.0, unix - now.timestamp())
     try:
         at = datetime.datetime.fromisoformat(reset)
     except ValueError:
         return 0.0
-    return 0.0 if at.tzinfo is None else max(0.0, (at - now).total_seconds())
+    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=datetime.UTC)) - now).total_seconds())
 
 
 def federation_in(environ: Mapping[str, str]) -> Federation | None:

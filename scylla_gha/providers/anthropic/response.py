@@ -10,6 +10,7 @@ from typing import Final
 
 import orjson
 
+from scylla_gha.lenient_json import whole_number
 from scylla_gha.model.traffic import ServerToolUse, Tokens
 from scylla_gha.providers.base import Body, Spans, objects, parse_object, split_events
 
@@ -53,7 +54,7 @@ class MessageUsage:
     def end(self) -> None:
         """Note that the response has ended."""
         if not self.streamed and not self._overlong:
-            answer = parse_object(self._rest) or {}
+            answer = parse_object(self._rest, keep_non_finite=True) or {}
             self.malformed = not answer
             self._whole(answer)
         self._rest.clear()
@@ -61,26 +62,28 @@ class MessageUsage:
     @property
     def tokens(self) -> Tokens | None:
         """Tokens by kind; None if the response did not end, or does not state its usage."""
-        if not (self.complete and self.counted and isinstance(self.usage.get("input_tokens"), int)):
+        if not (self.complete and self.counted and "input_tokens" in self.usage):
             return None
-        tokens = _tokens(self.usage)
-        for iteration in objects(self.usage.get("iterations")):
-            if iteration.get("type") == "compaction":  # whose tokens are not in the sums
-                tokens = tokens.plus(_tokens(iteration))
-        return tokens
+        iterations = objects(self.usage.get("iterations"))
+        compactions = (part for part in iterations if part.get("type") == "compaction")  # they are not in the sums
+        total: Tokens | None = Tokens()
+        for tokens in map(_tokens, (self.usage, *compactions)):
+            total = total.plus(tokens) if total and tokens else None
+        return total
 
     @property
     def use(self) -> ServerToolUse:
         """Use of server tools and tiers: costs beside the tokens, and factors of their price."""
         served = _part(self.usage, "server_tool_use")
         kinds = {str(iteration.get("type")) for iteration in objects(self.usage.get("iterations"))}
-        others = any(_count(count) for name, count in served.items() if name not in _PRICED_USES)
+        searches = _count(served.get("web_search_requests"))
+        others = any(_count(count) != 0 for name, count in served.items() if name not in _PRICED_USES)
         return ServerToolUse(
             speed=str(self.usage.get("speed") or "standard"),
             tier=str(self.usage.get("service_tier") or "standard"),
             region=str(self.usage.get("inference_geo") or "global"),
-            searches=max(0, _count(served.get("web_search_requests"))),
-            unpriced=others or not kinds <= {"message", "compaction"},
+            searches=searches or 0,
+            unpriced=others or searches is None or not kinds <= {"message", "compaction"},
         )
 
     def _lines(self) -> None:
@@ -90,7 +93,7 @@ class MessageUsage:
             if self._overlong:
                 self._overlong = False  # the end of a line whose beginning was dropped
             elif line.startswith(b"data:") and not line.startswith(_SKIPPED):
-                event = parse_object(line[5:]) or {}
+                event = parse_object(line[5:], keep_non_finite=True) or {}  # a count of NaN is stated, and unknown
                 self.malformed |= not event
                 self._event(event)
 
@@ -99,7 +102,8 @@ class MessageUsage:
             case "message_start":
                 self._update(_part(event, "message").get("usage"))
             case "message_delta":
-                self.counted |= "output_tokens" in _part(event, "usage")  # until then it is the count at the start
+                # until then it is the count at the start
+                self.counted |= _part(event, "usage").get("output_tokens") is not None
                 self._stopped(_part(event, "delta"))
                 self._update(event.get("usage"))
             case "message_stop":
@@ -127,17 +131,15 @@ class MessageUsage:
             self.usage.update({kind: value for kind, value in usage.items() if value is not None})
 
 
-def _tokens(usage: Body) -> Tokens:
-    split = usage.get("cache_creation")
-    hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, dict) else 0
+def _tokens(usage: Body) -> Tokens | None:
+    """Return the tokens by kind; None if one of the stated values is not a count."""
+    hour = _count(_part(usage, "cache_creation").get("ephemeral_1h_input_tokens"))
     written = _count(usage.get("cache_creation_input_tokens"))
-    return Tokens(
-        input=_count(usage.get("input_tokens")),
-        output=_count(usage.get("output_tokens")),
-        cache_read=_count(usage.get("cache_read_input_tokens")),
-        cache_write_5m=max(0, written - hour),
-        cache_write_1h=hour,
-    )
+    sent, answered, read = (_count(usage.get(f"{kind}_tokens")) for kind in ("input", "output", "cache_read_input"))
+    if sent is None or answered is None or read is None or hour is None or written is None:
+        return None
+    return Tokens(input=sent, output=answered, cache_read=read, cache_write_5m=max(0, written - hour),
+                  cache_write_1h=hour)  # fmt: skip
 
 
 def _part(event: Body, name: str) -> Body:
@@ -145,8 +147,9 @@ def _part(event: Body, name: str) -> Body:
     return value if isinstance(value, dict) else {}
 
 
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
+def _count(value: object) -> int | None:
+    """Return a count; 0 if none is stated, None if what is stated is not a count."""
+    return 0 if value is None else whole_number(value)
 
 
 @dataclass(frozen=True, slots=True)

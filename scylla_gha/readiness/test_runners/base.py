@@ -1,6 +1,5 @@
 """Run of a test command in the check box, and the lines that it writes."""
 
-import json
 import os
 import shutil
 import stat
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scylla_gha.errors import SandboxError
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.prepare.workspace import scratch
 from scylla_gha.process import Cancel, FinishedProcess, LimitHit, ProcessLimits, ProcessStreams
 from scylla_gha.readiness.code_environment import CodeEnvironment
@@ -164,8 +164,8 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Read the objects of a file of JSON lines; those that are cut off are left out."""
     for line in _read_file(path).splitlines():
         try:
-            record = json.loads(line)
-        except ValueError:  # cut off, when the process was killed
+            record = parse_json(line)
+        except InvalidJsonError:  # cut off, when the process was killed
             continue
         if isinstance(record, dict):
             yield record
