@@ -3,6 +3,7 @@
 Numbers are known: issues and pull requests share one sequence, in the order of the history. Ids and commits are not.
 """
 
+import datetime
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,15 @@ def github_digest(fixture: Path) -> str:
     files = [fixture / FIXTURE_FILE, *sorted((fixture / FIXTURE_FOLDER).rglob("*"))]
     return digest({str(path.relative_to(fixture)): hashlib.sha256(path.read_bytes()).hexdigest()
                    for path in files if path.is_file()})  # fmt: skip
+
+
+def begin_of_history(fixture: Path) -> datetime.datetime:
+    """Return the time at which a fixture's history on GitHub begins.
+
+    Raises:
+        ConfigError: its `github.yaml` is invalid.
+    """
+    return load_yaml(fixture / FIXTURE_FILE, GitHubFixture).begin
 
 
 def fixture_names(fixture: Path) -> dict[str, Facts]:

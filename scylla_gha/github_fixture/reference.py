@@ -1,6 +1,5 @@
 """The wanted state of a fixture: a hub that is made of it in memory, read as a repository on github.com is read."""
 
-import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,6 @@ from scylla_gha.hub.graphql.execute import answer
 from scylla_gha.hub.records import ReleaseRecord, ReviewRecord
 
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-_KEEPER: Final = GitSignature("scylla-gha", "scylla-gha@users.noreply.github.com",
-                              datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -140,10 +137,10 @@ def _write_keep(world: FixtureWorld, name: str, state: RepositorySnapshot) -> st
     commits |= {sha for pull in pulls for sha in (pull.head_ref_oid, pull.base_ref_oid)}
     commits |= {review.commit for pull in pulls for review in pull.reviews}
     commits |= {line.original_commit for pull in pulls for thread in pull.review_threads for line in thread.comments}
-    message = keep_message(name)
-    return write_commit(
-        git, write_tree(git, None, []), sorted(sha for sha in commits if sha), message, _KEEPER, _KEEPER
-    )
+    parents = sorted(sha for sha in commits if sha)
+    date = max(git.commit(sha).committer.date for sha in parents)  # no commit is older than its parent
+    keeper = GitSignature("scylla-gha", "scylla-gha@users.noreply.github.com", date)
+    return write_commit(git, write_tree(git, None, []), parents, keep_message(name), keeper, keeper)
 
 
 def keep_message(name: str) -> str:

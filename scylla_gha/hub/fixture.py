@@ -79,9 +79,33 @@ def build_fixture(folder: Path, target: Path, start: StartCommit | None = None) 
         where = f"scripted_reviewers.{number} ({reviewer.reviewer})"
         _attempt(world, where, functools.partial(add_scripted_reviewer, world, reviewer))
     register_workflows(world.owner, world.repository)  # those of the fixture's own files, which no step has pushed
+    _refuse_older_than_parents(world)
     hub.state.clock = max(hub.state.clock, fixture.now or hub.state.clock)
     hub.state.journal.clear()
     return world
+
+
+def _refuse_older_than_parents(world: FixtureWorld) -> None:
+    """Refuse a commit that is older than its parent: git walks histories by date, and would count it wrongly.
+
+    A rebase leaves the author's date alone, so authors are compared only if neither commit was written anew.
+
+    Raises:
+        ConfigError: there is one; the message names both commits and their dates.
+    """
+    commits = {commit.sha: commit for commit in world.git.log("--all")}
+    pairs = [(commit, commits[sha]) for commit in commits.values() for sha in commit.parents if sha in commits]
+    for child, parent in pairs:
+        dates = [("committer", child.committer.date, parent.committer.date)]
+        if all(commit.author.date == commit.committer.date for commit in (child, parent)):
+            dates.append(("author", child.author.date, parent.author.date))
+        for role, date, date_of_parent in dates:
+            if date < date_of_parent:
+                raise ConfigError(
+                    f"{world.folder}: commit {child.sha} ({child.headline}) has the {role} date "
+                    f"{date:%Y-%m-%dT%H:%M:%SZ}, which is before that of its parent {parent.sha} ({parent.headline}), "
+                    f"{date_of_parent:%Y-%m-%dT%H:%M:%SZ}; give `begin` of {FIXTURE_FILE} the date of the first commit"
+                )
 
 
 def _attempt(world: FixtureWorld, where: str, make: Callable[[], None]) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import pathspec
-
 from scylla_gha.errors import ConfigError
 from scylla_gha.git import GitOutputError
 from scylla_gha.hub.cell import Hub, HubSession
@@ -32,6 +30,7 @@ from scylla_gha.model.github_reviewers import (
     ScriptedReviewer,
     ScriptedThread,
 )
+from scylla_gha.path_patterns import PathPatterns
 
 _MOST_FILES: Final = 300
 _LONGEST_FILE: Final = 100_000  # characters that expressions are tried on; a longer file does not match
@@ -179,9 +178,9 @@ def _has_file(session: HubSession, pull: PullRequestRecord, wanted: HeadFile) ->
 
 def _files(session: HubSession, pull: PullRequestRecord, pattern: str) -> Iterator[ChangedFile]:
     """Yield the files that a pull request changes and whose path matches, as many as GitHub shows."""
-    spec = pathspec.GitIgnoreSpec.from_lines([pattern])
+    spec = PathPatterns([pattern])
     files = pull_files(session, pull)[:_MOST_FILES]
-    yield from (file for file in files if file.status != "removed" and spec.match_file(file.path))
+    yield from (file for file in files if file.status != "removed" and spec.match(file.path))
 
 
 def _text(session: HubSession, pull: PullRequestRecord, path: str) -> str:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-import pathspec
-
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, SandboxError
 from scylla_gha.judge.github_checks import state_evidence, state_fault
@@ -24,6 +22,7 @@ from scylla_gha.model.github_condition import AllowedChange, Checkout
 from scylla_gha.model.judgment import CheckResult
 from scylla_gha.model.scenario import Checkpoint, DiffCondition
 from scylla_gha.model.trial import DiffStat
+from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.workspace import materialise_diff, scratch
 from scylla_gha.process import Cancel, LimitHit, ProcessLimits, ProcessStreams
@@ -141,12 +140,12 @@ def _changes_fault(changes: DiffCondition, diff: DiffStat) -> str | None:
         return f"{counted(len(diff.files), 'file')} changed, more than {changes.max_files}: {_listed(diff.files)}"
     if changes.max_lines is not None and lines > changes.max_lines:
         return f"{counted(lines, 'line')} changed, more than {changes.max_lines}"
-    only = pathspec.GitIgnoreSpec.from_lines(changes.only)
-    outside = [path for path in diff.files if changes.only and not only.match_file(path)]
+    only = PathPatterns(changes.only)
+    outside = [path for path in diff.files if changes.only and not only.match(path)]
     if outside:
         return f"changed outside of {', '.join(changes.only)}: {_listed(outside)}"
-    never = pathspec.GitIgnoreSpec.from_lines(changes.never)
-    forbidden = [path for path in diff.files if never.match_file(path)]
+    never = PathPatterns(changes.never)
+    forbidden = [path for path in diff.files if never.match(path)]
     return f"changed, though it must not be: {_listed(forbidden)}" if forbidden else None
 
 

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pathspec
-
 from scylla_gha.model.printable_text import head_and_tail, visible
 from scylla_gha.model.scenario import Rubric, Scenario
+from scylla_gha.path_patterns import PathPatterns
 
 _WORD: Final = re.compile(r"[\w.@+~-][\w.@+~/-]*")
 DIFF_CHARS: Final = 200_000  # about 60,000 tokens: all judges have room for it beside the rest
@@ -46,7 +45,7 @@ class NamedFiles:
             return 0
         if not is_new:
             return 1
-        is_allowed = bool(self.patterns) and _spec(self.patterns).match_file(path)
+        is_allowed = bool(self.patterns) and _spec(self.patterns).match(path)
         return 2 if is_allowed or path.rpartition("/")[2] in self.words else 3
 
 
@@ -54,8 +53,8 @@ NO_NAMED_FILES: Final = NamedFiles()
 
 
 @functools.lru_cache(maxsize=64)
-def _spec(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
-    return pathspec.GitIgnoreSpec.from_lines(patterns)
+def _spec(patterns: tuple[str, ...]) -> PathPatterns:
+    return PathPatterns(patterns)
 
 
 def named_files(task: str, scenario: Scenario, rubric: Rubric, checks: Iterable[str] = ()) -> NamedFiles:

@@ -1,7 +1,8 @@
 """Start state of a scenario: a commit, made once from a fixture folder or fetched once, then copied per trial.
 
 A fixture becomes one commit with fixed author, dates and modes, so its hash depends on its content alone and can be
-pinned. A remote repository has one bare mirror, into which pinned commits are fetched without history.
+pinned. With GitHub state, it is dated when that history begins, since no commit may be older than its parent. A remote
+repository has one bare mirror, into which pinned commits are fetched without history.
 """
 
 import functools
@@ -14,23 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import pathspec
-
-from scylla_gha.config.github_fixture import has_github
+from scylla_gha.config.github_fixture import begin_of_history, has_github
 from scylla_gha.errors import FixtureError, ToolError
 from scylla_gha.model.github_fixture import FIXTURE_FILE, FIXTURE_FOLDER
 from scylla_gha.model.scenario import FixtureSource
+from scylla_gha.path_patterns import PathPatterns
 from scylla_gha.prepare.git_directory import fetch, git, init, tidy
 from scylla_gha.prepare.github_clone import clone_github, default_tip, own_commit, seed_name
 from scylla_gha.prepare.tools import locked
 from scylla_gha.prepare.tree_manifest import TreeManifest, scan_tree
 
-_COMMIT_DATE: Final = "2026-01-01T00:00:00+00:00"
-_COMMIT_IDENTITY: Final = {
-    f"GIT_{role}_{key}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for key, value in (("NAME", "Maintainer"), ("EMAIL", "maintainer@example.com"), ("DATE", _COMMIT_DATE))
-}
+_COMMIT_DATE: Final = "2026-01-01T00:00:00+00:00"  # of fixtures without GitHub state, which have one commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +147,20 @@ def _changed(fixture: Path, actual: str, commit: str) -> str:
 
 
 def _commit(git_dir: Path, folder: Path) -> str:
-    of_github = (FIXTURE_FILE, FIXTURE_FOLDER) if (folder / FIXTURE_FILE).exists() else ()
+    of_github = (FIXTURE_FILE, FIXTURE_FOLDER) if has_github(folder) else ()
     others = (f":(exclude){name}" for name in of_github)
+    # The commits of the history are later: none may be older than its parent.
+    date = begin_of_history(folder).isoformat(timespec="seconds") if of_github else _COMMIT_DATE
     git(git_dir, "add", "--all", "--", ".", *others, work_tree=folder)
     tree = git(git_dir, "write-tree").decode().strip()
-    commit = git(git_dir, "commit-tree", "-m", "Initial commit", tree, env=_COMMIT_IDENTITY).decode().strip()
+    commit = git(git_dir, "commit-tree", "-m", "Initial commit", tree, env=_identity(date)).decode().strip()
     git(git_dir, "update-ref", "refs/heads/main", commit)
     return commit
+
+
+def _identity(date: str) -> dict[str, str]:
+    values = {"NAME": "Maintainer", "EMAIL": "maintainer@example.com", "DATE": date}
+    return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in values.items()}
 
 
 def _clone(git_dir: Path, commit: str, clone: Path) -> None:
@@ -193,18 +195,18 @@ def _is_whole(folder: Path, commit: str) -> bool:
 
 def _ignore_rules(clone: Path, manifest: TreeManifest) -> Callable[[str], bool]:
     """Return the base's ignore rules; the agent's later rules must not hide its files."""
-    rules: list[tuple[str, pathspec.GitIgnoreSpec]] = []
+    rules: list[tuple[str, PathPatterns]] = []
     # As in git, the rules nearest to a file decide.
     for path in sorted(manifest.entries, key=lambda path: -path.count("/")):
         if path.rpartition("/")[2] == ".gitignore" and not (clone / path).is_symlink():
             lines = (clone / path).read_text(errors="replace").splitlines()
-            rules.append((path.removesuffix(".gitignore"), pathspec.GitIgnoreSpec.from_lines(lines)))
+            rules.append((path.removesuffix(".gitignore"), PathPatterns(lines)))
     tracked = {*manifest.entries, *_folders(manifest)}
 
     def ignored(path: str) -> bool:
         if path in tracked:
             return False  # tracked files are never ignored
-        verdicts = (spec.check_file(path[len(top) :]).include for top, spec in rules if path.startswith(top))
+        verdicts = (spec.verdict(path[len(top) :]) for top, spec in rules if path.startswith(top))
         return next((verdict for verdict in verdicts if verdict is not None), False)
 
     return ignored

@@ -1,9 +1,11 @@
 """Start states of GitHub from `github.yaml`: reproducible, by GitHub's rules, and with names for prompts."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from scylla_gha.config.library import toolkit_root
 from scylla_gha.errors import ConfigError
 from scylla_gha.hub.actions_records import RunRecord
 from scylla_gha.hub.fixture import StartCommit, build_fixture
@@ -11,7 +13,7 @@ from scylla_gha.hub.fixture_world import FixtureWorld, fill_in
 from scylla_gha.hub.records import CommentRecord, IssueRecord, PullRequestRecord, ThreadRecord
 from scylla_gha.hub.trial_files import exported_state
 from scylla_gha.model.scenario import FixtureSource
-from scylla_gha.prepare.start_state import commit_of, start_state
+from scylla_gha.prepare.start_state import commit_of, own_files_commit, start_state
 from tests.support.hub import Caller
 
 FOLDER = Path(__file__).parents[1] / "support/hub_fixture"
@@ -116,20 +118,51 @@ def test_the_first_commit_is_that_of_the_fixtures_own_files(tmp_path: Path) -> N
     folder = tmp_path / "fixture"
     folder.mkdir()
     (folder / "README.md").write_text("# Own\n")
-    own = commit_of(folder)
     (folder / "github").mkdir()
     (folder / "github/long.txt").write_text("long\n")
     steps = "  - commit: {branch: main, author: me, message: M, copies: {docs/long.txt: long.txt}}\n"
     (folder / "github.yaml").write_text(HEAD + steps)
+    own = commit_of(folder)
     state = start_state(FixtureSource(fixture="x", hash=own), folder, tmp_path / "cache")
     start = StartCommit(own, state.git_dir)
     world = build_fixture(folder, tmp_path / "hub", start)
     git = world.git
-    assert git.log("main")[-1].sha == start.sha
+    first = git.log("main")[-1]
+    assert first.sha == start.sha
+    assert {first.author.date, first.committer.date} == {world.fixture.begin}, "no commit is older than its parent"
     assert git.content("main:docs/long.txt") == b"long\n"
     assert git.content("main:README.md") == b"# Own\n"
     assert git.content("main:github.yaml") is None
     assert git.content("main:github/long.txt") is None
+
+
+def test_a_commit_that_is_older_than_its_parent_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "fixture"
+    folder.mkdir()
+    (folder / "README.md").write_text("# Own\n")
+    without_github = commit_of(folder)  # dated 2026-01-01
+    state = start_state(FixtureSource(fixture="x", hash=without_github), folder, tmp_path / "cache")
+    steps = "  - commit: {branch: main, author: me, message: Second, files: {b.txt: b}}\n"
+    (folder / "github.yaml").write_text((HEAD + steps).replace("2026-01-05", "2025-11-05"))
+    with pytest.raises(ConfigError) as refused:
+        build_fixture(folder, tmp_path / "hub", StartCommit(without_github, state.git_dir))
+    message = str(refused.value)
+    assert re.search(r"commit [0-9a-f]{40} \(Begin\) has the committer date 2025-11-05T09:00:\d\dZ", message)
+    assert message.startswith(f"{folder}: ")
+    assert f"before that of its parent {without_github} (Initial commit), 2026-01-01T00:00:00Z" in message
+
+
+@pytest.mark.parametrize("fixture", sorted(path.parent.name for path in toolkit_root().glob("fixtures/*/github.yaml")))
+def test_git_counts_what_a_branch_adds_in_the_fixtures_of_the_toolkit(fixture: str, tmp_path: Path) -> None:
+    """Git finds what a branch has not by walking from the newest commit, so it needs dates in order."""
+    folder = toolkit_root() / "fixtures" / fixture
+    start = own_files_commit(folder, tmp_path / "cache")
+    world = build_fixture(folder, tmp_path / "hub", StartCommit(*start) if start else None)
+    git, default = world.git, world.repository.default_branch
+    of_default = {commit.sha for commit in git.log(default)}
+    for tip in {*git.branches().values(), *git.tags().values()}:
+        added = {commit.sha for commit in git.log(tip)} - of_default
+        assert int(git.text("rev-list", "--count", f"{default}..{tip}")) == len(added)
 
 
 def test_names_in_texts_are_filled_in_and_expressions_of_workflows_are_not() -> None:
