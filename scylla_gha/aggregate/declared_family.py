@@ -11,10 +11,11 @@ from typing import Final, Literal
 
 from scylla_gha.aggregate.warnings import excess_exclusions, excess_gaps, withheld
 from scylla_gha.counting import counted
-from scylla_gha.model.analysis import FAMILIES, Analysis, Ruling, Verdict
+from scylla_gha.model.analysis import FAMILIES, PAIRED, Analysis, Ruling, Verdict
 from scylla_gha.model.experiment import Expectation, Experiment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.report import ArmSummary, Comparison, HypothesisReading
+from scylla_gha.model.unpaired_arms import unpaired_arms
 
 Status = Literal["supported", "contradicted", "not_enough_data"]
 _VERDICTS: Final[dict[str, frozenset[Verdict]]] = {
@@ -41,7 +42,8 @@ def withheld_answers(analysis: Analysis, plan: Plan, arms: Sequence[ArmSummary])
 def analysis_warnings(plan: Plan, analysis: Analysis | None) -> Iterator[str]:
     """Yield the warnings of the statistics, and one if the declared family compares nothing."""
     yield from analysis.warnings if analysis else ()
-    if plan.family == "baseline" or (analysis and analysis.answers):
+    yield from (f"{arm}: it is compared with nothing, since {reason}." for arm, reason in unpaired_arms(plan).items())
+    if plan.family in PAIRED or (analysis and analysis.answers):
         return
     why = "the rows have no two sides of it" if analysis else "the statistics are not installed"
     yield (f"The experiment asks for {FAMILIES[plan.family]}, and {why}: the answer is of "

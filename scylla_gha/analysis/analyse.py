@@ -17,6 +17,7 @@ from scylla_gha.analysis.costs import frontier, pass_cost_contrasts
 from scylla_gha.analysis.frame import (
     BASELINE,
     MODELS,
+    MODES,
     MOST_MODELS,
     TIERS,
     Frame,
@@ -26,7 +27,7 @@ from scylla_gha.analysis.frame import (
     model_pairings,
     tier_pairings,
 )
-from scylla_gha.analysis.interactions import ArmParts, interactions
+from scylla_gha.analysis.interactions import ArmParts, interactions, mode_interactions
 from scylla_gha.analysis.judge_agreement import agreement
 from scylla_gha.analysis.metrics import arm_measures, best_subtests, slices, tier_measures
 from scylla_gha.analysis.spreads import spreads
@@ -71,6 +72,8 @@ class Question:
     pairs: Mapping[str, str] | None = None  # the arm that each one is compared with, if not all with the baseline
     family: Family = "baseline"  # that answers the question
     parts: Mapping[str, ArmParts] = field(default_factory=dict)  # of the arms' treatments, where known
+    modes: Mapping[str, str] = field(default_factory=dict)  # of arms that have one
+    crossed: Mapping[str, ArmParts] = field(default_factory=dict)  # mode and model, where modes are compared
 
 
 def analyse(frame: Frame, question: Question) -> Analysis:
@@ -78,8 +81,9 @@ def analyse(frame: Frame, question: Question) -> Analysis:
     how = Resampling(seed=question.seed)
     pairs = baseline_pairings(frame, question.baseline, question.pairs)
     tiers = compare(frame, tier_pairings(frame), TIERS, how)
-    models = compare(frame, model_pairings(frame, question.models), MODELS, how)
-    answers = {"baseline": (), "tiers": tiers, "models": models}[question.family]
+    models = compare(frame, model_pairings(frame, question.models, question.modes), MODELS, how)
+    answers = {"tiers": tiers, "models": models}.get(question.family, ())
+    paired_by = MODES if question.family == "modes" else BASELINE
     others = (
         *tiers,
         *models,
@@ -89,12 +93,15 @@ def analyse(frame: Frame, question: Question) -> Analysis:
     return Analysis(
         measures=arm_measures(frame),
         slices=tuple(slices(frame)),
-        rulings=tuple(rule(contrast, question.margin) for contrast in compare(frame, pairs, BASELINE, how)),
+        rulings=tuple(rule(contrast, question.margin) for contrast in compare(frame, pairs, paired_by, how)),
         answers=tuple(rule(contrast, question.margin) for contrast in answers),
         contrasts=others,
         best=tuple(best_subtests(frame)),
         tiers=tier_measures(frame),
-        interactions=interactions(frame, question.parts, how),
+        interactions=(
+            *interactions(frame, question.parts, how),
+            *mode_interactions(frame, question.crossed, how),
+        ),
         frontier=frontier(frame, how),
         agreement=agreement(frame, how),
         tools=tuple(_tools(frame)),

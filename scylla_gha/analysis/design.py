@@ -9,7 +9,7 @@ import itertools
 import math
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,15 +59,19 @@ class PowerQuestion:
         return max(1, self.arms - 1) if self.comparisons is None else self.comparisons
 
 
-def pair_variances(frame: Frame, baseline: str) -> tuple[PairVariance, ...]:
-    """Estimate the variances of each arm and the baseline; skip arms without repetitions or a shared scenario."""
-    if baseline not in frame.arms:
-        return ()
-    base, variances = passes_by_repetition(frame, frame.arms.index(baseline)), []
-    for at, arm in enumerate(frame.arms):
-        table = passes_by_repetition(frame, at)
-        split = split_variance(table, base) if arm != baseline else None
-        if split is not None:
+def pair_variances(frame: Frame, pairs: Mapping[str, str]) -> tuple[PairVariance, ...]:
+    """Estimate the variances of arms and of what they are compared with.
+
+    Args:
+        frame: rows of a pilot.
+        pairs: the other arm, by arm; pairs without repetitions or a shared scenario are skipped.
+    """
+    tables = {arm: passes_by_repetition(frame, at) for at, arm in enumerate(frame.arms)}
+    variances = []
+    for arm, table in tables.items():
+        base = tables.get(pairs.get(arm, ""))
+        split = None if base is None else split_variance(table, base)
+        if base is not None and split is not None:
             shared = ~np.isnan(table).all(axis=1) & ~np.isnan(base).all(axis=1)
             rate = float(np.nanmean(base[shared], axis=1).mean())
             variances.append(PairVariance(arm=arm, between=split.between, within=split.within_x,

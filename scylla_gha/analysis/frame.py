@@ -1,7 +1,8 @@
 """Result rows as columns of numbers (NaN: unknown), their means by scenario and arm, and the arms that are compared.
 
-Arms are compared in families: arms with the baseline, adjacent tiers, models with each other. A family is declared by
-the plan and not by the outcome, and its p values are adjusted for its size.
+Arms are compared in families: arms with the baseline, arms with the same arm in the baseline's mode, adjacent tiers,
+models with each other. A family is declared by the plan and not by the outcome, and its p values are adjusted for its
+size.
 """
 
 import itertools
@@ -30,11 +31,12 @@ COMPONENTS: Final = ("system_prompt", "tool_schemas", "tool_input", "tool_output
 TREATMENT: Final = ("prompt", "skills", "agents", "mcp", "tools")  # parts of a treatment
 _numbers: Final = attrgetter(*COLUMNS)
 _NO_COMPONENTS: Final = (math.nan,) * len(COMPONENTS)
-_NO_VARIANTS: Final[Mapping[str, str]] = {}
+_NO_NAMES: Final[Mapping[str, str]] = {}
 _NO_TREATMENT: Final = (math.nan,) * len(TREATMENT)
 BASELINE: Final = FAMILIES["baseline"]
 TIERS: Final = FAMILIES["tiers"]
 MODELS: Final = FAMILIES["models"]
+MODES: Final = FAMILIES["modes"]
 MOST_MODELS: Final = 20  # have 190 pairs; with more, no p survives Holm
 
 
@@ -105,7 +107,7 @@ class Frame:
 
 
 def build_frame(
-    rows: Iterable[Result], arms: Iterable[str] = (), planned_variants: Mapping[str, str] = _NO_VARIANTS
+    rows: Iterable[Result], arms: Iterable[str] = (), planned_variants: Mapping[str, str] = _NO_NAMES
 ) -> Frame:
     """Convert rows to columns, one at a time, so that they need not all be in memory as records.
 
@@ -231,23 +233,26 @@ def tier_pairings(frame: Frame) -> list[Pairing]:
     return [Pairing(later, earlier, tiers[later], tiers[earlier]) for earlier, later in itertools.pairwise(tiers)]
 
 
-def model_pairings(frame: Frame, model_of: Mapping[str, str | None]) -> list[Pairing]:
-    """Pair the models with each other, over the variants that both have as one arm; none if there are too many models.
+def model_pairings(
+    frame: Frame, model_of: Mapping[str, str | None], mode_of: Mapping[str, str] = _NO_NAMES
+) -> list[Pairing]:
+    """Pair the models with each other, over the settings that both have as one arm; none if there are too many models.
 
-    If several arms have one model and variant, nothing tells which of them stands for the model, so none does.
+    A setting is a variant and a mode. If several arms have one model and setting, nothing tells which of them stands
+    for the model, so none does.
     """
-    arms: dict[str, dict[str | None, list[int]]] = defaultdict(lambda: defaultdict(list))
+    arms: dict[str, dict[tuple[str | None, str | None], list[int]]] = defaultdict(lambda: defaultdict(list))
     for at, arm in enumerate(frame.arms):
         model = model_of.get(arm)
         if model:
-            arms[model][frame.variants.get(arm)].append(at)
+            arms[model][frame.variants.get(arm), mode_of.get(arm)].append(at)
     if len(arms) > MOST_MODELS:
         return []
-    single = {model: {variant: at[0] for variant, at in arms[model].items() if len(at) == 1} for model in arms}
+    single = {model: {setting: at[0] for setting, at in arms[model].items() if len(at) == 1} for model in arms}
     pairings = []
     for one, other in itertools.combinations(sorted(arms), 2):
-        shared = [variant for variant in single[one] if variant in single[other]]
+        shared = [setting for setting in single[one] if setting in single[other]]
         if shared:
-            sides = (tuple(single[model][variant] for variant in shared) for model in (one, other))
+            sides = (tuple(single[model][setting] for setting in shared) for model in (one, other))
             pairings.append(Pairing(one, other, *sides))
     return pairings

@@ -3,6 +3,8 @@
 A whole is an arm whose parts are those of two or more other arms together, none of them twice. With an arm that has
 none of the parts, its interaction is (whole - none) minus the sum of (part - none): 0 if the parts do not touch each
 other.
+
+With several modes and models, the same is asked of them: whether what a mode changes depends on the model.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +15,8 @@ import numpy as np
 
 from scylla_gha.analysis.contrasts import paired_contrasts
 from scylla_gha.analysis.frame import Frame, grouped
-from scylla_gha.model.analysis import Interaction
+from scylla_gha.model.analysis import MODE_BY_MODEL, Interaction
+from scylla_gha.model.plan import Plan
 from scylla_gha.stats.arrays import Floats
 from scylla_gha.stats.resampling import Resampling
 from scylla_gha.stats.significance import holm
@@ -26,7 +29,7 @@ _PAIR: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ArmParts:
-    """Parts of an arm's treatment, and what it shares with the arms that it can be compared with: agent and model."""
+    """Parts of an arm, and what it shares with the arms that it can be compared with, such as agent and model."""
 
     entrant: str
     parts: frozenset[str]
@@ -42,19 +45,51 @@ class _Whole:
     kinds: tuple[str, ...]
 
 
+def treatment_parts(plan: Plan) -> dict[str, ArmParts]:
+    """Return the parts of the arms' treatments; none of imported rows."""
+    if plan.imported:
+        return {}
+    return {arm.id: ArmParts(f"{arm.agent}@{arm.version}.{arm.model}.{arm.mode.id if arm.mode else ''}",
+                             arm.variant.treatment.parts)
+            for arm in plan.arms if arm.variant}  # fmt: skip
+
+
+def mode_and_model_parts(plan: Plan) -> dict[str, ArmParts]:
+    """Return mode and model of each arm as its parts, if they are not those of the baseline."""
+    models = {arm.id: arm.model for arm in plan.arms}
+    baseline = models.get(plan.experiment.baseline)
+    parts = {}
+    for arm in plan.arms:
+        if arm.mode and arm.model:
+            mode = {f"mode={arm.mode.id}"} if arm.mode.id != plan.reference_mode else set()
+            model = {f"model={arm.model}"} if arm.model != baseline else set()
+            variant = arm.variant.id if arm.variant else ""
+            parts[arm.id] = ArmParts(f"{variant}.{arm.agent}@{arm.version}", frozenset(mode | model))
+    return parts
+
+
+def mode_interactions(frame: Frame, parts: Mapping[str, ArmParts], how: Resampling) -> tuple[Interaction, ...]:
+    """Compare each mode on each other model with the mode's effect on the baseline's model; p adjusted by Holm."""
+    return _compared(frame, _all_wholes(frame, parts), MODE_BY_MODEL, how)
+
+
 def interactions(frame: Frame, parts: Mapping[str, ArmParts], how: Resampling) -> tuple[Interaction, ...]:
     """Compare each whole with the sum of its parts.
 
     Whether a sum is more than its parts, and whether two parts touch each other, are two questions: p is adjusted by
     Holm for wholes of two parts, and for the others.
     """
-    entrants = dict.fromkeys(arm.entrant for arm in parts.values())
-    arms = [{name: parts[name].parts for name in sorted(frame.arms) if name in parts and parts[name].entrant == entrant}
-            for entrant in entrants]  # fmt: skip
-    wholes = [whole for group in arms for whole in _wholes(group)]
+    wholes = _all_wholes(frame, parts)
     pairs = [whole for whole in wholes if len(whole.parts) == _PAIR]
     others = [whole for whole in wholes if len(whole.parts) != _PAIR]
     return (*_compared(frame, others, _WHOLES, how), *_compared(frame, pairs, _PAIRS, how))
+
+
+def _all_wholes(frame: Frame, parts: Mapping[str, ArmParts]) -> list[_Whole]:
+    entrants = dict.fromkeys(arm.entrant for arm in parts.values())
+    arms = [{name: parts[name].parts for name in sorted(frame.arms) if name in parts and parts[name].entrant == entrant}
+            for entrant in entrants]  # fmt: skip
+    return [whole for group in arms for whole in _wholes(group)]
 
 
 def _compared(frame: Frame, wholes: Sequence[_Whole], family: str, how: Resampling) -> tuple[Interaction, ...]:

@@ -140,13 +140,15 @@ def aa_test(experiment: str, runs: Path, resamples: int, *, as_json: bool) -> No
     require_statistics()
     from scylla_gha.analysis.aa_test import AATestOptions
     from scylla_gha.analysis.aa_test import aa_test as split_and_compare
+    from scylla_gha.analysis.design import planned_comparisons
     from scylla_gha.analysis.frame import build_frame
     from scylla_gha.report.plain_text import equal_arms_text
 
     file = rows_file(experiment, runs)
     plan, rows = plan_beside(file), read_rows(file)
     frame = build_frame(rows, dict.fromkeys(cell.arm for cell in plan.cells) if plan else ())
-    test = AATestOptions(family=max(1, len(frame.arms) - 1), resamples=resamples,
+    comparisons = len(planned_comparisons(plan, ())) if plan else len(frame.arms) - 1
+    test = AATestOptions(family=max(1, comparisons), resamples=resamples,
                          margin=plan.experiment.margin if plan else MARGIN,
                          seed=plan.experiment.seed if plan else 0)  # fmt: skip
     answer = split_and_compare(frame, rows[0].experiment, test)

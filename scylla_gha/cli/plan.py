@@ -170,7 +170,7 @@ def power(experiment: str, runs: Path, effect: float, pilot: str | None, *, as_j
     file = rows_file(pilot, runs) if pilot else folder.results
     if pilot or file.is_file():
         frame = build_frame(read_rows(file), ())
-        variances = design.pair_variances(frame, planned.experiment.baseline)
+        variances = design.pair_variances(frame, planned.pairs)
         basis = f"the pilot's rows, {file}" if variances else f"{design.USUAL_BASIS} in {file}"
         answer = design.power(question, variances, design.repetition_cost(frame, arms), basis)
     else:

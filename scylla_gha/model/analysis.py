@@ -9,11 +9,13 @@ from scylla_gha.model import Record
 Target = Literal["these scenarios", "scenarios like these"]
 State = Literal["known", "unknown", "undefined", "infinite"]
 Verdict = Literal["better", "worse", "equivalent", "not_enough_data"]
-Family = Literal["baseline", "tiers", "models"]
+Family = Literal["baseline", "tiers", "models", "modes"]
 FAMILIES: Final[dict[Family, str]] = {
     "baseline": "arms against the baseline", "tiers": "each tier against the one before",
-    "models": "models against each other",
+    "models": "models against each other", "modes": "each mode against the baseline's mode",
 }  # fmt: skip
+PAIRED: Final = frozenset({"baseline", "modes"})  # families that compare an arm with another arm
+MODE_BY_MODEL: Final = "mode x model"  # interactions: whether a mode's effect depends on the model
 # The verdict on several arms is the first of these that any of them has.
 OVERALL: Final[tuple[Verdict, ...]] = ("worse", "not_enough_data", "better", "equivalent")
 
@@ -268,7 +270,7 @@ class Analysis(Record):
     rulings: tuple[Ruling, ...]
     answers: Annotated[
         tuple[Ruling, ...],
-        Field(description="of the declared family, if it is another one than arms against the baseline",
+        Field(description="of the declared family, if its sides are tiers or models",
               exclude_if=lambda rulings: not rulings),
     ] = ()  # fmt: skip
     contrasts: tuple[Contrast, ...]

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from scylla_gha.model import Record, Slug, Text
-from scylla_gha.model.analysis import Family
+from scylla_gha.model.analysis import PAIRED, Family
 from scylla_gha.model.github_requests import GitHubServer
 from scylla_gha.model.scenario import Seconds
 from scylla_gha.model.traffic import Role
@@ -154,13 +154,14 @@ class Experiment(Record):
         ),
     ] = None
     family: Annotated[
-        Family,
+        Family | None,
         Field(
             description="Comparisons that answer the question: arms with the baseline, each tier with the one "
-            "before, or models with each other",
-            exclude_if=lambda family: family == "baseline",
+            "before, models with each other, or each mode with the baseline's mode within the same variant, agent and "
+            "model; null: `modes` with several modes, else `baseline`",
+            exclude_if=lambda family: family is None,
         ),
-    ] = "baseline"
+    ] = None
     scenarios: Annotated[
         tuple[Text, ...], Field(min_length=1, description="Globs over ids, or over suite/id such as core/*")
     ]
@@ -228,6 +229,14 @@ class Experiment(Record):
     ] = None
     role_budget_usd: RoleBudgets = RoleBudgets()
 
+    @property
+    def declared_family(self) -> Family:
+        """The comparisons that answer the question. Parts left out of a sub-test are compared with the whole."""
+        has_modes = len(self.modes) > 1
+        if self.family is None:
+            return "modes" if has_modes and self.leave_one_out is None else "baseline"
+        return "baseline" if self.family == "modes" and not has_modes else self.family
+
     @field_validator("judges")
     @classmethod
     def _panel(cls, judges: tuple[str, ...]) -> tuple[str, ...]:
@@ -247,8 +256,10 @@ class Experiment(Record):
 
     @model_validator(mode="after")
     def _family_fits(self) -> "Experiment":
-        if self.gate != "none" and self.family != "baseline":
-            raise ValueError("a gate is of arms against the baseline; set gate: none, or family: baseline")
+        if self.gate != "none" and self.declared_family not in PAIRED:
+            raise ValueError("a gate is of arms against the baseline; set gate: none, or family: baseline or modes")
+        if self.family == "modes" and self.declared_family != "modes":
+            raise ValueError("family: modes compares modes; name two or more in `modes`, or remove it")
         if self.expected and not self.hypothesis:
             raise ValueError("expected is of a hypothesis; write the hypothesis too")
         return self

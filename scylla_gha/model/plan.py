@@ -1,6 +1,7 @@
 """Plan of an experiment: cells with keys and estimated costs, the shards of a wave, and the source of imported rows."""
 
 import datetime
+from collections import Counter
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -52,6 +53,11 @@ class Arm(Record):
     ] = None
     side: Annotated[Literal["head"] | None, Field(description="head: its variant is that of the change")] = None
     against: Annotated[str | None, Field(description="arm that it is compared with; None: the baseline")] = None
+
+    @property
+    def without_mode(self) -> tuple[str | None, ...]:
+        """Variant, agent and model: what the arms that are compared as modes have in common."""
+        return self.variant.id if self.variant else None, self.agent, self.version, self.model
 
 
 class ImpossibleTask(Record):
@@ -162,12 +168,24 @@ class Plan(Record):
 
     @property
     def pairs(self) -> dict[str, str]:
-        """The arm that each arm is compared with: the baseline or another one; of a change, its version before."""
+        """The arm that each arm is compared with: by the family of the plan; of a change, its version before."""
         against = {arm.id: arm.against for arm in self.arms if arm.against}
         if self.is_of_change:
             return {arm.id: against[arm.id] for arm in self.arms if arm.side}
         baseline, planned = self.experiment.baseline, dict.fromkeys(cell.arm for cell in self.cells)
+        if self.family == "modes":
+            arms, mode = [arm for arm in self.arms if arm.mode], self.reference_mode
+            reference = {arm.id: arm.without_mode for arm in arms if arm.mode and arm.mode.id == mode}
+            counts, partners = Counter(reference.values()), {rest: arm for arm, rest in reference.items()}
+            others = {arm.id: arm.without_mode for arm in arms if arm.id in planned and arm.id not in reference}
+            return {arm: partners[rest] for arm, rest in others.items() if counts[rest] == 1}
         return {arm: against.get(arm, baseline) for arm in planned if arm != baseline}
+
+    @property
+    def reference_mode(self) -> str | None:
+        """The mode that others are compared with: the baseline's, else the first; None without modes."""
+        modes = {arm.id: arm.mode.id for arm in self.arms if arm.mode}
+        return modes.get(self.experiment.baseline, next(iter(self.experiment.modes), None))
 
     @property
     def is_of_change(self) -> bool:
@@ -177,7 +195,7 @@ class Plan(Record):
     @property
     def family(self) -> Family:
         """The comparisons that answer the question; of a change, each arm and its version before."""
-        return "baseline" if self.is_of_change else self.experiment.family
+        return "baseline" if self.is_of_change else self.experiment.declared_family
 
     def members(self, side: str) -> list[Arm]:
         """Return the arms of a tier or a model, which the family of the plan compares."""

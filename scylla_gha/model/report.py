@@ -148,6 +148,10 @@ class Report(Record):
     estimate: Estimate
     replayed: Annotated[bool, Field(description="model answers come from a recording: nothing was measured")] = False
     analysis: Annotated[Analysis | None, Field(description="null: the statistics were not installed")] = None
+    paired_by: Annotated[
+        Literal["baseline", "modes"],
+        Field(description="which arms `comparisons` pairs", exclude_if=lambda family: family == "baseline"),
+    ] = "baseline"
     imported: Annotated[bool, Field(description="no trial of it lies beside the report")] = False
     github: Annotated[
         GitHubServer | None,
@@ -156,7 +160,7 @@ class Report(Record):
 
     @property
     def answer(self) -> tuple[Comparison, ...]:
-        """Verdicts of the declared family; those against the baseline if it is that one, or compares nothing."""
+        """Verdicts of the declared family; those of `comparisons` if it pairs arms, or compares nothing."""
         rulings = self.analysis.answers if self.analysis else ()
         answers = (Comparison(arm=ruling.arm, baseline=ruling.baseline, verdict=ruling.verdict, why=ruling.why)
                    for ruling in rulings)  # fmt: skip
@@ -166,4 +170,4 @@ class Report(Record):
     def family(self) -> str:
         """The comparisons of `answer` in words."""
         rulings = self.analysis.answers if self.analysis else ()
-        return rulings[0].contrast.family if rulings else FAMILIES["baseline"]
+        return rulings[0].contrast.family if rulings else FAMILIES[self.paired_by]

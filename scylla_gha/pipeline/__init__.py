@@ -103,7 +103,7 @@ def analysis_of(plan: Plan) -> "Analyse | None":
     def analyse(rows: Iterable[Result]) -> "Analysis":
         from scylla_gha.analysis import analyse as analysis
         from scylla_gha.analysis.frame import build_frame
-        from scylla_gha.analysis.interactions import ArmParts
+        from scylla_gha.analysis.interactions import mode_and_model_parts, treatment_parts
 
         experiment = plan.experiment
         question = analysis.Question(
@@ -113,11 +113,9 @@ def analysis_of(plan: Plan) -> "Analyse | None":
             seed=experiment.seed,
             pairs=plan.pairs,
             family=plan.family,
-            parts={
-                arm.id: ArmParts(f"{arm.agent}@{arm.version}.{arm.model}", arm.variant.treatment.parts)
-                for arm in plan.arms
-                if arm.variant and not plan.imported
-            },
+            parts=treatment_parts(plan),
+            modes={arm.id: arm.mode.id for arm in plan.arms if arm.mode},
+            crossed=mode_and_model_parts(plan),
         )
         variants = {arm.id: arm.variant.id for arm in plan.arms if arm.variant}
         return analysis.analyse(build_frame(rows, dict.fromkeys(cell.arm for cell in plan.cells), variants), question)

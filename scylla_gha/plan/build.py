@@ -24,7 +24,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.plan import AgentInfo, agent_name, plan_cells
 from scylla_gha.plan.best_sub_tests import best_sub_tests
 from scylla_gha.plan.estimate import History, PastCost
-from scylla_gha.plan.modes import impossible_notes, unproved_notes
+from scylla_gha.plan.modes import comparison_notes, impossible_notes, unproved_notes
 from scylla_gha.plan.notes import choice_notes, model_notes, power_notes
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
 from scylla_gha.plan.selection import CellSelection, select
@@ -160,6 +160,7 @@ def make_plan(
             oldest = now - datetime.timedelta(days=experiment.max_age_days)
     plan = plan.model_copy(update={"not_before": oldest, "judging": judging_of(plan, library)})
     notes = (
+        *comparison_notes(plan),
         *impossible_notes(plan.not_possible),
         *unproved_notes(plan.unproved),
         *model_notes(plan, library, now.date()),

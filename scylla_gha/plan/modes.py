@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from scylla_gha.config.library import Library
 from scylla_gha.config.scenario_folder import ScenarioFolder
@@ -9,8 +10,11 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.mode import Mode
-from scylla_gha.model.plan import Arm, ImpossibleTask
+from scylla_gha.model.plan import Arm, ImpossibleTask, Plan
+from scylla_gha.model.unpaired_arms import unpaired_arms
 from scylla_gha.model.variant import Variant
+
+_LISTED: Final = 6  # comparisons that a note names
 
 
 def planned_modes(experiment: Experiment, library: Library) -> list[Mode]:
@@ -93,6 +97,18 @@ def impossible_notes(tasks: Sequence[ImpossibleTask]) -> Iterator[str]:
     """Yield a note for each scenario that gets no cells in a mode."""
     for task in tasks:
         yield f"mode {task.mode}: no cell of {task.scenario}, which is not possible with its tools: {task.reason}"
+
+
+def comparison_notes(plan: Plan) -> Iterator[str]:
+    """Yield a note on the arms that the family `modes` compares, and one on each whose other arm has no cell."""
+    if plan.family != "modes":
+        return
+    pairs = [f"{arm} with {other}" for arm, other in plan.pairs.items()]
+    more = f", and {len(pairs) - _LISTED} more" if len(pairs) > _LISTED else ""
+    listed = f"{', '.join(pairs[:_LISTED])}{more}" if pairs else "no arm of another mode is planned"
+    yield (f"compares each mode with {plan.reference_mode} within the same variant, agent and model "
+           f"({counted(len(pairs), 'comparison')}): {listed}")  # fmt: skip
+    yield from (f"{arm}: is compared with nothing, since {reason}" for arm, reason in unpaired_arms(plan).items())
 
 
 def _scenario_faults(folders: Sequence[ScenarioFolder], known: Sequence[Mode]) -> Iterator[str]:

@@ -137,7 +137,7 @@ def power_notes(plan: Plan, folder: RunFolder) -> tuple[str, ...]:
         return ()
     from scylla_gha.analysis.design import plan_notes
 
-    variances, basis = _pilot(folder.results, plan.experiment.baseline)
+    variances, basis = _pilot(folder.results, plan.pairs)
     return tuple(plan_notes(plan, variances, basis))
 
 
@@ -160,18 +160,18 @@ def reject_impossible_gate(plan: Plan, folder: RunFolder, choice: CellSelection)
 
     from scylla_gha.analysis.design import why_gate_impossible
 
-    why = why_gate_impossible(plan, *_pilot(folder.results, plan.experiment.baseline))
+    why = why_gate_impossible(plan, *_pilot(folder.results, plan.pairs))
     if why:
         raise RefusedError(why)
 
 
-def _pilot(results: Path, baseline: str) -> tuple[tuple["PairVariance", ...], str]:
+def _pilot(results: Path, pairs: Mapping[str, str]) -> tuple[tuple["PairVariance", ...], str]:
     """Return the variances of the stored rows, and their source."""
     from scylla_gha.analysis.design import USUAL_BASIS, pair_variances
     from scylla_gha.analysis.frame import build_frame
 
     try:
-        variances = pair_variances(build_frame(read_lines(results, Result)), baseline) if results.exists() else ()
+        variances = pair_variances(build_frame(read_lines(results, Result)), pairs) if results.exists() else ()
     except ConfigError:  # of another version; planning prints that already
         variances = ()
     return variances, _PILOT if variances else USUAL_BASIS

@@ -27,6 +27,7 @@ from scylla_gha.report.numbers import REPLAYED, UNDEFINED, clipped, usd
 from scylla_gha.report.outcomes import ALPHA_FAIR, NO_TRIAL, scenario_matrix
 from scylla_gha.report.summary import Overall, hypothesis_line, marked, overall, title, verdict_lines
 from scylla_gha.report.templates import Markdown, Table, code, escape, render_parts, tidy
+from scylla_gha.report.tiers import mode_by_model_line
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 MOST_BYTES: Final = 60_000  # of the 65,536 that GitHub takes
@@ -84,7 +85,8 @@ def comment(
         "report": report, "view": view, "facts": facts, "newest": newest, "title": title(report),
         "alert": _alert(report, facts), "replayed": REPLAYED, "command": slash_command(facts),
         "verdicts": list(verdict_lines(view, _MOST_VERDICTS)) if len(report.answer) > 1 else (),
-        "hypothesis": hypothesis_line(report), "has_family": report.answer != report.comparisons,
+        "hypothesis": hypothesis_line(report), "mode_by_model": mode_by_model_line(view),
+        "has_family": report.answer != report.comparisons,
         "facts_line": Markdown(" · ".join(_facts(report, facts))), **arm_values(view, facts), **changed, **cells,
         "poor_agreement": _poor_agreement(report), "notes": notes(view), "note_text": note_text,
         "most_rows": MOST_ROWS, "matrix": scenario_matrix(view), "entrants": _entrants(view, facts),

@@ -91,7 +91,8 @@ def _comparison_values(view: ReportView) -> dict[str, Any]:
         "tiers": tiers.tiers(view), "tier_steps": tiers.tier_steps(view),
         "best_subtests": tiers.best_subtests(view), "tier_tokens": tiers.tier_tokens(view),
         "tier_treatments": tiers.tier_treatments(view), "wholes": tiers.wholes(view), "treatment": tiers.TREATMENT,
-        "answers": five_answers(view), "families": comparisons.families(view),
+        "modes_by_models": tiers.modes_by_models(view), "answers": five_answers(view),
+        "families": comparisons.families(view),
         "statistics": comparisons.statistics(view, view.analysis) if view.analysis else {},
     }  # fmt: skip
 

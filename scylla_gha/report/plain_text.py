@@ -36,7 +36,7 @@ def design_table(power: Power) -> str:
         for variance in power.variances
     ]
     return "\n".join((
-        one_line(f"{power.experiment}: {arms}, {comparisons} with the baseline; by {power.basis}"),
+        one_line(f"{power.experiment}: {arms}, {comparisons}; by {power.basis}"),
         *map(one_line, variances),
         *columns(_DESIGN_HEADINGS, [_design(design, power.cheapest) for design in power.designs]),
         "smallest effect: the difference of pass rates that is seen 4 times of 5; none: no difference would be",

@@ -38,7 +38,7 @@ def five_answers(view: ReportView) -> tuple[Answer, ...]:
     if view.analysis is None:
         return ()
     tiers = [part for part in view.analysis.slices if part.by == "tier"]
-    if len(tiers) < _TWO and not view.analysis.interactions and not _models(view):
+    if len(tiers) < _TWO and not ranked_wholes(view) and not _models(view):
         return ()
     return (_efficiency(view), _sum_of_parts(view), _generic(view), _secondary_effects(view), _model(view))
 

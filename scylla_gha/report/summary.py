@@ -71,7 +71,7 @@ def verdict_counts(view: ReportView, most: int) -> str:
         return ""
     kinds = Counter(comparison.verdict for comparison in comparisons)
     parts = ", ".join(f"{kinds[kind]} {noun}" for kind, noun in _NOUNS.items())
-    if comparisons != report.comparisons:
+    if report.family != FAMILIES["baseline"]:
         return f"Of {counted(len(comparisons), 'comparison')}, {report.family}: {parts}."
     return f"Of {counted(len(comparisons), 'arm')} against {view.name(view.baseline) or 'what each changes'}: {parts}."
 

@@ -22,6 +22,7 @@ from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 from scylla_gha.model.report import Report
 from scylla_gha.report.numbers import REPLAYED, UNDEFINED, UNKNOWN, number, totals, usd
 from scylla_gha.report.summary import COUNTS_NOTE, HEADINGS, arm_row, hypothesis_line, verdict_counts, verdict_lines
+from scylla_gha.report.tiers import mode_by_model_line
 from scylla_gha.report.view import ReportView, note_text, notes, report_view
 
 STEP: Final = 2  # columns of indentation
@@ -122,6 +123,8 @@ def _before(view: ReportView) -> Iterator[str]:
     yield from _more(len(view.report.answer) - _MOST_VERDICTS, "verdicts, in report.json")
     if hypothesis := hypothesis_line(view.report):
         yield hypothesis
+    if crossed := mode_by_model_line(view):
+        yield crossed
 
 
 def _after(view: ReportView) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scylla_gha.model.analysis import FAMILIES, Interaction, Measure, Slice
+from scylla_gha.model.analysis import FAMILIES, MODE_BY_MODEL, Interaction, Measure, Slice
 from scylla_gha.report.comparisons import arrow, family_reading, pass_contrasts, pass_rate_steps
 from scylla_gha.report.metrics import change, change_limits, estimate, heading, limits, unit, value
 from scylla_gha.report.numbers import UNDEFINED
@@ -14,6 +14,7 @@ from scylla_gha.stats import format_p
 _COST: Final = "cost_of_pass"
 _MOST_WHOLES: Final = 20
 _NAMED: Final = 3
+_DIFFERENCE: Final = ("difference", "95 %", "reading", "p adjusted")
 _TOKENS: Final = (
     ("tokens per trial", "tokens"), ("system prompt", "system_prompt_share"), ("tool schemas", "tool_schemas_share"),
     ("tool input", "tool_input_share"), ("tool output", "tool_output_share"), ("conversation", "conversation_share"),
@@ -98,20 +99,47 @@ def _by_tier(view: ReportView, columns: Sequence[tuple[str, str]]) -> Table:
 def wholes(view: ReportView) -> Table:
     """Return configurations beside what their parts add up to, those with the most parts first."""
     ranked = ranked_wholes(view)
-    rows = [
+    headings = ("together", "parts", "effect", "sum of the parts' effects", *_DIFFERENCE)
+    return Table(headings, _interaction_rows(view, ranked), len(ranked) - _MOST_WHOLES, "configuration")
+
+
+def modes_by_models(view: ReportView) -> Table:
+    """Return modes with models beside what the mode alone and the model alone add up to."""
+    crossed = _crossed(view)
+    headings = ("mode and model", "each alone", "effect", "sum of both alone", *_DIFFERENCE)
+    return Table(headings, _interaction_rows(view, crossed), len(crossed) - _MOST_WHOLES, "arm")
+
+
+def mode_by_model_line(view: ReportView) -> str:
+    """Return in one line whether effects of modes depend on the model; empty if modes and models were not crossed."""
+    known = [whole for whole in _crossed(view) if whole.contrast.value is not None]
+    parts = [f"{view.name(whole.whole)} {change(whole.contrast)} {change_limits(whole.contrast)}, "
+             f"{whole_reading(whole)}" for whole in known[:_NAMED]]  # fmt: skip
+    more = f"; and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return f"Mode x model, beyond what each alone changes: {'; '.join(parts)}{more}" if parts else ""
+
+
+def _crossed(view: ReportView) -> list[Interaction]:
+    return [whole for whole in _interactions(view) if whole.contrast.family == MODE_BY_MODEL]
+
+
+def _interaction_rows(view: ReportView, interactions: Sequence[Interaction]) -> list[tuple[str, ...]]:
+    return [
         (view.name(whole.whole), part_names(view, whole), points(whole.effect), points(whole.sum_of_parts),
          f"{arrow(whole.contrast, whole_reading(whole))}{change(whole.contrast)}", change_limits(whole.contrast),
          whole_reading(whole), UNDEFINED if whole.contrast.p_adjusted is None else format_p(whole.contrast.p_adjusted))
-        for whole in ranked[:_MOST_WHOLES]
+        for whole in interactions[:_MOST_WHOLES]
     ]  # fmt: skip
-    headings = ("together", "parts", "effect", "sum of the parts' effects", "difference", "95 %", "reading",
-                "p adjusted")  # fmt: skip
-    return Table(headings, rows, len(ranked) - _MOST_WHOLES, "configuration")
 
 
 def ranked_wholes(view: ReportView) -> list[Interaction]:
-    """Return the wholes, those with the most parts first."""
-    return sorted(view.analysis.interactions if view.analysis else (), key=lambda whole: -len(whole.parts))
+    """Return the wholes of several parts of a treatment, those with the most parts first."""
+    wholes = [whole for whole in _interactions(view) if whole.contrast.family != MODE_BY_MODEL]
+    return sorted(wholes, key=lambda whole: -len(whole.parts))
+
+
+def _interactions(view: ReportView) -> Sequence[Interaction]:
+    return view.analysis.interactions if view.analysis else ()
 
 
 def whole_reading(whole: Interaction) -> str:

@@ -53,6 +53,13 @@ class ReportView:
         return _baselines(self.report)
 
     @property
+    def against(self) -> str:
+        """The other side of all comparisons, in words."""
+        if self.baseline:
+            return self.name(self.baseline)
+        return "the baseline's mode" if self.report.paired_by == "modes" else "what each arm changes"
+
+    @property
     def left_out(self) -> int:
         """Number of arms that tables do not show."""
         return len(self.report.arms) - len(self.arms)

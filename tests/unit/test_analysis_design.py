@@ -148,12 +148,12 @@ def test_power_of_the_scenarios_at_hand_is_described(scenarios: int, effect: flo
 
 def test_variances_are_those_of_each_pair() -> None:
     rows = table({"base": ["PPFF", "PPPF", "FFFF"], "arm": ["PPPP", "PFPF", "FFFP"], "once": ["P", "P", "F"]})
-    (one,) = pair_variances(frame(rows), "base")
+    (one,) = pair_variances(frame(rows), {"arm": "base", "once": "base"})
     assert (one.arm, one.scenarios) == ("arm", 3)
     assert one.within == pytest.approx((0 + 1 + 0.75) / 9)
     assert one.within_baseline == pytest.approx((1 + 0.75 + 0) / 9)
     assert one.between >= 0
-    assert pair_variances(frame(rows), "nobody") == ()
+    assert pair_variances(frame(rows), {"arm": "nobody"}) == ()
 
 
 def test_the_arm_with_the_largest_smallest_effect_decides() -> None:

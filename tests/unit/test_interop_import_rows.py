@@ -159,6 +159,24 @@ def test_a_rule_decides_a_pass(rule: str, score: float | None, expected: bool | 
     assert [result.passed for result in loaded([row(score=score)], passed_if=rule).rows] == [expected]
 
 
+def test_modes_of_foreign_rows_are_compared_within_each_model_unless_a_baseline_is_named() -> None:
+    arms = [
+        ("a/gh", "gh", "a"),
+        ("b/gh", "gh", "b"),
+        ("a/mcp", "mcp", "a"),
+        ("b/mcp", "mcp", "b"),
+        ("c/mcp", "mcp", "c"),
+    ]
+    rows = [row(arm=arm, mode=mode, model=model) for arm, mode, model in arms]
+    plan = loaded(rows).plan
+    assert plan.pairs == {"a/mcp": "a/gh", "b/mcp": "b/gh"}
+    unknown = "c/mcp: it is compared with nothing, since no single arm of mode gh has its variant, agent and model."
+    assert unknown in aggregate(plan, loaded(rows).rows).warnings
+    assert set(loaded(rows, baseline="a/gh").plan.pairs.values()) == {"a/gh"}
+    two_prompts = [*rows, row(arm="a/gh/long", mode="gh", model="a")]
+    assert loaded(two_prompts).plan.pairs == {"b/mcp": "b/gh"}, "nothing tells which of two arms stands for the mode"
+
+
 def test_the_report_says_that_nobody_verified_the_rows() -> None:
     made = loaded([row()])
     assert aggregate(made.plan, made.rows).warnings[0].startswith("The rows are imported from f.csv (csv), and not ver")

@@ -24,7 +24,7 @@ POWER = Power(experiment="demo", arms=2, comparisons=1, effect=0.1, basis="the p
 
 def test_the_table_marks_what_sees_the_effect_for_the_least_money() -> None:
     assert design_table(POWER).splitlines() == [
-        "demo: 2 arms, 1 comparison with the baseline; by the pilot",
+        "demo: 2 arms, 1 comparison; by the pilot",
         "mcp: w^2 0.0200 between scenarios, s^2 0.1700 within (baseline 0.1500), over 20 scenarios",
         "scenarios  repetitions  smallest effect  trials     USD  minutes",
         "5                    5             none      50   $1.50      5.0",

@@ -22,9 +22,11 @@ from scylla_gha.interop.importers.tables import SourceRow, SourceTable, Value, r
 from scylla_gha.interop.importers.values import parse_values
 from scylla_gha.model import digest, slug
 from scylla_gha.model.experiment import Experiment
+from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, ColumnMap, CostRange, Estimate, EstimateShare, Format, ImportSource, Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
+from scylla_gha.model.variant import Treatment, Variant
 from scylla_gha.store.same_github import require_same_github
 
 _AGENT: Final = "imported"
@@ -177,23 +179,38 @@ def _result(row: _Row, experiment: str, cell: str, rule: PassRule | None) -> Res
 
 
 def _plan(rows: Sequence[Result], name: str, baseline: str | None, source: ImportSource) -> Plan:
-    models: dict[str, set[str | None]] = {}  # by arm, in the order of the rows
-    for row in rows:
-        models.setdefault(row.arm, set()).add(row.model)
-    if baseline and models and baseline not in models:
+    arms = _arms(rows)
+    names = [arm.id for arm in arms]
+    if baseline and names and baseline not in names:
         raise ConfigError(f"{source.file}: --baseline {baseline!r}: not an arm; the arms are: "
-                          f"{', '.join(list(models)[:20])}")  # fmt: skip
+                          f"{', '.join(names[:20])}")  # fmt: skip
+    modes = dict.fromkeys(arm.mode.id for arm in arms if arm.mode)
     experiment = Experiment(
         id=name, question=f"How do the arms of {source.file} compare?", agents=(_AGENT,),
-        baseline=baseline or next(iter(models), _NO_BASELINE),
+        baseline=baseline or next(iter(names), _NO_BASELINE), modes=() if baseline else tuple(modes),
         scenarios=tuple(dict.fromkeys(row.scenario for row in rows)) or ("*",),
     )  # fmt: skip
-    arms = (Arm(id=arm, agent=_AGENT, version=None, model=next(iter(names)) if len(names) == 1 else None)
-            for arm, names in models.items())  # fmt: skip
     cells = (Cell(id=row.cell, scenario=row.scenario, arm=row.arm, repetition=row.repetition, key=row.key)
              for row in rows)  # fmt: skip
     estimate = Estimate(agents=_NO_COST, judges=_NO_COST, basis="none: the rows are imported")
-    return Plan(experiment=experiment, arms=tuple(arms), cells=tuple(cells), estimate=estimate, imported=source)
+    return Plan(experiment=experiment, arms=arms, cells=tuple(cells), estimate=estimate, imported=source)
+
+
+def _arms(rows: Sequence[Result]) -> tuple[Arm, ...]:
+    """Return the arms in the order of the rows; what not all rows of an arm agree on is unknown."""
+    columns: dict[str, tuple[set[str | None], ...]] = {}
+    for row in rows:
+        values = columns.setdefault(row.arm, (set(), set(), set(), set()))
+        for seen, value in zip(values, (row.mode, row.variant, row.agent, row.model), strict=True):
+            seen.add(value)
+    modes = _slugs(mode for row_modes, *_ in columns.values() for mode in row_modes if mode)
+    arms = []
+    for name, values in columns.items():
+        mode, variant, agent, model = (next(iter(seen)) if len(seen) == 1 else None for seen in values)
+        arms.append(Arm(id=name, agent=agent or _AGENT, version=None, model=model,
+                        variant=Variant(id=variant, treatment=Treatment()) if variant else None,
+                        mode=Mode(id=modes[mode]) if mode else None))  # fmt: skip
+    return tuple(arms)
 
 
 def import_options(command: Callable[..., None]) -> Callable[..., None]:

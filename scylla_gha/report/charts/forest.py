@@ -44,7 +44,7 @@ def forest(view: ReportView) -> Chart | None:
     rulings = _rulings(view)
     if not any(ruling.contrast.value is not None for ruling in rulings):
         return None
-    against = short(view.name(view.baseline)) if view.baseline else "its baseline"
+    against = short(view.against) if view.baseline or view.report.paired_by == "modes" else "its baseline"
     rows = [_row(view, at, ruling) for at, ruling in enumerate(rulings)]
     title = f"Change of the pass rate against {against}"
     return finish(_draw(rows, 100 * rulings[0].margin), "forest", title, _alternative(view, rows, title))

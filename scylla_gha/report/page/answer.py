@@ -68,7 +68,8 @@ def _certainty(view: ReportView, best: ArmSummary) -> Iterator[KeyFigure]:
             "How sure is that?", _VERDICTS[comparison.verdict].format(view.name(comparison.baseline)), comparison.why
         )
     elif best.arm in view.baselines:
-        verdicts = Counter(comparison.verdict.replace("_", " ") for comparison in view.report.comparisons)
+        others_of = (comparison for comparison in view.report.comparisons if comparison.baseline == best.arm)
+        verdicts = Counter(comparison.verdict.replace("_", " ") for comparison in others_of)
         unclear = verdicts["not enough data"]
         figure = f"not enough data on {counted(unclear, 'arm')}" if unclear else "no other arm is better"
         others = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())

@@ -27,6 +27,7 @@ from scylla_gha.report.summary import (
     verdict_counts,
     verdict_lines,
 )
+from scylla_gha.report.tiers import mode_by_model_line
 from scylla_gha.report.view import ReportView, marks, note_text, notes
 
 _MOST_VERDICTS: Final = 10
@@ -80,7 +81,7 @@ def page(view: ReportView, parts: PageParts, site: SiteLinks | None = None) -> s
         readiness=readiness, report=report, view=view,
         headings=HEADINGS, counts_note=COUNTS_NOTE, totals=_totals(report), banner=banner(report),
         verdict_counts=verdict_counts(view, _MOST_VERDICTS), verdicts=list(verdict_lines(view, _MOST_VERDICTS)),
-        hypothesis=hypothesis_line(report), figures=list(key_figures(view)),
+        hypothesis=hypothesis_line(report), mode_by_model=mode_by_model_line(view), figures=list(key_figures(view)),
         answers=five_answers(view), arm_rows=[(arm.arm, arm_row(view, arm, wide=True)) for arm in view.arms],
         marks=marks(numbered_notes), notes=[(note.number, note_text(view, note)) for note in numbered_notes],
         failures=report.failures[:_MOST_FAILURES], excluded=report.excluded[:_MOST_EXCLUDED],

@@ -110,7 +110,7 @@ def _answer(latest: LatestRun, page: str) -> dict[str, Any]:
             "all trials of this run": paths.run(latest.run.entry.name), "glossary": GLOSSARY}  # fmt: skip
     return {
         "verdicts": lines, "left_out": len(latest.report.answer) - len(lines),
-        "hypothesis": hypothesis_line(latest.report),
+        "hypothesis": hypothesis_line(latest.report), "mode_by_model": tiers.mode_by_model_line(latest.view),
         "verdict_counts": verdict_counts(view, _MOST_VERDICTS),
         "arms": _arm_table(view), "counts_note": COUNTS_NOTE, "matrix": matrix,
         "scenarios": replace(matrix.table, rows=linked),
