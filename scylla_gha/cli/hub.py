@@ -165,6 +165,7 @@ def _print(cell: "AttachedCell", user: str, folder: Path, *, as_json: bool) -> N
 
     port, for_git = cell.port or 0, cell.client_tokens[user]["git"]
     environment = gh_environment(cell.socket, cell.tokens[user], folder) | git_environment(port, for_git, folder)
+    environment["GITHUB_API_URL"] = f"http://127.0.0.1:{port}/api/v3"
     if as_json:
         facts = cell.model_dump(mode="json") | {"user": user, "environment": environment}
         click.echo(json.dumps(facts, indent=2))

@@ -26,6 +26,7 @@ from graphql import (
 )
 from graphql.utilities import value_from_ast_untyped
 
+from scylla_gha.hub.codeload import archive_path
 from scylla_gha.hub.git_http import git_operation
 from scylla_gha.hub.graphql.execute import operations_of, parsed_query
 from scylla_gha.hub.http_request import HubRequest
@@ -69,6 +70,8 @@ def api_calls(request: HubRequest, path: str) -> "tuple[Counter[str], str]":
     """
     if operation := git_operation(request):
         return Counter([_GIT[operation]] if operation in _GIT else []), request.path
+    if archive_path(request) is not None:  # the API operation was the redirect to it
+        return Counter(), request.path
     if path == "/graphql" and request.method == "POST":
         return _graphql_calls(request.content)
     noun = next((noun for noun, pattern in _REST if pattern.match(path)), "other")

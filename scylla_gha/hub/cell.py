@@ -1,6 +1,7 @@
 """GitHub of one cell: its state, repositories and blobs; and a session, in which a user of it acts."""
 
 import hashlib
+import secrets
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -46,7 +47,7 @@ class Hub:
 
     `tokens` are ids of users by token. `token_clients` are the clients of those tokens that were made for one client.
     `runner` is called with each attempt of a workflow's run that is queued or cancelled; None: nothing runs them, and
-    pushes start none.
+    pushes start none. `link_key` makes the tokens in addresses that need no credentials.
     """
 
     folder: Path
@@ -57,6 +58,7 @@ class Hub:
     lock: threading.RLock = field(default_factory=threading.RLock)
     runner: Callable[["HubSession", RunRecord], None] | None = None
     usage: RateUsage = field(default_factory=RateUsage)
+    link_key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     _repositories: dict[int, GitRepository] = field(default_factory=dict)
 
     def git(self, repository: RepositoryRecord | int) -> GitRepository:

@@ -24,6 +24,7 @@ from scylla_gha.hub.addresses import API
 from scylla_gha.hub.api_calls import api_calls
 from scylla_gha.hub.cell import Hub, HubSession
 from scylla_gha.hub.client_tokens import ANY_CLIENT, GIT, api_refusal
+from scylla_gha.hub.codeload import answer_archive, archive_path
 from scylla_gha.hub.errors import HubError
 from scylla_gha.hub.faults import LOST, FaultInjector
 from scylla_gha.hub.git_http import answer_git, git_operation, refusal
@@ -178,6 +179,8 @@ class CellEndpoint:
             entry.interface, entry.operation = "git", operation
             return answer_git(session, request)
         entry.interface = "site"
+        if (path := archive_path(request)) is not None:
+            return answer_archive(session, path, request.query)
         entry.gaps = (entry.operation,)
         return RestAnswer(404, content=b"Not Found\n", content_type="text/plain; charset=utf-8")
 
@@ -214,9 +217,10 @@ def _is_failure(reply: RestAnswer, interface: str) -> bool:
 
 
 def _is_for_site(request: HubRequest) -> bool:
-    """Return whether a request is for github.com itself; of those to a port of loopback, only git's are."""
+    """Return whether a request is for github.com itself, or for archives; of those to loopback, only git's are."""
     is_git = request.host in _LOOPBACK and git_operation(request) is not None
-    return (request.host in _SITES or is_git) and not request.path.startswith("/api/")
+    is_page = (request.host in _SITES or is_git) and not request.path.startswith("/api/")
+    return is_page or archive_path(request) is not None
 
 
 def _api_path(request: HubRequest) -> str:
@@ -227,11 +231,14 @@ def _api_path(request: HubRequest) -> str:
 
 
 def _with_base_url(reply: RestAnswer, request: HubRequest) -> RestAnswer:
-    """Return an answer whose addresses of the API begin with the base URL that a client such as PyGithub has set."""
+    """Return an answer whose addresses of the API begin with the base URL that a client such as PyGithub has set.
+
+    It is the port of loopback, with or without /api/v3.
+    """
     host = request.headers.get("host", "")
-    if request.host not in _LOOPBACK or not request.path.startswith("/api/v3") or reply.content is not None:
+    if request.host not in _LOOPBACK or _is_for_site(request) or reply.content is not None:
         return reply
-    base = f"http://{host}/api/v3"
+    base = f"http://{host}{'/api/v3' if request.path.startswith('/api/v3') else ''}"
     headers = {name: value.replace(API, base) for name, value in reply.headers.items()}
     body = orjson.dumps(reply.body).replace(f"{API}/".encode(), f"{base}/".encode())
     body = body.replace(f"{_UPLOADS}/".encode(), f"http://{host}/api/uploads/".encode())

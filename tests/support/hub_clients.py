@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from github import Auth, Github
@@ -81,7 +82,12 @@ def mcp_server(served: ServedHub, token: str = AUTHOR) -> Iterator[McpSession]:
 
 def pygithub(served: ServedHub, token: str = AUTHOR) -> Github:
     """PyGithub of a user."""
-    return Github(base_url=base_url(served), auth=Auth.Token(token), retry=None, seconds_between_requests=None,
+    return pygithub_at(base_url(served), token)
+
+
+def pygithub_at(address: str, token: str) -> Github:
+    """PyGithub at an address."""
+    return Github(base_url=address, auth=Auth.Token(token), retry=None, seconds_between_requests=None,
                   seconds_between_writes=None)  # fmt: skip
 
 
@@ -92,13 +98,18 @@ def base_url(served: ServedHub) -> str:
 
 def octokit(served: ServedHub, script: str, token: str = AUTHOR) -> Any:
     """Return what a script writes as JSON. It has `octokit`, and `at` with owner and repo."""
-    file = served.folder / "client.mjs"
+    return octokit_at(base_url(served), token, served.folder, script, NAME)
+
+
+def octokit_at(address: str, token: str, folder: Path, script: str, repository: str) -> Any:
+    """Return what a script writes as JSON, of octokit at an address; its files are in the folder."""
+    file = folder / "client.mjs"
     file.write_text(_OCTOKIT_START + script, encoding="utf-8")
-    modules = served.folder / "node_modules"
+    modules = folder / "node_modules"
     if not modules.exists():
         modules.symlink_to(_octokit_modules())
-    argv = ["node", "--preserve-symlinks-main", str(file), base_url(served), token, OWNER, NAME]
-    ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=served.folder)
+    argv = ["node", "--preserve-symlinks-main", str(file), address, token, OWNER, repository]
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
 

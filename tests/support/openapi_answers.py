@@ -71,8 +71,17 @@ def outcome_faults(outcome: RestOutcome) -> list[str]:
     if outcome.answer.status == 501 and outcome.gap:
         return [f"{outcome.gap}: {fault}" for fault in _faults(Draft202012Validator(ERROR), outcome.answer.body)]
     if outcome.answer.content is not None:
-        return [] if described(outcome.operation) else [f"{outcome.operation} is not in GitHub's description"]
+        return _content_faults(outcome)
     return answer_faults(method, template, outcome.answer.status, outcome.answer.body)
+
+
+def _content_faults(outcome: RestOutcome) -> list[str]:
+    """Return whether GitHub describes an operation, and the status of its answer that is not JSON."""
+    if not described(outcome.operation):
+        return [f"{outcome.operation} is not in GitHub's description"]
+    statuses = description()["operations"][UNDESCRIBED.get(outcome.operation, outcome.operation)]
+    is_known = str(outcome.answer.status) in statuses
+    return [] if is_known else [f"{outcome.operation}: GitHub never answers {outcome.answer.status}"]
 
 
 def answer_faults(method: str, template: str, status: int, body: object) -> list[str]:

@@ -41,6 +41,11 @@ def yaml_parts(page: Path) -> list[dict[Any, Any]]:
     return [yaml.safe_load(block) for block in _blocks(page, "yaml")]
 
 
+def python_parts(page: Path) -> list[str]:
+    """The Python that a page shows."""
+    return list(_blocks(page, "python"))
+
+
 def links(page: Path) -> list[str]:
     """Return where its links lead."""
     return _LINK.findall(page.read_text(encoding="utf-8"))

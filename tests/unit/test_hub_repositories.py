@@ -78,6 +78,32 @@ def test_an_archived_repository_is_read_only(tmp_path: Path) -> None:
     assert caller.rest("PATCH", REPO, {"archived": False, "description": "New"}).body["description"] == "New"
 
 
+def test_a_new_repository_has_githubs_default_labels(tmp_path: Path) -> None:
+    """https://docs.github.com/issues/using-labels-and-milestones-to-track-work/managing-labels#about-default-labels"""
+    hub = make_hub(tmp_path)
+    caller = Caller(hub)
+    assert caller.rest("POST", "/user/repos", {"name": "new"}).body["allow_update_branch"] is False
+    labels = {label["name"]: label for label in caller.get(f"/repos/{AUTHOR}/new/labels")}
+    assert {name: label["color"] for name, label in labels.items()} == {
+        "bug": "d73a4a", "documentation": "0075ca", "duplicate": "cfd3d7", "enhancement": "a2eeef",
+        "good first issue": "7057ff", "help wanted": "008672", "invalid": "e4e669", "question": "d876e3",
+        "wontfix": "ffffff",
+    }  # fmt: skip
+    assert all(label["default"] and label["description"] for label in labels.values())
+    assert labels["bug"]["description"] == "Something isn't working"
+    assert {entry.actor for entry in hub.state.journal if entry.kind == "LabelRecord"} == {0}
+
+
+def test_an_organization_forks_its_own_repository_under_another_name(tmp_path: Path) -> None:
+    """https://docs.github.com/rest/repos/forks#create-a-fork"""
+    caller = Caller(make_hub(tmp_path))
+    assert caller.rest("POST", f"{REPO}/forks", {"organization": OWNER, "name": NAME}).status == 422
+    fork = caller.rest("POST", f"{REPO}/forks", {"organization": OWNER, "name": "copy"})
+    assert (fork.status, fork.body["full_name"], fork.body["fork"]) == (202, f"{OWNER}/copy", True)
+    own = caller.rest("POST", "/user/repos", {"name": "own", "auto_init": True}).body["full_name"]
+    assert caller.rest("POST", f"/repos/{own}/forks", {"name": "other"}).status == 422
+
+
 def test_a_fork_has_the_branches_and_follows_its_upstream(tmp_path: Path) -> None:
     """https://docs.github.com/pull-requests/collaborating-with-pull-requests/working-with-forks/about-forks"""
     hub = make_hub(tmp_path)

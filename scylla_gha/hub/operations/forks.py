@@ -22,6 +22,8 @@ def fork_repository(
 ) -> RepositoryRecord:
     """Fork a repository; its objects are borrowed. Who has a fork of it gets that one.
 
+    An organization may fork its own repository under another name, and a person may not.
+
     Raises:
         HubError: the user may not create a repository there, or owns the repository.
     """
@@ -31,7 +33,7 @@ def fork_repository(
     existing = state.first(RepositoryRecord, parent=repository.id, owner=owner.id)
     if existing is not None:
         return existing
-    if owner.id == repository.owner:
+    if owner.id == repository.owner and (owner.kind != "Organization" or not name):
         raise HubError(422, "A repository cannot be forked into the account that owns it")
     wanted = free_name(session, owner, name) if name else _name_beside(session, owner, repository.name)
     now = state.now()

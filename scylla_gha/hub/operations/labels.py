@@ -11,10 +11,18 @@ from scylla_gha.hub.operations.timeline import add_event
 from scylla_gha.hub.records import IssueRecord, LabelRecord, PullRequestRecord, RepositoryRecord
 
 DEFAULT_COLOR: Final = "ededed"
-DEFAULT_LABELS: Final = frozenset(
-    {"bug", "documentation", "duplicate", "enhancement", "good first issue", "help wanted", "invalid", "question"}
-    | {"wontfix"}
-)  # GitHub's, which every new repository has
+# GitHub's, which every new repository has, with colour and description.
+DEFAULT_LABELS: Final = {
+    "bug": ("d73a4a", "Something isn't working"),
+    "documentation": ("0075ca", "Improvements or additions to documentation"),
+    "duplicate": ("cfd3d7", "This issue or pull request already exists"),
+    "enhancement": ("a2eeef", "New feature or request"),
+    "good first issue": ("7057ff", "Good for newcomers"),
+    "help wanted": ("008672", "Extra attention is needed"),
+    "invalid": ("e4e669", "This doesn't seem right"),
+    "question": ("d876e3", "Further information is requested"),
+    "wontfix": ("ffffff", "This will not be worked on"),
+}
 _LONGEST_NAME: Final = 50
 _LONGEST_DESCRIPTION: Final = 100
 _COLOR: Final = re.compile(r"[0-9a-fA-F]{6}")
@@ -45,6 +53,14 @@ def create_label(
     record = LabelRecord(id=state.new_id(), created_at=state.now(), repository=repository.id, name=name.strip(),
                          color=color.lower(), description=description or None)  # fmt: skip
     return state.create(session.user, record)
+
+
+def add_default_labels(session: HubSession, repository: RepositoryRecord) -> None:
+    """Give a new repository GitHub's default labels; these are writes of GitHub itself."""
+    state = session.state
+    for name, (color, description) in DEFAULT_LABELS.items():
+        state.create(0, LabelRecord(id=state.new_id(), created_at=state.now(), repository=repository.id, name=name,
+                                    color=color, description=description))  # fmt: skip
 
 
 def edit_label(

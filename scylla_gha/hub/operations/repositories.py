@@ -8,6 +8,7 @@ from scylla_gha.hub.cell import HubSession
 from scylla_gha.hub.errors import HubError, invalid, not_found
 from scylla_gha.hub.git_objects import write_blob, write_commit, write_tree
 from scylla_gha.hub.git_store import GitRepository
+from scylla_gha.hub.operations.labels import add_default_labels
 from scylla_gha.hub.operations.refs import BRANCH, set_default_branch
 from scylla_gha.hub.records import Permission, RepositoryRecord, UserRecord
 
@@ -71,7 +72,9 @@ def may_create_in(session: HubSession, owner: UserRecord) -> bool:
 def create_repository(
     session: HubSession, owner: UserRecord, name: str, *, readme: bool = False, **settings: object
 ) -> RepositoryRecord:
-    """Create a repository; `readme` adds a first commit, and `settings` are fields of the record.
+    """Create a repository with GitHub's default labels.
+
+    `readme` adds a first commit, and `settings` are fields of the record.
 
     Raises:
         HubError: the user may not, or the name is invalid or not free.
@@ -82,9 +85,11 @@ def create_repository(
     _check_merges(settings)
     state, user, now = session.state, session.user, session.state.now()
     granted: tuple[tuple[int, Permission], ...] = () if owner.id == user.id else ((user.id, "admin"),)
+    settings = {"allow_update_branch": False, **settings}  # GitHub's default
     blank = RepositoryRecord(id=state.new_id(), created_at=now, updated_at=now, pushed_at=now, owner=owner.id,
                              name=checked, permissions=granted, **settings)  # type: ignore[arg-type]  # fmt: skip
     repository = state.create(user, blank)
+    add_default_labels(session, repository)
     git = GitRepository.create(session.hub.git_folder(repository.id))
     if readme:
         _write_readme(session, repository, git)

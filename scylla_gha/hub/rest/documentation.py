@@ -21,6 +21,8 @@ UNDESCRIBED: Final[Mapping[str, str]] = {
     "GET /repos/{owner}/{repo}/contents": "GET /repos/{owner}/{repo}/contents/{path}",
     "GET /repos/{owner}/{repo}/git/refs": "GET /repos/{owner}/{repo}/git/matching-refs/{ref}",
     "GET /repos/{owner}/{repo}/git/refs/{ref}": "GET /repos/{owner}/{repo}/git/ref/{ref}",
+    "GET /repos/{owner}/{repo}/tarball": "GET /repos/{owner}/{repo}/tarball/{ref}",
+    "GET /repos/{owner}/{repo}/zipball": "GET /repos/{owner}/{repo}/zipball/{ref}",
     "GET /repos/{owner}/{repo}/statuses/{sha}": "GET /repos/{owner}/{repo}/commits/{ref}/statuses",
 }
 
