@@ -98,6 +98,7 @@ def readiness(words: tuple[str, ...], **values: object) -> None:
     scylla-gha readiness why
     """  # noqa: D301
     from scylla_gha.config.installed_packages import require_extra
+    from scylla_gha.config.library import Library
 
     require_extra("tree_sitter", "numpy", "scipy", what="readiness")
     from scylla_gha.readiness.session import ReadinessRequest, keep_suite, measure_readiness
@@ -107,7 +108,9 @@ def readiness(words: tuple[str, ...], **values: object) -> None:
     if len(folders) > 1:
         raise click.UsageError(f"one folder is measured at a time, not {len(folders)}")
     as_json, verbose, keep = (bool(values.pop(name)) for name in ("as_json", "verbose", "keep_suite"))
-    request = ReadinessRequest(folder=Path(folders[0] if folders else "."), has_twins=has_twins, **values)  # type: ignore[arg-type]
+    folder = Path(folders[0] if folders else ".")
+    values |= {"model": next(iter(Library.here(folder).model_ids([str(values["model"])]).values()))}
+    request = ReadinessRequest(folder=folder, has_twins=has_twins, **values)  # type: ignore[arg-type]
     if keep:
         for path in keep_suite(request, _say):
             click.echo(path)

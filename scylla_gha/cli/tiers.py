@@ -170,6 +170,7 @@ def measure(
     from scylla_gha.plan.selection import select
 
     library = options.library()
+    model = library.model_ids([model])[model]
     chosen = [library.tiers.variant(name) for name in select("sub-tests", names or ("*",), library.tiers.names)]
     rows, faults = [], []
     with startable(agent, sandbox, library) as start:

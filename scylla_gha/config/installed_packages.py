@@ -4,8 +4,6 @@ An installed distribution names its origin in `direct_url.json` (packaging.pytho
 Origin", read 2026-11-22). The SDK's source is parsed instead of imported, since an import takes seconds.
 """
 
-import ast
-import functools
 import importlib.metadata
 import importlib.util
 import json
@@ -70,21 +68,3 @@ def packages_of(extra: str) -> list[str]:
     requirements = importlib.metadata.requires(_NAME) or []
     mark = re.compile(rf";\s*extra\s*==\s*['\"]{extra}['\"]")
     return [mark.sub("", line).strip() for line in requirements if mark.search(line)]
-
-
-@functools.cache
-def sdk_models() -> frozenset[str]:
-    """Return all model ids of `anthropic.types.model_param`; empty if a release stores them otherwise."""
-    spec = importlib.util.find_spec("anthropic")
-    file = Path(spec.origin).parent / "types" / "model_param.py" if spec and spec.origin else None
-    if file is None or not file.is_file():
-        return frozenset()
-    return literals(file.read_text(encoding="utf-8"))
-
-
-def literals(source: str) -> frozenset[str]:
-    """Return the strings in every `Literal[...]` of a module."""
-    subscripts = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Subscript))
-    slices = (node.slice for node in subscripts if isinstance(node.value, ast.Name) and node.value.id == "Literal")
-    constants = (constant for part in slices for constant in ast.walk(part) if isinstance(constant, ast.Constant))
-    return frozenset(constant.value for constant in constants if isinstance(constant.value, str))

@@ -7,12 +7,14 @@
 """
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from scylla_gha.config import did_you_mean, load_yaml
 from scylla_gha.config.materials import resolve_inside
+from scylla_gha.config.model_names import nearest_models, resolved_model, sdk_models
 from scylla_gha.config.modes import mode_paths, read_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers
@@ -22,7 +24,7 @@ from scylla_gha.model.github_repositories import REPOSITORIES_FILE, GitHubReposi
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.sandbox import ImageRecipe
-from scylla_gha.model.traffic import ModelInfo, PriceList
+from scylla_gha.model.traffic import ModelInfo, PriceList, Rates
 from scylla_gha.model.variant import Inventory, Variant
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
@@ -125,6 +127,11 @@ class Library:
             models.update(in_root)
         return models
 
+    def model_ids(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the id of each model's name: in `config/models/`, else in the SDK; else the name itself."""
+        models = self.models()
+        return {name: resolved_model(name, models) or resolved_model(name, sdk_models()) or name for name in names}
+
     def inventory(self, agent: str, version: str | None) -> Inventory | None:
         """Read what the agent CLI brings by itself at this version; None if it was not measured."""
         path = self._by_stem("inventories").get(f"{agent}-{version}")
@@ -140,12 +147,16 @@ class Library:
         prices = load_yaml(path, PriceList)
         if prices.name != path.stem:
             raise ConfigError(f"{path}: name: is {prices.name!r}, but the file is named {path.stem!r}; make them equal")
-        known = list(self.models())
-        for model in prices.prices:
-            if model not in known:
-                hint = did_you_mean(model, known)
-                raise ConfigError(f"{path}: prices: {model!r} is not in config/models/{hint}; add a file for it there")
-        return prices
+        known, rates = self.models(), dict[str, Rates]()
+        for listed, rate in prices.prices.items():
+            model = resolved_model(listed, known)
+            if model is None:
+                near = nearest_models(listed, known)
+                raise ConfigError(f"{path}: prices: {listed!r} is not in config/models/{near}; add a file for it there")
+            if model in rates:
+                raise ConfigError(f"{path}: prices: {listed!r} is {model!r}, which has a price already; remove one")
+            rates[model] = rate
+        return prices.model_copy(update={"prices": rates})
 
     def priced_models(self, prices: str | None) -> dict[str, ModelInfo]:
         """Read all models with the prices of a list; a model that is not in it has no known price."""

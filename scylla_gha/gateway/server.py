@@ -20,6 +20,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
+from scylla_gha.config.model_names import resolved_model
 from scylla_gha.egress_proxy.forward import http_session
 from scylla_gha.egress_proxy.handler import EgressProxy, is_proxy_request
 from scylla_gha.errors import ConfigError
@@ -36,7 +37,7 @@ from scylla_gha.gateway.sessions import (
     SessionRegistry,
     SessionState,
 )
-from scylla_gha.gateway.settings import CONTROL, GatewayStart, JudgeReserveRequest, OpenSessionRequest
+from scylla_gha.gateway.settings import CONTROL, GatewayStart, JudgeReserveRequest, OpenSessionRequest, Session
 from scylla_gha.listener import Listener, raise_file_limit
 from scylla_gha.providers import close_memory
 from scylla_gha.providers.base import InvalidRequestError, ModelRequest
@@ -135,6 +136,10 @@ class GatewayServer:
         return await task
 
     def _forwarded(self, session: SessionState, request: web.Request, model_request: ModelRequest) -> ForwardedRequest:
+        allowed = session.settings.models
+        name = resolved_model(model_request.model, self._models if allowed is None else allowed)
+        if name is not None and name != model_request.model:  # an alias, whose model the provider could change
+            model_request = self._provider.with_model(model_request, name)
         model = self._models.get(model_request.model)
         if not model_request.counting:
             knobs = self._knobs.get(session.settings.role)
@@ -166,11 +171,19 @@ class GatewayServer:
         path = opening.session.socket
         listener = None if path is None else Listener.at(path, self.sessions.server)
         try:
-            self._registry.open(opening.token, opening.session, listener)
+            self._registry.open(opening.token, self._with_model_ids(opening.session), listener)
         except BaseException:
             if listener is not None:
                 await listener.close()
             raise
+
+    def _with_model_ids(self, session: Session) -> Session:
+        """Return the session with ids in place of aliases in its list of models."""
+        if session.models is None:
+            return session
+        return session.model_copy(
+            update={"models": tuple(resolved_model(name, self._models) or name for name in session.models)}
+        )
 
     async def _close(self, request: web.Request) -> web.Response:
         await self._registry.close(request.match_info["token"], self._gateway.settings.drain_seconds)

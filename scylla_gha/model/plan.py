@@ -102,6 +102,7 @@ class Estimate(Record):
     agents: EstimateShare
     judges: EstimateShare
     basis: str
+    unpriced: Annotated[tuple[str, ...], Field(description="models whose price is unknown")] = ()
 
     @property
     def usd(self) -> CostRange:

@@ -19,6 +19,7 @@ from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm, Cell, Plan
 from scylla_gha.model.variant import Variant
 from scylla_gha.plan.estimate import DueCells, History, estimate_cells
+from scylla_gha.plan.model_ids import with_model_ids
 from scylla_gha.plan.modes import check_modes, impossible_tasks, planned_modes, unproved_tasks, why_impossible
 from scylla_gha.plan.selection import CellSelection, select, select_cells, select_scenarios
 from scylla_gha.prepare.tools import toolbox_digest
@@ -63,7 +64,7 @@ def plan_cells(
         ConfigError: a name matches nothing, the baseline is not an arm, two arms are equal, or no cell is left.
         RefusedError: `choice.head` changes no variant.
     """
-    experiment = choice.apply(experiment)
+    experiment = with_model_ids(choice.apply(experiment), library)
     arms = _arms(experiment, library, agents, choice.best)
     experiment = _with_baseline(experiment, [arm.id for arm in arms], choice)
     if choice.head:

@@ -34,18 +34,22 @@ def refuse_above_budget(plan: Plan) -> None:
     Raises:
         RefusedError: a likely cost is above its budget, or unknown.
     """
-    experiment, estimate = plan.experiment, plan.estimate
-    _refuse_above("budget_usd", experiment.budget_usd, "", estimate.usd)
-    _refuse_above("role_budget_usd.agent", experiment.role_budget_usd.agent, " of the agents", estimate.agents.usd)
-    _refuse_above("role_budget_usd.judge", experiment.role_budget_usd.judge, " of the judges", estimate.judges.usd)
+    experiment, estimate, roles = plan.experiment, plan.estimate, plan.experiment.role_budget_usd
+    names = " and ".join(estimate.unpriced) or "a model"
+    for field, budget, whose, usd in (
+        ("budget_usd", experiment.budget_usd, "", estimate.usd),
+        ("role_budget_usd.agent", roles.agent, " of the agents", estimate.agents.usd),
+        ("role_budget_usd.judge", roles.judge, " of the judges", estimate.judges.usd),
+    ):
+        if budget is not None and usd.likely is None:
+            raise RefusedError(f"the cost{whose} cannot be estimated (the price of {names} is unknown), so {field} "
+                               f"cannot be kept; add the price in config/models/, or remove {field}")  # fmt: skip
+        _refuse_above(field, budget, whose, usd)
 
 
 def _refuse_above(field: str, budget: float | None, whose: str, usd: CostRange) -> None:
-    if budget is None:
+    if budget is None or usd.likely is None:
         return
-    if usd.likely is None:
-        raise RefusedError(f"the cost{whose} cannot be estimated (a model's price is unknown), so {field} cannot be "
-                           f"kept; add the price in config/models/, or remove {field}")  # fmt: skip
     if usd.likely > budget:
         raise RefusedError(f"the likely cost{whose}, ${usd.likely:.2f}, is above the budget of ${budget:.2f}; "
                            f"plan fewer cells (--only, --repetitions), or raise {field}")  # fmt: skip

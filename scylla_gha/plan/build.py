@@ -24,6 +24,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.plan import AgentInfo, agent_name, plan_cells
 from scylla_gha.plan.best_sub_tests import best_sub_tests
 from scylla_gha.plan.estimate import History, PastCost
+from scylla_gha.plan.model_ids import alias_notes, with_model_ids
 from scylla_gha.plan.modes import comparison_notes, impossible_notes, unproved_notes
 from scylla_gha.plan.notes import choice_notes, model_notes, power_notes
 from scylla_gha.plan.reuse_results import judging_of, stored_rows
@@ -154,20 +155,24 @@ def make_plan(
     plan = plan_cells(experiment, library, infos, choice, past, images)
     refuse_changed_fixtures({cell.scenario for cell in plan.cells}, library)
     now = datetime.datetime.now(datetime.UTC)
-    oldest = None
-    if experiment.max_age_days is not None:
-        with contextlib.suppress(OverflowError):  # before the first year
-            oldest = now - datetime.timedelta(days=experiment.max_age_days)
-    plan = plan.model_copy(update={"not_before": oldest, "judging": judging_of(plan, library)})
+    plan = plan.model_copy(update={"not_before": _oldest(experiment, now), "judging": judging_of(plan, library)})
     notes = (
         *comparison_notes(plan),
         *impossible_notes(plan.not_possible),
         *unproved_notes(plan.unproved),
+        *alias_notes(experiment, library),
         *model_notes(plan, library, now.date()),
         *choice_notes(plan, choice.best),
         *power_notes(plan, folder),
     )
     return plan.model_copy(update={"notes": notes})
+
+
+def _oldest(experiment: Experiment, now: datetime.datetime) -> datetime.datetime | None:
+    """Return the time before which stored results are too old; None if none is."""
+    with contextlib.suppress(OverflowError):  # before the first year
+        return None if experiment.max_age_days is None else now - datetime.timedelta(days=experiment.max_age_days)
+    return None
 
 
 def _runs(folder: RunFolder) -> list[Path]:
@@ -181,7 +186,7 @@ def _best(experiment: Experiment, library: Library, epoch: str, rows: Sequence[P
     names = select("variants", experiment.variants, tiers.names) if experiment.variants else []
     if not any(tiers.variant(name).chosen for name in names):
         return {}
-    return best_sub_tests(stored_rows(rows), experiment, epoch, tiers.names)
+    return best_sub_tests(stored_rows(rows), with_model_ids(experiment, library), epoch, tiers.names)
 
 
 def refuse_changed_fixtures(scenarios: Iterable[str], library: Library) -> None:

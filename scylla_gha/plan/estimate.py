@@ -108,7 +108,12 @@ def estimate(
             minutes=_sum((estimator.judge_minutes(group), group.judgments) for group in to_judge),
         ),
         basis=f"history for {measured} of {counted(planned, 'cell')}, priors by size for the others",
+        unpriced=_unpriced([*(group.arm.model for group in to_run), *(experiment.judges if to_judge else ())], models),
     )
+
+
+def _unpriced(names: Iterable[str | None], models: Mapping[str, ModelInfo]) -> tuple[str, ...]:
+    return tuple(name for name in dict.fromkeys(names) if name and (name not in models or models[name].price is None))
 
 
 def _sum(guesses: Iterable[tuple[Guess | None, int]]) -> CostRange:

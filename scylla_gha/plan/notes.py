@@ -2,18 +2,19 @@
 
 import datetime
 import importlib.util
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from scylla_gha.config import did_you_mean
-from scylla_gha.config.installed_packages import installation, require_extra, sdk_models
+from scylla_gha.config.installed_packages import installation, require_extra
 from scylla_gha.config.library import Library
+from scylla_gha.config.model_names import sdk_models
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.result import Result
 from scylla_gha.model.traffic import ModelInfo
 from scylla_gha.plan.estimate import is_for_judges, panel_worst, request_worst
+from scylla_gha.plan.model_ids import require_known_models
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.store.records import read_lines
 from scylla_gha.store.run_folder import RunFolder
@@ -41,25 +42,6 @@ def model_notes(plan: Plan, library: Library, today: datetime.date) -> tuple[str
     require_known_models(names, models, f"experiment {plan.experiment.id}")
     notes = (f"{name}: {note}" for name in names for note in _notes_on(name, models, listed, today))
     return (*notes, *_budget_notes(plan, models), *_reserve_notes(plan, library, models))
-
-
-def require_known_models(names: Iterable[str], models: Mapping[str, ModelInfo], source: str) -> None:
-    """Check that all models are known.
-
-    Args:
-        names: ids of models.
-        models: those of `config/models/`.
-        source: option or file that names them, for the message.
-
-    Raises:
-        ConfigError: neither `models` nor the SDK knows one.
-    """
-    listed = sdk_models()
-    for name in names:
-        if name not in models and name not in listed:
-            hint = did_you_mean(name, [*models, *listed])
-            raise ConfigError(f"{source}: there is no model {name!r}{hint}; "
-                              "neither config/models/ nor the anthropic SDK knows it")  # fmt: skip
 
 
 def choice_notes(plan: Plan, best: Mapping[str, str]) -> Iterator[str]:

@@ -237,6 +237,9 @@ class Provider(Protocol):
     def with_max_tokens(self, request: ModelRequest, max_tokens: int) -> ModelRequest:
         """Return the request with an answer of at most `max_tokens`."""
 
+    def with_model(self, request: ModelRequest, model: str) -> ModelRequest:
+        """Return the request for the model whose alias it names."""
+
     def rate_limit(self, status: int, headers: Mapping[str, str]) -> RateLimit:
         """Read what a response's head says about rate limits."""
 

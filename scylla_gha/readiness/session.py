@@ -28,7 +28,7 @@ from scylla_gha.pipeline.run_experiment import approve_run, open_run, require_co
 from scylla_gha.plan import agent_name
 from scylla_gha.plan.build import find_agent
 from scylla_gha.plan.estimate import prior_tokens
-from scylla_gha.plan.notes import require_known_models
+from scylla_gha.plan.model_ids import require_known_models
 from scylla_gha.plan.selection import CellSelection
 from scylla_gha.providers import has_access, provider_environment
 from scylla_gha.readiness.make_suite import SuiteWish, make_suite

@@ -48,3 +48,23 @@ def test_an_unknown_price_of_the_cache_is_an_unknown_cost_and_is_charged_to_budg
     host = answered(tmp_path, CACHED, asks=3, budget=1.5 * each, cache_read=None)
     assert [one.usd for one in host.answered()] == [None, None, 0.0]
     assert [one.error for one in host.answered()] == [None, None, "budget_exceeded:trial"]
+
+
+@pytest.mark.parametrize(("listed", "asked"), [
+    (("claude-test-4-5-20260101",), "claude-test-4-5"),
+    (("claude-test-4-5",), "anthropic/claude-test-4.5"),
+    (None, "us.anthropic.claude-test-4-5-20260101-v1:0"),
+])  # fmt: skip
+def test_an_alias_of_an_allowed_model_is_that_model_with_its_price(
+    tmp_path: Path, listed: tuple[str, ...] | None, asked: str
+) -> None:
+    model = ModelInfo(id="claude-test-4-5-20260101", provider="p", context_tokens=9, price=PRICE)
+    with serve(lambda _: Say("Hi.", usage={"input_tokens": 1000})) as provider:
+        settings = GatewaySettings(upstream=provider.url, api_key=KEY, models=(model,))
+        with GatewayProcess.start(settings) as gateway:
+            host = Host(gateway, tmp_path)
+            session = host.open(models=listed)
+            statuses = [ask(session, question(model=name)).status for name in (asked, "claude-test-4")]
+    assert statuses == ([200, 403] if listed else [200, 200])
+    assert provider.requests[0]["model"] == model.id
+    assert host.answered()[0].usd == pytest.approx((1000 * 2 + 25 * 10) / 1e6)

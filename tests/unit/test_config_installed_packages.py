@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.config.installed_packages import installation_from, literals, packages_of, require_extra, sdk_models
+from scylla_gha.config.installed_packages import installation_from, packages_of, require_extra
+from scylla_gha.config.model_names import literals, sdk_models
 from scylla_gha.errors import ToolError
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def test_what_is_not_installed_is_named_with_the_command(package: str) -> None:
 
 
 def test_the_sdks_own_list_is_found_without_importing_the_sdk() -> None:
-    script = ("import sys\nfrom scylla_gha.config.installed_packages import sdk_models\n"
+    script = ("import sys\nfrom scylla_gha.config.model_names import sdk_models\n"
               "print(len(sdk_models()) > 10, 'claude-opus-5' in sdk_models(), 'anthropic' in sys.modules)")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True", "False"]

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from scylla_gha.config.installed_packages import sdk_models
 from scylla_gha.config.library import Library, toolkit_root
+from scylla_gha.config.model_names import sdk_models
 from scylla_gha.errors import ConfigError
 from tests.support.library import write_model, write_prices
 from tests.support.records import make_model
@@ -32,7 +32,7 @@ def test_a_price_list_takes_the_place_of_the_models_own_prices(tmp_path: Path) -
     ("given", "message"),
     [
         (("now", "m", "then"), "name: is 'now', but the file is named 'then'; make them equal"),
-        (("then", "mm", "then"), "prices: 'mm' is not in config/models/; did you mean \"m\"?; add a file for it there"),
+        (("then", "mm", "then"), "prices: 'mm' is not in config/models/; the nearest is m; add a file for it there"),
         (("them", "m", "them"), "price list 'then': not found in config/prices/"),
     ],
 )
@@ -59,3 +59,12 @@ def test_the_toolkits_own_models_are_ids_that_the_sdk_knows_with_prices_and_the_
         "claude-haiku-4-5-20251001": (1.0, 5.0),
     }
     assert "claude-haiku-4-5-20250929" not in sdk_models(), "the id of the paper is none"
+
+
+def test_a_price_list_may_name_a_model_by_an_alias(tmp_path: Path) -> None:
+    library, user, _ = stack(tmp_path)
+    write_model(user, make_model(id="claude-sonnet-4-5-20250929"))
+    write_prices(user, "then", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    price = library.priced_models("then")["claude-sonnet-4-5-20250929"].price
+    assert price is not None
+    assert price.source == "a table"

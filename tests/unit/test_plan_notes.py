@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.config.installed_packages import sdk_models
 from scylla_gha.config.library import Library
+from scylla_gha.config.model_names import sdk_models
 from scylla_gha.errors import ConfigError, RefusedError
 from scylla_gha.model.plan import CostRange, EstimateShare, Plan
 from scylla_gha.model.variant import SystemPrompt, Treatment
@@ -86,7 +86,8 @@ def test_a_model_that_nobody_knows_is_refused_with_a_hint(tmp_path: Path, where:
     made = plan_with(wrong) if where == "agent" else plan_with(SOLD, judges=(SOLD, wrong))
     with pytest.raises(ConfigError) as caught:
         notes(tmp_path, made)
-    assert "experiment demo: there is no model 'claude-opuss-5'; did you mean \"claude-opus-5\"?" in str(caught.value)
+    assert str(caught.value).startswith("experiment demo: the model 'claude-opuss-5' is in neither config/models/ nor ")
+    assert "; the nearest are claude-opus-5, " in str(caught.value)
 
 
 def test_under_a_price_list_the_notes_are_of_its_prices(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def with_budget(budget: float | None, likely: float | None) -> Plan:
     ("budget", "likely", "expected"),
     [
         (1.0, 1.01, "the likely cost, $1.01, is above the budget of $1.00; plan fewer cells"),
-        (1.0, None, "the cost cannot be estimated (a model's price is unknown), so budget_usd cannot be kept"),
+        (1.0, None, "the cost cannot be estimated (the price of a model is unknown), so budget_usd cannot be kept"),
     ],
 )
 def test_a_plan_above_its_budget_is_refused(budget: float, likely: float | None, expected: str) -> None:
@@ -173,7 +174,12 @@ def test_a_plan_above_its_budget_is_refused(budget: float, likely: float | None,
     [
         ("agent", 1.5, 0.0, "the likely cost of the agents, $1.50, is above the budget of $1.00"),
         ("judge", 0.0, 1.5, "the likely cost of the judges, $1.50, is above the budget of $1.00; plan fewer cells"),
-        ("judge", 0.0, None, "the cost of the judges cannot be estimated (a model's price is unknown), so role_budget"),
+        (
+            "judge",
+            0.0,
+            None,
+            "the cost of the judges cannot be estimated (the price of a model is unknown), so role_budget",
+        ),
         ("judge", 9.0, 1.0, None),
         ("agent", 1.0, 9.0, None),
     ],

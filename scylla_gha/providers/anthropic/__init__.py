@@ -17,7 +17,7 @@ import orjson
 from multidict import CIMultiDict
 
 from scylla_gha.egress_proxy import is_loopback
-from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, parse_request
+from scylla_gha.providers.anthropic.request import apply_settings, lower_max_tokens, name_model, parse_request
 from scylla_gha.providers.anthropic.response import MessageUsage, join_split
 from scylla_gha.providers.base import ModelRequest, RateLimit
 from scylla_gha.providers.credentials import CredentialError, Credentials, Federation, TokenSource
@@ -58,6 +58,7 @@ class Anthropic:
     routes: tuple[str, ...] = ("/v1/messages", "/v1/messages/count_tokens")
     with_settings = staticmethod(apply_settings)
     with_max_tokens = staticmethod(lower_max_tokens)
+    with_model = staticmethod(name_model)
     join_split = staticmethod(join_split)
 
     def credentials(self, environ: Mapping[str, str]) -> Credentials:
