@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 import pathspec
 
+from scylla_gha.conditions.patterns import pattern_fault
 from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.config.selection_types import SelectionError, selection_type
 from scylla_gha.config.value_types import ANY, TEXT, ValueType, list_of, mismatch, type_of, type_of_value
@@ -115,10 +116,20 @@ def _state_faults(condition: StateCondition, names: Names) -> Iterator[str]:
         except SelectionError as error:
             yield f"{part}select: {error}"
             return
+        if query.extract is not None:
+            yield from (f"{part}{fault}" for fault in _extract_faults(query.extract, selected))
+            selected = list_of(TEXT)
         if condition.before is not None or condition.by is not None:
             yield from (f"{part}{fault}" for fault in _object_faults(selected))
         if query is condition:
             yield from _operator_faults(condition, selected)
+
+
+def _extract_faults(pattern: str, selected: ValueType) -> Iterator[str]:
+    text = selected.item if selected.kind == "list" and selected.item else selected
+    if fault := mismatch(TEXT, text):
+        yield f"extract: needs a text or a list of texts, but {fault}"
+    yield from _pattern_faults("extract", pattern)
 
 
 def _object_faults(selected: ValueType) -> Iterator[str]:
@@ -158,10 +169,8 @@ def _element_faults(condition: StateCondition, selected: ValueType) -> Iterator[
 
 
 def _pattern_faults(where: str, pattern: str | None) -> Iterator[str]:
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        yield f"{where}: {pattern!r} is not a regular expression: {error}"
+    if fault := pattern_fault(pattern):
+        yield f"{where}: {fault}"
 
 
 def _revision_faults(revision: GitCondition | Checkout, names: Names) -> Iterator[str]:
@@ -224,8 +233,8 @@ def rendered(text: str, names: Names) -> str:
     return _PLACEHOLDER.sub(fact, text)
 
 
-def rendered_scenario(scenario: Scenario, names: Names) -> Scenario:
-    """Return a scenario whose checkpoints and `github` have facts of the fixture in the place of their placeholders.
+def rendered_record(record: R, names: Names) -> R:
+    """Return a record with facts of the fixture in the place of the placeholders in its texts.
 
     Raises:
         ValueError: as above.
@@ -238,10 +247,16 @@ def rendered_scenario(scenario: Scenario, names: Names) -> Scenario:
             return {key: render(part) for key, part in value.items()}
         return [render(part) for part in value] if isinstance(value, list) else value
 
-    def render_record(record: R) -> R:
-        fields = render(record.model_dump(mode="json", exclude_unset=True))
-        return type(record).model_validate_json(json.dumps(fields))
+    fields = render(record.model_dump(mode="json", exclude_unset=True))
+    return type(record).model_validate_json(json.dumps(fields))
 
-    github = scenario.github and render_record(scenario.github)
-    checkpoints = tuple(render_record(checkpoint) for checkpoint in scenario.checkpoints)
+
+def rendered_scenario(scenario: Scenario, names: Names) -> Scenario:
+    """Return a scenario whose checkpoints and `github` have facts of the fixture in the place of their placeholders.
+
+    Raises:
+        ValueError: as above.
+    """
+    github = scenario.github and rendered_record(scenario.github, names)
+    checkpoints = tuple(rendered_record(checkpoint, names) for checkpoint in scenario.checkpoints)
     return scenario.model_copy(update={"github": github, "checkpoints": checkpoints})

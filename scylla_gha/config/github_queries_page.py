@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from scylla_gha.model import Record
-from scylla_gha.model.github_views import LIST_QUERIES, OBJECT_QUERIES, PUSHES, GitHubView, PushView
+from scylla_gha.model.github_texts import GitHubView
+from scylla_gha.model.github_views import LIST_QUERIES, OBJECT_QUERIES, PUSHES, PushView
 
 _INTRODUCTION: Final = """\
 # Queries of GitHub state

@@ -5,13 +5,36 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 import pathspec
 
-from scylla_gha.config import did_you_mean
+from scylla_gha.conditions.patterns import pattern_fault
+from scylla_gha.config import did_you_mean, there_are
 from scylla_gha.config.github_conditions import condition_faults
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.scenario import WEIGHT_TOLERANCE, Checkpoint, Rubric, Scenario
+
+_UNMET: Final = re.compile(r"^# unmet:(.*)$", re.MULTILINE)
+
+
+def unmet_items(solution: Path) -> tuple[str, ...]:
+    """Return the items that judges have to find unmet in a wrong solution, by its line `# unmet: F2, F3`."""
+    line = _UNMET.search(solution.read_text(encoding="utf-8", errors="replace"))
+    return tuple(name.strip() for name in line[1].split(",")) if line else ()
+
+
+def unmet_faults(path: Path, rubric: Rubric) -> Iterator[str]:
+    """Yield the faults of the lines `# unmet:` in a scenario's folder."""
+    judged = {item.id for item in rubric.items if item.required and not item.checks}
+    for folder in ("solution", "right", "wrong"):
+        for file in sorted((path / folder).glob("*.*")):
+            names = unmet_items(file)
+            if names and folder != "wrong":
+                yield f"{file}: '# unmet:' is for wrong solutions; remove the line"
+            for name in (name for name in names if name not in judged):
+                known = did_you_mean(name, judged) or there_are(sorted(judged))
+                yield f"{file}: unmet: {name!r} is no required item without checks{known}"
 
 
 def source_root(path: Path) -> Path:
@@ -87,11 +110,9 @@ def _overrides(path: Path, scenario: Scenario) -> Iterator[str]:
 
 
 def _patterns(checkpoint: Checkpoint) -> Iterator[str]:
-    for pattern in (checkpoint.stdout_matches, checkpoint.matches):
-        try:
-            re.compile(pattern or "")
-        except re.error as error:
-            yield f"checkpoints.{checkpoint.id}: {pattern!r} is not a regular expression: {error}"
+    for pattern in (checkpoint.stdout_matches, checkpoint.stdout_never_matches, checkpoint.matches):
+        if fault := pattern_fault(pattern):
+            yield f"checkpoints.{checkpoint.id}: {fault}"
     changes = checkpoint.changes
     for pattern in (*changes.only, *changes.never) if changes else ():
         try:
@@ -117,8 +138,6 @@ def _rubric(scenario: Scenario, rubric: Rubric) -> Iterator[str]:
     yield from (f"items: the id {name!r} is given twice" for name in _duplicates(item.id for item in rubric.items))
     known = {checkpoint.id for checkpoint in scenario.checkpoints}
     for item in rubric.items:
-        if scenario.github is not None and not item.checks:
-            yield f"item {item.id}: judges are not shown GitHub's state; score it by `checks`"
         for name in (*item.checks, *((item.applies_if,) if item.applies_if else ())):
             if name not in known:
                 yield f"item {item.id}: the checkpoint {name!r} does not exist{did_you_mean(name, known)}"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scylla_gha.config import did_you_mean, load_yaml
-from scylla_gha.config.github_conditions import Names, condition_faults, rendered, rendered_scenario
+from scylla_gha.config.github_conditions import Names, condition_faults, rendered, rendered_record, rendered_scenario
 from scylla_gha.config.github_fixture import check_identity, fixture_names, github_digest
 from scylla_gha.config.materials import resolve_inside
 from scylla_gha.config.modes import read_mode
-from scylla_gha.config.scenario_faults import check_rubric, check_scenario, source_root
+from scylla_gha.config.scenario_faults import check_rubric, check_scenario, source_root, unmet_faults
 from scylla_gha.config.scenario_oracles import oracle_faults, oracle_file
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
@@ -128,6 +128,8 @@ class ScenarioFolder:
         """
         rubric = load_yaml(file, Rubric)
         check_rubric(file, self.scenario, rubric)
+        if self.github is not None:
+            rubric = _rubric_with_facts(file, rubric, fixture_names(self.github))
         return dataclasses.replace(self, rubric=rubric)
 
 
@@ -141,10 +143,14 @@ def read_scenario_folder(path: Path, roots: tuple[Path, ...]) -> ScenarioFolder:
     if faults := [f"{path / 'scenario.yaml'}: {fault}" for fault in oracle_faults(path, scenario, roots)]:
         raise ConfigError("\n".join(faults))
     prompt = (path / scenario.task.prompt_file).read_text(encoding="utf-8")
+    if faults := list(unmet_faults(path, rubric)):
+        raise ConfigError("\n".join(faults))
     if scenario.github is None:
         return ScenarioFolder(path, scenario, rubric, prompt)
     fixture = _fixture(path, scenario, roots)
-    scenario, prompt = _with_facts(path, scenario, prompt, fixture_names(fixture))
+    names = fixture_names(fixture)
+    scenario, prompt = _with_facts(path, scenario, prompt, names)
+    rubric = _rubric_with_facts(path / scenario.validation.rubric_file, rubric, names)
     check_identity(path / "scenario.yaml", scenario, fixture)
     return ScenarioFolder(path, scenario, rubric, prompt, fixture, read_mode(DEFAULT_MODE, roots))
 
@@ -185,6 +191,18 @@ def _with_facts(path: Path, scenario: Scenario, prompt: str, names: Names) -> tu
     if faults := [f"{path / 'scenario.yaml'}: {fault}" for fault in condition_faults(scenario, names)]:
         raise ConfigError("\n".join(faults))
     return scenario, prompt
+
+
+def _rubric_with_facts(file: Path, rubric: Rubric, names: Names) -> Rubric:
+    """Return a rubric whose items have facts of the fixture in the place of their placeholders.
+
+    Raises:
+        ConfigError: the fixture has no such fact.
+    """
+    try:
+        return rendered_record(rubric, names)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from None
 
 
 def _files(folder: Path) -> Iterator[Path]:

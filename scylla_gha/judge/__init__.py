@@ -6,7 +6,7 @@ of yes and no is not a value that it can have.
 
 `S = sum_i w_i * P_i / P_i_max` over the categories that apply, their weights scaled to sum to 1 (the Scylla paper,
 section 4.1). If all are N/A, the score is null. No judge's own total is used. A trial passes if the agent completed,
-the score reaches the threshold, and every required checkpoint holds.
+the score reaches the threshold, every required checkpoint holds, and every required item that applies is met.
 """
 
 import statistics
@@ -216,10 +216,11 @@ def score_trial(
 ) -> Score:
     """Compute the verdict on a completed trial; do not call it if the panel left an item unjudged."""
     number = total_score(score_categories(rubric, items))
-    failed = failed_checks(scenario, checks)
+    failed = failed_checks(scenario, checks) or unmet_items(rubric, items)
     enough = number is not None and round(number, _DIGITS) >= rubric.pass_threshold
     shown = "not scored" if number is None else f"score {round(number, 4):g}"
-    why = f"{failed[0]} does not hold" if failed else f"{shown}, threshold {rubric.pass_threshold:g}"
+    verb = "is not met" if unmet_items(rubric, items)[:1] == failed[:1] else "does not hold"
+    why = f"{failed[0]} {verb}" if failed else f"{shown}, threshold {rubric.pass_threshold:g}"
     return Score(
         score=number,
         grade=None if number is None else grade(number, excess_cited=panel is not None and panel.excess is not None),
@@ -233,6 +234,12 @@ def score_trial(
 def failed_checks(scenario: Scenario, checks: Checks) -> list[str]:
     """Return the required checks that do not hold: such a trial failed, whatever the judges say."""
     return [point.id for point in scenario.checkpoints if point.required and not checks[point.id].holds]
+
+
+def unmet_items(rubric: Rubric, items: Iterable[ItemScore]) -> list[str]:
+    """Return the required items that have a value and are not met: such a trial failed, whatever its score is."""
+    required = {item.id for item in rubric.items if item.required}
+    return [item.id for item in items if item.id in required and item.value is not None and item.value < 1]
 
 
 def fail_unscored(scenario: Scenario, checks: Checks, items: tuple[ItemScore, ...], panel: Consensus) -> Score:

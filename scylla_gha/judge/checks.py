@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from scylla_gha.conditions.patterns import is_match
 from scylla_gha.counting import counted
 from scylla_gha.errors import FixtureError, SandboxError
-from scylla_gha.judge.github_checks import state_evidence, state_fault
+from scylla_gha.judge.github_checks import state_verdicts
 from scylla_gha.judge.github_git_checks import git_fault
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
 from scylla_gha.judge.github_unchanged import unchanged_fault
@@ -74,11 +75,9 @@ def verify_checkpoints(  # noqa: PLR0913 what the kinds of checkpoints look at
         FixtureError: a checkpoint is on GitHub, and the trial has none.
     """
     once = functools.cache(run)
-    return tuple(
-        _verify_github(checkpoint, github, may_change) if _is_on_github(checkpoint)
-        else _verify(checkpoint, tree, diff, once, seconds)
-        for checkpoint in checkpoints
-    )  # fmt: skip
+    points = tuple(checkpoints)
+    on_github = _verify_github(points, github, may_change)
+    return tuple(on_github.get(point.id) or _verify(point, tree, diff, once, seconds) for point in points)
 
 
 def _is_on_github(checkpoint: Checkpoint) -> bool:
@@ -86,18 +85,26 @@ def _is_on_github(checkpoint: Checkpoint) -> bool:
 
 
 def _verify_github(
-    checkpoint: Checkpoint, github: TrialGitHub | None, may_change: tuple[AllowedChange, ...]
-) -> CheckResult:
-    if github is None:
-        raise FixtureError(f"{checkpoint.id}: needs the GitHub state that a trial left, and there is none")
-    if checkpoint.github is not None:
-        fault = state_fault(checkpoint.github, github)
-        return _result(checkpoint, fault is None, fault or f"as expected: {state_evidence(checkpoint.github, github)}")
-    if checkpoint.git is not None:
-        fault = git_fault(checkpoint.git, github)
-        return _result(checkpoint, fault is None, fault or "as expected")
-    fault = unchanged_fault(may_change, github)
-    return _result(checkpoint, fault is None, fault or "all else is equal to the start")
+    points: tuple[Checkpoint, ...], github: TrialGitHub | None, may_change: tuple[AllowedChange, ...]
+) -> dict[str, CheckResult]:
+    """Return the results of the checkpoints on GitHub, by their ids."""
+    own = [point for point in points if _is_on_github(point)]
+    if own and github is None:
+        raise FixtureError(f"{own[0].id}: needs the GitHub state that a trial left, and there is none")
+    if not own or github is None:
+        return {}
+    conditions = {point.id: point.github for point in own if point.github is not None}
+    verdicts = dict(zip(conditions, state_verdicts(list(conditions.values()), github), strict=True))
+    results = {}
+    for point in own:
+        if point.github is not None:
+            fault, evidence = verdicts[point.id].fault, f"as expected: {verdicts[point.id].evidence}"
+        elif point.git is not None:
+            fault, evidence = git_fault(point.git, github), "as expected"
+        else:
+            fault, evidence = unchanged_fault(may_change, github), "all else is equal to the start"
+        results[point.id] = _result(point, fault is None, fault or evidence)
+    return results
 
 
 def _verify(checkpoint: Checkpoint, tree: Path, diff: DiffStat, run: RunCheck, seconds: int) -> CheckResult:
@@ -126,9 +133,14 @@ def _file(checkpoint: Checkpoint, path: Path) -> CheckResult:
         return _result(checkpoint, checkpoint.absent and not present, f"{checkpoint.file} {state}")
     if checkpoint.matches is None:
         return _result(checkpoint, True, f"{checkpoint.file} exists")
-    match = re.search(checkpoint.matches, path.read_text(errors="replace"), re.MULTILINE)
-    verb = "matches" if match else "does not match"
-    return _result(checkpoint, bool(match), f"{checkpoint.file} {verb} {checkpoint.matches!r}")
+    with path.open("rb") as file:
+        text, cut = _read(file)
+    if cut:
+        return _result(checkpoint, False, f"{checkpoint.file} has more than the {_READ_BYTES:,} bytes that are read")
+    match = is_match(checkpoint.matches, text)
+    return _result(
+        checkpoint, match, f"{checkpoint.file} {'matches' if match else 'does not match'} {checkpoint.matches!r}"
+    )
 
 
 def _changes_fault(changes: DiffCondition, diff: DiffStat) -> str | None:
@@ -172,11 +184,19 @@ def _command_fault(checkpoint: Checkpoint, ran: CommandRun) -> tuple[str | None,
         return f"exit code {ran.code}, not {checkpoint.exit}", value
     if checkpoint.graduated:
         return (None if value == 1 else "not all of it holds" if value is not None else "printed no k/n"), value or 0.0
-    if checkpoint.stdout is not None and (ran.cut or ran.stdout != checkpoint.stdout):
-        return f"printed {ran.stdout[:200]!r}, not {checkpoint.stdout!r}", None
-    if checkpoint.stdout_matches and (ran.cut or not re.search(checkpoint.stdout_matches, ran.stdout, re.MULTILINE)):
-        return f"the output {'is cut, so it ' if ran.cut else ''}does not match {checkpoint.stdout_matches!r}", None
-    return None, None
+    return _output_fault(checkpoint, ran), None
+
+
+def _output_fault(checkpoint: Checkpoint, ran: CommandRun) -> str | None:
+    cut = "is cut, so it " if ran.cut else ""
+    if checkpoint.stdout is not None and (cut or ran.stdout != checkpoint.stdout):
+        return f"printed {ran.stdout[:200]!r}, not {checkpoint.stdout!r}"
+    pattern, never = checkpoint.stdout_matches, checkpoint.stdout_never_matches
+    if pattern and (cut or not is_match(pattern, ran.stdout)):
+        return f"the output {cut}does not match {pattern!r}"
+    if never and (cut or is_match(never, ran.stdout)):
+        return f"the output {cut}{'may match' if cut else 'matches'} {never!r}"
+    return None
 
 
 def _fraction(stdout: str) -> float | None:

@@ -99,8 +99,16 @@ def unique_judges(models: Iterable[str]) -> tuple[Judge, ...]:
 
 
 def has_known_answers(folder: ScenarioFolder) -> bool:
-    """Return whether a judge can be controlled on a scenario: it has judged items, a solution and a wrong one."""
-    return any(not item.checks for item in folder.rubric.items) and folder.solution.is_file() and bool(folder.wrong)
+    """Return whether a judge can be controlled on a scenario: it has judged items, a solution and a wrong one.
+
+    Solutions on GitHub are scripts, whose evidence would take a trial.
+    """
+    return (
+        folder.github is None
+        and any(not item.checks for item in folder.rubric.items)
+        and folder.solution.is_file()
+        and bool(folder.wrong)
+    )
 
 
 def control_warnings(controls: Iterable[JudgeControl]) -> Iterator[str]:

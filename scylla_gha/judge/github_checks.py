@@ -1,149 +1,141 @@
-"""Checks of the records that a trial left on GitHub. What the agent changed or deleted is evidence, not an error."""
+"""Checks of the records that a trial left on GitHub. What the agent changed or deleted is evidence, not an error.
+
+They select from text that the agent wrote, so they are evaluated in a process with limits: `scylla_gha.conditions`.
+"""
 
 import json
-import re
-from collections.abc import Iterator
+import signal
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from scylla_gha.counting import counted
+from scylla_gha import process
+from scylla_gha.conditions.limits import CPU_SECONDS, MEMORY_BYTES, TOO_MUCH
+from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
-from scylla_gha.model.github_condition import GitHubCount, GitHubQuery, StateCondition
-from scylla_gha.model.github_views import GitHubView
+from scylla_gha.model.github_condition import GitHubQuery, StateCondition
+from scylla_gha.model.github_texts import GitHubView
+from scylla_gha.model.printable_text import HIDDEN
 
-_SHOWN: Final = 300
+_SECONDS: Final = 600.0  # on a busy machine; its CPU time is limited
+# The process reached its CPU time or its memory, or was the one that the kernel chose to end.
+_REACHED: Final = frozenset({TOO_MUCH, -signal.SIGXCPU, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT})
 
 
-def state_fault(condition: StateCondition, github: TrialGitHub) -> str | None:
-    """Return why a condition on the state does not hold, or None."""
+@dataclass(frozen=True, slots=True)
+class StateVerdict:
+    """Why a condition does not hold (None: it holds), and what it selected."""
+
+    fault: str | None
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownText:
+    """Part of a text that GitHub's page shows, and the targets of its links; `hidden` is true if the text has more."""
+
+    text: str
+    links: list[str]
+    hidden: bool
+
+
+class TooMuchError(Exception):
+    """Texts take more time or memory than a reader of them may use; the message is evidence."""
+
+
+def state_verdicts(conditions: Sequence[StateCondition], github: TrialGitHub) -> list[StateVerdict]:
+    """Evaluate all conditions of a trial at once.
+
+    Raises:
+        ToolError: they cannot be evaluated, for a reason that is not the agent's text.
+    """
+    if not conditions:
+        return []
+    objects: dict[str, Any] = {}
+    requests = [_request(condition, objects, github) for condition in conditions]
+    written_by = {str(id_): sorted(logins) for id_, logins in github.written_by.items()}
     try:
-        value = _selected(condition, github)
-    except GoneError as error:
-        return None if condition.absent else str(error)
-    if condition.absent:
-        return f"there is {_shown(value)}" if _is_there(value) else None
-    return next(_operator_faults(condition, value, github), None)
+        answer = _ask(conditions=requests, objects=objects, written_by=written_by, commits=_commits(conditions, github))
+    except TooMuchError as error:
+        return [StateVerdict(str(error), str(error)) for _ in conditions]
+    return [StateVerdict(*verdict) for verdict in answer["verdicts"]]
 
 
-def state_evidence(condition: StateCondition, github: TrialGitHub) -> str:
-    """Return what a condition that holds has selected."""
+def shown_texts(texts: Iterable[str]) -> list[ShownText]:
+    """Return what GitHub's page shows of Markdown texts; if they take too much time, nothing of them.
+
+    Raises:
+        ToolError: they cannot be read, for a reason that is not the agent's text.
+    """
+    sources = list(texts)
+    if not sources:
+        return []
     try:
-        return _shown(_selected(condition, github))
-    except GoneError as error:
-        return str(error)
+        return [ShownText(**page) for page in _ask(texts=sources)["pages"]]
+    except TooMuchError:
+        return [ShownText("", [], hidden=True) for _ in sources]
 
 
-def _selected(condition: GitHubQuery, github: TrialGitHub) -> Any:  # noqa: ANN401 any JSON
-    """Return what jmespath selects, as JSON."""
-    import jmespath
-    from jmespath.exceptions import JMESPathError
+def _request(condition: StateCondition, objects: dict[str, Any], github: TrialGitHub) -> dict[str, Any]:
+    fields = condition.model_dump(mode="json", exclude_unset=True)
+    for query, part in ((condition, fields), (condition.before, fields.get("before"))):
+        if query is not None and part is not None:
+            part |= {"select": query.select, "query": query.query, "object": _object(query, objects, github)}
+    return fields
 
-    result = github.query(condition.query, condition.target)
-    plain = _plain(result)
-    try:
-        return jmespath.search(condition.select, plain)
-    except JMESPathError as error:  # a function on null, where the agent removed a text
-        raise GoneError(f"{condition.select}: {error}") from None
+
+def _object(query: GitHubQuery, objects: dict[str, Any], github: TrialGitHub) -> str:
+    """Store the result of a query in `objects`, and return its name there."""
+    name = f"{query.query} {query.target or ''}"
+    if name not in objects:
+        try:
+            objects[name] = {"json": _plain(github.query(query.query, query.target))}
+        except GoneError as error:
+            objects[name] = {"gone": str(error)}
+    return name
+
+
+def _commits(conditions: Sequence[StateCondition], github: TrialGitHub) -> dict[str, str]:
+    """Return the first lines of all commits' messages by their names, if a condition asks for commits."""
+    if not any("commits" in condition.select for condition in conditions):
+        return {}
+    return {commit.sha: commit.headline for commit in github.git.log("--all")}
 
 
 def _plain(result: GitHubView | list[GitHubView]) -> Any:  # noqa: ANN401 any JSON
     return [_plain(view) for view in result] if isinstance(result, list) else result.model_dump(mode="json")
 
 
-def _is_there(value: object) -> bool:
-    return value is not None and value != []
+def _ask(
+    conditions: Sequence[Any] = (),
+    objects: Mapping[str, Any] = {},
+    written_by: Mapping[str, Any] = {},
+    commits: Mapping[str, str] = {},
+    texts: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Ask a process of its own.
 
-
-def _operator_faults(condition: StateCondition, value: Any, github: TrialGitHub) -> Iterator[str]:  # noqa: ANN401
-    if condition.exists and not _is_there(value):
-        yield "there is none"
-    yield from _value_faults(condition, value)
-    if condition.count is not None:
-        yield from _count_faults(value, condition.count)
-    if condition.by is not None:
-        yield from _writer_faults(value, condition.by, github)
-    if condition.before is not None:
-        yield from _order_faults(value, condition.before, github)
-
-
-def _value_faults(condition: StateCondition, value: Any) -> Iterator[str]:  # noqa: ANN401
-    if condition.has_equals and value != condition.equals:
-        yield f"is {_shown(value)}, not {_shown(condition.equals)}"
-    if condition.set_equals is not None:
-        yield from _set_faults(value, condition.set_equals)
-    if condition.has_contains and not _contains(value, condition.contains):
-        yield f"{_shown(value)} does not contain {_shown(condition.contains)}"
-    if condition.matches is not None and not _matches(value, condition.matches):
-        yield f"{_shown(value)} does not match {condition.matches!r}"
-
-
-def _set_faults(value: object, expected: tuple[Any, ...]) -> Iterator[str]:
-    elements = {_canonical(element) for element in value} if isinstance(value, list) else None
-    wanted = {_canonical(element) for element in expected}
-    if elements is None:
-        yield f"is {_shown(value)}, no list"
-    elif elements != wanted:
-        missing, extra = sorted(wanted - elements), sorted(elements - wanted)
-        parts = [f"without {', '.join(missing)}"] if missing else []
-        yield "; ".join([*parts, *([f"with {', '.join(extra)} beside"] if extra else [])])[:_SHOWN]
-    elif isinstance(value, list) and len(value) != len(elements):
-        yield f"has one of its elements twice: {_shown(value)}"
-
-
-def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _contains(value: object, part: Any) -> bool:  # noqa: ANN401 any JSON
-    if isinstance(value, str):
-        return isinstance(part, str) and part in value
-    return isinstance(value, list) and part in value
-
-
-def _matches(value: object, pattern: str) -> bool:
-    return isinstance(value, str) and re.search(pattern, value, re.MULTILINE) is not None
-
-
-def _count_faults(value: object, count: GitHubCount) -> Iterator[str]:
-    number = len(value) if isinstance(value, list) else 0
-    if count.min is not None and number < count.min:
-        yield f"{counted(number, 'element')}, fewer than {count.min}"
-    if count.max is not None and number > count.max:
-        yield f"{counted(number, 'element')}, more than {count.max}: {_shown(value)}"
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    """Return the selected objects that have an id and a place in the order of the writes."""
-    elements = value if isinstance(value, list) else [value]
-    return [element for element in elements if isinstance(element, dict) and "id" in element]
-
-
-def _writer_faults(value: object, login: str, github: TrialGitHub) -> Iterator[str]:
-    objects = _objects(value)
-    if not objects:
-        yield "there is none"
-    for selected in objects:
-        actor = selected.get("actor") if "ref" in selected else None  # a push has its own
-        writers = frozenset({actor}) if actor else github.written_by.get(selected["id"], frozenset())
-        if not writers:
-            yield f"nobody wrote {_shown(selected)} in the trial"
-        elif writers != {login}:
-            yield f"written by {', '.join(sorted(writers))}, not by {login} alone: {_shown(selected)}"
-
-
-def _order_faults(value: object, later: GitHubQuery, github: TrialGitHub) -> Iterator[str]:
-    try:
-        after = _objects(_selected(later, github))
-    except GoneError as error:
-        yield str(error)
-        return
-    first = _objects(value)
-    if not first or not after:
-        yield "there is none" if not first else f"there is nothing after it: {later.query} {later.select}"
-    elif max(earlier["sequence"] for earlier in first) >= min(later["sequence"] for later in after):
-        yield f"is not before {_shown(after[0])}"
-
-
-def _shown(value: object) -> str:
-    """Return a value as text of limited length."""
-    text = _canonical(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    Raises:
+        TooMuchError: the texts take more time or memory than it may use.
+        ToolError: it failed for another reason.
+    """
+    request = {
+        "conditions": conditions,
+        "objects": objects,
+        "written_by": written_by,
+        "commits": commits,
+        "texts": texts,
+        "invisible": HIDDEN.pattern,
+    }
+    argv = [sys.executable, "-P", "-m", "scylla_gha.conditions"]
+    ended = process.capture(argv, stdin=json.dumps(request).encode(), seconds=_SECONDS)
+    if ended.code in _REACHED:
+        raise TooMuchError(
+            f"the texts on GitHub take more than {CPU_SECONDS} s or {MEMORY_BYTES // 1024**2} MB to read; "
+            "they are too long, or nested too deeply"
+        )
+    if ended.code:
+        raise ToolError(f"conditions on GitHub cannot be evaluated: {ended.message}")
+    answer: dict[str, Any] = json.loads(ended.stdout)
+    return answer

@@ -7,12 +7,14 @@ from typing import Final
 
 import pathspec
 
+from scylla_gha.conditions.patterns import is_match
 from scylla_gha.errors import ToolError
 from scylla_gha.judge.github_trial import GoneError, TrialGitHub
 from scylla_gha.model.github_condition import Checkout, FileMatch, GitCondition
 
 _SHOWN: Final = 300
 _LISTED: Final = 5
+_READ_BYTES: Final = 1_000_000  # of a file
 
 
 def git_fault(condition: GitCondition, github: TrialGitHub) -> str | None:
@@ -66,7 +68,9 @@ def _file_faults(file: FileMatch, github: TrialGitHub, commit: str) -> Iterator[
         yield from () if content is None else (f"{file.path} exists",)
     elif content is None:
         yield f"{file.path} does not exist"
-    elif file.matches and not re.search(file.matches, content.decode(errors="replace"), re.MULTILINE):
+    elif file.matches and len(content) > _READ_BYTES:
+        yield f"{file.path} has more than the {_READ_BYTES:,} bytes that are read"
+    elif file.matches and not is_match(file.matches, content.decode(errors="replace")):
         yield f"{file.path} does not match {file.matches!r}"
 
 

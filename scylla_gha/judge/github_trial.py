@@ -14,7 +14,8 @@ from scylla_gha.git import run_git
 from scylla_gha.hub.git_store import GitRepository
 from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
 from scylla_gha.judge.github_views import StoredState
-from scylla_gha.model.github_views import LIST_QUERIES, PUSHES, GitHubView, PushView
+from scylla_gha.model.github_texts import GitHubView
+from scylla_gha.model.github_views import LIST_QUERIES, PUSHES, PushView
 from scylla_gha.prepare.git_directory import check_out_tree, git, init
 
 _SECONDS: Final = 120.0

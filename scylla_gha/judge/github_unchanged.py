@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from scylla_gha.judge.github_trial import TrialGitHub
 from scylla_gha.model.github_condition import AllowedChange
-from scylla_gha.model.github_views import LIST_QUERIES, CheckView, GitHubView, RunView, WorkflowView
+from scylla_gha.model.github_texts import GitHubView
+from scylla_gha.model.github_views import LIST_QUERIES, CheckView, RunView, WorkflowView
 
 _LEFT_OUT: Final = frozenset({"sequence", "timeline", "head_sha", "branches", "tags", "commit"})
 _STARTED_BY_PUSH: Final = frozenset({"push", "pull_request"})

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from scylla_gha.model.github_texts import GitHubView
 from scylla_gha.model.github_views import (
     AssetView,
     BranchView,
     CheckView,
     CommentView,
-    GitHubView,
     IssueView,
     JobView,
     LabelView,

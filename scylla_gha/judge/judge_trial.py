@@ -14,6 +14,7 @@ from scylla_gha.hub.trial_files import BUNDLE_FILE, STATE_FILE
 from scylla_gha.judge import Consensus, fail_unscored, failed_checks, score_categories, score_items, score_trial
 from scylla_gha.judge.checks import CommandRun, Fill, run_check, verify_checkpoints
 from scylla_gha.judge.github_git_checks import revision_of
+from scylla_gha.judge.github_texts import written_texts
 from scylla_gha.judge.github_trial import TrialGitHub, trial_github
 from scylla_gha.judge.panel import GatewayPanel, PanelResult
 from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, blind_input, list_tree
@@ -52,10 +53,10 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
         score = Score(score=None, grade=None, passed=False, why=_outcome_reason(last), progress=None)
         return judgment.model_copy(update={"result": score})
     try:
-        with scratch() as root, _github(last, prepared, folder) as github:
+        with scratch() as root, github_state(last, prepared, folder) as github:
             tree = _base_plus_diff(prepared, _patch(last, folder), root)
             results = _run_checks(last.diff, tree, prepared, context, github)
-            panel = _ask_panel(trial, prepared, folder, context, tree, results)
+            panel = _ask_panel(trial, prepared, folder, context, tree, results, github=github)
             update = {"checks": results, **_panel_fields(panel, last, folder)}
             changed = bool(last.diff.files or (github and github.journal))
             return judgment.model_copy(update=update | _score_fields(last, prepared, results, panel, changed=changed))
@@ -64,7 +65,7 @@ def judge_trial(trial: Trial, prepared: PreparedScenario, folder: CellFolder, co
 
 
 @contextlib.contextmanager
-def _github(last: Attempt, prepared: PreparedScenario, folder: CellFolder) -> Iterator[TrialGitHub | None]:
+def github_state(last: Attempt, prepared: PreparedScenario, folder: CellFolder) -> Iterator[TrialGitHub | None]:
     """Read the GitHub state that an attempt left; None if the scenario has none.
 
     Raises:
@@ -130,18 +131,20 @@ def _outcome_reason(attempt: Attempt) -> str:
     return f"{attempt.outcome}: {attempt.reason}"[:300]
 
 
-def _ask_panel(
+def _ask_panel(  # noqa: PLR0913 what the panel looks at
     trial: Trial,
     prepared: PreparedScenario,
     folder: CellFolder,
     context: JudgingContext,
     tree: Path,
     results: tuple[CheckResult, ...],
+    *,
+    github: TrialGitHub | None,
 ) -> PanelResult | None:
     """Ask the panel; None if there is no panel. An unchanged start state earns nothing, so nobody is asked."""
     if context.panel is None:
         return None
-    change = judged_change(trial, folder)
+    change = judged_change(trial, folder, github)
     blind = _blind_input(change, tree, prepared, results) if change else None
     if blind is None or not blind.items:
         return PanelResult((), Consensus({}), TrafficSummary())
@@ -154,26 +157,29 @@ def _ask_panel(
 
 @dataclass(frozen=True, slots=True)
 class JudgedChange:
-    """Change of the start state: its counts, the patch, and the agent's final message."""
+    """Change of the start state: its counts, the patch, the agent's final message, and its texts on GitHub, if any."""
 
     diff: DiffStat
     patch: bytes
     final_message: str | None
+    github_texts: str | None = None
 
 
-def judged_change(trial: Trial, folder: CellFolder) -> JudgedChange | None:
+def judged_change(trial: Trial, folder: CellFolder, github: TrialGitHub | None) -> JudgedChange | None:
     """Return what the last attempt left; None if it left nothing to ask judges about.
 
     Raises:
         FixtureError: a stored file was changed.
+        ToolError: its texts on GitHub cannot be read.
     """
     last = trial.last
-    if last.diff is None or not last.diff.files:
+    if last.diff is None or not (last.diff.files or (github and github.journal)):
         return None
     path = folder.attempt(last.number).file("trajectory.json")
     _require_digest(path, last.files.get(path.name))
     trajectory = read_record(path, Trajectory)
-    return JudgedChange(last.diff, _patch(last, folder), trajectory.final_message if trajectory else None)
+    message = trajectory.final_message if trajectory else None
+    return JudgedChange(last.diff, _patch(last, folder), message, written_texts(github) if github else None)
 
 
 def judge_evidence(
@@ -194,7 +200,7 @@ def _blind_input(
     change: JudgedChange, tree: Path, prepared: PreparedScenario, results: tuple[CheckResult, ...]
 ) -> BlindInput:
     folder = prepared.folder
-    evidence = JudgeEvidence(change.patch, list_tree(tree), results, change.final_message)
+    evidence = JudgeEvidence(change.patch, list_tree(tree), results, change.final_message, change.github_texts)
     texts = (path.read_text(errors="replace") for path in sorted(folder.checks.rglob("*")) if path.is_file())
     return blind_input(folder.prompt, folder.scenario, folder.rubric, evidence, texts)
 

@@ -25,6 +25,7 @@ from scylla_gha.judge.diff_excerpt import (
     list_files,
     named_files,
 )
+from scylla_gha.judge.github_texts import LEGEND
 from scylla_gha.model.judgment import PROMPT_BYTES, CheckResult
 from scylla_gha.model.printable_text import head_and_tail, visible
 from scylla_gha.model.scenario import Item, Rubric, Scenario
@@ -62,12 +63,16 @@ def quote_untrusted(text: str, what: str, tag: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgeEvidence:
-    """Evidence: the patch, the paths of base plus patch, check results, and the agent's final message."""
+    """Evidence: the patch, the paths of base plus patch, check results, the agent's final message, and `github`.
+
+    `github` are its texts on GitHub, None if the task has no GitHub.
+    """
 
     diff: bytes
     tree: tuple[str, ...]
     checks: tuple[CheckResult, ...]
     final_message: str | None
+    github: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,8 @@ def render_prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ..
 def _prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ...], room: int) -> JudgePrompt:
     """Render the prompt with at most `room` characters of the diff."""
     excerpt = diff_excerpt(blind.evidence.diff, room, blind.first_files.rank)
-    pieces = {"diff": excerpt.text} if blind.diff_alone else _pieces(blind, excerpt)
+    texts = {} if blind.evidence.github is None else {"text on GitHub": blind.evidence.github or "(none)"}
+    pieces = {"diff": excerpt.text, **texts} if blind.diff_alone else {**_pieces(blind, excerpt), **texts}
     tag = fence_tag(pieces.values())
     reasons = "\n".join(f"- {fault}" for fault in faults)
     again = f"Your earlier answer could not be used for these items. Answer for these items only:\n{reasons}\n"
@@ -159,7 +165,7 @@ def _prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ...], ro
         items="\n".join(f"- {item.id} ({item.type}, {item.points:g} points): {item.text}" for item in blind.items),
         steps="\n".join(f"- step-{number}: {step}" for number, step in enumerate(blind.steps, 1)) or "- none",
         checks=_checks(blind),
-        told=excerpt.summary,
+        told=f"{excerpt.summary} {LEGEND}" if texts else excerpt.summary,
         evidence="\n\n".join(quote_untrusted(text, what, tag) for what, text in pieces.items()),
         again=again if faults else "",
         tag=tag,

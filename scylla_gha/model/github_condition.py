@@ -37,6 +37,14 @@ class GitHubQuery(Record):
         ObjectName | None, Field(description="The fixture's name of the one object, e.g. pr.review_me")
     ] = None
     select: Annotated[Text, Field(description="jmespath expression on the query's result")] = "@"
+    extract: Annotated[
+        str | None,
+        Field(
+            description="Regular expression (RE2); selected are then its different matches in the text or texts, or "
+            "those of its group",
+            exclude_if=lambda pattern: pattern is None,
+        ),
+    ] = None
 
 
 class StateCondition(GitHubQuery):
@@ -49,7 +57,7 @@ class StateCondition(GitHubQuery):
         tuple[JsonValue, ...] | None, Field(description="The elements of a list in any order, without doubles")
     ] = None
     contains: Annotated[JsonValue, Field(description="An element of a list, or a part of a text")] = None
-    matches: Annotated[str | None, Field(description="Regular expression found in a text (multiline)")] = None
+    matches: Annotated[str | None, Field(description="Regular expression (RE2) found in a text (multiline)")] = None
     count: Annotated[GitHubCount | None, Field(description="Number of elements of a list")] = None
     by: Annotated[
         Text | None, Field(description="Login of the only user who wrote the selected objects in the trial")
@@ -87,7 +95,7 @@ class FileMatch(Record):
     """Condition on a file at a revision."""
 
     path: Text
-    matches: Annotated[str | None, Field(description="Regular expression found in it (multiline)")] = None
+    matches: Annotated[str | None, Field(description="Regular expression (RE2) found in it (multiline)")] = None
     absent: Annotated[bool, Field(description="There must be no such file")] = False
 
     @model_validator(mode="after")

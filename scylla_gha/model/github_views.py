@@ -6,15 +6,9 @@ Each view has the id of its record, and `sequence`: the number of the write that
 from typing import Final, Literal
 
 from scylla_gha.model import Record
+from scylla_gha.model.github_texts import GitHubView, TextView
 
 OpenOrClosed = Literal["open", "closed"]
-
-
-class GitHubView(Record):
-    """Base of all views."""
-
-    id: int
-    sequence: int
 
 
 class BranchView(Record):
@@ -71,7 +65,7 @@ class MilestoneView(GitHubView):
     creator: str
 
 
-class CommentView(GitHubView):
+class CommentView(TextView):
     """Comment on an issue or pull request, or in a review thread. `reply_to` is the id of a comment."""
 
     author: str
@@ -87,7 +81,7 @@ class TimelineEvent(GitHubView):
     data: dict[str, str]
 
 
-class IssueView(GitHubView):
+class IssueView(TextView):
     """Issue; labels by name, people by login, the milestone by title, and the issue that it duplicates by number."""
 
     repository: str
@@ -107,7 +101,7 @@ class IssueView(GitHubView):
     timeline: tuple[TimelineEvent, ...]
 
 
-class ReviewView(GitHubView):
+class ReviewView(TextView):
     """Review of a pull request."""
 
     author: str
@@ -158,7 +152,7 @@ class AssetView(Record):
     label: str | None
 
 
-class ReleaseView(GitHubView):
+class ReleaseView(TextView):
     """Release; `commit` is what its tag names, null without such a tag."""
 
     repository: str

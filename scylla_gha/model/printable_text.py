@@ -14,14 +14,14 @@ _IGNORABLE: Final = (
 )
 # And what a terminal would obey or nobody would see: controls, line ends that are no newline, the marks of an
 # annotation, lone surrogates.
-_HIDDEN: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\udfff{_IGNORABLE}]")
+HIDDEN: Final = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\udfff{_IGNORABLE}]")
 
 
 def printable(text: str) -> str:
     """Remove characters that are invisible, break the line, or control a terminal."""
     if text.isascii() and text.isprintable():  # nearly all text, of which sites have millions of characters
         return text
-    return "".join(character for character in _HIDDEN.sub("", text) if character.isprintable())
+    return "".join(character for character in HIDDEN.sub("", text) if character.isprintable())
 
 
 def one_line(text: str) -> str:
@@ -31,7 +31,7 @@ def one_line(text: str) -> str:
 
 def visible(text: str) -> str:
     """Replace every hidden character by its code; tabs and newlines stay."""
-    return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def head_and_tail(text: str, room: int) -> str:

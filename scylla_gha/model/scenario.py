@@ -40,6 +40,19 @@ class Item(Record):
         tuple[str, ...], Field(description="Checkpoints that decide the item; empty: the judge panel decides")
     ] = ()
     applies_if: Annotated[str | None, Field(description="A checkpoint; if it does not hold, the item is N/A")] = None
+    required: Annotated[
+        bool,
+        Field(
+            description="A trial passes only if the item is met, unless it is N/A; for binary items",
+            exclude_if=lambda required: not required,
+        ),
+    ] = False
+
+    @model_validator(mode="after")
+    def _required_is_binary(self) -> "Item":
+        if self.required and self.type != "binary":
+            raise ValueError("required belongs to binary items, which are met or not")
+        return self
 
 
 class Category(Record):
@@ -162,6 +175,13 @@ class Checkpoint(Record):
     stdout_matches: Annotated[str | None, Field(description="Regular expression found in the output (multiline)")] = (
         None
     )
+    stdout_never_matches: Annotated[
+        str | None,
+        Field(
+            description="Regular expression that is not found in the output (multiline)",
+            exclude_if=lambda pattern: pattern is None,
+        ),
+    ] = None
     graduated: Annotated[
         bool, Field(description="The last line of the output is `k/n`, and the value is that fraction")
     ] = False
@@ -190,8 +210,9 @@ class Checkpoint(Record):
             raise ValueError("give exactly one of run, file, changes, github, git and unchanged")
         if self.run is None and self.checkout is not None:
             raise ValueError("checkout belongs to run")
-        if self.run is None and (self.stdout is not None or self.stdout_matches or self.graduated or self.exit):
-            raise ValueError("exit, stdout, stdout_matches and graduated belong to run")
+        outputs = (self.stdout is not None, self.stdout_matches, self.stdout_never_matches, self.graduated, self.exit)
+        if self.run is None and any(outputs):
+            raise ValueError("exit, stdout, stdout_matches, stdout_never_matches and graduated belong to run")
         if self.file is None and (self.absent or self.matches):
             raise ValueError("absent and matches belong to file")
         if [self.stdout, self.stdout_matches, self.graduated or None].count(None) < 2:  # noqa: PLR2004

@@ -19,6 +19,9 @@ class SolutionTrial(Record):
     passed: bool
     fault: Annotated[str | None, Field(description="what is wrong with that verdict")] = None
     seconds: Annotated[float, Field(ge=0, description="of all its tries, judged")] = 0.0
+    judged: Annotated[
+        tuple[str, ...], Field(description="required items that judges have to find unmet; code alone accepts it")
+    ] = ()
     calls: Annotated[CallCounts, Field(description="API operations of its first try, by category")] = {}
 
 
@@ -43,7 +46,7 @@ class ScenarioProof(Record):
     @property
     def verdicts(self) -> str:
         """The verdicts in a sentence."""
-        return ", ".join(f"{trial.name} {'passes' if trial.passed else 'fails'}" for trial in self.trials)
+        return ", ".join(f"{trial.name} {_verdict(trial)}" for trial in self.trials)
 
     @property
     def oracles(self) -> Mapping[str, SolutionTrial]:
@@ -55,12 +58,27 @@ class ScenarioProof(Record):
         }
 
     @property
-    def rejected(self) -> tuple[int, int]:
-        """Wrong solutions that failed as they must, and all wrong ones."""
-        wrong = [trial for trial in self.trials if trial.name.startswith("wrong/")]
-        return sum(not trial.passed and not trial.fault for trial in wrong), len(wrong)
+    def wrong(self) -> tuple[SolutionTrial, ...]:
+        """Trials of the wrong solutions."""
+        return tuple(trial for trial in self.trials if trial.name.startswith("wrong/"))
+
+    @property
+    def rejected(self) -> int:
+        """Number of wrong solutions that code rejects as it must."""
+        return sum(not trial.passed and not trial.fault and not trial.judged for trial in self.wrong)
+
+    @property
+    def left_to_judges(self) -> int:
+        """Number of wrong solutions that code accepts, and that fail if judges find an item unmet."""
+        return sum(bool(trial.judged) and not trial.fault for trial in self.wrong)
 
     @property
     def seconds(self) -> float:
         """Time of all trials, one after the other."""
         return sum(trial.seconds for trial in self.trials)
+
+
+def _verdict(trial: SolutionTrial) -> str:
+    if trial.judged:
+        return f"fails if judges find {', '.join(trial.judged)} unmet"
+    return "passes" if trial.passed else "fails"

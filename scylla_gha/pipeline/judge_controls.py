@@ -25,7 +25,7 @@ from scylla_gha.judge.controls import (
     repeat_control,
     unique_judges,
 )
-from scylla_gha.judge.judge_trial import JudgedChange, judge_evidence, judged_change
+from scylla_gha.judge.judge_trial import JudgedChange, github_state, judge_evidence, judged_change
 from scylla_gha.judge.panel import ask
 from scylla_gha.judge.prompt import BlindInput, render_prompt
 from scylla_gha.model import slug
@@ -154,12 +154,12 @@ def _repeat_target(context: RunContext, judged_trials: JudgedTrial, times: int, 
 
 def _repeated_questions(context: RunContext, judged_trials: JudgedTrial, times: int) -> AskQuestions:
     cell, trial, judgment = judged_trials
-    answer = judged_change(trial, context.folder.cell(cell.id))
+    prepared, folder = context.prepared_scenario(cell.scenario), context.folder.cell(cell.id)
+    with github_state(trial.last, prepared, folder) as github:
+        answer = judged_change(trial, folder, github)
     if answer is None or judgment is None or context.panel is None:
         return lambda _, __: ()
-    blind = judge_evidence(
-        answer, context.prepared_scenario(cell.scenario), context.judging_context(cell.scenario), judgment.checks
-    )
+    blind = judge_evidence(answer, prepared, context.judging_context(cell.scenario), judgment.checks)
     shown = render_prompt(blind, context.panel.wording).digest
     answers = [a for a in judgment.answers if a.prompt_digest == shown and a.error is None and not a.diff_alone]
     first = {stored.judge: stored for stored in answers}

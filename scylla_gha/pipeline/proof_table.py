@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from scylla_gha.model.scenario_proof import ScenarioProof
 from scylla_gha.report.numbers import columns
 
+_JUDGED = "+n: wrong solutions that code accepts; they fail if judges find the items unmet that their files name"
 _NOTE = "r, w: operations on GitHub of the mode's oracle that read and write; g: commands of git that reached it"
 
 
@@ -18,11 +19,13 @@ def proof_table(proofs: Sequence[ScenarioProof]) -> Iterator[str]:
     headings = ("scenario", "", *modes, "wrong rejected", "seconds")
     rows = [
         (proof.scenario, "NOT OK" if proof.faults else "ok", *(_mode(proof, mode) for mode in modes),
-         "{} of {}".format(*proof.rejected), f"{proof.seconds:.1f}")
+         _rejected(proof), f"{proof.seconds:.1f}")
         for proof in proofs
     ]  # fmt: skip
     yield from columns(headings, rows)
     yield _NOTE
+    if any(proof.left_to_judges for proof in proofs):
+        yield _JUDGED
 
 
 def proofs_json(proofs: Sequence[ScenarioProof]) -> str:
@@ -31,7 +34,6 @@ def proofs_json(proofs: Sequence[ScenarioProof]) -> str:
 
 
 def _fields(proof: ScenarioProof) -> dict[str, object]:
-    rejected, wrong = proof.rejected
     return {
         "scenario": proof.scenario,
         "ok": not proof.faults,
@@ -39,11 +41,17 @@ def _fields(proof: ScenarioProof) -> dict[str, object]:
         "modes": {mode: {"passed": trial.passed, **_operations(trial.calls), "calls": trial.calls}
                   for mode, trial in proof.oracles.items()} if proof.has_github else {},
         "not_possible": proof.not_possible,
-        "wrong_rejected": rejected,
-        "wrong": wrong,
+        "wrong_rejected": proof.rejected,
+        "wrong_left_to_judges": proof.left_to_judges,
+        "wrong": len(proof.wrong),
         "seconds": round(proof.seconds, 2),
         "trials": [trial.model_dump(mode="json") for trial in proof.trials],
     }  # fmt: skip
+
+
+def _rejected(proof: ScenarioProof) -> str:
+    judged = f"+{proof.left_to_judges} " if proof.left_to_judges else ""
+    return f"{proof.rejected} {judged}of {len(proof.wrong)}"
 
 
 def _mode(proof: ScenarioProof, mode: str) -> str:

@@ -2,7 +2,9 @@
 
 The proof rejects a task that is solved in the fixture already, a fixture that cannot be built, and a check that cannot
 fail or that accepts only the reference solution. The no-op must fail and break no guard, the reference solution must
-make every checkpoint hold, each wrong solution must fail, and each other right solution must pass. The no-op and the
+make every checkpoint hold, each wrong solution must fail, and each other right solution must pass. No judge is asked:
+required items of judges are taken as met. Where only judges can tell that a solution is wrong, it names these items in
+a line `# unmet: F2`, and must pass with them and fail without; such solutions are counted apart. The no-op and the
 reference solution are tried twice, to show that task and checks are stable, and wrong patches are judged twice.
 
 With GitHub state there is a reference solution for each mode in which the task is possible. Each works with the tools
@@ -21,10 +23,12 @@ from typing import Final
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.config.library import Library
+from scylla_gha.config.scenario_faults import unmet_items
 from scylla_gha.config.scenario_folder import ScenarioFolder
 from scylla_gha.config.scenario_oracles import oracle_modes
 from scylla_gha.hub.client import HubProcess
 from scylla_gha.images import SandboxPool
+from scylla_gha.judge import AgreedItem, Consensus, score_items, score_trial
 from scylla_gha.judge.judge_trial import JudgingContext, judge_trial
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.judgment import Judgment
@@ -45,6 +49,11 @@ from scylla_gha.variants import arm_resources
 
 _LEAST_WRONG: Final = 2
 
+_ACCEPTED: Final = (
+    "passes, so the checks do not tell it from a right one; if only judges can, name the required items in a line such "
+    "as '# unmet: F2'"
+)
+_ACCEPTED_WITH: Final = "passes even if judges find {items} unmet; make an item required that it does not meet"
 _TWICE: Final = (1, 1)  # judgings of each run
 _JUDGED_TWICE: Final = (2,)
 _ONCE: Final = (1,)
@@ -56,6 +65,7 @@ class Verdict:
 
     passed: bool
     fault: str | None
+    judged: tuple[str, ...] = ()  # items that judges have to find unmet
     calls: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -129,7 +139,7 @@ def _timed(trial: tuple[str, Callable[[], Verdict]]) -> SolutionTrial:
     verdict = test()
     seconds = round(time.monotonic() - started, 2)
     return SolutionTrial(name=name, passed=verdict.passed, fault=verdict.fault, seconds=seconds,
-                         calls=dict(verdict.calls))  # fmt: skip
+                         judged=verdict.judged, calls=dict(verdict.calls))  # fmt: skip
 
 
 @functools.cache
@@ -163,32 +173,38 @@ class _SolutionTests:
             fault = "all that is required of a solution holds on the base, so the task is solved in the fixture already"
         if not fault and broken:
             fault = f"these guards do not hold on the base: {', '.join(_evidence(judgment, broken))}"
-        return Verdict(solved, fault, _calls(attempt))
+        return Verdict(solved, fault, calls=_calls(attempt))
 
     def reference(self, mode: str) -> Verdict:
         folder = self.prepared.folder
         runs = _TWICE if mode == DEFAULT_MODE else _ONCE
         judgment, attempt, fault = self._try("oracle", folder.oracle(mode), runs, mode)
-        passed = _passes(judgment)
+        passed = _passes(judgment, folder)
         absent = {item.applies_if for item in folder.rubric.items if item.applies_if}
         failing = (
             [check.id for check in judgment.checks if not check.holds and check.id not in absent] if judgment else []
         )
         if not fault and (failing or not passed):
             fault = f"does not pass whole: {_reasons(judgment, failing)}"
-        return Verdict(passed, fault, _calls(attempt))
+        return Verdict(passed, fault, calls=_calls(attempt))
 
     def wrong(self, patch: Path) -> Verdict:
-        runs = _ONCE if self.prepared.folder.github else _JUDGED_TWICE  # with GitHub, each costs seconds
+        folder = self.prepared.folder
+        runs = _ONCE if folder.github else _JUDGED_TWICE  # with GitHub, each costs seconds
         judgment, attempt, fault = self._try("oracle", patch, runs)
-        if not fault and _passes(judgment):
-            fault = "passes, so the checks do not tell it from a right one"
-        return Verdict(_passes(judgment), fault, _calls(attempt))
+        unmet = unmet_items(patch)
+        accepted, passed = _passes(judgment, folder), _passes(judgment, folder, unmet)
+        if not fault and passed:
+            fault = _ACCEPTED_WITH.format(items=", ".join(unmet)) if unmet else _ACCEPTED
+        elif not fault and unmet and not accepted:
+            fault = "fails by code alone; remove its line '# unmet:', which is for what only judges can tell"
+        return Verdict(passed, fault, unmet, _calls(attempt))
 
     def right(self, patch: Path) -> Verdict:
         judgment, attempt, fault = self._try("oracle", patch, _ONCE)
-        if fault or judgment is None or _passes(judgment):
-            return Verdict(_passes(judgment), fault, _calls(attempt))
+        passed = _passes(judgment, self.prepared.folder)
+        if fault or judgment is None or passed:
+            return Verdict(passed, fault, calls=_calls(attempt))
         required = {check.id for check in self.prepared.folder.scenario.checkpoints if check.required}
         failing = [check.id for check in judgment.checks if not check.holds and check.id in required]
         fault = f"fails, so the checks refuse a right one: {_reasons(judgment, failing)}"
@@ -225,8 +241,17 @@ class _SolutionTests:
             return attempt, [judge_trial(trial, prepared, cell, context) for _ in range(times)]
 
 
-def _passes(judgment: Judgment | None) -> bool:
-    return bool(judgment and judgment.result and judgment.result.passed)
+def _passes(judgment: Judgment | None, folder: ScenarioFolder, unmet: tuple[str, ...] = ()) -> bool:
+    """Return whether a solution passes if judges find all required items met, but for those that are named."""
+    if judgment is None or judgment.result is None:
+        return False
+    judged = [item.id for item in folder.rubric.items if item.required and not item.checks]
+    if not judged:
+        return judgment.result.passed
+    panel = Consensus({name: AgreedItem(float(name not in unmet), "assumed") for name in judged})
+    checks = {check.id: check for check in judgment.checks}
+    items = score_items(folder.rubric, checks, panel=panel)
+    return score_trial(folder.scenario, folder.rubric, checks, items, panel=panel).passed
 
 
 def _calls(attempt: Attempt) -> Mapping[str, int]:

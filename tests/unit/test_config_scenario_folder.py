@@ -55,9 +55,12 @@ def test_a_good_scenario_is_good(folder: Path) -> None:
         ({"checkpoints": (make_checkpoint(),) * 2}, "checkpoints: the id 'done' is given twice"),
         (
             {"checkpoints": (make_checkpoint(run="true", stdout_matches="("),)},
-            "checkpoints.done: '(' is not a regular expression: ",
+            "checkpoints.done: '(' is not a regular expression of RE2: ",
         ),
-        ({"checkpoints": (make_checkpoint(matches="["),)}, "checkpoints.done: '[' is not a regular expression: "),
+        (
+            {"checkpoints": (make_checkpoint(matches="["),)},
+            "checkpoints.done: '[' is not a regular expression",
+        ),
         (
             {"checkpoints": (make_checkpoint(changes=DiffCondition(only=("a", "!"))),)},
             "checkpoints.done: '!' is not a gitignore pattern: ",

@@ -20,7 +20,7 @@ from scylla_gha.hub.records import (
     UserRecord,
 )
 from scylla_gha.hub.trial_files import exported_state, write_trial_files
-from scylla_gha.judge.github_checks import state_fault
+from scylla_gha.judge.github_checks import state_verdicts
 from scylla_gha.judge.github_git_checks import git_fault
 from scylla_gha.judge.github_trial import TrialGitHub, trial_github
 from scylla_gha.judge.github_unchanged import unchanged_fault
@@ -86,7 +86,7 @@ class World:
 
     def fault(self, **condition: Any) -> str | None:
         with self.left() as github:
-            return state_fault(StateCondition.model_validate(condition, strict=False), github)
+            return state_verdicts([StateCondition.model_validate(condition, strict=False)], github)[0].fault
 
     def git_fault(self, **condition: Any) -> str | None:
         with self.left() as github:

@@ -7,7 +7,7 @@ import pytest
 from scylla_gha.errors import ConfigError
 from scylla_gha.github_fixture.reference import make_reference
 from scylla_gha.hub.trial_files import write_trial_files
-from scylla_gha.judge.github_checks import state_fault
+from scylla_gha.judge.github_checks import state_verdicts
 from scylla_gha.judge.github_trial import trial_github
 from scylla_gha.judge.github_unchanged import unchanged_fault
 from scylla_gha.model.github_condition import AllowedChange, StateCondition
@@ -125,7 +125,7 @@ def test_reviews_of_the_script_are_no_change_of_the_agents(tmp_path: Path) -> No
     assert unchanged(cell, tmp_path / "one", push) is None
     query = StateCondition(query="pull_request", target="pr.old", select="reviews[?state=='APPROVED']", by="monalisa")
     with trial_github(tmp_path / "one") as github:
-        assert state_fault(query, github) is None
+        assert state_verdicts([query], github)[0].fault is None
     thread = cell.get("/pulls/3/comments")[0]["id"]
     cell.send("POST", f"/pulls/3/comments/{thread}/replies", {"body": "Thank you."})
     fault = unchanged(cell, tmp_path / "two", push) or ""

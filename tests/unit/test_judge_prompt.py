@@ -41,7 +41,7 @@ def test_no_field_could_tell_who_worked() -> None:
     fields = {field.name for kind in (BlindInput, JudgeEvidence) for field in dataclasses.fields(kind)}
     assert fields == {
         "task", "items", "steps", "conditions", "evidence", "diff", "tree", "checks", "final_message", "first_files",
-        "diff_alone",
+        "diff_alone", "github",
     }  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from tests.support.git_bombs import COMMIT, SHELL
 from tests.support.hub_clients import McpSession
 from tests.support.hub_scenario import ID, SOLUTION, write_hub_scenario
 from tests.support.hub_server import BIN
+from tests.support.library import write
 from tests.support.records import make_experiment
 
 
@@ -52,9 +53,11 @@ class HubKiller(ShellAgent):
         return replace(command, env={**command.env, "HUB": str(self.hub.pid)})
 
 
-def context_of(root: Path, hub: HubProcess, script: str) -> RunContext:
-    """A run of the scenario by an agent with a script."""
-    write_hub_scenario(root)
+def context_of(root: Path, hub: HubProcess, script: str, rubric: str | None = None) -> RunContext:
+    """A run of the scenario by an agent with a script, perhaps with another rubric."""
+    folder = write_hub_scenario(root)
+    if rubric is not None:
+        write(folder / "rubric.yaml", rubric)
     HubKiller.hub = hub
     library, agent = Library.here(root), HubKiller(f"set -eu\n{script}")
     experiment = make_experiment(

@@ -27,6 +27,17 @@ def test_a_row_has_the_operations_of_each_mode() -> None:
     assert note.startswith("r, w: operations on GitHub")
 
 
+def test_wrong_solutions_that_only_judges_can_tell_are_counted_apart() -> None:
+    judged = SolutionTrial(name="wrong/c", passed=False, judged=("F2",))
+    proof = ScenarioProof(scenario="151-a", has_github=True, trials=(*TRIALS[:2], TRIALS[3], judged))
+    _, row, _, note = proof_table([proof])
+    assert " 1 +1 of 2 " in row
+    assert note.startswith("+n: wrong solutions that code accepts")
+    (fields,) = json.loads(proofs_json([proof]))
+    assert (fields["wrong_rejected"], fields["wrong_left_to_judges"], fields["wrong"]) == (1, 1, 2)
+    assert proof.verdicts.endswith("wrong/a fails, wrong/c fails if judges find F2 unmet")
+
+
 def test_scenarios_without_github_have_no_table() -> None:
     assert list(proof_table([PLAIN])) == []
 

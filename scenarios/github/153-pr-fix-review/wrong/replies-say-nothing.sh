@@ -1,4 +1,5 @@
 # The changes are right, and each reply is a single word.
+# unmet: F6
 set -eu
 repo=ridge-walkers/trailkit
 pull=$(gh pr list -R "$repo" --head feature/pace --json number --jq ".[0].number")
