@@ -1,7 +1,8 @@
 """Calls the package with the jobs on standard input and reports what came out.
 
-Usage: driver.py SOURCES DESCRIPTOR. Nothing is compared here. The report has the answers, and where the package ran
-code that is not in its source files.
+Usage: driver.py SOURCES DESCRIPTOR [traced]. Nothing is compared here. The report has the answers, and where the
+package ran code that is not in its source files; traced, it also has the instructions that each function ran, by their
+positions in the files, and how many of those that the sources have were run.
 """
 
 import contextlib
@@ -12,6 +13,9 @@ import json
 import os
 import sys
 from decimal import Decimal
+
+for name in ("argparse", "dataclasses", "functools", "pathlib"):  # before the folder of compiled files is left
+    importlib.import_module(name)
 
 descriptor = int(sys.argv[2])
 jobs = json.load(sys.stdin)
@@ -45,8 +49,59 @@ def is_foreign(event: str, args: tuple) -> bool:
     )
 
 
+ran: dict[str, set[tuple[int, int]]] = {}  # by function: id of the code, and the instruction's place in it
+running: set[tuple[int, int]] = set()
+codes = {}  # by id, since copies of code are equal
+LIBRARY = os.path.dirname(os.__file__)
+
+
+def trace(frame, event, argument):
+    """Note which instructions of the package are run."""
+    file = frame.f_code.co_filename
+    if file.startswith(sys.argv[1]) and file.endswith(".py"):
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        codes[id(frame.f_code)] = frame.f_code
+        return note
+    if not file.startswith(("<", LIBRARY)) and file != __file__:
+        made.append(os.path.basename(file))
+    return None
+
+
+def note(frame, event, argument):
+    if event == "opcode":
+        running.add((id(frame.f_code), frame.f_lasti))
+    return note
+
+
+def positions(instructions) -> set[tuple]:
+    tables = {number: list(codes[number].co_positions()) for number in {number for number, _ in instructions}}
+    places = ((codes[number].co_filename, *tables[number][at // 2]) for number, at in instructions)
+    return {place for place in places if place[1]}
+
+
+def functions_of(code):
+    """The code of the functions in a module's code."""
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            if constant.co_flags & inspect.CO_OPTIMIZED:  # no class
+                yield constant
+            yield from functions_of(constant)
+
+
+def all_positions() -> set[tuple]:
+    result = set()
+    for folder, _, names in os.walk(sys.argv[1]):
+        for path in (os.path.join(folder, name) for name in names if name.endswith(".py")):
+            with open(path, encoding="utf-8") as stream:
+                module = compile(stream.read(), path, "exec")
+            result |= {(path, *at) for code in functions_of(module) for at in code.co_positions() if at[0]}
+    return result
+
+
+in_files = all_positions() if len(sys.argv) > 3 else set()
 sys.addaudithook(watch)
 sys.path.insert(0, sys.argv[1])
+sys.pycache_prefix = "/nonexistent"  # compiled files beside the sources may hold other code
 
 from pricefeed.model import Offer  # noqa: E402
 
@@ -108,15 +163,24 @@ def attempt(job):
     before = {name: getattr(module, name, None) for name in settings}
     for name, value in settings.items():
         setattr(module, name, value)
+    if in_files:
+        global running
+        running = ran.setdefault(f"{job['module']}.{job.get('name')}", set())
+        sys.settrace(trace)
     try:
         return plain(call(job))
     except Exception as error:
         return ["raised", type(error).__name__, str(error)]
     finally:
+        sys.settrace(None)
         for name, value in before.items():
             setattr(module, name, value)
 
 
-report = json.dumps({"answers": [attempt(job) for job in jobs], "made": sorted(set(made))})
+answers = [attempt(job) for job in jobs]
+places = {name: positions(instructions) for name, instructions in ran.items()}
+reached = len(set().union(*places.values()) & in_files) / len(in_files) if in_files else None
+traced = {name: sorted(part) for name, part in places.items()}
+report = json.dumps({"answers": answers, "made": sorted(set(made)), "ran": traced, "reached": reached})
 with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
     stream.write(report)

@@ -1,4 +1,4 @@
-"""Measure repeated runs of statements and the size of the functions of a source tree."""
+"""Measure repeated runs of statements and the size of a source tree."""
 
 import ast
 from dataclasses import dataclass
@@ -142,9 +142,17 @@ def _copy(node: ast.stmt) -> ast.stmt:
 
 
 def size(root: Path) -> int:
-    """The number of statements in functions."""
-    functions = [node for _, tree in _trees(root) for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
-    own = 0
-    for function in functions:
-        own += sum(len(block) for block in _blocks(function))
-    return own
+    """The number of syntax nodes, without imports, annotations and docstrings."""
+    return sum(_nodes(tree) for _, tree in _trees(root))
+
+
+def _nodes(node: ast.AST) -> int:
+    total = 0
+    for name, value in ast.iter_fields(node):
+        parts = value if isinstance(value, list) else [value]
+        if parts and isinstance(parts[0], ast.stmt):
+            parts = statements(parts)
+        if name not in ("annotation", "returns"):
+            children = [part for part in parts if isinstance(part, ast.AST) and not isinstance(part, ast.expr_context)]
+            total += sum(1 + _nodes(child) for child in children)
+    return total

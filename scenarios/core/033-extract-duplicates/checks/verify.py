@@ -17,22 +17,26 @@ import ownsuite  # noqa: E402
 
 BASE = Path(os.environ["BASE"]).resolve()
 ROOT = Path.cwd().resolve()
-LARGEST_SIZE = 0.8  # of the size at the start
+LARGEST_SIZE = 7 / 8  # of the size at the start
+LEAST_SHARED = 2 / 5  # of the code that a function runs
+LEAST_REACHED = 4 / 5  # of the code that functions have
+SUPPLIERS = ("acme", "borealis", "corvid")
 
 
 def results(root: Path, jobs: list[dict], home: str) -> list:
     """What the package of a tree returns for each job; empty when it does not answer."""
-    return _report(root, jobs, home)[0]
+    return _report(root, jobs, home).get("answers", [])
 
 
-def _report(root: Path, jobs: list[dict], home: str) -> tuple[list, list | None]:
-    """The answers, and where the package runs code that is not in its files; None when it does not answer."""
+def _report(root: Path, jobs: list[dict], home: str, *options: str) -> dict:
+    """What the driver reports of a tree; empty when the package does not answer."""
+    argv = [sys.executable, "-I", "-B", "-S", str(HERE / "driver.py")]
     with tempfile.TemporaryFile() as questions, tempfile.TemporaryFile() as answers:
         questions.write(json.dumps(jobs).encode())
         questions.seek(0)
         descriptor = answers.fileno()
         process = subprocess.Popen(
-            [sys.executable, "-I", "-B", "-S", str(HERE / "driver.py"), str(root / "src"), str(descriptor)],
+            [*argv, str(root / "src"), str(descriptor), *options],
             cwd=home,
             env={"PATH": "/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1"},
             stdin=questions,
@@ -49,8 +53,8 @@ def _report(root: Path, jobs: list[dict], home: str) -> tuple[list, list | None]
         finally:
             process.kill()
             process.wait()
-    answers, made = (report.get(key) if isinstance(report, dict) else None for key in ("answers", "made"))
-    return (answers, made) if isinstance(answers, list) and isinstance(made, list) else ([], None)
+    is_whole = isinstance(report, dict) and all(isinstance(report.get(key), list) for key in ("answers", "made"))
+    return report if is_whole else {}
 
 
 def behaviour() -> int:
@@ -96,9 +100,7 @@ def repeated() -> int:
         print(f"{first.file}:{first.line} {first.function} is like {second.file}:{second.line} {second.function}")
     before = len(duplication.repeated(BASE / "src"))
     print(f"expected no run of more than {duplication.LONGEST} statements twice, found {len(pairs)} (before: {before})")
-    with tempfile.TemporaryDirectory() as directory:
-        jobs = [job for group in cases.groups(Path(directory)).values() for job in group]
-        made = _report(ROOT, jobs, directory)[1]
+    made = _traced().get("made")
     if made:
         print(f"expected that all code is in the files under src, found code made at run time: {', '.join(made[:5])}")
     if made is None:
@@ -106,10 +108,35 @@ def repeated() -> int:
     return 1 if pairs or made or made is None else 0
 
 
+def _traced() -> dict:
+    with tempfile.TemporaryDirectory() as directory:
+        jobs = [job for group in cases.groups(Path(directory)).values() for job in group]
+        return _report(ROOT, jobs, directory, "traced")
+
+
+def shared() -> int:
+    """Compare what runs for each supplier: code that was extracted runs for all of them."""
+    report = _traced()
+    ran = {name: {tuple(place) for place in places} for name, places in report.get("ran", {}).items()}
+    reached = report.get("reached") or 0
+    print(f"expected that the cases reach at least {LEAST_REACHED:.0%} of the functions' code, found {reached:.0%}")
+    is_kept = reached >= LEAST_REACHED
+    for function in ("parse_price", "parse_line", "summary"):
+        runs = {f"{supplier}.{function}": ran.get(f"pricefeed.{supplier}.{function}", set()) for supplier in SUPPLIERS}
+        common = set.intersection(*runs.values())
+        if function == "parse_price":
+            runs["till.sheet_price"] = ran.get("pricefeed.till.sheet_price", set())
+        for name, places in runs.items():
+            share = len(places & common) / len(places) if places else 0
+            is_kept = is_kept and share >= LEAST_SHARED
+            print(f"{name}: expected at least {LEAST_SHARED:.0%} code that all suppliers run, found {share:.0%}")
+    return 0 if is_kept else 1
+
+
 def size() -> int:
     before, after = duplication.size(BASE / "src"), duplication.size(ROOT / "src")
     most = int(before * LARGEST_SIZE)
-    print(f"expected at most {most} statements in functions, found {after} (before: {before})")
+    print(f"expected at most {most} syntax nodes, found {after} (before: {before})")
     return 0 if after <= most else 1
 
 
@@ -117,7 +144,7 @@ def suite() -> int:
     return ownsuite.run(BASE, ROOT)
 
 
-CHECKS = {"behaviour": behaviour, "repeated": repeated, "size": size, "own-tests": suite}
+CHECKS = {"behaviour": behaviour, "repeated": repeated, "size": size, "shared": shared, "own-tests": suite}
 
 if __name__ == "__main__":
     raise SystemExit(CHECKS[sys.argv[1]]())
