@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
+from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
 from scylla_gha.git import run_git_limited
 from scylla_gha.hub.addresses import SITE
@@ -26,6 +27,7 @@ _MOST_STORED: Final = 512 * _MEGA
 _LARGEST_OBJECT: Final = 32 * _MEGA
 _MOST_UNPACKED: Final = 256 * _MEGA
 _MOST_COMMANDS: Final = 1000
+_MOST_READ: Final = 100_000  # commands that get an answer of their own
 _DIGITS: Final = 4  # of a packet's length
 _IN_BAND: Final = 65515  # of a packet's 65,520 bytes, without its length and the number of the band
 _REPORT, _MESSAGES = b"\x01", b"\x02"
@@ -82,6 +84,8 @@ def push(session: HubSession, repository: RepositoryRecord, content: bytes) -> b
     """
     commands, capabilities, pack = read_push(content)
     report = PushReport(capabilities)
+    if len(commands) > _MOST_COMMANDS:
+        return _refused_whole(commands, report)
     git = session.git(repository)
     try:
         _store(git, commands, pack)
@@ -93,6 +97,17 @@ def push(session: HubSession, repository: RepositoryRecord, content: bytes) -> b
         return report.encoded()
     for command in commands:
         _change(session, repository, command, report)
+    return report.encoded()
+
+
+def _refused_whole(commands: Sequence[RefCommand], report: PushReport) -> bytes:
+    """Refuse a push of too many refs, as GitHub does where a repository has a limit."""
+    report.results = {command.ref: "too many refs in one push" for command in commands}
+    amount = counted(len(commands), "branch or tag", "branches and tags")
+    report.lines = [
+        f"error: This push updates {amount}, and at most {_MOST_COMMANDS:,} can be updated in a single push.",
+        "Push fewer of them at once, such as git push origin 'refs/tags/v1.*'.",
+    ]
     return report.encoded()
 
 
@@ -115,7 +130,7 @@ def read_push(content: bytes) -> tuple[list[RefCommand], frozenset[str], bytes]:
         if names:
             capabilities = frozenset(names.decode(errors="replace").split())
         commands.append(_command(text))
-        if len(commands) > _MOST_COMMANDS:
+        if len(commands) > _MOST_READ:
             raise _invalid("it has too many commands")
 
 

@@ -1,6 +1,7 @@
 """Execution of GraphQL requests within limits of size, depth and nodes; errors are worded as GitHub's."""
 
 import functools
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -34,17 +35,38 @@ _MOST_CHARACTERS: Final = 100_000
 _MOST_DEPTH: Final = 40  # introspection of clients nests 13 deep
 _MOST_FIELDS: Final = 5_000
 _MOST_RESOLVED: Final = 200_000
+_MOST_OF_SCHEMA: Final = 200_000  # values of the schema; an introspection of all of it has 121,000
+_MOST_SECONDS: Final = 10.0  # of a query; GitHub ends requests then, too
+_MOST_SCHEMA_ANSWERS: Final = 4  # that are kept; one of the whole schema has some 40 MB
 # GitHub takes gh's own queries, which the rule refuses: it lets aliases of String and String! overlap.
 _RULES: Final = tuple(rule for rule in specified_rules if rule is not OverlappingFieldsCanBeMergedRule)
 
 
 @dataclass
-class GraphQLRun:
+class QueryWork:
+    """Work of a query so far: values of records, values of the schema itself, and the time at which it must end."""
+
+    resolved: int = field(default=0, init=False)
+    of_schema: int = field(default=0, init=False)
+    deadline: float = field(default_factory=lambda: time.monotonic() + _MOST_SECONDS, init=False)
+
+    def require_room(self) -> None:
+        """End a query that takes too much work, with GitHub's error.
+
+        Raises:
+            HubError: it is above a limit.
+        """
+        is_over = self.resolved > _MOST_RESOLVED or self.of_schema > _MOST_OF_SCHEMA
+        if is_over or time.monotonic() > self.deadline:
+            raise HubError(422, "Resource limits for this query exceeded.", (), "RESOURCE_LIMITS_EXCEEDED")
+
+
+@dataclass
+class GraphQLRun(QueryWork):
     """Request in a session: `gaps` are the fields outside the contract that it asked for."""
 
     session: HubSession
     gaps: list[str] = field(default_factory=list)
-    resolved: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +91,30 @@ def answer(session: HubSession, request: Mapping[str, Any]) -> GraphQLAnswer:
         return GraphQLAnswer({"errors": list(document)}, "invalid")
     if (reason := node_excess(document, variables or {}, name or None)) is not None:
         return GraphQLAnswer({"errors": [{"type": "MAX_NODE_LIMIT_EXCEEDED", "message": reason}]}, "invalid")
+    if not variables and _asks_for_schema_alone(document):
+        return _schema_answer(text, name or None)
     run = GraphQLRun(session)
+    middleware = (_count_schema,) if "__" in text else None  # it costs time, and others do not need it
     result = execute_sync(github_schema(), document, context_value=run, variable_values=variables,
-                          operation_name=name or None, field_resolver=_resolve, type_resolver=resolve_type)  # fmt: skip
+                          operation_name=name or None, field_resolver=_resolve, type_resolver=resolve_type,
+                          middleware=middleware)  # fmt: skip
     return GraphQLAnswer(_body(result, document), _operation(document, name), tuple(dict.fromkeys(run.gaps)))
+
+
+def _asks_for_schema_alone(document: DocumentNode) -> bool:
+    """Return whether all operations read only the schema, which is the same for everybody."""
+    nodes = [node for operation in _operations(document) for node in operation.selection_set.selections]
+    return all(isinstance(node, FieldNode) and node.name.value in ("__schema", "__type") for node in nodes)
+
+
+@functools.lru_cache(maxsize=_MOST_SCHEMA_ANSWERS)
+def _schema_answer(text: str, name: str | None) -> GraphQLAnswer:
+    """Answer a valid query that reads only the schema. It is kept, since tools ask for the whole schema again."""
+    document = _checked(text)
+    assert isinstance(document, DocumentNode)  # noqa: S101 it is valid
+    result = execute_sync(github_schema(), document, context_value=QueryWork(), operation_name=name,
+                          middleware=(_count_schema,))  # fmt: skip
+    return GraphQLAnswer(_body(result, document), _operation(document, name))
 
 
 def operation_name(request: Mapping[str, Any]) -> str:
@@ -148,13 +190,19 @@ def _measure(
 def _resolve(parent: Any, info: GraphQLResolveInfo[GraphQLRun], **arguments: Any) -> Any:  # noqa: ANN401 whatever the schema says
     run = info.context
     run.resolved += 1
-    if run.resolved > _MOST_RESOLVED:
-        raise HubError(422, "This query exceeds the node limit", (), "MAX_NODE_LIMIT_EXCEEDED")
+    run.require_room()
     try:
         return _value(parent, info, run.session, arguments)
     except ContractGapError as error:
         run.gaps.append(error.what)
         raise
+
+
+def _count_schema(resolver: Resolver, parent: Any, info: GraphQLResolveInfo[QueryWork], **arguments: Any) -> Any:  # noqa: ANN401 whatever the schema says
+    """Resolve a field, and count it if it is one of the schema."""
+    info.context.of_schema += info.parent_type.name.startswith("__")
+    info.context.require_room()
+    return resolver(parent, info, **arguments)
 
 
 def _value(
