@@ -169,12 +169,12 @@ def _work(context: RunContext, queue: _SharedIterator, on_done: OnCellDone) -> N
             trial, judgment = _run_and_judge(context, cell)
             if trial is None:
                 continue
+            if context.keep == "failed":
+                drop_workspaces(trial, judgment, context.folder.cell(cell.id))
+            on_done(cell, trial, judgment)
         except OSError as error:
             message = f"{cell.id}: {error}; the run stops here, and the same command goes on when that is mended"
             raise IncompleteError(message) from error
-        if context.keep == "failed":
-            drop_workspaces(trial, judgment, context.folder.cell(cell.id))
-        on_done(cell, trial, judgment)
 
 
 def _run_and_judge(context: RunContext, cell: Cell) -> tuple[Trial | None, Judgment | None]:

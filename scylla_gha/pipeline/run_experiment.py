@@ -8,7 +8,8 @@ import click
 from scylla_gha.config.library import ConfigSources, Library
 from scylla_gha.counting import counted
 from scylla_gha.errors import BudgetError, IncompleteError, RefusedError
-from scylla_gha.model.plan import Plan, UnstartedCells
+from scylla_gha.model.judgment import Judgment
+from scylla_gha.model.plan import Cell, Plan, UnstartedCells
 from scylla_gha.model.report import Report
 from scylla_gha.model.trial import Trial
 from scylla_gha.pipeline import finish_run
@@ -21,6 +22,7 @@ from scylla_gha.pipeline.model_access import (
     require_credentials,
     require_safe_sandbox,
 )
+from scylla_gha.pipeline.profile_log import ProfileLog, profile_path
 from scylla_gha.pipeline.run_cells import CellLines, run_cells_with_progress
 from scylla_gha.plan.budget import refuse_above_budget
 from scylla_gha.plan.build import check_names, find_agents, make_plan, print_plan, require_git
@@ -138,10 +140,18 @@ def store_plan(context: RunContext, experiment: str, choice: CellSelection) -> P
 
 
 def evaluate_cells(context: RunContext, recording: RecordingOptions, plan: Plan, jobs: int) -> Report:
-    """Run and judge all cells, and make the report of `plan`, even if the run is interrupted."""
+    """Run and judge all cells, and make the report of `plan`, even if the run is interrupted.
+
+    Each cell that is done leaves a line in `profile-rows.jsonl`.
+    """
+    log = ProfileLog(profile_path(context.folder), {cell.id for cell in plan.cells})
+
+    def append_line(cell: Cell, _trial: Trial, _judgment: Judgment | None) -> None:
+        log.add_cell(context, cell)
+
     try:
         with gateway_for_run(context, recording):
-            run_all_cells(context, jobs)
+            run_all_cells(context, jobs, append_line)
     finally:
         report = finish_run(plan, context.folder, context.library)
     return report
@@ -153,7 +163,7 @@ def run_all_cells(context: RunContext, jobs: int, lines_of: CellLines | None = N
     Args:
         context: of the run.
         jobs: maximum number of cells at once.
-        lines_of: lines to print when a cell is done; None: none.
+        lines_of: called when a cell is done; returns lines to print. None: none.
     """
     own_cells = {cell.id for cell in context.plan.cells}
     before = read_record(context.folder.unstarted, UnstartedCells) or UnstartedCells(cells={})

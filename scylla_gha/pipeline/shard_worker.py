@@ -25,6 +25,7 @@ from scylla_gha.pipeline.model_access import (
     require_credentials,
     require_safe_sandbox,
 )
+from scylla_gha.pipeline.profile_log import ProfileLog, profile_path
 from scylla_gha.pipeline.run_cells import run_cells_with_progress
 from scylla_gha.plan import agent_name
 from scylla_gha.plan.budget import budgets_left
@@ -102,12 +103,13 @@ class ShardWriter:
         """Number of rows."""
         return len(self._rows)
 
-    def add(self, plan: Plan, cell: Cell, folder: RunFolder, library: Library) -> None:
-        """Collect the row of a cell that was worked on, and write all rows."""
-        lines = [row.model_dump_json() for row in rows(plan.model_copy(update={"cells": (cell,)}), folder, library)]
+    def add(self, plan: Plan, cell: Cell, folder: RunFolder, library: Library) -> Result | None:
+        """Collect the row of a cell that was worked on, write all rows, and return it; None if there is none."""
+        row = next(rows(plan.model_copy(update={"cells": (cell,)}), folder, library), None)
         with self._lock:
-            self._rows.update(dict.fromkeys([cell.id], *lines) if lines else {})
+            self._rows.update({cell.id: row.model_dump_json()} if row else {})
             self._write({})
+        return row
 
     def write(self, unstarted: Mapping[str, str] | None = None) -> dict[str, str]:
         """Write the rows and their manifest.
@@ -185,8 +187,11 @@ def run_shard(
             writer.write({cell.id: str(error) for cell in plan.cells})
             raise
 
+        log = ProfileLog(profile_path(folder, shard_cells.shard), {cell.id for cell in plan.cells})
+
         def add_row(cell: Cell, _trial: Trial, _judgment: Judgment | None) -> None:
-            writer.add(context.plan, cell, folder, sources.here)
+            if row := writer.add(context.plan, cell, folder, sources.here):
+                log.add(context, row)
 
         try:
             with gateway_for_run(context, _NO_RECORDING):

@@ -21,8 +21,8 @@ runs/<experiment>/
   results.jsonl            one row per trial
   controls.jsonl           one row per judge and scenario or trial that was controlled
   report.json  readiness.json  report.md  report.html  glossary.md  charts/<name>.svg
-  unstarted.json           cells that a run did not start, and why; absent if it started all
-  refused.json             what was refused or missing of the rows that jobs sent
+  profile-rows.jsonl       one line per trial, appended when it is done; profile-rows-<NNN>.jsonl: of a shard
+  unstarted.json  refused.json   cells that a run did not start, and why; rows of jobs that were refused or missing
   old/                     cells under keys that are no longer planned
 ```
 """

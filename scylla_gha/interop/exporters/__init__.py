@@ -58,11 +58,15 @@ class RunExport:
             for name, log in inspect_logs(self.plan, rows, self._start(rows)).items():
                 write_bytes(target / name, log)
         elif form == "profile":
-            attempts = {row.cell: attempt for row, attempt in self._attempts(rows)}
-            write_bytes(target, profile_rows(rows, attempts, dict(self._checks(rows)), self._trajectories(attempts)))
+            write_bytes(target, self.profile(rows))
         else:
             return self._write_atif(rows)
         return ""
+
+    def profile(self, rows: Sequence[Result]) -> bytes:
+        """Return rows as lines of ghx's agent profiler, with what the records in the folder add to them."""
+        attempts = {row.cell: attempt for row, attempt in self._attempts(rows)}
+        return profile_rows(rows, attempts, dict(self._checks(rows)), self._trajectories(attempts))
 
     def _start(self, rows: list[Result]) -> datetime.datetime:
         """Return when the first trial began; if no row has a time, when the plan was written."""
@@ -70,14 +74,14 @@ class RunExport:
         written = self.folder.plan.stat().st_mtime
         return min(times) if times else datetime.datetime.fromtimestamp(written, tz=datetime.UTC)
 
-    def _attempts(self, rows: list[Result]) -> Iterator[tuple[Result, Attempt]]:
+    def _attempts(self, rows: Sequence[Result]) -> Iterator[tuple[Result, Attempt]]:
         """Yield rows with their last attempt, if the stored trial is that of the row."""
         for row in rows:
             trial = read_record(self.folder.cell(row.cell).trial, Trial)
             if trial and trial.key == row.key:
                 yield row, trial.last
 
-    def _checks(self, rows: list[Result]) -> Iterator[tuple[str, Sequence[CheckResult]]]:
+    def _checks(self, rows: Sequence[Result]) -> Iterator[tuple[str, Sequence[CheckResult]]]:
         """Yield judged cells with the results of their checkpoints, if the stored judgment is of the row's trial."""
         for row in rows:
             judgment = read_record(self.folder.cell(row.cell).judgment, Judgment) if row.judged else None
