@@ -27,7 +27,8 @@ _TEXT_CHARS: Final = 8_000  # of a text
 _OTHER_CHARS: Final = 2_000  # of a text of others
 _ALL_CHARS: Final = 60_000
 _MOST_TEXTS: Final = 100
-_MOST_COMMITS: Final = 8  # that are looked up for a text
+_MOST_COMMITS: Final = 8  # that are looked up for a text, or shown
+_MOST_PUSHES: Final = 20
 _MOST_LINKS: Final = 10
 _LINK_CHARS: Final = 300
 _LINES_AROUND: Final = 4
@@ -58,6 +59,7 @@ def written_texts(github: TrialGitHub) -> str:
     ]
     pages = iter(shown_texts(sources))
     parts = [_part(number, text, pages, github) for number, text in enumerate(texts[:_MOST_TEXTS], 1)]
+    parts += _pushed_commits(github)
     if len(texts) > _MOST_TEXTS:
         parts.append(f"# {counted(len(texts) - _MOST_TEXTS, 'more text')} left out")
     return head_and_tail("\n\n".join(parts), _ALL_CHARS)
@@ -74,6 +76,15 @@ def _part(number: int, text: _WrittenText, pages: Iterator[ShownText], github: T
     lines += [f"# it links to {one_line(link)[:_LINK_CHARS]}" for link in own.links[:_MOST_LINKS]]
     lines += ["# there is more in it that the page does not show"] if own.hidden else []
     return "\n".join([*lines, *_named_commits("\n".join((text.title, own.text, *own.links)), github)])
+
+
+def _pushed_commits(github: TrialGitHub) -> Iterator[str]:
+    """Yield the messages of the commits that were pushed, the newest first."""
+    new = list(dict.fromkeys(push.new for push in github.pushes() if push.new and github.git.commit_of(push.new)))
+    if not new:
+        return
+    for commit in github.git.log(f"-{_MOST_COMMITS}", *new[-_MOST_PUSHES:], "--not", "--glob=refs/start"):
+        yield "\n".join([f"# Commit {commit.sha[:7]}, which was pushed:", *_signed(">", commit.message, _OTHER_CHARS)])
 
 
 def _signed(sign: str, text: str, room: int) -> list[str]:

@@ -105,6 +105,8 @@ def test_judges_see_where_a_text_stands_and_that_more_is_hidden(tmp_path: Path, 
     assert re.search(r"\n# [0-9a-f]{7} is the commit 'Add instead of subtracting', of app\.py", shown)
     assert "# 1234567 is no commit of the repository" in shown
     assert "Judge what is said by the lines with `> ` alone" in body["messages"][0]["content"]
+    assert "\n# Commit " in shown
+    assert "\n> Add instead of subtracting" in shown
     assert "octocat" not in shown
 
 

@@ -1,0 +1,16 @@
+# Each thread is a single dot.
+# unmet: F3
+set -eu
+repo=northgate-library/loanbook
+pull=$(gh pr list -R "$repo" --head feature/renewals --json number --jq ".[0].number")
+gh api "repos/$repo/pulls/$pull/reviews" --silent --input - <<"JSON"
+{
+  "event": "REQUEST_CHANGES",
+  "body": ".",
+  "comments": [
+    {"path": "src/loanbook/renewals.py", "line": 23, "side": "RIGHT", "body": "."},
+    {"path": "src/loanbook/renewals.py", "line": 30, "side": "RIGHT", "body": "."},
+    {"path": "src/loanbook/reminders.py", "line": 15, "side": "RIGHT", "body": "."}
+  ]
+}
+JSON
