@@ -1,7 +1,8 @@
 """Read access to the user's git repository, which changes nothing in it."""
 
 import os
-from dataclasses import dataclass
+import posixpath
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,15 @@ from scylla_gha.errors import FixtureError
 from scylla_gha.prepare.git_directory import git
 
 LINK: Final = "120000"
-_SUBMODULE: Final = "160000"
+SUBMODULE: Final = "submodule"
+UNREADABLE_NAME: Final = "file with a name that is not UTF-8"
+ESCAPING_LINK: Final = "link that leads out of the repository"
+PLURALS: Final = {
+    SUBMODULE: "submodules",
+    UNREADABLE_NAME: "files with names that are not UTF-8",
+    ESCAPING_LINK: "links that lead out of the repository",
+}
+_SUBMODULE_MODE: Final = "160000"
 _RECORD: Final = "\x1e"
 _FIELD: Final = "\x1f"
 # Inside a git hook these variables point to the hook's repository
@@ -48,10 +57,16 @@ class CommitFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitTree:
-    """Files of a commit by path; `whole` is false if submodules or names that are not UTF-8 are left out."""
+    """Files of a commit by path.
+
+    Attributes:
+        blobs: files and links that a fixture can hold.
+        left_out: the other entries by path, each with what it is: `SUBMODULE`, `UNREADABLE_NAME` or `ESCAPING_LINK`.
+            Bytes of a path that are not UTF-8 are surrogates.
+    """
 
     blobs: dict[str, CommitFile]
-    whole: bool
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -146,27 +161,44 @@ def commits(checkout: RepositoryCheckout, most: int) -> list[UserCommit]:
 def changed(checkout: RepositoryCheckout, commit: UserCommit) -> dict[str, str]:
     """Return the kind of change per path: A (added), M (modified), D (deleted), T (type changed)."""
     output = git(checkout.git_dir, "diff-tree", "-r", "-z", "--no-renames", "--name-status", commit.parent, commit.sha)
-    parts = output.decode(errors="replace").split("\0")[:-1]
+    parts = output.decode(errors="surrogateescape").split("\0")[:-1]
     return dict(zip(parts[1::2], parts[::2], strict=True))
 
 
 def tree_of(checkout: RepositoryCheckout, commit: str) -> CommitTree:
     """Return the files of a commit."""
     blobs: dict[str, CommitFile] = {}
-    whole = True
+    left_out: dict[str, str] = {}
     for line in git(checkout.git_dir, "ls-tree", "-r", "-z", "--long", commit).split(b"\0")[:-1]:
         facts, _, name = line.partition(b"\t")
         mode, _, sha, size = facts.decode().split()
-        try:
-            path = name.decode()
-        except UnicodeDecodeError:
-            whole = False
-            continue
-        if mode == _SUBMODULE:
-            whole = False
+        path = name.decode(errors="surrogateescape")
+        if mode == _SUBMODULE_MODE:
+            left_out[path] = SUBMODULE
+        elif _has_surrogates(path):
+            left_out[path] = UNREADABLE_NAME
         else:
             blobs[path] = CommitFile(mode, sha, int(size))
-    return CommitTree(blobs, whole)
+    for path in _escaping_links(checkout, blobs):
+        del blobs[path]
+        left_out[path] = ESCAPING_LINK
+    return CommitTree(blobs, left_out)
+
+
+def _has_surrogates(path: str) -> bool:
+    return any("\udc80" <= character <= "\udcff" for character in path)
+
+
+def _escaping_links(checkout: RepositoryCheckout, blobs: dict[str, CommitFile]) -> list[str]:
+    """Return the paths of links whose target is absolute or above the repository's top folder."""
+    links = {path: blob for path, blob in blobs.items() if blob.mode == LINK}
+    targets = contents(checkout, list(links.values())) if links else []
+    return [path for path, target in zip(links, targets, strict=True) if _leads_out(path, os.fsdecode(target))]
+
+
+def _leads_out(link: str, target: str) -> bool:
+    whole = posixpath.normpath(posixpath.join(posixpath.dirname(link), target))
+    return posixpath.isabs(target) or whole == ".." or whole.startswith("../")
 
 
 def contents(checkout: RepositoryCheckout, blobs: list[CommitFile]) -> list[bytes]:

@@ -1,13 +1,13 @@
 """Selection of tasks: commits whose proof as a scenario holds, or a small example that works in every repository."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.errors import FixtureError, ToolError
+from scylla_gha.errors import ScyllaError, ToolError
 from scylla_gha.mining.languages import PYTHON, SAFE_NAME, pinned, requirements
 from scylla_gha.mining.repository import LINK, CommitFile, RepositoryCheckout, contents, tree_of
 from scylla_gha.onboarding.scaffold import (
@@ -21,11 +21,12 @@ from scylla_gha.onboarding.scaffold import (
     folders_of,
     new_file,
 )
-from scylla_gha.onboarding.task_from_history import Candidate, candidates, shortened, task_of
+from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, shortened, task_of
 
 _MOST_TRIED: Final = 8
 _SECONDS: Final = 600.0  # per task; after that no further candidate is started
 _SUBJECT: Final = 60  # characters
+_REASON: Final = 300  # characters
 _WRONG: Final = 2  # wrong solutions that a scenario must have
 _LIST: Final = "FILE-LIST.md"
 _EXAMPLE_FILES: Final = 12
@@ -50,7 +51,7 @@ class TaskTrial:
     """Settings for proving candidates.
 
     Attributes:
-        prove: executes a task's proof; raises FixtureError or ToolError if it cannot be executed.
+        prove: executes a task's proof; raises ScyllaError if it cannot be executed.
         say: prints a line of progress.
         seconds: time per task after which no further candidate is started.
     """
@@ -72,23 +73,29 @@ def find_tasks(
         wanted: number of tasks; 0: the example.
         existing: ids of the suite's scenarios, whose commits are not used again.
     """
-    start, tried = time.monotonic(), 0
+    start = time.monotonic()
     known = {_bare(scenario) for scenario in existing}
     tasks: list[ScaffoldTask] = []
-    for candidate in islice(candidates(checkout, folders_of(name)), _MOST_TRIED * wanted):
-        if len(tasks) == wanted:
+    tried, reasons = 0, Counter[str]()
+    for commit in candidates(checkout, folders_of(name)):
+        if len(tasks) == wanted or tried == _MOST_TRIED * wanted:
             break
+        if isinstance(commit, UnusableCommit):
+            reasons[commit.reason] += 1
+            continue
         if time.monotonic() - start > trial.seconds * wanted:
             trial.say(f"no more commits are tried: they took more than {trial.seconds * wanted:.0f} s")
             break
-        subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
-        trial.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
         tried += 1
-        task = _proved_task(checkout, candidate, name, trial)
-        if task is not None and _bare(task.id) not in known:
+        task = _task_of_commit(checkout, commit, name, trial)
+        if isinstance(task, str):
+            reasons[task] += 1
+        elif _bare(task.id) in known:
+            reasons["a task of that name exists already"] += 1
+        else:
             known.add(_bare(task.id))
             tasks.append(replace(task, id=f"{FIRST + len(existing) + len(tasks)}-{_bare(task.id)}"))
-    _report_total(trial, len(tasks), wanted, tried)
+    _report_total(trial, len(tasks), wanted, reasons)
     return tasks or ([] if existing else [example(checkout, folders_of(name))])
 
 
@@ -96,52 +103,69 @@ def _bare(scenario: str) -> str:
     return scenario.partition("-")[2]
 
 
-def _report_total(trial: TaskTrial, count: int, wanted: int, tried: int) -> None:
-    """Print how many tasks were found, and why there are no more."""
+def _report_total(trial: TaskTrial, count: int, wanted: int, reasons: Counter[str]) -> None:
+    """Print how many tasks were found; if there are too few, also the reasons and the number of commits of each."""
     if count < wanted:
-        why = f"{counted(tried, 'commit')} tried, for the reasons above; " if tried else ""
-        trial.say(f"{count} of {counted(wanted, 'task')} found: {why}none of the other recent commits changed code "
-                   "together with tests that can be run")  # fmt: skip
+        looked_at = counted(count + reasons.total(), "commit")
+        trial.say(f"{count} of {counted(wanted, 'task')} found in {looked_at}{'; not used:' if reasons else ''}")
+        for reason, number in reasons.most_common():
+            trial.say(f"  {counted(number, 'commit')}: {reason}")
     elif wanted > 1:
-        trial.say(f"{counted(count, 'task')} found in {counted(tried, 'commit')}")
+        trial.say(f"{counted(count, 'task')} found")
 
 
-def _proved_task(
+def _task_of_commit(
     checkout: RepositoryCheckout, candidate: Candidate, name: str, trial: TaskTrial
-) -> ScaffoldTask | None:
+) -> ScaffoldTask | str:
+    """Return the task that a commit makes, or why it makes none; that never ends the search."""
+    subject = shortened(candidate.commit.message.partition("\n")[0], _SUBJECT)
+    trial.say(f"trying commit {candidate.commit.sha[:12]} ({subject})")
+    try:
+        task = _proved_task(checkout, candidate, name, trial)
+    except ScyllaError as error:
+        task = str(error)[:_REASON]
+    if isinstance(task, str):
+        trial.say(f"  {task}")
+    return task
+
+
+def _proved_task(checkout: RepositoryCheckout, candidate: Candidate, name: str, trial: TaskTrial) -> ScaffoldTask | str:
+    """Return the first of several forms of a task whose proof holds, or why that of the last one does not."""
+    proved: ScaffoldTask | str = ""
     for pins in _pins(checkout, candidate, trial):
         task = task_of(checkout, candidate, name, pins)
-        if task is None:
-            trial.say("  the commit is too large for a task")
-            return None
+        if isinstance(task, str):
+            return task
         without_guards = replace(task, checks=tuple(check for check in task.checks if not check.guard))
         # The second form is for tests from before that fail for other reasons.
         for form in (task,) if without_guards.checks == task.checks else (task, without_guards):
             proved = _with_wrong_solutions(form, trial)
-            if proved is not None:
+            if not isinstance(proved, str):
                 return proved
-    return None
+    return proved
 
 
-def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask | None:
-    """Return the task with two solutions that its checks refuse; None if its proof fails.
+def _with_wrong_solutions(task: ScaffoldTask, trial: TaskTrial) -> ScaffoldTask | str:
+    """Return the task with two solutions that its checks refuse; or why its proof fails.
 
     The first two wrong solutions are tried first, and the others only if these do not suffice: each costs two runs.
     """
     fault = _fault(_try(replace(task, wrong={}), trial))
     if fault is not None:
-        trial.say(f"  {fault[:300]}")
-        return None
+        return fault[:_REASON]
     names, failed = list(task.wrong), list[str]()
     for batch in (names[:_WRONG], names[_WRONG:]):
         if len(failed) < _WRONG and batch:
             tried = _try(replace(task, wrong={name: task.wrong[name] for name in batch}), trial)
             failed += [name for name in batch if any(run[0] == f"wrong/{name}" and not run[2] for run in tried)]
     refused = {name: task.wrong[name] for name in failed[:_WRONG]}
-    if len(refused) < _WRONG:
-        trial.say("  its tests accept too many wrong solutions")
-        return None
-    return replace(task, wrong=refused)
+    return replace(task, wrong=refused) if len(refused) == _WRONG else _too_few_refused(len(names), len(failed))
+
+
+def _too_few_refused(made: int, refused: int) -> str:
+    if made < _WRONG:
+        return f"{counted(made, 'wrong solution')} could be made of its change; {_WRONG} are needed"
+    return f"its tests refuse {refused} of {counted(made, 'wrong solution')}; {_WRONG} are needed"
 
 
 def _fault(tried: Tried) -> str | None:
@@ -153,7 +177,7 @@ def _fault(tried: Tried) -> str | None:
 def _try(task: ScaffoldTask, trial: TaskTrial) -> Tried:
     try:
         return trial.prove(task)
-    except (FixtureError, ToolError) as error:
+    except ScyllaError as error:
         return (("start", False, str(error)),)
 
 

@@ -5,13 +5,17 @@ The start is the commit's parent, its tests are the hidden check, and the rest o
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from scylla_gha.counting import counted
+from scylla_gha.errors import ScyllaError
 from scylla_gha.mining.languages import LANGUAGES, SAFE_NAME, Language, is_code, is_test
 from scylla_gha.mining.repository import (
+    PLURALS,
     CommitTree,
     RepositoryCheckout,
     UserCommit,
@@ -39,7 +43,8 @@ from scylla_gha.onboarding.wrong_solutions import wrong_solutions
 _LOOK_BACK: Final = 300  # commits
 _MOST_FILES: Final = 15  # of a solution, and of its tests
 _MOST_LINES: Final = 400  # of a solution
-_MOST_TEST_BYTES: Final = 1_000_000
+_MOST_BYTES: Final = 2_000_000  # of the files that a commit changes, before and after; they are read into memory
+NO_TESTED_CODE: Final = "it does not change code together with tests that can be run"
 _FIXTURE_FILES: Final = 1500
 _FIXTURE_BYTES: Final = 5_000_000
 _MOST_KEPT: Final = 20  # test files from before the commit; whole suites may take an hour
@@ -65,6 +70,7 @@ class Candidate:
     Attributes:
         kept: test files of the start state that the commit does not change.
         tree: files of the start state.
+        after: files of the commit itself.
     """
 
     commit: UserCommit
@@ -73,35 +79,59 @@ class Candidate:
     tests: list[str]
     kept: list[str]
     tree: CommitTree
+    after: CommitTree
 
 
-def candidates(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> Iterator[Candidate]:
-    """Yield commits that changed code and tests, newest first.
+@dataclass(frozen=True, slots=True)
+class UnusableCommit:
+    """A commit that cannot become a task. Equal reasons have equal texts, so that they can be counted."""
+
+    commit: UserCommit
+    reason: str
+
+
+def candidates(checkout: RepositoryCheckout, ours: tuple[str, ...]) -> Iterator[Candidate | UnusableCommit]:
+    """Yield the latest commits, newest first: those that changed code and tests, and the others with the reason.
 
     Args:
         checkout: the repository.
         ours: folders of this toolkit's files; they are left out of tasks.
     """
     for commit in commits(checkout, _LOOK_BACK):
-        if _DULL.match(commit.message):
-            continue
-        candidate = _candidate(checkout, commit, ours)
-        if candidate is not None:
-            yield candidate
+        try:
+            candidate = _candidate(checkout, commit, ours)
+        except ScyllaError as error:  # for example an object that a partial clone has not
+            candidate = str(error)
+        yield UnusableCommit(commit, candidate) if isinstance(candidate, str) else candidate
 
 
-def _candidate(checkout: RepositoryCheckout, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | None:
+def _candidate(checkout: RepositoryCheckout, commit: UserCommit, ours: tuple[str, ...]) -> Candidate | str:
+    """Return the candidate that a commit makes, or why it makes none."""
+    if _DULL.match(commit.message):
+        return "the message begins with a word such as revert, merge, release or WIP"
     changes = {path: kind for path, kind in changed(checkout, commit).items() if not path.startswith(ours)}
     tests = [path for path in changes if is_test(path)]
     rest = [path for path in changes if path not in tests]
     language = next((language for language in LANGUAGES if _is_tested(language, tests, rest, changes)), None)
-    if language is None or max(len(tests), len(rest)) > _MOST_FILES:
-        return None
-    tree = tree_of(checkout, commit.parent)
+    if language is None:
+        return NO_TESTED_CODE
+    if max(len(tests), len(rest)) > _MOST_FILES:
+        return f"it changes more than {_MOST_FILES} files of code, or of tests"
+    tree, after = tree_of(checkout, commit.parent), tree_of(checkout, commit.sha)
     kept = [path for path in sorted(tree.blobs) if is_test(path) and path not in changes and not path.startswith(ours)]
-    if not tree.whole or not all(SAFE_NAME.fullmatch(path) for path in (*tests, *kept)):
-        return None
-    return Candidate(commit, language, rest, tests, kept, tree)
+    candidate = Candidate(commit, language, rest, tests, kept, tree, after)
+    return next(_faults(candidate), candidate)
+
+
+def _faults(candidate: Candidate) -> Iterator[str]:
+    """Yield why a commit of tested code cannot become a task all the same."""
+    changes = (*candidate.code, *candidate.tests)
+    states = (candidate.tree, candidate.after)
+    yield from (f"it changes a {kind}" for path in changes for state in states if (kind := state.left_out.get(path)))
+    if not all(SAFE_NAME.fullmatch(path) for path in (*candidate.tests, *candidate.kept)):
+        yield "the names of some test files have blanks or special characters"
+    if sum(state.blobs[path].size for path in changes for state in states if path in state.blobs) > _MOST_BYTES:
+        yield f"the files that it changes have more than {_MOST_BYTES:,} bytes"
 
 
 def _is_tested(language: Language, tests: list[str], rest: list[str], changes: Mapping[str, str]) -> bool:
@@ -111,8 +141,8 @@ def _is_tested(language: Language, tests: list[str], rest: list[str], changes: M
 
 def task_of(
     checkout: RepositoryCheckout, candidate: Candidate, name: str, pins: Mapping[str, str]
-) -> ScaffoldTask | None:
-    """Return the task of a candidate, with solutions that may be wrong; None if it is too large.
+) -> ScaffoldTask | str:
+    """Return the task of a candidate, with solutions that may be wrong; or why it makes none.
 
     Args:
         checkout: the repository.
@@ -123,25 +153,23 @@ def task_of(
     commit, language = candidate.commit, candidate.language
     solution = patch_of(checkout, commit, candidate.code)
     start = _start(checkout, candidate, folders_of(name))
-    hidden = _hidden(checkout, candidate)
-    if (
-        start is None
-        or solution.count(b"\n") > 2 * _MOST_LINES
-        or sum(len(f.content) for f in hidden) > _MOST_TEST_BYTES
-    ):
-        return None
+    if solution.count(b"\n") > 2 * _MOST_LINES:
+        return f"its patch has more than {2 * _MOST_LINES} lines"
+    if start is None:
+        return "the repository is too large to be copied, and has no remote `origin` to fetch it from"
     subject, prompt = _words(commit.message)
     return ScaffoldTask(
         id=f"{FIRST}-{_short(slug(subject))}",
         title=shortened(subject, _TITLE_CHARS),
-        origin=f"commit {commit.sha[:12]} of this repository, which changed {language.name} code and its tests",
+        origin=f"commit {commit.sha[:12]} of this repository, which changed {language.name} code and its tests"
+        f"{_left_out(candidate.tree)}",
         category=next((kind for word, kind in _KINDS if re.match(word, commit.message, re.IGNORECASE)), "new_features"),
         prompt=prompt,
         start=start,
         solution=solution,
         wrong=wrong_solutions(solution, _WRONG, lambda path: is_code(path, language)),
         checks=_checks(candidate),
-        hidden=hidden,
+        hidden=_hidden(checkout, candidate),
         python={**pins, **language.tools},
         system=language.system,
     )
@@ -168,6 +196,12 @@ def _words(message: str) -> tuple[str, str]:
     return title, f"{title}\n{f'{chr(10)}{body}{chr(10)}' if body else ''}"
 
 
+def _left_out(tree: CommitTree) -> str:
+    """Return the numbers of entries that the start state lacks, as an addition to the task's origin."""
+    kinds = sorted(Counter(tree.left_out.values()).items())
+    return f"; left out: {', '.join(counted(count, kind, PLURALS[kind]) for kind, count in kinds)}" if kinds else ""
+
+
 def _start(checkout: RepositoryCheckout, candidate: Candidate, ours: tuple[str, ...]) -> TaskStart | None:
     blobs = {path: blob for path, blob in candidate.tree.blobs.items() if not path.startswith(ours)}
     if len(blobs) <= _FIXTURE_FILES and candidate.tree.size <= _FIXTURE_BYTES:
@@ -186,7 +220,7 @@ def _address(origin: str) -> str:
 
 def _hidden(checkout: RepositoryCheckout, candidate: Candidate) -> tuple[ScaffoldFile, ...]:
     """Return the files of `checks/`: the commit's tests, lists of names, and the script that runs them."""
-    after = tree_of(checkout, candidate.commit.sha).blobs
+    after = candidate.after.blobs
     new = [path for path in sorted(candidate.tests) if path in after]
     texts = contents(checkout, [after[path] for path in new])
     tests = [ScaffoldFile(f"tests/{path}", text, after[path].mode) for path, text in zip(new, texts, strict=True)]

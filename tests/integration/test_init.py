@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from scylla_gha.onboarding.scaffold import new_file
-from tests.support.adopters import TOOLKIT, commit, empty, till, web, words
+from tests.support.adopters import DISCOUNT, TOOLKIT, commit, empty, till, web, words
 from tests.support.command import Said, scylla
 from tests.support.git import shell
-from tests.support.repository import environment
+from tests.support.repository import environment, write_tree
 
 
 def run(root: Path, *args: str) -> Said:
@@ -207,6 +207,39 @@ def test_links_and_rights_are_part_of_the_fixture(tmp_path: Path) -> None:
     assert (root / "fixtures/web/current").readlink() == Path("lib")
     assert os.access(root / "fixtures/web/go.sh", os.X_OK)
     assert run(root, "validate").code == 0
+
+
+def test_a_submodule_an_odd_name_and_a_link_that_leads_out_cost_no_task(tmp_path: Path) -> None:
+    root = till(tmp_path / "till")
+    shell(root, "git reset -q --hard HEAD~2")
+    head = shell(root, "git rev-parse HEAD")
+    (root / "absolute").symlink_to("/etc/passwd")
+    (root / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"x")
+    shell(root, f"git add --all && git update-index --add --cacheinfo 160000,{head},module && git commit -q -m Odd")
+    write_tree(root, DISCOUNT)
+    shell(root, "git add src tests && git commit -q -m 'A discount in percent'")
+    done = init(root)
+    assert done.code == 0, done.err
+    scenario = scenario_of(root, "till")
+    assert scenario.name == "101-a-discount-in-percent"
+    assert (
+        "left out: 1 file with a name that is not UTF-8, 1 link that leads out of the repository, 1 submodule"
+        in (scenario / "scenario.yaml").read_text()
+    )
+    assert run(root, "validate").code == 0
+
+
+def test_reasons_are_counted_and_name_no_folder_of_the_toolkit(tmp_path: Path) -> None:
+    root = web(tmp_path / "web")
+    for number in range(2):
+        commit(root, f"No wrong solution {number}", {"lib/a.js": f"// {number}\n", f"test/a{number}.test.js": "1;\n"})
+    shell(root, "git commit -q --allow-empty -m Empty")
+    done = init(root, "--tasks", "2")
+    assert done.code == 0, done.err
+    assert "1 of 2 tasks found in 4 commits; not used:" in done.err
+    assert "  1 commit: it does not change code together with tests that can be run\n" in done.err
+    assert "  2 commits: " in done.err
+    assert str(tmp_path) not in done.err.replace(str(root), "")
 
 
 def test_what_a_gitignore_would_lose_is_told(tmp_path: Path) -> None:

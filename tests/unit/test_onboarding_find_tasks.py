@@ -72,7 +72,10 @@ def test_the_example_is_what_is_left(tmp_path: Path) -> None:
     assert "  start: cannot fetch" in said
     few = TaskTrial(lambda task: tried(task, passing=tuple(task.wrong)), said.append)
     assert find_task(checkout, "web", few, look=True).id == "101-list-the-files"
-    assert said[-2] == "  its tests accept too many wrong solutions"
+    assert said[-2:] == [
+        "0 of 1 task found in 1 commit; not used:",
+        "  1 commit: its tests refuse 0 of 4 wrong solutions; 2 are needed",
+    ]
 
 
 def test_there_is_an_end_to_trying(tmp_path: Path) -> None:

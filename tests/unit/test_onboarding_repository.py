@@ -48,7 +48,7 @@ def test_what_a_commit_did_and_what_it_holds(tmp_path: Path) -> None:
     (latest,) = user_repository.commits(checkout, 1)
     assert user_repository.changed(checkout, latest) == {"kept": "M", "gone": "D", "ü.txt": "A"}
     tree = user_repository.tree_of(checkout, latest.sha)
-    assert (tree.whole, tree.blobs["link"].mode) == (True, user_repository.LINK)
+    assert (tree.left_out, tree.blobs["link"].mode) == ({}, user_repository.LINK)
     names = ["link", "with space.bin", "ü.txt"]
     assert user_repository.contents(checkout, [tree.blobs[name] for name in names]) == [b"kept", b"\0\n\xff", b"new\n"]
     patch = user_repository.patch_of(checkout, latest, ["kept", "ü.txt"])
@@ -56,14 +56,14 @@ def test_what_a_commit_did_and_what_it_holds(tmp_path: Path) -> None:
     assert b"gone" not in patch
 
 
-def test_a_submodule_makes_a_tree_less_than_whole(tmp_path: Path) -> None:
+def test_a_submodule_is_left_out_of_a_tree(tmp_path: Path) -> None:
     root = empty(tmp_path / "a")
     commit(root, "One", {"a": "a\n"})
     head = shell(root, "git rev-parse HEAD")
     shell(root, f"git update-index --add --cacheinfo 160000,{head},module && git commit -q -m Two")
     checkout = user_repository.checkout_of(root)
     tree = user_repository.tree_of(checkout, checkout.head or "")
-    assert (tree.whole, list(tree.blobs)) == (False, ["a"])
+    assert (tree.left_out, list(tree.blobs)) == ({"module": user_repository.SUBMODULE}, ["a"])
 
 
 def test_only_the_top_of_a_repository_is_one(tmp_path: Path) -> None:
