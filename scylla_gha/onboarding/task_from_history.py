@@ -118,8 +118,9 @@ def _candidate(checkout: RepositoryCheckout, commit: UserCommit, ours: tuple[str
     if max(len(tests), len(rest)) > _MOST_FILES:
         return f"it changes more than {_MOST_FILES} files of code, or of tests"
     tree, after = tree_of(checkout, commit.parent), tree_of(checkout, commit.sha)
-    kept = [path for path in sorted(tree.blobs) if is_test(path) and path not in changes and not path.startswith(ours)]
-    candidate = Candidate(commit, language, rest, tests, kept, tree, after)
+    others = [path for path in sorted(tree.blobs) if is_test(path) and not path.startswith(ours)]
+    unchanged_tests = [path for path in others if path not in changes]
+    candidate = Candidate(commit, language, rest, tests, unchanged_tests, tree, after)
     return next(_faults(candidate), candidate)
 
 

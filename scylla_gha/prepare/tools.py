@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha import process
-from scylla_gha.errors import ToolError
+from scylla_gha.errors import ConfigError, ToolError
 from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model import digest
 from scylla_gha.model.scenario import Tools
@@ -30,9 +30,20 @@ SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
 def cache_root() -> Path:
-    """Return `$SCYLLA_CACHE`, or a folder in the user's cache folder; agents see its name, so it reveals nothing."""
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boxes"
-    return Path(os.environ.get("SCYLLA_CACHE") or default)
+    """Return `$SCYLLA_CACHE`, or a folder in the user's cache folder; agents see its name, so it reveals nothing.
+
+    Raises:
+        ConfigError: no variable names a folder, and the system does not know the user's home folder.
+    """
+    if cache := os.environ.get("SCYLLA_CACHE"):
+        return Path(cache)
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boxes"
+    except RuntimeError:
+        raise ConfigError(
+            f"HOME is not set, and user {os.getuid()} has no home folder on this system; set HOME or SCYLLA_CACHE to a "
+            "folder that can be written"
+        ) from None
 
 
 @contextmanager

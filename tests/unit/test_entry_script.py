@@ -4,6 +4,7 @@ The script is real; the programs that it starts are replaced by scripts.
 """
 
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -109,3 +110,26 @@ def test_an_interrupted_run_ends_the_steps_beside_it(tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     assert process.wait(60) == 130
     assert wait_for(lambda: not any(Path("/proc", str(pid)).exists() for pid in pids))
+
+
+@pytest.mark.parametrize("home", [{}, {"HOME": ""}])
+def test_the_script_runs_without_home_too(tmp_path: Path, home: dict[str, str]) -> None:
+    folder = make_checkout(tmp_path, {"scylla-gha": 'echo "home: $HOME"'})
+    path = {"PATH": os.environ["PATH"]}
+    command = [str(folder / "scylla"), "--version"]
+    done = subprocess.run(command, env={**path, **home}, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"home: {pwd.getpwuid(os.getuid()).pw_dir}\n"
+
+
+def test_a_user_without_a_home_folder_gets_one_plain_sentence(tmp_path: Path) -> None:
+    folder = make_checkout(tmp_path, {})
+    stranger = ["bwrap", "--dev-bind", "/", "/", "--unshare-user", "--uid", "54321"]
+    environment = {"PATH": os.environ["PATH"]}
+    for command, code, message in (
+        ([str(folder / "scylla"), "--version"], 2, "scylla: HOME is not set; set it to a folder"),
+        (["scylla-gha", "tiers", "measure", "T0/00-empty"], 3, "HOME is not set, and user 54321 has no home folder"),
+    ):
+        done = subprocess.run([*stranger, *command], env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
+        assert message in done.stderr

@@ -1,10 +1,7 @@
-import os
 import re
 import subprocess
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 import yaml
@@ -13,25 +10,11 @@ from scylla_gha.errors import ToolError
 from scylla_gha.mining.languages import NODE, PYTHON, SAFE_NAME, is_code, is_test, pinned, requirements
 from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
 from scylla_gha.onboarding.scaffold import ScaffoldFile, ScaffoldTask, new_file
-from scylla_gha.onboarding.task_from_history import Candidate, UnusableCommit, candidates, shortened, task_of
+from scylla_gha.onboarding.task_from_history import Candidate, candidates, shortened, task_of
 from scylla_gha.onboarding.wrong_solutions import wrong_solutions
 from tests.support.adopters import DISCOUNT, commit, empty, till, words
+from tests.support.commits import task_from, usable
 from tests.support.git import shell
-from tests.support.repository import write_tree
-
-
-def usable(root: Path) -> list[Candidate]:
-    return [commit for commit in candidates(checkout_of(root), ()) if isinstance(commit, Candidate)]
-
-
-def reasons(root: Path) -> list[str]:
-    return [commit.reason for commit in candidates(checkout_of(root), ()) if isinstance(commit, UnusableCommit)]
-
-
-def task_from(root: Path, candidate: Candidate, pins: Mapping[str, str] = MappingProxyType({})) -> ScaffoldTask:
-    task = task_of(checkout_of(root), candidate, "till", pins)
-    assert not isinstance(task, str), task
-    return task
 
 
 def first(root: Path) -> tuple[RepositoryCheckout, ScaffoldTask]:
@@ -97,65 +80,6 @@ def test_our_own_folders_are_part_of_no_task(tmp_path: Path) -> None:
     assert [commit for commit in commits if isinstance(commit, Candidate)] == []
     _, task = first(root)
     assert {file.path for file in task.start.files} == {"a.py"}
-
-
-def odd(root: Path) -> Path:
-    """A repository with a submodule, a file name in Latin-1, links that lead out, and one that does not."""
-    commit(empty(root), "Begin", {"a.py": "x = 1\n"})
-    head = shell(root, "git rev-parse HEAD")
-    Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.txt")).write_bytes(b"x")
-    for name, target in {"absolute": "/etc/passwd", "above": "../above", "inside": "sub/../a.py"}.items():
-        (root / name).symlink_to(target)
-    (root / "module").mkdir()
-    shell(root, f"git add --all && git update-index --add --cacheinfo 160000,{head},module && git commit -q -m Odd")
-    return root
-
-
-def test_what_a_fixture_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> None:
-    root = odd(tmp_path / "odd")
-    tested = {"a.py": "x = 2\n", "tests/test_a.py": "def test_a(): ...\n"}
-    write_tree(root, tested)
-    shell(root, "git add a.py tests && git commit -q -m 'Fix a'")
-    (candidate,) = usable(root)
-    task = task_from(root, candidate)
-    assert {file.path for file in task.start.files} == {"a.py", "inside"}
-    assert task.origin.endswith(
-        "left out: 1 file with a name that is not UTF-8, 2 links that lead out of the repository, 1 submodule"
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),module", "it changes a submodule"),
-        ("printf y >$(printf 'caf\\351.txt')", "it changes a file with a name that is not UTF-8"),
-        ("ln -sf /etc/hosts absolute", "it changes a link that leads out of the repository"),
-        ("head -c 2000001 /dev/zero >data.bin", "the files that it changes have more than 2,000,000 bytes"),
-        ("printf '' >'tests/test b.py'", "the names of some test files have blanks or special characters"),
-        ("for n in $(seq 16); do printf $n >$n.txt; done", "it changes more than 15 files of code, or of tests"),
-    ],
-)
-def test_a_commit_that_cannot_be_used_has_its_true_reason(tmp_path: Path, change: str, reason: str) -> None:
-    root = odd(tmp_path / "odd")
-    write_tree(root, {"a.py": "x = 2\n", "tests/test_a.py": "def test_a(): ...\n"})
-    add = "git add --all -- . ':!module'"
-    shell(root, f"{add} && {change} && {add} && git commit -q -m 'Fix a'")
-    assert usable(root) == []
-    no_tests = "it does not change code together with tests that can be run"
-    assert reasons(root) == [reason, no_tests]
-    shell(root, "git commit -q --allow-empty -m 'Release 2'")
-    assert reasons(root)[0] == "the message begins with a word such as revert, merge, release or WIP"
-
-
-def test_an_object_that_is_missing_leaves_out_its_commit_alone(tmp_path: Path) -> None:
-    root = till(tmp_path / "till")
-    money = {"src/till/money.py": "def total(prices):\n    return 0\n", "tests/test_money.py": "def test_a(): ...\n"}
-    commit(root, "Another", money)
-    lost = shell(root, "git rev-parse HEAD^{tree}")
-    (root / ".git/objects" / lost[:2] / lost[2:]).unlink()
-    (candidate,) = usable(root)
-    assert candidate.commit.message.startswith("feat: a discount")
-    assert "unable to read tree" in reasons(root)[0]
 
 
 @pytest.mark.parametrize(
