@@ -64,7 +64,7 @@ def test_the_whole_journey_leaves_its_records(repo: Path) -> None:
     written = files(repo / "runs" / "greet")
     assert "charts/forest.svg" in written
     assert {name for name in written if not name.startswith("charts/")} == {
-        "plan.json", "results.jsonl", "report.json", "report.md", "report.html", "glossary.md",
+        "plan.json", "results.jsonl", "profile-rows.jsonl", "report.json", "report.md", "report.html", "glossary.md",
         *(f"{NOP}/{name}" for name in cell), *(f"{ORACLE}/{name}" for name in cell), f"{ORACLE}/attempt-1/diff.patch",
     }  # fmt: skip
     assert "oracle" in said.out
