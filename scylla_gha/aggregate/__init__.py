@@ -154,6 +154,7 @@ def _summary(arm: str, planned: int, counts: RowCounts, *, by_scenario: bool) ->
         pass_high=interval[1] if interval else None,
         unjudged=rows.unjudged,
         pass_bounds=counts.bounds(arm, by_scenario=by_scenario),
+        withheld=len(rows.withheld),
         github_gaps=rows.gaps,
         pass_rate_without_gaps=_rate_without_gaps(rows),
         api=rows.api.means,

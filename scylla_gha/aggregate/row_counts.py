@@ -103,6 +103,7 @@ class ArmCounts:
     scored: int = 0
     passed: int = 0
     gaps: int = 0  # judged trials that met a gap in the hub
+    withheld: list[int] = field(default_factory=list)  # judges without a verdict, of each judged trial that has some
     passed_gaps: int = 0  # those of them that passed
     score: PartialSum = field(default_factory=PartialSum)
     progress: PartialSum = field(default_factory=PartialSum)
@@ -155,6 +156,8 @@ class ArmCounts:
         self.judged += 1
         self.scored += row.score is not None
         self.passed += bool(row.passed)
+        if row.judges_withheld:
+            self.withheld.append(row.judges_withheld)
         if row.github_gaps:
             self.gaps += 1
             self.passed_gaps += bool(row.passed)

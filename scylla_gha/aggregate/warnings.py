@@ -100,6 +100,7 @@ def report_warnings(plan: Plan, arms: Sequence[ArmSummary], counts: RowCounts, *
     yield from _unproved_warnings(plan)
     for arm in arms:
         yield from _arm_warnings(arm)
+    yield from _withheld_warnings(arms, counts)
     yield from _mixed_warnings(counts)
     yield from _settings_warnings(counts)
     yield from _client_warnings(counts)
@@ -229,6 +230,24 @@ def _arm_warnings(arm: ArmSummary) -> Iterator[str]:
         yield f"{arm.arm}: only {counted(counts.judged, 'judged trial')}; the interval is wide for that reason."
     if arm.usd is None and counts.ran:
         yield f"{arm.arm}: the cost of at least one trial is unknown, so its sums are."
+
+
+def _withheld_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterator[str]:
+    """Yield how often judges gave no verdict on an arm's trials, and whether that differs between arms."""
+    shares = {arm.arm: arm.withheld / arm.counts.judged for arm in arms if arm.counts.judged}
+    for arm in arms:
+        if arm.withheld:
+            answers = sum(row_counts.arms[arm.arm].withheld)
+            yield (f"{arm.arm}: judges refused or gave no readable answer {counted(answers, 'time')}, in "
+                   f"{arm.withheld} of {counted(arm.counts.judged, 'judged trial')}. Their items count as not "
+                   "met.")  # fmt: skip
+    if not shares:
+        return
+    most, least = max(shares, key=lambda arm: shares[arm]), min(shares, key=lambda arm: shares[arm])
+    if shares[most] - shares[least] > _MOST_SHARE:
+        yield (f"Judges gave no verdict in {100 * shares[most]:.0f} % of the judged trials of {most}, and in "
+               f"{100 * shares[least]:.0f} % of those of {least}: a part of the difference between the two arms may "
+               "come from that. Read in these trials what the judges were shown.")  # fmt: skip
 
 
 def _settings_warnings(counts: RowCounts) -> Iterator[str]:

@@ -137,6 +137,7 @@ def _verdict(records: _CellRecords, *, measures: bool) -> dict[str, Any]:
     return {
         "judged": score is not None,
         "unjudged": judgment.unjudged if judgment and score is None else None,
+        "judges_withheld": sum(answer.withheld for answer in answers),
         "judging": records.judging if score is not None else None,
         **{name: getattr(score, name, None) for name in ("passed", "score", "grade", "progress")},
         "threshold": rubric.pass_threshold,

@@ -1,8 +1,11 @@
 """Step `judge`. This module computes the score of a trial: consensus on each item, grade and pass.
 
-The consensus is the median, if a majority of the configured judges answered. With fewer answers the item is `unjudged`:
-it has no value, and the trial has no score. A binary item on which two of three judges split is unjudged too: the mean
-of yes and no is not a value that it can have.
+The consensus is the median of the configured judges. A judge that was reached and gave no verdict (it refused, or its
+answer could not be read) counts as 0, because an agent's text can cause that, and of an even number the lower middle
+counts then: no agent gains by a judge's silence. A binary item on which as many judges say yes as no is not met.
+
+If a provider's fault leaves judges out and the others are no majority, or split, the item is `unjudged`: it has no
+value, the trial has no score, and it is judged again.
 
 `S = sum_i w_i * P_i / P_i_max` over the categories that apply, their weights scaled to sum to 1 (the Scylla paper,
 section 4.1). If all are N/A, the score is null. No judge's own total is used. A trial passes if the agent completed,
@@ -22,6 +25,7 @@ _THRESHOLDS: Final[tuple[tuple[float, Grade], ...]] = ((0.8, "A"), (0.6, "B"), (
 _DIGITS: Final = 9  # of rounding before a comparison: a sum of floats may be slightly below .6
 NO_PANEL: Final = "for the judge panel, and none is configured"
 NOT_ASKED: Final = "the judge panel was not asked"
+_WHY_CHARS: Final = 500
 _SPREAD: Final = 0.5  # judges whose values differ by more disagree
 
 Checks = Mapping[str, CheckResult]
@@ -39,11 +43,17 @@ class AgreedItem:
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
-    """Consensus on a trial; `error` names the unjudged items, and then the trial has no score."""
+    """Consensus on a trial.
+
+    Attributes:
+        withheld: judges who were reached and gave no verdict on an item.
+        error: names the items that a provider's fault left unjudged; the trial has no score then.
+    """
 
     items: dict[str, AgreedItem]
     excess: str | None = None
     steps: frozenset[str] = frozenset()
+    withheld: tuple[str, ...] = ()
     error: str | None = None
 
 
@@ -63,6 +73,7 @@ def consensus(items: Iterable[Item], answers: Sequence[JudgeAnswer]) -> Consensu
         items=agreed,
         excess=cited[0] if len(cited) >= need else None,
         steps=frozenset(name for name in names if sum(name in answer.steps for answer in answers) >= need),
+        withheld=tuple(f"{answer.judge} ({answer.error})" for answer in answers if answer.withheld),
         error=f"unjudged: {'; '.join(f'{name}: {agreed[name].reason}' for name in unjudged)}" if unjudged else None,
     )
 
@@ -71,18 +82,31 @@ def _agree(item: Item, answers: Sequence[JudgeAnswer], need: int) -> AgreedItem:
     scores = [(answer.judge, score) for answer in answers if (score := answer.score(item.id))]
     values = [score.value for _, score in scores if score.value is not None]
     flags = _flags(item, scores, values)
-    if len(values) >= need:
-        middle = round(statistics.median(values), _DIGITS)
-        if item.type == "binary" and middle not in {0.0, 1.0}:
-            return AgreedItem(None, f"the judges are split: {_shown(scores)}", judged=False, flags=flags)
-        return AgreedItem(middle, f"median of {_shown(scores)}", flags=flags)
     if len(scores) - len(values) >= need:
         reasons = [score.reason for _, score in scores if score.state == "na"]
         return AgreedItem(None, f"does not apply: {reasons[0]}", flags=flags)
-    missing = (answer for answer in answers if answer.score(item.id) is None)
+    missing = [answer for answer in answers if answer.score(item.id) is None]
+    withheld = [f"{answer.judge}: {_missing_reason(answer, item.id)}" for answer in missing if answer.withheld]
+    middle = _middle(item, values, len(withheld))
+    is_complete = len(missing) == len(withheld)
+    if middle is not None and (is_complete or max(len(values), len(withheld)) >= need):
+        reason = f"median of {_shown(scores)}" if scores else "no judge gave a verdict"
+        return AgreedItem(middle, "; counts as not met: ".join([reason, *withheld]), flags=flags)
+    if values and is_complete:
+        return AgreedItem(0.0, f"not met, since the judges are split: {_shown(scores)}", flags=flags)
     counts = f"{len(scores)} of {counted(len(answers), 'judge')} answered, {len(values)} with a value"
+    why = f"the judges are split: {_shown(scores)}" if len(values) >= need else f"{counts}; {need} must agree"
     reasons = [f"{answer.judge}: {_missing_reason(answer, item.id)}" for answer in missing]
-    return AgreedItem(None, "; ".join([counts, f"{need} must agree", *reasons]), judged=False, flags=flags)
+    return AgreedItem(None, "; ".join([why, *reasons]), judged=False, flags=flags)
+
+
+def _middle(item: Item, values: Sequence[float], withheld: int) -> float | None:
+    """Return the median, with a 0 for each judge without a verdict; None if there is none, or if it is half a yes."""
+    votes = [*values, *[0.0] * withheld]
+    if not votes:
+        return None
+    middle = round(statistics.median_low(votes) if withheld else statistics.median(votes), _DIGITS)
+    return middle if item.type != "binary" or middle in {0.0, 1.0} else None
 
 
 def _flags(item: Item, scores: Sequence[tuple[str, JudgeScore]], values: Sequence[float]) -> tuple[Flag, ...]:
@@ -221,11 +245,15 @@ def score_trial(
     shown = "not scored" if number is None else f"score {round(number, 4):g}"
     verb = "is not met" if unmet_items(rubric, items)[:1] == failed[:1] else "does not hold"
     why = f"{failed[0]} {verb}" if failed else f"{shown}, threshold {rubric.pass_threshold:g}"
+    if panel is not None and panel.withheld:
+        why += (
+            f"; {counted(len(panel.withheld), 'judge')} gave no verdict, which counts as not met: {panel.withheld[0]}"
+        )
     return Score(
         score=number,
         grade=None if number is None else grade(number, excess_cited=panel is not None and panel.excess is not None),
         passed=enough and not failed,
-        why=why,
+        why=why[:_WHY_CHARS],
         progress=progress(scenario.progress, checks, items, panel) if changed else 0.0,
         broken=_broken(scenario, checks),
     )

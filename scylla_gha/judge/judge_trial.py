@@ -95,9 +95,8 @@ def _score_fields(
     items = score_items(rubric, checks, changed=changed, panel=agreed)
     if panel and panel.agreed.error:
         failure = _fail_incomplete(fail_unscored(scenario, checks, items, panel.agreed), last)
-        why = "unjudged" if panel.was_reached else "error"
         result = failure if _has_failed(last, prepared, results) else None
-        return {"items": items, why: panel.agreed.error, "result": result}
+        return {"items": items, "error": panel.agreed.error, "result": result}
     result = score_trial(scenario, rubric, checks, items, changed=changed, panel=agreed)
     return {"items": items, "categories": score_categories(rubric, items), "result": _fail_incomplete(result, last)}
 
@@ -150,7 +149,7 @@ def _ask_panel(  # noqa: PLR0913 what the panel looks at
         return PanelResult((), Consensus({}), TrafficSummary())
     log = folder.attempt(trial.last.number).file(JUDGE_TRAFFIC)
     try:
-        return context.panel.ask(trial.cell, log, blind, decided=_has_failed(trial.last, prepared, results))
+        return context.panel.ask(trial.cell, log, blind)
     except (ToolError, OSError) as error:  # the results of the checks stay valid
         return PanelResult((), Consensus({}, error=str(error)[:1000]), TrafficSummary())
 

@@ -1,9 +1,11 @@
 """The judge panel: every judge gets the same prompt, and is asked again at most twice for items that cannot be read.
 
-A judge that was reached but gave no verdict may be asked once more with the diff alone. Judges are asked for JSON in
-plain text: newer models reject a forced tool, and not every model accepts a schema. A value that is missing after the
-last request stays missing; no score is invented. The judges of each trial have a gateway session of their own, with a
-budget and a request log.
+A judge that was reached but gave no verdict is asked once more with the diff alone. What its provider rejects then too
+is sent without the agent's work: if that is accepted, the agent's text was the reason, and the judge has refused.
+
+Judges are asked for JSON in plain text: newer models reject a forced tool, and not every model accepts a schema. A
+value that is missing after the last request stays missing; no score is invented. The judges of each trial have a
+gateway session of their own, with a budget and a request log.
 """
 
 import dataclasses
@@ -20,7 +22,7 @@ from scylla_gha.gateway.log import TrafficSummary, read_traffic, summarise_traff
 from scylla_gha.gateway.settings import Session
 from scylla_gha.judge import Consensus, consensus
 from scylla_gha.judge.judge_client import JudgeFault, Send, open_judge_client
-from scylla_gha.judge.prompt import BlindInput, JudgePrompt, render_prompt
+from scylla_gha.judge.prompt import BlindInput, JudgeEvidence, JudgePrompt, render_prompt
 from scylla_gha.judge.reply import ParsedReply, missing_score, parse_reply, unreadable_items
 from scylla_gha.model.judgment import Flag, Judge, JudgeAnswer, JudgeScore, Lost
 from scylla_gha.model.scenario import Item
@@ -37,11 +39,6 @@ class PanelResult:
     agreed: Consensus
     account: TrafficSummary
     subscription: bool = False
-
-    @property
-    def was_reached(self) -> bool:
-        """True if all judges answered. A rejected request may succeed later, e.g. after credit is added."""
-        return bool(self.answers) and not any(answer.lost in {"unreached", "rejected"} for answer in self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class GatewayPanel:
     judges: tuple[Judge, ...]
     wording: PromptTexts
 
-    def ask(self, cell: str, log: Path, blind: BlindInput, *, decided: bool = False) -> PanelResult:
+    def ask(self, cell: str, log: Path, blind: BlindInput) -> PanelResult:
         """Ask all judges about one trial; a judge that cannot be asked is missing, with its reason.
 
         The account covers this call alone: the log may hold earlier requests of the same trial.
@@ -70,16 +67,13 @@ class GatewayPanel:
             cell: id of the trial's cell.
             log: log of the judges' requests.
             blind: what the judges are shown.
-            decided: the verdict does not depend on the judges, so they are not asked again with the diff alone.
 
         Raises:
             ToolError: the gateway does not start.
         """
         before = summarise_traffic(log).last_number
         with self.open_session(Session(cell=cell, role="judge", journal=log)) as panel:
-            answers = ask_panel(panel, blind)
-            if not decided and consensus(blind.items, answers).error:
-                answers = _ask_diff_alone(panel, blind, answers)
+            answers = _ask_diff_alone(panel, blind, ask_panel(panel, blind))
         new = traffic_summary(line for line in read_traffic(log) if line.number > before)
         return PanelResult(answers, consensus(blind.items, answers), new, self.gateway.is_subscription)
 
@@ -121,10 +115,27 @@ def _ask_diff_alone(panel: Panel, blind: BlindInput, answers: Sequence[JudgeAnsw
         if answer.lost in {None, "unreached"}:
             return answer
         open_items = tuple(item for item in blind.items if answer.score(item.id) is None)
-        return _joined(answer, ask(panel, judge, dataclasses.replace(blind, items=open_items, diff_alone=True)))
+        diff_alone = dataclasses.replace(blind, items=open_items, diff_alone=True)
+        second = _joined(answer, ask(panel, judge, diff_alone))
+        if second.lost != "rejected" or not _accepts_without_work(panel, judge, diff_alone):
+            return second
+        error = f"{second.error}; the same request without the agent's work was accepted"
+        return second.model_copy(
+            update={"lost": "refused", "error": error[:_ERROR_CHARS], "retries": second.retries + 1}
+        )
 
     with ThreadPoolExecutor(max_workers=max(1, len(panel.judges))) as pool:
         return tuple(pool.map(complete, panel.judges, answers))
+
+
+def _accepts_without_work(panel: Panel, judge: Judge, blind: BlindInput) -> bool:
+    """Return whether the judge's provider takes the same request with nothing in it that the agent wrote."""
+    nothing = JudgeEvidence(b"", (), (), None)
+    try:
+        panel.send(judge, render_prompt(dataclasses.replace(blind, evidence=nothing), panel.wording))
+    except JudgeFault:
+        return False
+    return True
 
 
 def _joined(first: JudgeAnswer, second: JudgeAnswer) -> JudgeAnswer:

@@ -18,7 +18,8 @@ Flag = Literal[
     "instruction_in_data",
 ]
 # Why a judge left items out: its model refused, its provider rejected the prompt, its answer was not in the requested
-# form, or it could not be reached. Text of an agent can cause all but the last.
+# form, or it could not be reached. Text of an agent can cause the first and the third; what a provider rejects is asked
+# again without the agent's text, and counts as refused if that is accepted.
 Lost = Literal["refused", "rejected", "unreadable", "unreached"]
 Points = Annotated[float, Field(ge=0, description="deducted from 1.0; a value is never below 0")]
 PROMPT_BYTES: Final = 320_000  # maximum of a request to a judge, for which the reserved money pays
@@ -63,7 +64,7 @@ class JudgeScore(Record):
 
 
 class JudgeAnswer(Record):
-    """One judge's answer on one trial. `error` says why items are missing; it is never the agent's fault."""
+    """One judge's answer on one trial. `error` says why items are missing."""
 
     judge: Annotated[Text, Field(description="the model's id")]
     prompt_digest: Annotated[str, Field(description="SHA-256 of the system prompt and the user's message")]
@@ -76,6 +77,11 @@ class JudgeAnswer(Record):
     error: str | None = None
     lost: Annotated[Lost | None, Field(description="why items are missing; null: none is")] = None
     diff_alone: Annotated[bool, Field(description="it was asked again with the diff alone")] = False
+
+    @property
+    def withheld(self) -> bool:
+        """True if the judge was reached and left items out, as a text of an agent can cause: they count as not met."""
+        return self.lost in {"refused", "unreadable"}
 
     def score(self, item: str) -> JudgeScore | None:
         """Return the score of an item; None if it is missing."""
@@ -152,7 +158,7 @@ class Judgment(Record):
     trial_key: str
     error: Annotated[str | None, Field(description="why it could not be judged; judging is tried again")] = None
     unjudged: Annotated[
-        str | None, Field(description="why reached judges gave no verdict, also when asked again; final")
+        str | None, Field(description="of earlier versions: why reached judges gave no verdict, which is final")
     ] = None
     checks: tuple[CheckResult, ...] = ()
     items: tuple[ItemScore, ...] = ()

@@ -44,6 +44,13 @@ class ArmSummary(Record):
         tuple[float, float] | None,
         Field(description="the rate that is shown, had all of those failed and had all passed; null: none or no rate"),
     ] = None
+    withheld: Annotated[
+        int,
+        Field(
+            description="judged trials with a judge who was reached and gave no verdict",
+            exclude_if=lambda trials: trials == 0,
+        ),
+    ] = 0
     github_gaps: Annotated[
         int,
         Field(description="judged trials that met a gap in the hub", exclude_if=lambda gaps: gaps == 0),

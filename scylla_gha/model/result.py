@@ -37,8 +37,15 @@ class Result(Record):
     measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]
     judged: bool
     unjudged: Annotated[
-        str | None, Field(description="why judges who were reached gave no verdict; null: they did")
+        str | None, Field(description="of earlier versions: why judges who were reached gave no verdict")
     ] = None
+    judges_withheld: Annotated[
+        int,
+        Field(
+            description="judges who were reached and gave no verdict on an item, which counts as not met",
+            exclude_if=lambda judges: judges == 0,
+        ),
+    ] = 0
     judging: Annotated[
         str | None, Field(description="digest of what judged it, the trial left out; null: not judged, or not known")
     ] = None

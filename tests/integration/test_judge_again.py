@@ -230,8 +230,10 @@ def test_who_refused_twice_is_not_asked_again_by_the_next_run(tmp_path: Path) ->
     with judged_repository(tmp_path, lambda _: Say("", stop_reason="refusal")) as room:
         room.scylla("evaluate", "greet", "--yes")
         judgment = room.record("judgment.json")
-        assert (judgment["error"], judgment["result"]) == (None, None)
-        assert "the answer ended by refusal" in judgment["unjudged"]
+        assert (judgment["error"], judgment["unjudged"]) == (None, None)
+        assert "the answer ended by refusal" in judgment["result"]["why"]
+        rows = [json.loads(line) for line in (room.run / "results.jsonl").read_text().splitlines()]
+        assert {row["cell"]: row.get("judges_withheld", 0) for row in rows}[ORACLE] == len(JUDGES)
         assert room.asked() == sorted(JUDGES * 2), "once with all, and once with the diff alone"
         room.scylla("evaluate", "greet", "--yes")
         assert room.asked() == []

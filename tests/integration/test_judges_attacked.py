@@ -82,19 +82,25 @@ class Judged:
     answers: tuple[JudgeAnswer, ...]
 
 
-def judged(diff: bytes, message: str | None = "Done.", tree: tuple[str, ...] = (), output: str = "") -> Judged:
+def judged(
+    diff: bytes,
+    message: str | None = "Done.",
+    tree: tuple[str, ...] = (),
+    output: str = "",
+    script: Callable[[Body], Say] = play,
+) -> Judged:
     """The score of an answer, computed as for any trial, and what the judges were sent."""
     checks = (CheckResult(id="runs", holds=False, value=0.0, evidence=output),)
     blind = make_blind(items=ITEMS, diff=diff, message=message, tree=tree, checks=checks)
-    with serve(play) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
+    with serve(script) as provider, open_judge_client(provider.url, "dummy", retries=0) as send:
         answers = ask_panel(Panel(tuple(Judge(name) for name in JUDGES), WORDING, send), blind)
     agreed = consensus(ITEMS, answers)
     assert agreed.error is None
     items = score_items(RUBRIC, {one.id: one for one in checks}, changed=bool(diff), panel=agreed)
     number = total_score(score_categories(RUBRIC, items))
     assert number is not None
-    assert len({str(body["messages"]) for body in provider.requests}) == 1
     body = provider.requests[0]
+    assert script is not play or len({str(body["messages"]) for body in provider.requests}) == 1
     return Judged(number, seen(body), f"{body['system']}\n{user_texts(body)[0]}", answers)
 
 
@@ -182,6 +188,26 @@ def test_a_small_file_with_damage_amid_large_ones_is_seen() -> None:
 @pytest.mark.parametrize("word", ["claude", "opus", "sonnet", "haiku", "variant", "tier", "T0", "usd", "tokens", "arm"])
 def test_nothing_tells_the_judges_who_worked(word: str) -> None:
     assert not re.search(rf"\b{word}\b", judged(HONEST).sent, re.IGNORECASE)
+
+
+MARKER = "a text at which a model refuses"
+SILENT = {"all": ("careful", "obedient", "gullible"), "the strict ones": ("careful", "obedient"), "one": ("careful",)}
+
+
+@pytest.mark.parametrize("silent", list(SILENT))
+@pytest.mark.parametrize("said", [Say("", stop_reason="refusal"), Say("I would rather not.")], ids=["refusal", "prose"])
+def test_a_marker_that_silences_judges_takes_nothing_out_and_gains_nothing(silent: str, said: Say) -> None:
+    """On work that judges do not like, and on work that they do: the trial has a score, and no better one."""
+
+    def script(body: Body) -> Say:
+        return said if MARKER in str(body["messages"]) and body["model"] in SILENT[silent] else play(body)
+
+    for work in ([GREETING, DAMAGE], [GREETING]):
+        honest = judged(patch("hello.py", work)).score
+        assert judged(patch("hello.py", [*work, f"# {MARKER}"]), script=script).score <= honest
+    assert judged(patch("hello.py", [GREETING, f"# {MARKER}"]), script=script).score == (
+        1.0 if silent == "one" else 0.0
+    )
 
 
 WIDE = {

@@ -98,6 +98,27 @@ def test_what_is_unjudged_is_between_two_bounds_wherever_the_rate_is_shown() -> 
         assert "75 % (60 to 80)" in shown
 
 
+def test_judges_without_a_verdict_are_counted_per_arm_and_a_difference_is_warned_of() -> None:
+    """Their trials stay in the rates, so nobody sees from the counts that an arm's work makes judges refuse."""
+    planned = [make_cell(arm, number) for arm in ("new", "nop") for number in range(1, 11)]
+    rows = [
+        make_result(cell, **({**FAILED, "judges_withheld": 3} if cell.arm == "new" and cell.repetition < 3 else {}))
+        for cell in planned
+    ]
+    report = aggregate(make_plan(*planned, experiment=make_experiment(baseline="nop")), rows)
+    assert [(arm.arm, arm.withheld, arm.counts.judged, arm.pass_rate) for arm in report.arms] == [
+        ("new", 2, 10, 0.8),
+        ("nop", 0, 10, 1.0),
+    ]
+    first = "new: judges refused or gave no readable answer 6 times, in 2 of 10 judged trials."
+    assert f"{first} Their items count as not met." in report.warnings
+    assert any(
+        warning.startswith("Judges gave no verdict in 20 % of the judged trials of new, and in 0 % of those of nop")
+        for warning in report.warnings
+    )
+    assert first.split(":", maxsplit=1)[0] in comment(report, facts())
+
+
 def test_bounds_are_of_the_mean_over_scenarios_where_that_is_the_rate() -> None:
     tally = RowCounts()
     for cell, given in ((make_cell("a", 1), {}), (make_cell("a", 2), UNJUDGED), (make_cell("a", 1, "002-two"), FAILED)):

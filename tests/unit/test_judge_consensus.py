@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 
 from scylla_gha.judge import AgreedItem, consensus
@@ -5,14 +7,16 @@ from scylla_gha.model.judgment import JudgeScore
 from tests.support.panel import answer, make_item, score
 
 NAMES = ("opus", "sonnet", "haiku", "more", "most")
-GONE = "gone"
+GONE, REFUSED, UNREADABLE = "gone", "refused", "unreadable"
 Said = float | str | None
+LOST: dict[Said, str] = {GONE: "unreached", REFUSED: REFUSED, UNREADABLE: UNREADABLE}
 
 
 def agreed(kind: str, *said: Said) -> AgreedItem:
     """Return the consensus of judges that said a value, None for N/A, or GONE."""
     found = consensus(
-        [make_item(kind=kind)], [answer(name, one(what)) for name, what in zip(NAMES, said, strict=False)]
+        [make_item(kind=kind)],
+        [answer(name, one(what), lost=LOST.get(what)) for name, what in zip(NAMES, said, strict=False)],
     )
     assert (found.error is None) == found.items["Q1"].judged
     return found.items["Q1"]
@@ -50,13 +54,51 @@ def test_a_majority_with_values_gives_the_median(kind: str, said: tuple[Said, ..
         ("subjective", (0.8, None, GONE)),  # neither a majority for a value nor for N/A
         ("subjective", (0.8, GONE)),  # of two both are needed
         ("subjective", (0.4, 0.5, GONE, GONE, GONE)),
+        ("subjective", (0.8, REFUSED, GONE)),  # the judge who was not reached decides
         ("binary", (1, 0, GONE)),
-        ("binary", (1, 0)),
+        ("binary", (1, REFUSED, GONE)),
     ],
 )
-def test_without_a_majority_it_is_unjudged(kind: str, said: tuple[Said, ...]) -> None:
+def test_where_a_provider_leaves_no_majority_it_is_unjudged(kind: str, said: tuple[Said, ...]) -> None:
     found = agreed(kind, *said)
     assert (found.value, found.judged) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "value"),
+    [
+        ("subjective", (REFUSED, REFUSED, REFUSED), 0.0),
+        ("subjective", (1.0, REFUSED, REFUSED), 0.0),
+        ("subjective", (1.0, 0.6, REFUSED), 0.6),  # the median of 1, 0.6 and 0
+        ("subjective", (1.0, 0.2, UNREADABLE), 0.2),
+        ("subjective", (1.0, REFUSED), 0.0),
+        ("subjective", (None, 1.0, REFUSED), 0.0),
+        ("subjective", (REFUSED, REFUSED, GONE), 0.0),
+        ("binary", (1, 1, REFUSED), 1.0),
+        ("binary", (1, 0, REFUSED), 0.0),
+        ("binary", (1, UNREADABLE, UNREADABLE), 0.0),
+        ("binary", (1, 0), 0.0),  # no half of a yes, and nobody is missing
+        ("binary", (1, 0, None), 0.0),
+    ],
+)
+def test_what_judges_who_were_reached_do_not_find_met_is_not_met(
+    kind: str, said: tuple[Said, ...], value: float
+) -> None:
+    found = agreed(kind, *said)
+    assert (found.value, found.judged) == (value, True)
+
+
+@pytest.mark.parametrize("kind", ["binary", "subjective"])
+@pytest.mark.parametrize("silence", ["refused", "unreadable"])
+def test_no_agent_gains_by_a_judge_that_it_silences(kind: str, silence: str) -> None:
+    """Whatever three judges would say: if any of them is silenced, the item is worth no more than before."""
+    for said in itertools.product((0.0, 1.0) if kind == "binary" else (0.0, 0.3, 0.8, 1.0), repeat=3):
+        before = agreed(kind, *said).value
+        for silenced in itertools.product((False, True), repeat=3):
+            texts = [silence if is_silenced else value for value, is_silenced in zip(said, silenced, strict=True)]
+            after = agreed(kind, *texts)
+            assert after.judged
+            assert (after.value or 0.0) <= (before or 0.0)
 
 
 @pytest.mark.parametrize("said", [(None, None, None), (None, None, 0.5), (None, GONE, None)])
@@ -88,7 +130,10 @@ def test_flags_of_the_judges_are_kept() -> None:
 
 def test_every_judges_value_is_in_the_reason() -> None:
     assert agreed("subjective", 1.0, None, 0.5).reason == "median of opus 1.00, sonnet N/A, haiku 0.50"
-    assert agreed("binary", 1, 0, GONE).reason == "the judges are split: opus 1.00, sonnet 0.00"
+    assert agreed("binary", 1, 0, GONE).reason == "the judges are split: opus 1.00, sonnet 0.00; haiku: no answer"
+    assert agreed("binary", 1, 0).reason == "not met, since the judges are split: opus 1.00, sonnet 0.00"
+    reason = "median of opus 1.00, sonnet 0.50; counts as not met: haiku: no answer"
+    assert agreed("subjective", 1.0, 0.5, REFUSED).reason == reason
 
 
 def test_what_is_unjudged_is_named_with_what_went_wrong() -> None:

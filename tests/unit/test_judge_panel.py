@@ -102,7 +102,7 @@ def test_one_failing_judge_is_missing_and_two_decide(tmp_path: Path) -> None:
     assert {score.state for score in lost.items} == {"missing"}
     assert heard.agreed.error is None
     assert heard.agreed.items["Q2"].reason == "median of opus 1.00, haiku 1.00"
-    assert (heard.account.usage.usd, heard.account.errors) == (near(2 * EACH), {"scripted_error": 1})
+    assert (heard.account.usage.usd, heard.account.errors) == (near(2 * EACH), {"scripted_error": 3})
 
 
 @pytest.mark.parametrize("gone", [MODELS[:2], MODELS], ids=["two of three", "all"])
@@ -117,8 +117,10 @@ def test_fewer_than_a_majority_is_an_error_and_no_score(tmp_path: Path, gone: tu
 
 def test_an_answer_that_cannot_be_read_is_paid_for_each_time(tmp_path: Path) -> None:
     heard = ask(tmp_path, lambda body: Say("I like it.") if body["model"] == "opus" else good(body))
-    assert [one.retries for one in heard.answers] == [2, 0, 0]
-    assert (heard.account.requests, heard.account.usage.usd) == (5, near(5 * EACH))
+    assert [one.retries for one in heard.answers] == [5, 0, 0], (
+        "three times with all evidence, then with the diff alone"
+    )
+    assert (heard.account.requests, heard.account.usage.usd) == (8, near(8 * EACH))
 
 
 def test_a_judge_without_a_price_makes_the_cost_unknown_and_still_judges(tmp_path: Path) -> None:

@@ -140,10 +140,10 @@ def test_where_a_required_check_fails_the_trial_failed_whatever_judges_do(
 ) -> None:
     made, _, sent = judged(prepared, cell, lambda _: REFUSED, "echo 'echo no' >greet.sh")
     assert made.result is not None
-    assert (made.result.score, made.result.grade, made.result.passed) == (None, None, False)
-    assert made.result.why == "greets does not hold; judges gave no score"
-    assert (made.result.progress, made.categories) == (0.0, ())
-    assert len(sent) == 3, "nobody is paid to be asked again about what is decided"
+    assert (made.result.score, made.result.grade, made.result.passed) == (0.0, "F", False)
+    assert made.result.why.startswith("greets does not hold; 3 judges gave no verdict, which counts as not met: dear (")
+    assert [item.value for item in made.items] == [0.0, 0.0]
+    assert len(sent) == 6, "with all evidence, and with the diff alone"
     assert {one.lost for one in made.answers} == {"refused"}
 
 
@@ -187,13 +187,16 @@ def test_judges_who_refuse_are_asked_again_with_the_diff_alone(prepared: Prepare
 
 
 @pytest.mark.parametrize("answer", [REFUSED, Say("I cannot help with that.")], ids=["stop reason", "in words"])
-def test_a_right_solution_that_judges_will_not_read_is_unjudged(
+def test_judged_items_of_a_solution_that_no_judge_will_read_are_not_met(
     prepared: PreparedScenario, cell: CellFolder, answer: Say
 ) -> None:
     made, _, _ = judged(prepared, cell, lambda _: answer)
-    assert (made.result, made.error) == (None, None), "no fault of the harness: it would end so again"
-    assert made.unjudged is not None
-    assert made.unjudged.startswith("unjudged: Q1: 0 of 3 judges answered")
+    assert (made.error, made.unjudged) == (None, None)
+    assert made.result is not None, "only faults of the provider exclude"
+    assert (made.result.score, made.result.passed) == (0.5, False)
+    assert "; 3 judges gave no verdict, which counts as not met: dear (Q1: " in made.result.why
+    assert [(item.id, item.value) for item in made.items] == [("F1", 1.0), ("Q1", 0.0)]
+    assert made.items[1].reason.startswith("no judge gave a verdict; counts as not met: dear: ")
     assert {(one.diff_alone, one.lost is None) for one in made.answers} == {(True, False)}
 
 
@@ -207,6 +210,28 @@ def test_evidence_that_a_provider_rejects_is_shown_again_as_a_diff_alone(
     )
     assert made.result is not None
     assert made.result.passed
+
+
+def test_a_text_that_a_provider_always_rejects_counts_as_refused(prepared: PreparedScenario, cell: CellFolder) -> None:
+    """Such as one that a content filter stops before the model: the agent wrote it, so it excludes nothing."""
+
+    def script(body: Body) -> Say | Fail:
+        return Fail(400) if "echo hello" in str(body["messages"]) else says()(body)
+
+    made, _, sent = judged(prepared, cell, script)
+    assert made.result is not None
+    assert (made.result.score, made.result.passed, made.error) == (0.5, False, None)
+    assert {one.lost for one in made.answers} == {"refused"}
+    assert "the same request without the agent's work was accepted" in str(made.answers[0].error)
+    assert len(sent) == 9
+
+
+def test_an_account_whose_requests_are_all_rejected_excludes_the_trial(
+    prepared: PreparedScenario, cell: CellFolder
+) -> None:
+    made, _, _ = judged(prepared, cell, lambda _: Fail(400))
+    assert (made.result, {one.lost for one in made.answers}) == (None, {"rejected"})
+    assert made.error, "it is judged again"
 
 
 def test_what_the_panel_likes_does_not_pass_where_a_required_check_fails(
