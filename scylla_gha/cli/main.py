@@ -141,6 +141,7 @@ def cli(context: click.Context) -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with the code of its result (see scylla_gha.errors)."""
+    _keep_docstrings()
     try:
         cli(standalone_mode=False)
     except click.exceptions.Exit as finished:
@@ -164,6 +165,13 @@ def main() -> NoReturn:
         _print_error(f"this is a defect of scylla-gha {__version__}; please report it with the lines above")
         sys.exit(1)
     sys.exit(0)
+
+
+def _keep_docstrings() -> None:
+    """Start anew if Python left docstrings out (`-OO`): help texts are docstrings, and Altair is built from its own."""
+    if sys.flags.optimize > 1:
+        arguments = [sys.executable, "-m", "scylla_gha", *sys.argv[1:]]
+        os.execve(sys.executable, arguments, {**os.environ, "PYTHONOPTIMIZE": "1"})  # noqa: S606 it is this program
 
 
 def _print_error(message: str) -> None:
