@@ -101,6 +101,11 @@ def _ask(root: Path, *args: str, stdin: bytes = b"") -> str | None:
     return done.stdout.decode(errors="surrogateescape").strip() if done.code == 0 else None
 
 
+def is_shallow(checkout: RepositoryCheckout) -> bool:
+    """Return True if the clone was made without the older commits."""
+    return _ask(checkout.root, "rev-parse", "--is-shallow-repository") == "true"
+
+
 def origin_of(checkout: RepositoryCheckout) -> str | None:
     """Return the address of the remote `origin`; None if it does not exist."""
     return _ask(checkout.root, "config", "--get", "remote.origin.url")

@@ -9,7 +9,7 @@ from typing import Final
 from scylla_gha.counting import counted
 from scylla_gha.errors import ScyllaError, ToolError
 from scylla_gha.mining.languages import PYTHON, SAFE_NAME, pinned, requirements
-from scylla_gha.mining.repository import LINK, CommitFile, RepositoryCheckout, contents, tree_of
+from scylla_gha.mining.repository import LINK, CommitFile, RepositoryCheckout, contents, is_shallow, tree_of
 from scylla_gha.onboarding.scaffold import (
     FIRST,
     PROGRAM,
@@ -96,6 +96,8 @@ def find_tasks(
             known.add(_bare(task.id))
             tasks.append(replace(task, id=f"{FIRST + len(existing) + len(tasks)}-{_bare(task.id)}"))
     _report_total(trial, len(tasks), wanted, reasons)
+    if len(tasks) < wanted and is_shallow(checkout):
+        trial.say("this clone is shallow: run `git fetch --unshallow` for the older commits, and then init again")
     return tasks or ([] if existing else [example(checkout, folders_of(name))])
 
 

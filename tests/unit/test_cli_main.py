@@ -244,7 +244,9 @@ def test_elsewhere_words_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_help_and_charts_survive_an_interpreter_that_leaves_docstrings_out(repo: Path) -> None:
     env = environment(repo.parent, PYTHONOPTIMIZE="2")
-    done = subprocess.run([COMMAND, "evaluate", "greet"], cwd=repo, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [COMMAND, "evaluate", "greet"], cwd=repo, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "<svg" in (repo / "runs/greet/report.html").read_text()
     told = subprocess.run([COMMAND, "evaluate", "--help"], env=env, capture_output=True, text=True, check=True)

@@ -5,6 +5,7 @@ from scylla_gha.mining.repository import RepositoryCheckout, checkout_of
 from scylla_gha.onboarding.find_tasks import TaskTrial, Tried, example, find_tasks
 from scylla_gha.onboarding.scaffold import ScaffoldTask
 from tests.support.adopters import commit, empty, till, web, words
+from tests.support.git import shell
 
 
 def find_task(checkout: RepositoryCheckout, name: str, trying: TaskTrial, *, look: bool) -> ScaffoldTask:
@@ -116,3 +117,14 @@ def test_solution_and_wrong_ones_list_the_files(tmp_path: Path) -> None:
     assert task.solution.endswith(b"+- README.md\n+- main.f90\n")
     assert task.wrong["last-one-missing"].endswith(b"@@\n+- README.md\n")
     assert task.wrong["not-sorted"].endswith(b"+- main.f90\n+- README.md\n")
+
+
+def test_a_shallow_clone_is_told_how_to_get_the_older_commits(tmp_path: Path) -> None:
+    web(tmp_path / "web")
+    shell(tmp_path, f"git clone -q --depth 1 file://{tmp_path}/web shallow")
+    said: list[str] = []
+    find_tasks(checkout_of(tmp_path / "shallow"), "web", TaskTrial(tried, said.append), 1)
+    assert said == [
+        "0 of 1 task found in 0 commits",
+        "this clone is shallow: run `git fetch --unshallow` for the older commits, and then init again",
+    ]

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from scylla_gha.mining.repository import checkout_of
+from scylla_gha.onboarding.task_from_history import task_of
 from tests.support.adopters import commit, empty, till
 from tests.support.commits import reasons, task_from, usable
 from tests.support.git import shell
@@ -68,3 +70,46 @@ def test_an_object_that_is_missing_leaves_out_its_commit_alone(tmp_path: Path) -
     (candidate,) = usable(root)
     assert candidate.commit.message.startswith("feat: a discount")
     assert "unable to read tree" in reasons(root)[0]
+
+
+BEGIN = {"a.py": "x = 1\n"}
+CHANGE = {"a.py": "x = 2\n", "tests/test_a.py": "def test_a(): ...\n"}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        "git init -q -b release/2.x R",
+        "git init -q --object-format=sha256 R",
+        "git init -q R && cd R && git commit -q --allow-empty -m Empty",
+        "git init -q R && cd R && git commit -q --allow-empty -m Empty && git checkout -q --detach",
+        "git init -q main && cd main && git commit -q --allow-empty -m Empty && git worktree add -q ../R",
+        "git init -q R && printf '* text eol=crlf\\n*.psd filter=lfs diff=lfs merge=lfs -text\\n' >R/.gitattributes",
+        "git init -q R && touch R/-dash 'R/a\"b' 'R/a\nb' R/README R/readme",
+    ],
+    ids=["slash-in-branch", "sha256", "empty-commit", "detached", "worktree", "attributes", "names"],
+)
+def test_repositories_of_other_kinds_have_tasks_too(tmp_path: Path, make: str) -> None:
+    shell(tmp_path, make)
+    root = tmp_path / "R"
+    for message, files in (("Begin", BEGIN), ("Fix a", CHANGE)):
+        write_tree(root, files)
+        shell(root, f"git add --all && git commit -q -m '{message}'")
+    (candidate,) = usable(root)
+    names = {file.path for file in task_from(root, candidate).start.files}
+    assert names == set(shell(root, "git ls-tree -r -z --name-only HEAD~").split("\0")) - {""}
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    root = empty(tmp_path / "R")
+    commit(root, "Begin", BEGIN)
+    with (root / "huge.bin").open("wb") as file:
+        file.truncate(101_000_000)
+    commit(root, "Fix a", CHANGE)
+    write_tree(root, {"a.py": "x = 3\n", "tests/test_a.py": "def test_b(): ...\n"})
+    shell(root, "git commit -q -a -m 'Fix b'")
+    (candidate,) = usable(root)
+    assert candidate.tree.size > 100_000_000
+    assert reasons(root)[0] == "the files that it changes have more than 2,000,000 bytes"
+    too_large = task_of(checkout_of(root), candidate, "till", {})
+    assert too_large == "the repository is too large to be copied, and has no remote `origin` to fetch it from"
