@@ -1,4 +1,5 @@
 # All is merged and closed, but Nadia's remark has no answer.
+# unmet: R4
 set -eu
 export GH_REPO=old-mill-bakery/doughbook
 issue=$(gh issue list --search "Small amounts in:title" --json number --jq ".[0].number")
