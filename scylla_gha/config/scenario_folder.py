@@ -113,6 +113,7 @@ class ScenarioFolder:
         files = {str(path.relative_to(self.checks)): path.read_bytes().hex() for path in _files(self.checks)}
         judged = self.scenario.model_dump(mode="json", include={"validation", "checkpoints", "progress", "tools"})
         if github := self.scenario.github:
+            judged["condition_texts"] = "visible"  # they were Markdown once
             judged["may_change"] = [change.model_dump(mode="json") for change in github.may_change]
         else:  # so keys of scenarios without GitHub state are as they were
             for checkpoint in judged["checkpoints"]:

@@ -1,7 +1,7 @@
 """Views of a stored GitHub state: what checkpoints query, from the records and refs of a trial's `github.json`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from scylla_gha.model.github_texts import GitHubView
@@ -39,12 +39,14 @@ class StoredState:
         refs: objects by ref, by the repository's id.
         sequences: by a record's id, the number of the write that created it in the trial.
         peel: returns the commit that an object is, or names in the end; None if it names none.
+        indexes: records by kind and field, and by the field's value; made when they are needed.
     """
 
     records: Mapping[str, Mapping[int, Fields]]
     refs: Mapping[str, Mapping[str, str]]
     sequences: Mapping[int, int]
     peel: Callable[[str], str | None]
+    indexes: dict[tuple[str, str], dict[Any, list[Fields]]] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(
@@ -59,8 +61,16 @@ class StoredState:
         return None if id_ is None else self.records.get(kind, {}).get(id_)
 
     def where(self, kind: str, **fields: object) -> list[Fields]:
-        """Return the records of a kind whose fields are equal to these, by id."""
-        listed = self.records.get(kind, {}).values()
+        """Return the records of a kind whose fields are equal to these, by id.
+
+        Each issue asks for its own comments, of which an agent may have written thousands: the first field is indexed.
+        """
+        first, wanted = next(iter(fields.items()))
+        if (kind, first) not in self.indexes:
+            index = self.indexes.setdefault((kind, first), {})
+            for record in self.records.get(kind, {}).values():
+                index.setdefault(record[first], []).append(record)
+        listed = self.indexes[kind, first].get(wanted, [])
         return [record for record in listed if all(record[name] == value for name, value in fields.items())]
 
     def login(self, id_: int | None) -> str | None:
