@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.mcp_server import ServerCommand
 from scylla_gha.model.trial import Outcome, SafetyNetSummary, Trajectory
-from scylla_gha.model.variant import AgentResources, Declared, Observed, Treatment
+from scylla_gha.model.variant import AgentResources, Treatment
 from scylla_gha.process import FinishedProcess
 
 

@@ -2,8 +2,9 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 _DIGITS: Final = 12  # of a digest
 _PARTS: Final = ("prompt", "skills", "agents", "mcp", "tools")
 _LEGEND: Final = (
-    "offered: number of tools; prompt to tools: characters of the first request; tokens: of all these, estimated; "
-    "short skills: listed by name only, or cut"
+    "in full: tools with their definitions; by name: tools whose definitions the model may load; prompt to tools: "
+    "characters of the first request; tokens: of all these, estimated; short skills: listed by name only, or cut"
 )
 
 
@@ -34,7 +35,7 @@ def tiers() -> None:
 
     \b
     scylla-gha tiers list
-    scylla-gha tiers show T3/05-code-reviewer
+    scylla-gha tiers show T3/07-code-reviewer
     """  # noqa: D301
 
 
@@ -161,7 +162,8 @@ def measure(
 ) -> None:
     """Start the agent once with each sub-test (globs; default: all) and print what its first request holds.
 
-    No provider is asked and nothing is paid. The command fails if the delivery of a sub-test is not proved.
+    No provider is asked and nothing is paid. The command fails if the delivery of a sub-test is not proved, or
+    contradicts what the tier's hypothesis assumes.
 
     \b
     scylla-gha tiers measure 'T1/*'
@@ -172,17 +174,26 @@ def measure(
     library = options.library()
     model = library.model_ids([model])[model]
     chosen = [library.tiers.variant(name) for name in select("sub-tests", names or ("*",), library.tiers.names)]
-    rows, faults = [], []
+    rows: list[dict[str, object]] = []
+    faults: list[str] = []
     with startable(agent, sandbox, library) as start:
         for variant, attempt in start_variants(chosen, model, start, library, jobs):
             rows.append(_measured(variant, attempt))
-            delivery = attempt.delivery
-            if delivery is None or not delivery.proved:
-                faults.append(f"{variant.id}: {delivery.reason if delivery else attempt.reason}")
+            faults += _faults(variant.id, library.tiers.tiers[variant.id.partition("/")[0]], attempt)
             click.echo(f"{len(rows)}/{len(chosen)} {variant.id}", err=True)
     click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(_measures(rows)))
     if faults:
         raise ScenarioInvalidError("delivery is not proved:\n" + "\n".join(faults))
+
+
+def _faults(name: str, tier: "Tier", attempt: "Attempt") -> Iterator[str]:
+    """Yield why the delivery is not proved, and what in it contradicts the tier's hypothesis."""
+    delivery = attempt.delivery
+    if delivery is None or not delivery.proved:
+        yield f"{name}: {delivery.shortfall if delivery else attempt.reason}"
+    for assumption in tier.assumes if delivery else ():
+        if delivery and (fact := delivery.contradiction(assumption)):
+            yield f"{name}: contradicts the hypothesis of {tier.id} ({assumption}): {fact}"
 
 
 def _measured(variant: "Variant", attempt: "Attempt") -> dict[str, object]:
@@ -191,7 +202,9 @@ def _measured(variant: "Variant", attempt: "Attempt") -> dict[str, object]:
     delivery = attempt.delivery
     return {
         "id": variant.id, "proved": bool(delivery and delivery.proved), "seconds": round(attempt.seconds, 2),
-        "tools": delivery.tools if delivery else None, "characters": dict(delivery.characters) if delivery else {},
+        "tools": delivery.tools if delivery else None,
+        "deferred_tools": len(delivery.deferred_tools) if delivery else None,
+        "characters": dict(delivery.characters) if delivery else {},
         "tokens": tokens_of(sum(delivery.characters.values())) if delivery else None,
         "short_skills": len(delivery.short_skills) if delivery else None,
         "unverified": list(delivery.unverified) if delivery else [],
@@ -202,8 +215,10 @@ def _measures(rows: list[dict[str, object]]) -> list[str]:
     lines = []
     for row in rows:
         characters = row["characters"] if isinstance(row["characters"], dict) else {}
-        facts = ("proved" if row["proved"] else "not proved", row["seconds"], row["tools"])
+        facts = ("proved" if row["proved"] else "not proved", row["seconds"], row["tools"], row["deferred_tools"])
         sizes = (characters.get(part, 0) for part in _PARTS)
         lines.append([str(value) for value in (row["id"], *facts, *sizes, row["tokens"], row["short_skills"])])
-    headings = ("sub-test", "delivery", "seconds", "offered", *_PARTS, "tokens", "short skills")
-    return [*columns(headings, lines), _LEGEND]
+    unverified = Counter(fact for row in rows for fact in cast("list[str]", row["unverified"]))
+    notes = [f"unverified in {counted(count, 'sub-test')}: {fact}" for fact, count in unverified.items()]
+    headings = ("sub-test", "delivery", "seconds", "in full", "by name", *_PARTS, "tokens", "short skills")
+    return [*columns(headings, lines), _LEGEND, *notes]

@@ -19,13 +19,14 @@ from scylla_gha.config.modes import mode_paths, read_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_repositories import REPOSITORIES_FILE, GitHubRepositories
 from scylla_gha.model.mode import Mode
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.traffic import ModelInfo, PriceList, Rates
-from scylla_gha.model.variant import Inventory, Variant
+from scylla_gha.model.variant import Variant
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 

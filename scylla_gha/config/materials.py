@@ -177,6 +177,16 @@ def read_agent(path: Path) -> SubAgent:
     return agent
 
 
+def skill_description(folder: Path) -> tuple[str, ...]:
+    """Return the texts by which agents choose a skill: its description, and when to use it if that stands apart.
+
+    Raises:
+        ConfigError: its front matter is invalid.
+    """
+    front, _ = _front_matter(folder / "SKILL.md")
+    return tuple(text for key in ("description", "when_to_use") if isinstance(text := front.get(key), str))
+
+
 def _check_skill(folder: Path) -> None:
     path = folder / "SKILL.md"
     front, _ = _front_matter(path)

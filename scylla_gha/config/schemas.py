@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from scylla_gha.model import Record
+from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import GitHubFixture
 from scylla_gha.model.github_repositories import GitHubRepositories
@@ -14,7 +15,7 @@ from scylla_gha.model.result import Result
 from scylla_gha.model.sandbox import ImageRecipe
 from scylla_gha.model.scenario import Rubric, Scenario
 from scylla_gha.model.traffic import ModelInfo, PriceList
-from scylla_gha.model.variant import Inventory, SubTest, Tier
+from scylla_gha.model.variant import SubTest, Tier
 
 _KINDS: Final[dict[str, type[Record]]] = {
     "experiment": Experiment,

@@ -62,6 +62,7 @@ class TrafficSummary(Record):
     errors: dict[str, int] = Field(default_factory=dict, description="by type")
     adjusted: Annotated[tuple[str, ...], Field(description="settings that were put into at least one request")] = ()
     unadjusted: Annotated[tuple[str, ...], Field(description="settings that at least one request went without")] = ()
+    loaded_tools: Annotated[tuple[str, ...], Field(description="deferred tools that a conversation loaded")] = ()
     evidence: ProviderEvidence = ProviderEvidence()
 
     def beside(self, own: str | None) -> ModelSpending:
@@ -146,6 +147,7 @@ def traffic_summary(
         errors=dict(Counter(answer.error for answer in answers.values() if answer.error)),
         adjusted=tuple(sorted({name for request in paid for name in request.adjusted})),
         unadjusted=tuple(sorted({name for request in paid for name in request.unadjusted})),
+        loaded_tools=tuple(dict.fromkeys(name for request in paid for name in request.loaded_tools)),
         evidence=provider_evidence(paid, ended, until),
     )
 

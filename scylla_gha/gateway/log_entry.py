@@ -76,6 +76,7 @@ class RequestLogEntry:
             counting=request.counting,
             turn=turn,
             streamed=request.streamed,
+            loaded_tools=request.loaded_tools,
         )
         source: Literal["live", "replay"] = "replay" if session.recording else "live"
         return cls(session, record, price, source, request.size, session.provider.usage_reader(streamed=False), excess)

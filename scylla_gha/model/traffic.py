@@ -185,6 +185,13 @@ class RequestRecord(Record):
         tuple[int, int] | None, Field(description="max_tokens as asked for and as sent: what the budgets could pay")
     ] = None
     reserved_usd: Annotated[float | None, Field(description="its worst case, set aside in budgets")] = None
+    loaded_tools: Annotated[
+        tuple[str, ...],
+        Field(
+            description="deferred tools whose definitions the conversation has loaded",
+            exclude_if=lambda names: not names,
+        ),
+    ] = ()
 
 
 class ResponseRecord(Record):

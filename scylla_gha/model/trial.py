@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from scylla_gha.model import Amounts, FileDigest, Record
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.github_requests import GitHubTraffic
 from scylla_gha.model.sandbox import HostContact, Isolation
-from scylla_gha.model.variant import Delivery
 
 
 class Outcome(StrEnum):

@@ -1,4 +1,4 @@
-"""Variant: one agent configuration under test, the resources that it names, and the proof of its delivery."""
+"""Variant: one agent configuration under test, and the resources that it names."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$", 
 BlockName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$", max_length=60)]
 SettingSource = Literal["user", "project", "local"]
 ServerTool = Literal["web_search", "web_fetch", "code_execution"]
-Source = Literal["start event", "first request", "hook events", "search of PATH"]
+Assumption = Literal["skill_descriptions", "tool_definitions"]
 BEST_OF = "best of "
 Inherited = Annotated[str, StringConstraints(pattern=r"^(T[0-6]/[0-9]{2}-[a-z0-9._-]+|best of T[0-6])$")]
 _LISTS: Final = ("mcp_servers", "skills", "agents", "hosts", "models", "server_tools")
@@ -127,10 +127,23 @@ class Tier(Record):
     name: Text
     focus: Text
     hypothesis: Annotated[Text | None, Field(description="What the tier is expected to show, before any data")] = None
+    assumes: Annotated[
+        tuple[Assumption, ...],
+        Field(
+            description="What the hypothesis says of each first request, which `tiers measure` checks: all skills with "
+            "whole descriptions, or all tools with their definitions"
+        ),
+    ] = ()
     representative: Annotated[
         Slug | None, Field(description="Sub-test that stands for `best of` this tier until results decide")
     ] = None
     sub_tests: tuple[SubTest, ...] = ()
+
+    @model_validator(mode="after")
+    def _assumed_by_a_hypothesis(self) -> "Tier":
+        if self.assumes and not self.hypothesis:
+            raise ValueError("`assumes` needs `hypothesis`; add one")
+        return self
 
 
 class Variant(Record):
@@ -167,101 +180,7 @@ class AgentResources(Record):
     agents: dict[str, SubAgent] = {}
     folders: dict[str, Path] = {}
     programs: Annotated[dict[str, Path], Field(description="files of the mode's programs")] = {}
+    descriptions: Annotated[
+        dict[str, tuple[str, ...]], Field(description="texts that say what a skill is for, by the skill's name")
+    ] = {}
     system_prompt: Annotated[SystemPrompt | None, Field(description="as one text; None: the CLI's own")] = None
-
-
-class Inventory(Record):
-    """Tools, skills and agents of an agent CLI by default (`config/inventories/<agent>-<version>.yaml`)."""
-
-    agent: str
-    version: str
-    models: Annotated[tuple[str, ...], Field(description="for which it was measured: the CLI's prompt differs")]
-    tools: tuple[str, ...]
-    skills: tuple[str, ...]
-    agents: tuple[str, ...]
-    prompt_lines: Annotated[
-        tuple[str, ...], Field(description="of its system prompt: the first 8 hex digits of each line's SHA-256")
-    ]
-
-
-class Declared(Record):
-    """Treatment that a variant declares, in the CLI's own names. None: the CLI's default."""
-
-    model: str | None
-    system_prompt: SystemPrompt | None
-    tools: tuple[str, ...] | None
-    least_tools: Annotated[tuple[str, ...], Field(description="of the default, what no version lacks")] = ()
-    side_tools: Annotated[tuple[str, ...], Field(description="what may come along with something declared")] = ()
-    mcp_servers: tuple[str, ...] = ()
-    skills: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-    programs: Annotated[tuple[str, ...], Field(description="on PATH, of all that any mode has")] = ()
-    own_skills: Annotated[tuple[str, ...], Field(description="of the start state: neither treatment nor fault")] = ()
-    own_agents: Annotated[tuple[str, ...], Field(description="of the start state")] = ()
-    plugins: tuple[str, ...] = ()
-    usual_tools: Annotated[bool, Field(description="no settings might change the CLI's choice of tools")] = True
-    usual_prompt: Annotated[bool, Field(description="the CLI's own prompt is as without any treatment")] = True
-    safety_net: Annotated[bool, Field(description="a hook judges each call that can destroy something")] = False
-    net_is_managed: Annotated[bool, Field(description="the hook stands where the agent cannot change it")] = True
-    places: Annotated[tuple[str, ...], Field(description="instruction files that may be read, or folders of them")] = ()
-
-
-class Observed(Record):
-    """Observation of the agent by one source. None: this source does not report it."""
-
-    source: Source
-    model: str | None = None
-    system_prompt: Annotated[str | None, Field(description="without the CLI's line about itself")] = None
-    prompt_lines: Annotated[
-        tuple[str, ...] | None, Field(description="of that, without what differs from place to place")
-    ] = None
-    tools: Annotated[tuple[str, ...] | None, Field(description="without those of MCP servers")] = None
-    offered: Annotated[int | None, Field(description="number of all tools")] = None
-    mcp_servers: Annotated[tuple[str, ...] | None, Field(description="those that offer tools")] = None
-    idle_servers: Annotated[tuple[str, ...], Field(description="those that are there, without a tool so far")] = ()
-    skills: tuple[str, ...] | None = None
-    programs: Annotated[tuple[str, ...] | None, Field(description="on PATH, of all that any mode has")] = None
-    agents: tuple[str, ...] | None = None
-    plugins: tuple[str, ...] | None = None
-    instructions: Annotated[tuple[str, ...] | None, Field(description="instruction files that were put in")] = None
-    guarded: Annotated[int | None, Field(description="calls that the safety net was asked about")] = None
-    unguarded: Annotated[tuple[str, ...], Field(description="calls that ran without it")] = ()
-    remarks: Annotated[tuple[str, ...], Field(description="what it says of a thing that is not there")] = ()
-    characters: Annotated[
-        dict[str, int], Field(description="of what the request has: system_prompt, tools/NAME, mcp/SERVER, ...")
-    ] = {}
-    short_skills: Annotated[tuple[str, ...], Field(description="listed by name only, or with a cut description")] = ()
-
-
-class Delivery(Record):
-    """Proof of one attempt. `proved`: both sources show all that is declared, and nothing else.
-
-    `missing` and `undeclared` rest on what the agent cannot have written; `claimed` on its own output alone.
-    """
-
-    proved: bool
-    seen: Annotated[tuple[Source, ...], Field(description="the sources that there were")] = ()
-    missing: tuple[str, ...] = ()
-    undeclared: tuple[str, ...] = ()
-    claimed: Annotated[tuple[str, ...], Field(description="shortfalls that only the agent's output tells")] = ()
-    unverified: Annotated[tuple[str, ...], Field(description="what no source tells, and why")] = ()
-    system_prompt_bytes: Annotated[int | None, Field(description="as the model was sent it; None: not seen")] = None
-    tools: Annotated[int | None, Field(description="that the model was offered, of MCP servers included")] = None
-    characters: Annotated[
-        dict[str, int],
-        Field(description="of the first request, by part: declared prompt, skills, sub-agents and servers; all tools"),
-    ] = {}
-    short_skills: Annotated[
-        tuple[str, ...], Field(description="declared skills listed by name only, or with a cut description")
-    ] = ()
-
-    @property
-    def reason(self) -> str:
-        """The faults in a sentence, without claims."""
-        parts = [("missing", self.missing), ("not declared", self.undeclared)]
-        return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
-
-    @property
-    def claims(self) -> str:
-        """The claimed faults in a sentence."""
-        return f"as its output says: {', '.join(self.claimed)}" if self.claimed else ""

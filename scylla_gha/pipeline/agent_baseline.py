@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from scylla_gha.config.library import Library
 from scylla_gha.errors import ToolError
+from scylla_gha.model.delivery import Inventory, Observed
 from scylla_gha.model.experiment import SandboxWish
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.variant import Inventory, Observed
 from scylla_gha.pipeline.measure_variants import AgentStart, startable
 from scylla_gha.plan import agent_name
 from scylla_gha.variants.delivery import ALWAYS_SEEN, line_hash
@@ -32,8 +32,10 @@ def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inve
         version=str(start.installed.version),
         models=tuple(models),
         tools=_union(seen.tools for seen in observations),
+        deferred_tools=_union(seen.deferred for seen in observations),
         skills=_union(seen.skills for seen in observations),
         agents=_union(seen.agents for seen in observations),
+        plugins=_union(seen.plugins for seen in observations),
         prompt_lines=_union(tuple(map(line_hash, seen.prompt_lines or ())) for seen in observations),
     )
 

@@ -13,10 +13,11 @@ from scylla_gha.errors import ConfigError
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.gateway.settings import GatewaySettings
 from scylla_gha.images import SandboxPool, most_isolated
+from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import SandboxWish, TrialLimits
 from scylla_gha.model.plan import Arm
 from scylla_gha.model.trial import Attempt
-from scylla_gha.model.variant import AgentResources, Inventory, Variant
+from scylla_gha.model.variant import AgentResources, Variant
 from scylla_gha.plan import agent_name
 from scylla_gha.plan.build import InstalledAgent, find_agent
 from scylla_gha.prepare.scenario import prepare_scenario, prepare_workspace

@@ -95,8 +95,8 @@ def _run_one_attempt(context: RunContext, cell: Cell, folder: AttemptFolder) -> 
         usage = Usage() if folder.file("transcript.jsonl").exists() else NO_USAGE  # what an agent did was paid for
         lost = isinstance(error, SandboxError)
         outcome = Outcome.SANDBOX_ERROR if lost else Outcome.FIXTURE_ERROR
-        attempt = Attempt(number=folder.number, outcome=outcome, reason=str(error), retryable=lost, started_at=now,
-                          seconds=0.0, usage=usage)  # fmt: skip
+        attempt = Attempt(number=folder.number, outcome=outcome, reason=str(error) or repr(error), retryable=lost,
+                          started_at=now, seconds=0.0, usage=usage)  # fmt: skip
         attempt = RedactionSession(context.redactor).record(attempt).model_copy(update={"files": file_digests(folder)})
         write_record(folder.file("attempt.json"), attempt)
         return attempt

@@ -31,9 +31,10 @@ _TURN: Final = Tokens(output=400, cache_read=25_000, cache_write_5m=1_500)
 _MINUTES_PER_TURN: Final = 0.2
 _MINUTES_PER_JUDGMENT: Final[Guess] = (0.2, 0.7, 3.0)  # the judges of a panel are asked at once
 _BUILT_IN_MINUTES: Final = 0.01
-# The largest first request of Claude Code 2.1.197, and the most output that it asks for (seen on 2026-11-22).
+# The largest first request of Claude Code 2.1.197 (2.1.332 sends 89,000 bytes), and the most output that a version asks
+# for: 2.1.332 with models that it knows to write so much (seen on 2026-11-27).
 _REQUEST_BYTES: Final = 118_000
-_REQUEST_TOKENS: Final = 64_000
+_REQUEST_TOKENS: Final = 128_000
 JUDGE_ANSWER_TOKENS: Final = 16_000  # the maximum of a judge's answer (`judge/panel.py`)
 _NOTHING: Final[Guess] = (0.0, 0.0, 0.0)
 

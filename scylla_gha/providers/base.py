@@ -110,6 +110,7 @@ class ModelRequest:
         counting: it only counts tokens.
         probing: it asks for one token, to see if it would be answered.
         lowered: the limit of answer tokens before and after it was lowered.
+        loaded_tools: deferred tools whose definitions the conversation has loaded.
     """
 
     body: bytes
@@ -124,6 +125,7 @@ class ModelRequest:
     adjusted: tuple[str, ...] = ()
     unadjusted: tuple[str, ...] = ()
     lowered: tuple[int, int] | None = None
+    loaded_tools: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

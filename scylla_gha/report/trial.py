@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from scylla_gha.counting import counted
 from scylla_gha.gateway.log import TrafficSummary, traffic_summary
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.trial import Attempt, Trial
-from scylla_gha.model.variant import Delivery
 from scylla_gha.report.numbers import number, percent, seconds, tokens, usd
 from scylla_gha.report.terminal import STEP, TextBlock, field, heading, line
 from scylla_gha.report.trial_parts import AttemptRecord, CellRecord, change, trajectory, verdict_text
@@ -81,10 +81,20 @@ def trial_facts(record: CellRecord) -> Iterator[TrialFact]:
 
 def _delivery(delivery: Delivery) -> str:
     """Describe whether the agent had what its variant declares, and what was observed."""
-    parts = ["proved" if delivery.proved else delivery.reason or "not proved"]
-    observed = [(delivery.tools, "tools"), (delivery.system_prompt_bytes, "bytes of system prompt")]
-    parts += [f"{count} {what}" for count, what in observed if count is not None]
-    return "; ".join([*parts, *(f"unverified: {fact}" for fact in delivery.unverified)])
+    parts = ["proved" if delivery.proved else delivery.shortfall, *_tool_forms(delivery)]
+    if delivery.system_prompt_bytes is not None:
+        parts.append(f"{counted(delivery.system_prompt_bytes, 'byte')} of system prompt")
+    unverified = [fact for fact in delivery.unverified if fact not in parts[0]]
+    return "; ".join([*parts, *(f"unverified: {fact}" for fact in unverified)])
+
+
+def _tool_forms(delivery: Delivery) -> Iterator[str]:
+    """Yield how many tools the model was given, by form."""
+    if delivery.tools is None:
+        return
+    loaded = f" ({', '.join(delivery.loaded_tools)} loaded later)" if delivery.loaded_tools else ""
+    forms = f" in full, and {len(delivery.deferred_tools)} by name only{loaded}"
+    yield counted(delivery.tools, "tool") + (forms if delivery.deferred_tools or loaded else "")
 
 
 def _verdict(record: CellRecord, trial: Trial) -> TrialFact:

@@ -14,9 +14,9 @@ from scylla_gha.errors import is_lack_of_the_host
 from scylla_gha.gateway.client import SessionHandle
 from scylla_gha.gateway.log import TrafficSummary
 from scylla_gha.gateway.settings import Session
+from scylla_gha.model.delivery import Declared, Delivery, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome, Step
-from scylla_gha.model.variant import Declared, Delivery, Observed
 from scylla_gha.prepare.scenario import PreparedScenario
 from scylla_gha.prepare.tree_manifest import TooLargeError
 from scylla_gha.prepare.workspace import NoPatchError, Workspace, snapshot
@@ -158,6 +158,8 @@ def _run(
     summary, delivery = _read_outputs(
         runner, ProcessResult(finished, seconds, streams.stdout, streams.stderr), declared, folder, redaction, programs
     )
+    if delivery is not None:
+        delivery = delivery.model_copy(update={"loaded_tools": traffic.account.loaded_tools})
     traffic = replace(traffic, kept_waiting=traffic.account.evidence.kept_waiting(started, finished.seconds))
     summary = classify_outcome(summary, finished, delivery, traffic, runner.limits.turns)
     if summary.trajectory.steps:

@@ -10,9 +10,9 @@ from typing import Final
 from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.counting import counted
 from scylla_gha.gateway.log import TrafficSummary
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import Outcome
-from scylla_gha.model.variant import Delivery
 from scylla_gha.process import FinishedProcess, LimitHit
 
 _LIMITS: Final = {
@@ -93,8 +93,15 @@ def classify_outcome(
     case = _Case(summary, finished, delivery, traffic, turns)
     for rule in _RULES:
         if (classified := rule(case)) is not None:
-            return classified
-    return _with_limit_hits(summary, finished)
+            return _with_stated_reason(classified)
+    return _with_stated_reason(_with_limit_hits(summary, finished))
+
+
+def _with_stated_reason(summary: TranscriptSummary) -> TranscriptSummary:
+    """Return the summary with a reason in any case: the agent's own words may be blank."""
+    if summary.reason.strip():
+        return summary
+    return replace(summary, reason=f"{summary.outcome}: neither the agent nor the harness states a reason")
 
 
 def _cancelled(case: _Case) -> TranscriptSummary | None:
@@ -104,7 +111,8 @@ def _cancelled(case: _Case) -> TranscriptSummary | None:
 def _lost_sandbox(case: _Case) -> TranscriptSummary | None:
     if LimitHit.LOST not in case.finished.hits:
         return None
-    return _with(case, Outcome.SANDBOX_ERROR, f"the sandbox was lost: {case.finished.note}", retryable=True)
+    note = case.finished.note or "it left no note"
+    return _with(case, Outcome.SANDBOX_ERROR, f"the sandbox was lost: {note}", retryable=True)
 
 
 def _wrong_delivery(case: _Case) -> TranscriptSummary | None:
@@ -114,7 +122,7 @@ def _wrong_delivery(case: _Case) -> TranscriptSummary | None:
         return None
     fault = delivery.reason or ("" if case.has_answer else delivery.claims)
     if not fault and not case.has_answer and case.summary.outcome is Outcome.COMPLETED and not delivery.proved:
-        fault = f"what the agent had is not proved: {'; '.join(delivery.unverified)}"
+        fault = delivery.shortfall
     return _with(case, Outcome.DELIVERY_ERROR, fault) if fault else None
 
 

@@ -8,10 +8,11 @@ from scylla_gha.agents.base import Agent, AgentCommand, AgentTask, ModelAccess
 from scylla_gha.egress_proxy import proxy_environment
 from scylla_gha.gateway.client import GatewayProcess
 from scylla_gha.hub.client import HubProcess
+from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.mode import DEFAULT_MODE, NO_MODE
 from scylla_gha.model.plan import Arm
-from scylla_gha.model.variant import AgentResources, Inventory
+from scylla_gha.model.variant import AgentResources
 from scylla_gha.prepare.mcp_packages import installed_programs
 from scylla_gha.prepare.mode_programs import agent_path
 from scylla_gha.prepare.scenario import PreparedScenario

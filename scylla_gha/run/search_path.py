@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from scylla_gha.errors import SandboxError
+from scylla_gha.model.delivery import Delivery, Observed
 from scylla_gha.model.trial import NO_USAGE, Attempt, Outcome
-from scylla_gha.model.variant import Delivery, Observed
 from scylla_gha.process import ProcessLimits, ProcessStreams
 from scylla_gha.run.equip import AgentRunner, EquippedAgent
 from scylla_gha.sandboxes.base import Sandbox

@@ -3,7 +3,14 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scylla_gha.config.materials import material_path, prompt_blocks, read_agent, read_block, read_materials
+from scylla_gha.config.materials import (
+    material_path,
+    prompt_blocks,
+    read_agent,
+    read_block,
+    read_materials,
+    skill_description,
+)
 from scylla_gha.config.mcp_servers import read_server
 from scylla_gha.config.modes import program_files, read_mode
 from scylla_gha.errors import FixtureError
@@ -31,6 +38,7 @@ def agent_resources(variant: Variant | None, roots: Sequence[Path]) -> AgentReso
         system_prompt=_prompt_text(treatment, roots),
         mcp_servers={name: read_server(folders[f"mcp/{name}"]) for name in treatment.mcp_servers},
         agents={name: read_agent(now[f"agents/{name}"].path) for name in treatment.agents},
+        descriptions={name: skill_description(folders[f"skills/{name}"]) for name in treatment.skills},
         folders=folders,
     )
 

@@ -5,6 +5,9 @@ CLI has by default is known from an inventory, which is measured once per versio
 servers, plugins, explicit tools and replaced system prompts can be recognised as undeclared; the rest is `unverified`.
 The agent's process writes the sources, so quotations of them are short.
 
+A tool that the first request lists by name only is delivered: that is how the CLI gives it to the model. A skill or
+sub-agent of which only the name or a part of the description is listed is not: the model chooses it by what it is for.
+
 PATH is searched in the sandbox before the agent starts, for the programs of all modes. The gateway stores the first
 request before the model has answered, so the agent could not influence it. The start event
 is part of the agent's output: if the agent could rewrite that, it is believed only as far as the first request agrees.
@@ -16,13 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from scylla_gha.counting import counted
-from scylla_gha.model.variant import (
-    Declared,
-    Delivery,
-    Inventory,
-    Observed,
-    Source,
-)
+from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed, Source
 
 _FACTS: Final[frozenset[Source]] = frozenset({"first request", "search of PATH"})  # from before the agent could act
 ALWAYS_SEEN: Final[frozenset[Source]] = frozenset({"start event", "first request"})
@@ -31,6 +28,7 @@ _LONGEST_PATH: Final = 300
 _MOST: Final = 50  # faults that are named
 _NAMED: Final = 5
 _HASH_DIGITS: Final = 8
+_KIND_OF: Final = {"skills": "skill", "agents": "sub-agent"}
 _UNKNOWN: Final = Inventory(agent="", version="", models=(), tools=(), skills=(), agents=(), prompt_lines=())
 
 _Kinds = tuple[tuple[str, Sequence[str], Sequence[str] | None], ...]
@@ -70,8 +68,9 @@ def prove_delivery(
         unverified=tuple(_unverified(declared, seen, inventory)),
         system_prompt_bytes=len(prompts[0].encode()) if prompts else None,
         tools=request.offered if request else None,
+        deferred_tools=request.deferred if request else (),
         characters=_characters(declared, request) if request else {},
-        short_skills=tuple(name for name in request.short_skills if name in declared.skills) if request else (),
+        short_skills=tuple(name for name in declared.skills if f"skills/{name}" in _cut(declared, request)),
     )
 
 
@@ -112,8 +111,22 @@ def _missing(declared: Declared, source: Observed, inventory: Inventory | None) 
         if reported is not None:
             yield from (f"{kind} {name} ({source.source}{_remark(source, name)})"
                         for name in names if name not in reported)  # fmt: skip
+    for name, shown in _cut(declared, source).items():
+        yield f"description of {_KIND_OF[name.partition('/')[0]]} {name.partition('/')[2]} ({source.source}: {shown})"
     if source.system_prompt is not None:
         yield from _prompt_missing(declared, source.system_prompt, source.prompt_lines or (), inventory)
+
+
+def _cut(declared: Declared, source: Observed | None) -> dict[str, str]:
+    """Return what a list shows of each entry that lacks a part of its declared description."""
+    cut = {}
+    for name, texts in declared.descriptions.items():
+        entry = " ".join(source.entries.get(name, "").split()) if source else ""
+        if entry and not all(" ".join(text.split()) in entry for text in texts):
+            size = sum(map(len, texts))
+            is_bare = entry.endswith(name.partition("/")[2])
+            cut[name] = "its name only" if is_bare else f"not all of its {counted(size, 'character')}"
+    return cut
 
 
 def _unreported(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:
@@ -153,7 +166,8 @@ def _undeclared(declared: Declared, source: Observed, inventory: Inventory | Non
         yield from _beyond("tool", source.tools, (*own.tools, *declared.side_tools))
     yield from _beyond("MCP server", (*(source.mcp_servers or ()), *source.idle_servers), declared.mcp_servers)
     yield from _beyond("program", source.programs, declared.programs)
-    yield from _beyond("plugin", source.plugins, declared.plugins)
+    own_plugins = source.built_in_plugins if inventory is None else inventory.plugins
+    yield from _beyond("plugin", source.plugins, (*declared.plugins, *own_plugins))
     if inventory is not None and source.source == "start event":  # in the request they are words among others
         yield from _beyond("skill", source.skills, (*declared.skills, *declared.own_skills, *own.skills))
         yield from _beyond("sub-agent", source.agents, (*declared.agents, *declared.own_agents, *own.agents))
@@ -220,7 +234,8 @@ def _unverified(declared: Declared, seen: Sequence[Observed], inventory: Invento
     if declared.safety_net and "hook events" not in sources:
         yield "the safety net: no call that it watches was made"
     if inventory is None:
-        yield "what the CLI brings by itself: there is no inventory of this version"
+        yield ("what the CLI brings by itself: there is no inventory of this version "
+               "(`scylla-gha agent-baseline NAME@VERSION` measures one)")  # fmt: skip
         return
     if declared.tools is None and not declared.usual_tools:
         yield "the CLI's choice of tools: these settings may change it"

@@ -7,9 +7,10 @@ from typing import Any
 
 from scylla_gha.agents import AGENTS
 from scylla_gha.agents.base import AgentCommand, AgentPackage, AgentTask, ProcessResult, TranscriptSummary
+from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Outcome, Step, ToolCall, Trajectory
-from scylla_gha.model.variant import Declared, Observed, Treatment, Variant
+from scylla_gha.model.variant import Treatment, Variant
 from scylla_gha.process import Cancel
 from scylla_gha.run.equip import AgentRunner
 from scylla_gha.sandboxes.base import SandboxTarget

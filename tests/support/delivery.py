@@ -1,14 +1,18 @@
-"""Sources of a treatment's proof: records, and a start event and a request in the form of Claude Code 2.1.197.
+"""Sources of a treatment's proof: records, and a start event and a request in the form of Claude Code.
 
-The lists are cut short; what is left has the CLI's own words, since the proof reads them.
+The lists are cut short; what is left has the CLI's own words, since the proof reads them. `request` has all tools with
+their definitions (2.1.197 by default), `deferring_request` lists some by name only (2.1.332 by default).
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
+from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude import delivery
-from scylla_gha.model.variant import Declared, Inventory, Observed
+from scylla_gha.model.delivery import Declared, Inventory, Observed
+from scylla_gha.model.experiment import TrialLimits
+from scylla_gha.model.variant import AgentResources, Treatment
 from scylla_gha.variants.delivery import line_hash
 
 Body = dict[str, Any]
@@ -84,6 +88,27 @@ def request(*instructions: str, prompt: str = PROMPT + GIT_STATUS, **given: Any)
     }  # fmt: skip
 
 
+DEFERRED = """\
+The following deferred tools are now available via ToolSearch. Their schemas are NOT loaded — calling them directly \
+will fail with InputValidationError. Use ToolSearch with query "select:<name>[,<name>...]" to load tool schemas \
+before calling them:
+WebFetch
+mcp__clock__now
+"""
+REMINDED = "<system-reminder>\n{}\n</system-reminder>"
+
+
+def deferring_request(role: str = "system", **given: Any) -> Body:
+    """The same with deferred tools, in one message of the role `system`, or in reminders in the user's messages."""
+    lists = [REMINDED.format(text.rstrip()) for text in (DEFERRED, AGENTS, SKILLS)]
+    lists.append(REMINDED.format("<total_tokens>15000000 tokens left</total_tokens>"))
+    texts = ["\n\n".join(lists)] if role == "system" else lists
+    listing = {"role": role, "content": [{"type": "text", "text": text} for text in texts]}
+    tools: list[Body] = [{"name": name, "input_schema": {}} for name in (*TOOLS, "ToolSearch")]
+    tools.append({"name": "DeferredToolPlaceholder", "input_schema": {}, "defer_loading": True})
+    return {**request(), "tools": tools, "messages": [*request()["messages"][:1], listing], **given}
+
+
 def observe(folder: Path, start: Body | bytes | None, body: Body | bytes | None) -> dict[str, Observed]:
     """Return what is read of a transcript and a request, by source; None: there is none."""
     transcript, asked = folder / "transcript.jsonl", folder / "first-request.json"
@@ -91,6 +116,36 @@ def observe(folder: Path, start: Body | bytes | None, body: Body | bytes | None)
     if body is not None:
         asked.write_bytes(_bytes(body))
     return {one.source: one for one in delivery.observed_delivery(transcript, asked)}
+
+
+CLOCK: Body = {"mcp_servers": ("clock",), "skills": ("greeting",), "agents": ("proofreader",)}
+
+
+def declare(place: Path, resources: AgentResources = AgentResources(), **treatment: Any) -> Declared:
+    """Return what is declared for a workspace and a HOME under this folder."""
+    task = AgentTask(
+        prompt="",
+        home=place / "h",
+        patch=place,
+        limits=TrialLimits(),
+        model="m",
+        treatment=Treatment(**treatment),
+        resources=resources,
+        managed=place / "managed",
+    )
+    return delivery.declared_delivery(task, place / "w")
+
+
+def seen(folder: Path, body: dict[str, Any]) -> Observed:
+    return observe(folder, None, body)["first request"]
+
+
+def told(folder: Path, event: dict[str, Any]) -> Observed:
+    return observe(folder, event, None)["start event"]
+
+
+def said(*texts: str, role: str = "user") -> list[dict[str, Any]]:
+    return [{"role": role, "content": [{"type": "text", "text": text} for text in texts]}]
 
 
 def _bytes(content: Body | bytes) -> bytes:

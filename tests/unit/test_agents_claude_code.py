@@ -175,6 +175,7 @@ def test_its_environment_is_the_way_to_the_gateway_and_its_own_switches(tmp_path
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
         "IS_SANDBOX": "1",
+        "SLASH_COMMAND_TOOL_CHAR_BUDGET": "1000000",
     }
     assert (tmp_path / ".claude").is_dir()
     assert ACCESS.token not in made.argv

@@ -7,23 +7,25 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.agents.base import AgentTask
-from scylla_gha.agents.claude import delivery
-from scylla_gha.model.experiment import TrialLimits
-from scylla_gha.model.variant import Declared, Observed, SystemPrompt, Treatment
+from scylla_gha.model.variant import SystemPrompt
 from scylla_gha.variants.delivery import prove_delivery
 from tests.support.delivery import (
     AGENTS,
     BILLING,
+    CLOCK,
     GIT_STATUS,
     ITSELF,
     LINES,
     PROMPT,
     SKILLS,
     TOOLS,
+    declare,
     observe,
     request,
+    said,
+    seen,
     start_event,
+    told,
 )
 from tests.support.repository import Files, write_tree
 
@@ -38,33 +40,6 @@ OWN: Files = {
     ".claude/agents/nameless.md": "---\ndescription: x\n---\nname: body\n",
     ".claude/agents/broken.md": b"\xff\xfe\x00",
 }
-CLOCK = {"mcp_servers": ("clock",), "skills": ("greeting",), "agents": ("proofreader",)}
-
-
-def declare(place: Path, **treatment: Any) -> Declared:
-    """Return what is declared for a workspace and a HOME under this folder."""
-    task = AgentTask(
-        prompt="",
-        home=place / "h",
-        patch=place,
-        limits=TrialLimits(),
-        model="m",
-        treatment=Treatment(**treatment),
-        managed=place / "managed",
-    )
-    return delivery.declared_delivery(task, place / "w")
-
-
-def seen(folder: Path, body: dict[str, Any]) -> Observed:
-    return observe(folder, None, body)["first request"]
-
-
-def told(folder: Path, event: dict[str, Any]) -> Observed:
-    return observe(folder, event, None)["start event"]
-
-
-def said(*texts: str, role: str = "user") -> list[dict[str, Any]]:
-    return [{"role": role, "content": [{"type": "text", "text": text} for text in texts]}]
 
 
 def test_a_treatment_in_the_clis_own_names(tmp_path: Path) -> None:
@@ -209,11 +184,6 @@ def test_a_server_that_failed_is_missing_with_its_status(tmp_path: Path) -> None
     )
     both = "MCP server clock (start event: its status is failed)", "MCP server clock (first request)"
     assert made.missing == both
-
-
-def test_where_tools_are_searched_for_a_request_says_nothing_of_servers(tmp_path: Path) -> None:
-    assert seen(tmp_path, request(tools=[{"name": "ToolSearch"}])).mcp_servers is None
-    assert seen(tmp_path, request(tools=[{"name": "Bash"}])).mcp_servers == ()
 
 
 @pytest.mark.parametrize("prompt", ["", "\n", "Work fast.\n", "You are good, built on the Claude Agent SDK.", BILLING])

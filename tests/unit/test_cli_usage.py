@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from scylla_gha.cli.main import cli
 from scylla_gha.cli.options import project_root
+from scylla_gha.config.library import Library, toolkit_root
 
 REVERTS = ("reverts", "o/r")
 
@@ -50,6 +51,15 @@ def test_the_help_of_every_command_has_an_example() -> None:
     found = commands(cli, click.Context(cli))
     without = [name for name, command in found if f"{name}" not in (command.help or "")]
     assert without == []
+
+
+def test_examples_name_sub_tests_and_scenarios_that_exist() -> None:
+    library = Library((toolkit_root(),))
+    known = {*library.tiers.names, *library.scenarios}
+    text = "\n".join(command.help or "" for _, command in commands(cli, click.Context(cli)))
+    names = {*re.findall(r"\bT[0-6]/\d\d-[a-z0-9-]+", text), *re.findall(r"\b\d{3}(?:-[a-z]+)+\b(?!-)", text)}
+    assert names >= {"T3/07-code-reviewer", "001-hello-world"}
+    assert names - known == set()
 
 
 def test_the_help_of_every_option_is_a_sentence() -> None:

@@ -54,6 +54,12 @@ def test_sums() -> None:
     assert made.characters == {"conversation": 10}
 
 
+def test_tools_that_any_conversation_loaded_are_named_once() -> None:
+    records = [asked(1), asked(2, loaded_tools=("b",)), asked(3, loaded_tools=("a", "b")), asked(4)]
+    assert traffic_summary(records).loaded_tools == ("b", "a")
+    assert "loaded_tools" not in records[0].model_dump_json()
+
+
 def test_requests_of_other_models_are_told_apart() -> None:
     refused = answered(4, source="refused", status=403, usd=0.0, error="model_not_allowed")
     side = asked(2).model_copy(update={"model": "side"})

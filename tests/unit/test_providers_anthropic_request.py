@@ -29,10 +29,35 @@ BODY: dict[str, Any] = {
 NAMES = PathAliases({"/w": "/name"})
 
 
+def with_search(*blocks: object) -> dict[str, Any]:
+    """A conversation with three deferred tools, and the results of a search for tools."""
+    tools: list[Any] = [
+        {"name": name, "input_schema": {}, "defer_loading": True} for name in ("Fetch", "mcp__clock__now", "Spy")
+    ]
+    messages = [*BODY["messages"], {"role": "user", "content": [{"type": "tool_result", "content": list(blocks)}]}]
+    return {**BODY, "tools": [{"name": "Bash", "input_schema": {}}, *tools], "messages": messages}
+
+
 def understood(body: dict[str, Any], names: PathAliases = NAMES, *, counting: bool = False) -> ModelRequest:
     question = parse_request(json.dumps(body).encode(), names.hide, counting=counting)
     assert question is not None
     return question
+
+
+@pytest.mark.parametrize(
+    ("names", "loaded"),
+    [
+        ((), ()),
+        (("Fetch",), ("Fetch",)),
+        (("mcp__clock__now", "Fetch", "Fetch"), ("Fetch", "mcp__clock__now")),
+        (("Bash", "Other", None, 1, ["Fetch"]), ()),
+    ],
+)
+def test_tools_that_a_search_has_loaded_are_named(names: tuple[Any, ...], loaded: tuple[str, ...]) -> None:
+    references = [{"type": "tool_reference", "tool_name": name} for name in names]
+    assert understood(with_search({"type": "text", "text": "Fetch"}, *references)).loaded_tools == loaded
+    defined = {**with_search(*references), "tools": [{"name": name} for name in ("Fetch", "mcp__clock__now")]}
+    assert understood(defined).loaded_tools == (), "they were never deferred"
 
 
 def test_characters_by_component() -> None:

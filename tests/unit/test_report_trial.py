@@ -1,9 +1,9 @@
 import pytest
 
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.sandbox import HostContact
 from scylla_gha.model.trial import NO_USAGE, DiffStat, GitHubUse, Outcome, Step, ToolCall, Trajectory, Usage
-from scylla_gha.model.variant import Delivery
 from scylla_gha.report.trial import TrialViewOptions
 from scylla_gha.report.trial_parts import AttemptRecord
 from tests.support.dossiers import CELL, answered, asked, judgment, make_dossier, make_whole, shown
@@ -99,8 +99,13 @@ def test_traffic_of_judges_alone_is_shown() -> None:
     ("delivery", "said"),
     [
         (Delivery(proved=True, tools=24, system_prompt_bytes=0), "proved; 24 tools; 0 bytes of system prompt"),
-        (Delivery(proved=False, missing=("skill a",)), "missing: skill a"),
-        (Delivery(proved=False, unverified=("no request",)), "not proved; unverified: no request"),
+        (Delivery(proved=False, missing=("skill a",), unverified=("no net",)), "missing: skill a; unverified: no net"),
+        (Delivery(proved=False, unverified=("no request",)), "what the agent had is not proved: no request"),
+        (Delivery(proved=False, claimed=("tool x",)), "as its output says: tool x"),
+        (
+            Delivery(proved=True, tools=12, deferred_tools=("Fetch", "mcp__clock__now"), loaded_tools=("Fetch",)),
+            "proved; 12 tools in full, and 2 by name only (Fetch loaded later)",
+        ),
     ],
 )
 def test_the_proof_of_the_treatment_is_told(delivery: Delivery, said: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.agents.base import AgentPackage
+from scylla_gha.model.delivery import Observed
 from scylla_gha.model.experiment import TrialLimits
 from scylla_gha.model.trial import Attempt, Outcome
-from scylla_gha.model.variant import Observed
 from scylla_gha.prepare.scenario import PreparedScenario, prepare_workspace
 from scylla_gha.run import run_attempt
 from scylla_gha.store.records import read_record

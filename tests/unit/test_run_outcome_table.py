@@ -1,6 +1,7 @@
 """Each row of the table in docs/outcomes.md has a case that ends as it says, and no outcome is left out."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.config.library import Library
 from scylla_gha.gateway.evidence import ProviderEvidence
 from scylla_gha.gateway.log import TrafficSummary
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.scenario import FixtureSource
 from scylla_gha.model.trial import Outcome, Trial
-from scylla_gha.model.variant import Delivery
 from scylla_gha.pipeline.context import RunContext
 from scylla_gha.pipeline.run_cells import run_cells
 from scylla_gha.process import FinishedProcess, LimitHit
@@ -45,10 +46,44 @@ OUTCOMES = [Outcome(row[0].strip("`")) for row in ROWS]
 
 
 def ruled(reading: TranscriptSummary, **given: Any) -> Outcome:
-    ends = {name: given.pop(name) for name in ("cancelled", "hits", "timed_out") if name in given}
+    return classified(reading, **given).outcome
+
+
+def classified(reading: TranscriptSummary, **given: Any) -> TranscriptSummary:
+    given = dict(given)
+    ends = {name: given.pop(name) for name in ("cancelled", "hits", "timed_out", "note") if name in given}
     delivery, lost, waiting, turns = (given.pop(name, None) for name in ("delivery", "lost", "waiting", "limit"))
     traffic = AttemptTraffic(TrafficSummary(**given), lost=bool(lost), kept_waiting=waiting or 0.0)
-    return classify_outcome(reading, FinishedProcess(0, 60.0, **ends), delivery, traffic, turns).outcome
+    return classify_outcome(reading, FinishedProcess(0, 60.0, **ends), delivery, traffic, turns)
+
+
+BLANK_CASES: list[dict[str, Any]] = [
+    {}, {"cancelled": True}, {"hits": frozenset({LimitHit.LOST}), "note": ""}, {"lost": True}, {"unmatched": 1},
+    {"delivery": Delivery(proved=False)}, {"delivery": Delivery(proved=False, claimed=("",))},
+    {"errors": {"budget_exceeded:trial": 1}}, {"errors": {"budget_exceeded:role": 1}},
+    {"evidence": ProviderEvidence(fault="401", is_lasting=True)}, {"evidence": BEGAN},
+    {"timed_out": True, "evidence": ProviderEvidence(awaits_first=True)}, {"timed_out": True, "waiting": 30.0},
+    {"hits": frozenset({LimitHit.OUTPUT})}, {"hits": frozenset({LimitHit.MEMORY})},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ["", " \n"])
+@pytest.mark.parametrize("claimed", list(Outcome))
+def test_no_outcome_is_without_a_reason_where_nobody_states_one(claimed: Outcome, words: str) -> None:
+    ends = [classified(TranscriptSummary(claimed, words), **case) for case in BLANK_CASES]
+    assert {end.outcome for end in ends} >= {Outcome.CANCELLED, Outcome.SANDBOX_ERROR, Outcome.PROVIDER_ERROR,
+                                             Outcome.BUDGET_EXCEEDED}  # fmt: skip
+    assert [end.outcome for end in ends if not re.search(r"\w\W*\Z", end.reason)] == []
+
+
+def test_no_delivery_that_is_not_proved_is_without_a_reason() -> None:
+    facts: list[dict[str, Any]] = [{}, {"missing": ("skill a",)}, {"undeclared": ("tool x",)},
+                                   {"claimed": ("model m",)}, {"unverified": ("no request was seen",)}]  # fmt: skip
+    reasons = [Delivery(proved=False, **fact).shortfall for fact in facts]
+    assert reasons == ["what the agent had is not proved: no source says why", "missing: skill a",
+                       "not declared: tool x", "as its output says: model m",
+                       "what the agent had is not proved: no request was seen"]  # fmt: skip
+    assert Delivery(proved=True, unverified=("x",)).shortfall == ""
 
 
 CASES: dict[int, Outcome] = {

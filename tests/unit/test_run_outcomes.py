@@ -4,8 +4,8 @@ import pytest
 
 from scylla_gha.agents.base import TranscriptSummary
 from scylla_gha.gateway.log import TrafficSummary
+from scylla_gha.model.delivery import Delivery
 from scylla_gha.model.trial import Outcome
-from scylla_gha.model.variant import Delivery
 from scylla_gha.process import FinishedProcess, LimitHit
 from scylla_gha.run.classify_outcome import AttemptTraffic, classify_outcome
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.model.variant import Declared, Delivery, Inventory, Observed, SystemPrompt
+from scylla_gha.model.delivery import Declared, Delivery, Inventory, Observed
+from scylla_gha.model.variant import SystemPrompt
 from scylla_gha.variants.delivery import line_hash, prove_delivery
 from tests.support.delivery import make_declared, make_inventory, make_request, make_start
 
-NO_INVENTORY = "what the CLI brings by itself: there is no inventory of this version"
+NO_INVENTORY = ("what the CLI brings by itself: there is no inventory of this version "
+                "(`scylla-gha agent-baseline NAME@VERSION` measures one)")  # fmt: skip
 
 
 NO_LINES = "lines of the CLI's own system prompt: the inventory has none for m with these settings"

@@ -17,7 +17,7 @@ from scylla_gha.agents.claude.delivery import PLUGIN, declared_delivery, observe
 from scylla_gha.agents.claude.transcript import classify_session, read_transcript
 from scylla_gha.counting import counted
 from scylla_gha.errors import ToolError
-from scylla_gha.model.variant import Declared, Observed
+from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.store.records import write_text
 
 _VERSION_SECONDS: Final = 60.0
@@ -30,6 +30,9 @@ _WAIT_FOR_SERVERS: Final = {
     "MCP_TIMEOUT": "60000",
     "MCP_SERVER_CONNECTION_BATCH_SIZE": "4",  # that start at once
 }
+# By itself it lists skills within 1 % of the model's context, and the rest by name only. As many characters as this
+# list any skills whole; without skills beyond its own, its first request is the same to the byte.
+_SKILL_LISTING: Final = {"SLASH_COMMAND_TOOL_CHAR_BUDGET": "1000000"}
 _LONGEST_WORD: Final = 131_071  # bytes of one argument that Linux takes
 
 
@@ -84,6 +87,7 @@ class ClaudeCode:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "IS_SANDBOX": "1",  # without it the CLI refuses to work unattended as root
+            **_SKILL_LISTING,
         }
         if task.resources.mcp_servers:
             env |= _WAIT_FOR_SERVERS

@@ -1,10 +1,16 @@
 """Delivery to Claude Code: the declared treatment in its names, and what its start event and first request show.
 
-Forms as of version 2.1.197. The request's `system` has a billing line, the CLI's line about itself, and then its own
-prompt or the one that replaces it. Lists of sub-agents and skills are in a message of role `system`, or for some models
-in reminders in the user's messages. The agent's process writes both sources, so no content may raise.
+Forms as of versions 2.1.197 and 2.1.332 (2026-11-27). The request's `system` has a billing line, the CLI's line about
+itself, and then its own prompt or the one that replaces it. Lists of sub-agents, skills and deferred tools are in a
+message of role `system`, or for some models in reminders in the user's messages. The agent's process writes both
+sources, so no content may raise.
+
+A tool is defined in the request's `tools`, or deferred: listed by name only until the model asks ToolSearch for
+its definition, which later requests then hold with `defer_loading`. Version 2.1.332 defers by default, 2.1.197 with
+ENABLE_TOOL_SEARCH=true. A definition with `defer_loading` is kept from the model unless a message refers to it.
 """
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -15,7 +21,7 @@ from typing import Final
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.safety_hook import Json, observed_hooks
 from scylla_gha.agents.claude.transcript import events_with
-from scylla_gha.model.variant import Declared, Observed
+from scylla_gha.model.delivery import Declared, Observed
 from scylla_gha.providers.base import objects, parse_object
 from scylla_gha.safety_net import hook
 
@@ -34,10 +40,14 @@ _ENVIRONMENT: Final = re.compile(r"^# Environment\n.*?(?=^# |^gitStatus: |\Z)", 
 _GIT_STATUS: Final = re.compile(r"^gitStatus: This is the git status .*", re.DOTALL | re.MULTILINE)
 _MEMORY: Final = re.compile(r"`/[^`\n]*/memory/`")
 _REMINDER: Final = "<system-reminder>\n"
+_REMINDER_END: Final = "\n</system-reminder>"
 _AGENTS: Final = "Available agent types for the Agent tool:\n"
 _SKILLS: Final = "The following skills are available for use with the Skill tool:\n"
+_DEFERRED: Final = "The following deferred tools are now available via ToolSearch."
+_LISTS: Final = (_AGENTS, _SKILLS, _DEFERRED)
 _LISTED: Final = re.compile(r"^- ([\w.:-]+)(?::|$)", re.MULTILINE)  # a long list of skills has names only
-_CUT: Final = "…"  # end of a description that the CLI cut
+_TOOL_NAME: Final = re.compile(r"[\w.-]+")
+_BUILT_IN: Final = "@builtin"  # end of the source of a plugin that the CLI brings
 _INSTRUCTIONS: Final = re.compile(r"^Contents of (/[^\n]+) \([^()\n]*\):$", re.MULTILINE)
 _NAME: Final = re.compile(r"^name:[ \t]*(['\"]?)([^'\"\n]+?)\1[ \t]*$", re.MULTILINE)
 
@@ -62,6 +72,10 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
         mcp_servers=treatment.mcp_servers,
         skills=tuple(f"{PLUGIN}:{name}" for name in treatment.skills),
         agents=treatment.agents,
+        descriptions={
+            **{f"skills/{PLUGIN}:{name}": texts for name, texts in task.resources.descriptions.items()},
+            **{f"agents/{name}": (agent.description,) for name, agent in task.resources.agents.items()},
+        },
         plugins=(PLUGIN,) if treatment.skills else (),
         own_skills=tuple(name for folder in folders for name in _own_skills(folder / ".claude")),
         own_agents=tuple(name for folder in folders for name in _own_agents(folder / ".claude" / "agents")),
@@ -115,43 +129,59 @@ def _start_event(event: Json) -> Observed:
         skills=_texts(event.get("skills")),
         agents=_texts(event.get("agents")),
         plugins=None if plugins is None else tuple(str(_text(plugin.get("name"))) for plugin in plugins),
+        built_in_plugins=tuple(
+            str(_text(plugin.get("name"))) for plugin in plugins or () if str(plugin.get("source")).endswith(_BUILT_IN)
+        ),
         remarks=tuple(f"{name}: {_status_text(status)}" for name, status in servers.items()),
     )
 
 
 def _first_request(body: Json) -> Observed:
-    names = [tool.get("name") for tool in objects(body.get("tools"))]
-    tools = [name for name in names if isinstance(name, str)]
+    definitions = [tool for tool in objects(body.get("tools")) if tool.get("defer_loading") is not True]
     prompt = _system_prompt(body.get("system"))
-    messages = objects(body.get("messages"))
     # Without what depends on the folder, the day and the repository.
     stable = _MEMORY.sub("`MEMORY`", _GIT_STATUS.sub("", _ENVIRONMENT.sub("", prompt)))
     messages = objects(body.get("messages"))
-    listing = "\n".join(text for message in messages for text in _listings(message))
+    listings = [text for message in messages for text in _listings(message)]
+    skills, agents = _entries(_section(listings, _SKILLS)), _entries(_section(listings, _AGENTS))
+    deferred = _deferred_tools(_section(listings, _DEFERRED))
+    tools = tuple(dict.fromkeys((*filter(None, (_text(tool.get("name")) for tool in definitions)), *deferred)))
     texts = (text for message in messages for text in _text_blocks(message.get("content")))
     reminders = (text for text in texts if text.startswith(_REMINDER))
-    skills = _entries(listing.partition(_SKILLS)[2])
-    agents = _entries(listing.partition(_AGENTS)[2].partition(_SKILLS)[0])
+    entries = {**{f"skills/{name}": text for name, text in skills.items()},
+               **{f"agents/{name}": text for name, text in agents.items()}}  # fmt: skip
     return Observed(
         source="first request",
         model=_text(body.get("model")),
         system_prompt=prompt,
         prompt_lines=tuple(line for line in stable.splitlines() if line.strip()),
         tools=_own_tools(tools),
-        offered=len(names),
-        # With a tool that searches for tools, those of servers may be named only after a search.
-        mcp_servers=None if "ToolSearch" in tools else _mcp_servers(tools),
+        offered=len(definitions),
+        deferred=deferred,
+        mcp_servers=_mcp_servers(tools),
         skills=tuple(skills),
         agents=tuple(agents),
+        entries=entries,
         characters={
             "system_prompt": len(prompt),
-            **_tool_characters(body),
-            **{f"skills/{name}": len(text) for name, text in skills.items()},
-            **{f"agents/{name}": len(text) for name, text in agents.items()},
+            **_tool_characters(definitions, deferred),
+            **{name: len(text) for name, text in entries.items()},
         },
-        short_skills=tuple(name for name, text in skills.items() if text.endswith((name, _CUT))),
         instructions=tuple(path for text in reminders for path in _INSTRUCTIONS.findall(text)),
     )
+
+
+def _section(listings: Iterable[str], heading: str) -> str:
+    """Return what follows a heading in the first text that has it, up to another heading or the reminder's end."""
+    rest = next((rest for text in listings for _, mark, rest in [text.partition(heading)] if mark), "")
+    ends = [rest.find(mark) for mark in (*_LISTS, _REMINDER_END)]
+    return rest[: min((end for end in ends if end >= 0), default=len(rest))]
+
+
+def _deferred_tools(section: str) -> tuple[str, ...]:
+    """Return the names, one a line, that follow the rest of the heading's line."""
+    names = itertools.takewhile(_TOOL_NAME.fullmatch, section.splitlines()[1:])
+    return tuple(dict.fromkeys(names))
 
 
 def _entries(listing: str) -> dict[str, str]:
@@ -161,13 +191,13 @@ def _entries(listing: str) -> dict[str, str]:
     return {match[1]: listing[match.start() : end].strip() for match, end in zip(starts, ends, strict=bool(starts))}
 
 
-def _tool_characters(body: Json) -> dict[str, int]:
-    """Return the characters of the definitions of tools: one sum for each MCP server."""
+def _tool_characters(definitions: Iterable[Json], deferred: Iterable[str]) -> dict[str, int]:
+    """Return the characters of tools, defined or only named: one sum for each MCP server."""
     characters = Counter[str]()
-    for tool in objects(body.get("tools")):
-        name = str(tool.get("name"))
+    texts = [(str(tool.get("name")), json.dumps(tool, ensure_ascii=False)) for tool in definitions]
+    for name, text in (*texts, *((name, f"{name}\n") for name in deferred)):
         server = _MCP_TOOL.match(name)
-        characters[f"mcp/{server[1]}" if server else f"tools/{name}"] += len(json.dumps(tool, ensure_ascii=False))
+        characters[f"mcp/{server[1]}" if server else f"tools/{name}"] += len(text)
     return dict(characters)
 
 
@@ -190,8 +220,8 @@ def _system_prompt(system: object) -> str:
 
 
 def _listings(message: Json) -> Iterator[str]:
-    """Yield the texts that list sub-agents or skills, unlike the task's prompt and instruction files."""
-    begin = tuple(f"{_REMINDER}{heading}" for heading in (_AGENTS, _SKILLS))
+    """Yield the texts that list sub-agents, skills or tools, unlike the task's prompt and instruction files."""
+    begin = tuple(f"{_REMINDER}{heading}" for heading in _LISTS)
     for text in _text_blocks(message.get("content")):
         if message.get("role") == "system" or text.startswith(begin):
             yield text

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from scylla_gha.agents.base import AgentTask
 from scylla_gha.agents.claude.transcript import events_with, read_transcript
+from scylla_gha.model.delivery import Observed
 from scylla_gha.model.trial import BlockedCall, SafetyNetSummary
-from scylla_gha.model.variant import Observed
 from scylla_gha.providers.base import parse_object
 from scylla_gha.safety_net import hook, rules, shell_reader
 from scylla_gha.store.records import write_text

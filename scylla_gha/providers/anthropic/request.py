@@ -35,6 +35,7 @@ _PART: Final = 256 * 1024  # bytes of one search
 _MAX_TOKENS: Final = re.compile(rb'"max_tokens"\s*:\s*\d+')
 _MIN_THINKING: Final = 1_024  # tokens (platform.claude.com/docs, extended thinking, 2026-11-22)
 _BILLING: Final = "x-anthropic-billing-header:"
+_LONGEST_TOOL_NAME: Final = 128  # characters, as the API allows
 
 
 def parse_request(body: bytes, hide: Callable[[bytes], bytes], *, counting: bool = False) -> ModelRequest:
@@ -61,6 +62,7 @@ def parse_request(body: bytes, hide: Callable[[bytes], bytes], *, counting: bool
         conversation=_conversation_digests(asked, content.get("metadata")),
         terms=cost_terms(content, len(body), caches=caches),
         probing=max_tokens == 1,
+        loaded_tools=_loaded_tools(content),
     )
 
 
@@ -166,6 +168,21 @@ def _length(content: object) -> int:
     if isinstance(content, str):
         return len(content)
     return sum(_length(block.get("text") or block.get("content")) for block in objects(content))
+
+
+def _loaded_tools(content: Body) -> tuple[str, ...]:
+    """Return the tools that are sent with `defer_loading`, and to which the result of a search refers.
+
+    (platform.claude.com/docs, tool search tool, 2026-11-27)
+    """
+    names = (tool.get("name") for tool in objects(content.get("tools")) if tool.get("defer_loading") is True)
+    deferred = {name for name in names if isinstance(name, str) and len(name) <= _LONGEST_TOOL_NAME}
+    if not deferred:
+        return ()
+    blocks = (block for message in objects(content.get("messages")) for block in objects(message.get("content")))
+    parts = (part for block in blocks for part in objects(block.get("content")))
+    loaded = {str(part.get("tool_name")) for part in parts if part.get("type") == "tool_reference"}
+    return tuple(sorted(deferred & loaded))
 
 
 def _is_billing(block: object) -> bool:
