@@ -11,11 +11,14 @@ from tests.support.library import write
 HERE = Library((toolkit_root(),))
 
 
-def test_the_toolkit_has_gh_in_one_mode_and_the_mcp_server_in_another() -> None:
+def test_the_toolkit_has_modes_with_gh_with_the_mcp_server_and_with_a_program_of_its_own() -> None:
     modes = {name: HERE.mode(name) for name in HERE.mode_names()}
-    assert set(modes) == {"baseline", "mcp"}
+    assert set(modes) == {"baseline", "mcp", "own-cli"}
     assert (set(modes["baseline"].programs), modes["baseline"].mcp_servers) == ({"gh"}, ())
     assert (set(modes["mcp"].programs), modes["mcp"].mcp_servers) == (set(), ("github",))
+    assert (set(modes["own-cli"].programs), modes["own-cli"].mcp_servers) == ({"octo"}, ())
+    assert modes["own-cli"].clients == ("octo",)
+    assert "{token}" in modes["own-cli"].env["OCTO_TOKEN"]
     assert all(mode.instructions for mode in modes.values())
 
 
