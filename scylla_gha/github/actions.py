@@ -17,7 +17,7 @@ from scylla_gha.errors import ConfigError
 
 Level = Literal["error", "warning", "notice"]
 _ZERO_WIDTH_SPACE: Final = "\N{ZERO WIDTH SPACE}"
-_COMMAND: Final = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
+_COMMAND: Final = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)  # \s* would try each run of line breaks from each
 _OUTPUT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _MAX_OUTPUT: Final = 500_000  # characters; GitHub drops a job's outputs above 1 MB of UTF-16 without a word
 MAX_SUMMARY: Final = 1024 * 1024  # bytes

@@ -20,7 +20,7 @@ from scylla_gha.model import Record
 from scylla_gha.stats import wilson
 
 _TITLE: Final = re.compile(r'(Revert|Reapply) "')
-_NUMBER: Final = re.compile(r"^\s*Reverts\s+(?:([\w.-]+/[\w.-]+))?#([0-9]{1,18})\b", re.MULTILINE | re.ASCII)
+_NUMBER: Final = re.compile(r"^[^\S\n]*Reverts\s+(?:([\w.-]+/[\w.-]+))?#([0-9]{1,18})\b", re.MULTILINE | re.ASCII)
 _SHA: Final = re.compile(r"\bThis reverts commit ([0-9a-f]{7,40})\b", re.ASCII)
 _SHA_LENGTH: Final = 40
 _NO_SUCH_COMMIT: Final = (404, 422)

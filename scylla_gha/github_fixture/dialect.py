@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 RETIRED: Final = "<!-- scylla:retired -->"  # in what cannot be deleted and is no part of the fixture any more
-_MARKER: Final = re.compile(r"\n*<!-- scylla:seed:(?P<key>[^\s>]+) -->")
+_MARKER: Final = re.compile(r"(?<!\n)\n*<!-- scylla:seed:(?P<key>[^\s>]+) -->")
 _NUMBER: Final = re.compile(r"(?<![\w&/])#(\d+)\b")
 _ADDRESS: Final = re.compile(r"(?<=⟦repo⟧/)(issues|pull)/(\d+)\b")
 _LOGIN: Final = re.compile(r"(?<![\w/`])@([A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\[bot\])?)")

@@ -6,11 +6,11 @@ are written by the operations that clients use, with the reviewer's rights; the 
 """
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from scylla_gha.conditions.patterns import is_match, pattern_fault
 from scylla_gha.errors import ConfigError
 from scylla_gha.git import GitOutputError
 from scylla_gha.hub.cell import Hub, HubSession
@@ -97,9 +97,15 @@ def add_scripted_reviewer(world: FixtureWorld, reviewer: ScriptedReviewer) -> No
     """Add a reviewer to a fixture's world, with the facts that its texts name.
 
     Raises:
-        ConfigError: a user, issue or pull request is unknown, or a text names what does not exist.
+        ConfigError: a user, issue or pull request is unknown, a text names what does not exist, or an expression is
+            not one of RE2.
     """
     pulls = reviewer.pulls
+    for review in reviewer.reviews:
+        expressions = [file.matches for file in (*review.when.files, *review.unless)]
+        expressions += [thread.line for thread in review.threads if thread.line]
+        if fault := next(filter(None, map(pattern_fault, expressions)), None):
+            raise ConfigError(fault)
     for name in (reviewer.reviewer, pulls.author):
         if name is not None and world.user(name).kind == "Organization":
             raise ConfigError(f"{name!r} is an organization, which neither opens nor reviews pull requests")
@@ -171,9 +177,8 @@ def _is_answered(session: HubSession, pull: PullRequestRecord) -> bool:
 
 
 def _has_file(session: HubSession, pull: PullRequestRecord, wanted: HeadFile) -> bool:
-    expression = re.compile(wanted.matches, re.MULTILINE)
     texts = (_text(session, pull, file.path) for file in _files(session, pull, wanted.path))
-    return any(expression.search(text) is not None for text in texts)
+    return any(is_match(wanted.matches, text) for text in texts)
 
 
 def _files(session: HubSession, pull: PullRequestRecord, pattern: str) -> Iterator[ChangedFile]:
@@ -220,6 +225,6 @@ def _line(session: HubSession, pull: PullRequestRecord, file: ChangedFile, expre
     texts = _text(session, pull, file.path).split("\n")
     lines = [line for line in diff_lines(file.patch or "") if line.new is not None]
     for line in sorted(lines, key=lambda line: line.old is not None):
-        if line.new is not None and line.new <= len(texts) and re.search(expression, texts[line.new - 1]):
+        if line.new is not None and line.new <= len(texts) and is_match(expression, texts[line.new - 1]):
             return line.new
     return None

@@ -158,7 +158,7 @@ def task_of(
         return f"its patch has more than {2 * _MOST_LINES} lines"
     if start is None:
         return "the repository is too large to be copied, and has no remote `origin` to fetch it from"
-    subject, prompt = _words(commit.message)
+    subject, prompt = title_and_prompt(commit.message)
     return ScaffoldTask(
         id=f"{FIRST}-{_short(slug(subject))}",
         title=shortened(subject, _TITLE_CHARS),
@@ -187,11 +187,11 @@ def shortened(text: str, most: int) -> str:
     return textwrap.shorten(text, most, placeholder=" ...") if " " in text else text[:most]
 
 
-def _words(message: str) -> tuple[str, str]:
+def title_and_prompt(message: str) -> tuple[str, str]:
     """Return title and prompt from a commit's message, without trailers and issue numbers."""
     first, _, rest = message.partition("\n")
     body = "\n".join(line for line in rest.splitlines() if not _TRAILER.match(line.strip())).strip()
-    subject = re.sub(r"\s*\(?#[0-9]+\)?$", "", first).strip() or "A change of this repository"
+    subject = re.sub(r"(?<!\s)\s*\(?#[0-9]+\)?$", "", first).strip() or "A change of this repository"
     title = _TYPE.sub("", re.sub(r"^\w+\(([^)]+)\)!?:", r"\1:", subject), count=1)
     title = title[0].upper() + title[1:]
     return title, f"{title}\n{f'{chr(10)}{body}{chr(10)}' if body else ''}"

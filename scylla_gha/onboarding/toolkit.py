@@ -19,7 +19,8 @@ from scylla_gha.mining.repository import checkout_of, origin_of, published_commi
 CALLER: Final = "scylla.yml"  # the workflow that `init` writes and the other workflows start
 _TOOLKIT: Final = re.compile(r"([A-Za-z0-9-]+/[\w.-]+)@([\w./-]+)")
 _CALL: Final = re.compile(
-    r"^\s*-?\s*uses:\s*[\"']?([A-Za-z0-9-]+/[\w.-]+)/\.github/(?:workflows|actions)/[\w.-]+@([\w./-]+)", re.MULTILINE
+    r"^[^\S\n]*-?[^\S\n]*uses:\s*[\"']?([A-Za-z0-9-]+/[\w.-]+)/\.github/(?:workflows|actions)/[\w.-]+@([\w./-]+)",
+    re.MULTILINE,
 )
 _ADDRESS: Final = re.compile(
     r"(?:git\+)?(?:https://(?:[^@/]+@)?|(?:ssh://)?git@)(?P<host>[\w.-]+)[:/](?P<name>[\w-]+/[\w.-]+?)(?:\.git)?/?"

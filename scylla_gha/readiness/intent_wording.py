@@ -6,6 +6,7 @@ from typing import Final
 
 MASK: Final = "…"
 _MOST_CHARACTERS: Final = 240
+_MOST_READ: Final = 500  # of a sentence: the time of the expressions below grows by its square
 _LEAST_CONTENT_WORDS: Final = 3
 # "fix(scope)!: ", "scope: ", "[scope] ", "ABC-123: "
 _PREFIX: Final = re.compile(r"^\s*(?:\[[^\]]{1,40}\]:?\s*|[\w./*-]{1,40}(?:\([^)]{0,40}\))?!?:\s+)+")
@@ -51,7 +52,7 @@ def intent_of_subject(subject: str, names: Iterable[str]) -> str | None:
         subject: first line of the message.
         names: further names to mask: those of the functions that the commit changed.
     """
-    if _NO_INTENT.match(subject):
+    if len(subject) > _MOST_READ or _NO_INTENT.match(subject):
         return None
     plain = _PREFIX.sub("", _GITMOJI.sub("", subject), count=1)
     return _masked(_ISSUE.sub(" ", plain), names)
@@ -61,7 +62,7 @@ def intent_of_docstring(text: str, names: Iterable[str]) -> str | None:
     """Return a docstring's first sentence without names of code; None: too little is left."""
     paragraph = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0]
     sentence = re.split(r"(?<=[.!?])\s(?![a-z0-9])", " ".join(paragraph.split()), maxsplit=1)[0]
-    if sentence.startswith((":", "@", ">>>", "..")):
+    if len(sentence) > _MOST_READ or sentence.startswith((":", "@", ">>>", "..")):
         return None
     return _masked(sentence, names)
 

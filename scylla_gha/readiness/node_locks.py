@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import yaml
 
+from scylla_gha.config import require_shallow_yaml
+
 _MOST_BYTES: Final = 32_000_000
 _EXACT: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
 _YARN_VERSION: Final = re.compile(r'  version:? "?([^"\s]+)"?\s*')
@@ -48,8 +50,13 @@ def _npm_versions(text: str, ranges: Mapping[str, str]) -> dict[str, str]:
     return {name: str(entry["version"]) for name, entry in entries.items() if "version" in entry}
 
 
+def _load_shallow(text: str) -> Any:  # noqa: ANN401 whatever the file says
+    require_shallow_yaml(text)  # the loader in C crashes at deep nesting, and the other one takes its square in time
+    return yaml.safe_load(text)
+
+
 def _pnpm_versions(text: str, ranges: Mapping[str, str]) -> dict[str, str]:
-    lock = _parsed(yaml.safe_load, "\n".join(_root_lines(text)))  # the loader in C crashes at deep nesting
+    lock = _parsed(_load_shallow, "\n".join(_root_lines(text)))
     root = _mapping(_mapping(lock.get(_IMPORTERS)).get(".")) or lock
     entries = {name: entry for section in _SECTIONS for name, entry in _mapping(root.get(section)).items()}
     texts = {name: str(_mapping(entries[name]).get("version", entries[name])) for name in ranges if name in entries}

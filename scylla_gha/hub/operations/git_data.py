@@ -239,7 +239,7 @@ def create_tag(session: HubSession, repository: RepositoryRecord, tag: GitTag) -
     return read_tag(git, sha)
 
 
-_TAGGER: Final = re.compile(r"tagger (.*) <(.*)> (\d+) ([+-]\d{4})")
+_TAGGER: Final = re.compile(r"^tagger ([^<>\n]*) <([^<>\n]*)> (\d+) ([+-]\d{4})", re.MULTILINE)
 
 
 def read_tag(git: GitRepository, sha: str) -> GitTag:

@@ -6,7 +6,9 @@ from typing import Any, Final
 import yaml
 
 _MOST_BYTES: Final = 64_000  # which take up to 2 s
+_DEEPEST: Final = 200  # lists and mappings in brackets inside each other: PyYAML's time grows by the square of that
 _MOST_ITEMS: Final = 256  # of a list or a mapping, which anchors can repeat without end
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _LONGEST_TEXT: Final = 500
 # Those that are not of YAML come out of tags that do not fit their scalar, such as `!!int ""` and `!!bool maybe`.
 _FAULTS: Final = (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, ArithmeticError, TypeError)
@@ -38,6 +40,8 @@ def read_document(content: bytes) -> Any:  # noqa: ANN401 whatever the file says
     """
     if len(content) > _MOST_BYTES:
         raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+    if bracket_depth(content) > _DEEPEST:
+        raise ValueError(f"it has more than {_DEEPEST} brackets that are not closed")
     try:
         return yaml.load(content, _Loader)  # noqa: S506 a safe loader
     except yaml.MarkedYAMLError as error:
@@ -45,6 +49,12 @@ def read_document(content: bytes) -> Any:  # noqa: ANN401 whatever the file says
         raise ValueError(f"{error.problem} on line {line}") from None
     except _FAULTS as error:
         raise ValueError("; ".join(str(error).splitlines())[:200] or type(error).__name__) from None
+
+
+def bracket_depth(content: bytes) -> int:
+    """Return how many brackets are open at most at one place of a file, wherever they stand."""
+    brackets = content.translate(None, _NO_BRACKETS)
+    return max(itertools.accumulate((1 if bracket in b"[{" else -1 for bracket in brackets), initial=0))
 
 
 def read_mapping(content: bytes) -> dict[Any, Any] | None:

@@ -22,9 +22,8 @@ from scylla_gha.hub.operations.workflow_filters import TriggerEvent, is_triggere
 from scylla_gha.hub.records import PullRequestRecord, RepositoryRecord
 
 _BRANCH: Final = "refs/heads/"
-_SKIPS: Final = re.compile(
-    r"\[(?:skip ci|ci skip|no ci|skip actions|actions skip)\]|\n\n(?:.*\n)*skip-checks: *true", re.IGNORECASE
-)
+_SKIPS: Final = re.compile(r"\[(?:skip ci|ci skip|no ci|skip actions|actions skip)\]", re.IGNORECASE)
+_SKIPS_CHECKS: Final = re.compile(r"^skip-checks: *true", re.IGNORECASE | re.MULTILINE)  # below the first paragraph
 _EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
@@ -98,7 +97,8 @@ def _is_skipped(git: GitRepository, sha: str) -> bool:
 
     See https://docs.github.com/en/actions/how-tos/manage-workflow-runs/skip-workflow-runs
     """
-    return bool(_SKIPS.search(git.commit(sha).message))
+    message = git.commit(sha).message
+    return bool(_SKIPS.search(message) or _SKIPS_CHECKS.search(message.partition("\n\n")[2]))
 
 
 def _pushed_paths(git: GitRepository, ref: str, old: str | None, new: str) -> Sequence[str]:

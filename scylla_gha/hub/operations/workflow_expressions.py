@@ -183,7 +183,8 @@ def filled_in(text: str, scope: ExpressionScope) -> str:
             raise ExpressionError(f"With its expressions, a text has more than {_LONGEST_TEXT} characters")
         return filled
 
-    return _TEMPLATE.sub(value, text)
+    whole, end, rest = text.rpartition("}}")  # what has no end is not searched from each of its beginnings
+    return _TEMPLATE.sub(value, whole + end) + rest
 
 
 def check_text(text: str) -> None:
@@ -192,7 +193,7 @@ def check_text(text: str) -> None:
     Raises:
         ExpressionError: one cannot be read, or is not supported.
     """
-    for matched in _TEMPLATE.finditer(text):
+    for matched in _TEMPLATE.finditer(text, 0, text.rfind("}}") + 2):
         _parsed(matched[1])
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
+from scylla_gha.conditions.patterns import is_match
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import ToolCall, Trajectory
 
@@ -18,7 +19,7 @@ Category = Literal["mcp", "gh_cli", "bash", "file_ops", "other"]
 _SHELLS: Final = frozenset({"bash", "shell", "exec_command", "local_shell", "run_shell_command"})
 _FILES: Final = frozenset({"read", "write", "edit", "multiedit", "notebookedit", "glob", "grep", "ls", "apply_patch",
                            "read_file", "write_file", "replace", "list_directory", "search_file_content"})  # fmt: skip
-_GH: Final = re.compile(r"(?:^|[;&|({`\n]|\$\(|\b(?:then|do|else)\b)\s*(?:\w+=\S*\s+)*gh\s")
+_GH: Final = r"(?:^|[;&|({`\n]|\$\(|\b(?:then|do|else)\b)\s*(?:\w+=\S*\s+)*gh\s"
 _BEFORE: Final = re.compile(r"\s*(?:cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+)*")
 _ERROR_CHARS: Final = 300
 
@@ -28,7 +29,7 @@ def category_of(name: str, arguments: object = None) -> Category:
     if name.startswith("mcp__"):
         return "mcp"
     if name.lower() in _SHELLS:
-        return "gh_cli" if _GH.search(_command(arguments)) else "bash"
+        return "gh_cli" if is_match(_GH, _command(arguments)) else "bash"
     return "file_ops" if name.lower() in _FILES else "other"
 
 
