@@ -47,6 +47,11 @@ _MOST_RECEIVED: Final = 1024 * 1024 * 1024  # bytes of the bodies of a trial's r
 _MOST_AT_ONCE: Final = 16  # requests whose bodies, of up to 64 MB, are kept
 _UPLOADS: Final = "https://uploads.github.com"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+_WITHOUT_AGENT: Final = (
+    b"Request forbidden by administrative rules. Please make sure your request has a User-Agent header "
+    b"(https://docs.github.com/rest/using-the-rest-api/getting-started-with-the-rest-api#user-agent). "
+    b"Check https://developer.github.com for other possible causes.\n"
+)
 _ENTERPRISE: Final = re.compile(r"/api/(v3|graphql|uploads)(?=/|$)")
 
 
@@ -164,6 +169,8 @@ class CellEndpoint:
         path = _api_path(request)
         if _is_for_site(request):
             return self._site(session, request, entry)
+        if not request.headers.get("user-agent", "").strip():
+            return RestAnswer(403, content=_WITHOUT_AGENT, content_type="text/html; charset=utf-8")
         if path == "/graphql" and request.method == "POST":
             entry.interface = "graphql"
         if entry.token == GIT:

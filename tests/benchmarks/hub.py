@@ -73,7 +73,7 @@ class Bench:
 
 
 def ask(connection: HTTPConnection, cell: AttachedCell, method: str, path: str, body: Any = None) -> Any:
-    headers = {"Authorization": f"token {cell.tokens['author']}"}
+    headers = {"Authorization": f"token {cell.tokens['author']}", "User-Agent": "benchmark"}
     connection.request(method, path, None if body is None else json.dumps(body), headers)
     answer = connection.getresponse()
     content = answer.read()

@@ -162,8 +162,10 @@ def test_strange_names_of_files_are_read(served: ServedHub) -> None:
     tip = git.branches()["topic"]
     sha = git.run("-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", tree, "-p", tip).decode().strip()
     assert b"ok refs/heads/evil" in push(served, sha, "refs/heads/evil")
-    for path in ("/compare/topic...evil", "/commits/evil", "/git/trees/evil?recursive=1", "/zipball/evil"):
-        assert ask_socket(served.socket, "GET", f"{REPO}{path}", headers=TOKEN)[0] == 200
+    archive = f"https://codeload.github.com/{OWNER}/{NAME}/legacy.zip/refs/heads/evil"
+    pages = (f"{REPO}{path}" for path in ("/compare/topic...evil", "/commits/evil", "/git/trees/evil?recursive=1"))
+    for url in (*pages, archive):
+        assert ask_socket(served.socket, "GET", url, headers=TOKEN)[0] == 200
     added = {file.path for file in git.changed_files(tip, sha) if file.status == "added"}
     assert {"c\nd", "e\tf", '"q"'} <= added
 

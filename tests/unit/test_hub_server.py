@@ -111,7 +111,7 @@ def test_headers_and_hosts_are_those_of_github(served: ServedHub) -> None:
     assert again.status == 404
     assert answer.headers["X-GitHub-Request-Id"] != again.headers["X-GitHub-Request-Id"]
     first, second = requests(served)
-    assert (first["gaps"], first["client"]) == (["GET /emojis"], "unknown")
+    assert (first["gaps"], first["client"]) == (["GET /emojis"], "tests")
     assert (second["interface"], second["client"], len(second["gaps"])) == ("site", "gh/2.102.0", 1)
 
 
@@ -137,6 +137,18 @@ def test_graphql_is_at_each_host(served: ServedHub, host: str, path: str) -> Non
     assert (answer.status, json.loads(content)) == (200, {"data": {"__typename": "Query"}})
     assert ask(served, "POST", path, body, Host=host)[0].status == 401
     assert [entry["interface"] for entry in requests(served)] == ["graphql", "graphql"]
+
+
+@pytest.mark.parametrize("path", [REPO, "/graphql", "/nothing"])
+def test_the_api_wants_a_user_agent(served: ServedHub, path: str) -> None:
+    """https://docs.github.com/rest/using-the-rest-api/getting-started-with-the-rest-api#user-agent"""
+    for name in ("", " "):
+        answer, content = ask(served, "GET", path, Authorization=f"token {AUTHOR}", User_Agent=name)
+        assert (answer.status, content[:73]) == (
+            403,
+            b"Request forbidden by administrative rules. Please make sure your request ",
+        )
+    assert ask(served, "GET", f"http://github.com/{OWNER}/{NAME}/info/refs?service=git-upload-pack")[0].status == 200
 
 
 def test_a_token_of_another_cell_is_refused_and_counted(served: ServedHub) -> None:
