@@ -149,6 +149,9 @@ class Agent(Protocol):
     def read(self, ended: ProcessResult) -> TranscriptSummary:
         """Summarise the transcript."""
 
+    def stated_usd(self, transcript: Path) -> float | None:
+        """Return the cost that it states, by its own price list; None if it states none. No result contains it."""
+
     def declare(self, task: AgentTask, workspace: Path) -> Declared | None:
         """Return what the treatment gives it, in its own names; None if there is nothing to prove."""
 

@@ -56,6 +56,9 @@ class NopAgent:
             outcome, reason = Outcome.COMPLETED, "done"
         return TranscriptSummary(outcome, reason, turns=0)
 
+    def stated_usd(self, transcript: Path) -> None:
+        """State nothing."""
+
     def declare(self, task: AgentTask, workspace: Path) -> None:
         """Declare nothing: there is no treatment."""
 

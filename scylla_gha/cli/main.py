@@ -53,6 +53,7 @@ _GROUPS: Final[dict[str, dict[str, str]]] = {
         "regression-alert": "Open, update or close the issue of a regression.",
         "slash": "Start the evaluation that a pull request comment asks for.",
         "agent-baseline": "Record the tools and prompts that an agent CLI has by default.",
+        "agent-updates": "Compare the newest version of each agent CLI with what is stored of it.",
         "image": "Build, list and remove the images of the Docker sandbox.",
         "schemas": "Write the JSON Schemas of the YAML files.",
     },
@@ -61,6 +62,7 @@ _COMMANDS: Final = [name for commands in _GROUPS.values() for name in commands]
 _MODULES: Final[dict[str, str]] = {
     command: module
     for module, commands in {
+        "agent_updates": "agent-updates",
         "cells": "show shell",
         "compare": "compare history aa-test import export",
         "evaluate": "evaluate run judge",

@@ -19,6 +19,7 @@ from scylla_gha.config.modes import mode_paths, read_mode
 from scylla_gha.config.scenario_folder import ScenarioFolder, read_scenario_folder
 from scylla_gha.config.tiers import Tiers
 from scylla_gha.errors import ConfigError
+from scylla_gha.model.agent_update import SessionFacts
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_repositories import REPOSITORIES_FILE, GitHubRepositories
@@ -137,6 +138,10 @@ class Library:
         """Read what the agent CLI brings by itself at this version; None if it was not measured."""
         path = self._by_stem("inventories").get(f"{agent}-{version}")
         return _inventory(path) if path else None
+
+    def agent_sessions(self) -> list[SessionFacts]:
+        """Read what is stored of agent CLIs' sessions with a scripted model."""
+        return [load_yaml(path, SessionFacts) for path in self._by_stem("agent-sessions").values()]
 
     def inventories(self) -> list[Inventory]:
         """Read all measured inventories."""

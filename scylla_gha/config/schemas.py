@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from scylla_gha.model import Record
+from scylla_gha.model.agent_update import SessionFacts
 from scylla_gha.model.delivery import Inventory
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.github_fixture import GitHubFixture
@@ -23,6 +24,7 @@ _KINDS: Final[dict[str, type[Record]]] = {
     "github-fixtures": GitHubRepositories,
     "image": ImageRecipe,
     "inventory": Inventory,
+    "agent-session": SessionFacts,
     "mcp-server": McpServer,
     "mode": ModeFile,
     "model": ModelInfo,
@@ -53,6 +55,7 @@ _FILES: Final = {
     "prices": "config/prices/NAME.yaml",
     "image": "config/images/NAME.yaml",
     "inventory": "config/inventories/AGENT-VERSION.yaml",
+    "agent-session": "config/agent-sessions/AGENT-VERSION.yaml",
     "result": "results.jsonl, one object a line",
 }
 _LONGEST_DEFAULT: Final = 40

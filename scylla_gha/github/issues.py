@@ -89,11 +89,18 @@ def find_issue(repository: GitHubRepository, author: str, marker: str, label: st
     return max(issues, key=lambda issue: (issue.state == "open", issue.number), default=None)
 
 
-def open_issue(repository: GitHubRepository, author: str, title: str, body: str, label: str) -> Issue:
-    """Open an issue once; the label is created if it is missing."""
+def open_issue(
+    repository: GitHubRepository,
+    author: str,
+    title: str,
+    body: str,
+    label: str,
+    about: str = "An agent is worse than before",
+) -> Issue:
+    """Open an issue once; the label is created with the description `about` if it is missing."""
     read = ApiRequest("GET", f"/labels/{label}", f"read the label {label}", "issues: read")
     if repository.find(read, AnyResponse, _NOT_FOUND) is None:
-        content = {"name": label, "color": _LABEL_COLOUR, "description": "An agent is worse than before"}
+        content = {"name": label, "color": _LABEL_COLOUR, "description": about}
         create = ApiRequest("POST", "/labels", f"create the label {label}", _WRITE_ISSUES, content)
         repository.find(create, AnyResponse, _EXISTS)
     marker = body.partition("\n")[0]

@@ -91,8 +91,10 @@ class AgentStart:
 
 
 @contextmanager
-def startable(agent: str, sandbox: SandboxWish, library: Library) -> Iterator[AgentStart]:
-    """Install an agent (name@version), and start a gateway without a provider for it.
+def startable(
+    agent: str, sandbox: SandboxWish, library: Library, settings: GatewaySettings = NO_PROVIDER
+) -> Iterator[AgentStart]:
+    """Install an agent (name@version), and start a gateway for it, by default without a provider.
 
     Raises:
         ConfigError: the agent is built in.
@@ -102,15 +104,23 @@ def startable(agent: str, sandbox: SandboxWish, library: Library) -> Iterator[Ag
         raise ConfigError(f"{agent} is built in: it has nothing by default, and gets no variant")
     sandboxes = SandboxPool(most_isolated(library, "--sandbox {}") if sandbox == "auto" else sandbox, library)
     sandboxes.check()
-    with GatewayProcess.start(NO_PROVIDER) as gateway:
+    with GatewayProcess.start(settings) as gateway:
         yield AgentStart(agent, installed, gateway, sandboxes)
 
 
 def start_variants(
-    variants: Sequence[Variant], model: str, start: AgentStart, library: Library, jobs: int
+    variants: Sequence[Variant],
+    model: str,
+    start: AgentStart,
+    library: Library,
+    jobs: int,
+    measured: Inventory | None = None,
 ) -> Iterator[tuple[Variant, Attempt]]:
-    """Start the agent once with each variant, several at once; yield the attempts in the order of the variants."""
-    inventory = library.inventory(agent_name(start.name)[0], start.installed.version)
+    """Start the agent once with each variant, several at once; yield the attempts in the order of the variants.
+
+    The proof of delivery uses the inventory `measured`; None: the stored one.
+    """  # fmt: skip
+    inventory = measured or library.inventory(agent_name(start.name)[0], start.installed.version)
 
     def attempt(variant: Variant) -> Attempt:
         name = agent_name(start.name)[0]

@@ -158,6 +158,18 @@ def npm_program(package: str, version: str, program: str, cache: Path) -> Path:
     return path
 
 
+def newest_npm_version(package: str) -> str:
+    """Return the version that npm installs if none is named.
+
+    Raises:
+        ToolError: npm is missing, or the registry does not answer.
+    """
+    result = process.capture(["npm", "view", "--loglevel=error", package, "version"], seconds=_INSTALL_SECONDS)
+    if result.code:
+        raise ToolError(f"npm could not look up {package}: {result.message}; is the npm registry in reach?")
+    return result.stdout.decode(errors="replace").strip()
+
+
 def _npm_install(folder: Path, *pinned: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -47,6 +47,8 @@ class ShellAgent:
             told |= {"ANTHROPIC_BASE_URL": task.access.url, "ANTHROPIC_API_KEY": task.access.token}
         return AgentCommand(("/bin/sh", "-c", self.script), {**told, **self.env}, self.secrets)
 
+    def stated_usd(self, transcript: Path) -> None: ...
+
     def declare(self, task: AgentTask, workspace: Path) -> Declared | None:  # noqa: ARG002 the Protocol's signature
         return self.declared
 

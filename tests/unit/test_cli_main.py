@@ -22,7 +22,7 @@ GROUPS = {
     "Analysis": ["power", "history", "aa-test", "tiers", "hub", "fixture", "judge", "shell", "results", "site",
                  "import", "export", "reverts"],
     "Building blocks for Actions": ["plan", "prepare", "run", "cell", "collect", "aggregate", "publish", "next-wave",
-                                    "regression-alert", "slash", "agent-baseline", "image", "schemas"],
+                                    "regression-alert", "slash", "agent-baseline", "agent-updates", "image", "schemas"],
 }  # fmt: skip
 COMMANDS = [name for names in GROUPS.values() for name in names]
 

@@ -14,7 +14,8 @@ ROOT = toolkit_root()
 FILES = sorted([*ROOT.glob("config/*/*.yaml"), *ROOT.glob("scenarios/*/*/*.yaml")])
 COMMENT = re.compile(r"# yaml-language-server: \$schema=(\S+)")
 KIND_OF_FOLDER = {"experiments": "experiment", "tiers": "tier", "models": "model", "prices": "prices",
-                  "inventories": "inventory", "images": "image", "modes": "mode"}  # fmt: skip
+                  "inventories": "inventory", "agent-sessions": "agent-session", "images": "image",
+                  "modes": "mode"}  # fmt: skip
 
 
 def plain(file: Path) -> Any:
@@ -32,6 +33,7 @@ def test_there_is_something_to_check() -> None:
         "tier",
         "model",
         "inventory",
+        "agent-session",
         "prices",
         "image",
         "mode",

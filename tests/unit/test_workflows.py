@@ -64,6 +64,7 @@ def test_only_who_reports_may_write_to_the_repository() -> None:
     writers = {f"{name} {job}": {what for what, how in node["permissions"].items() if how == "write"}
                for name, job, node in jobs() if "uses" not in node}  # fmt: skip
     assert {name: what for name, what in writers.items() if what} == {
+        "agents tell": {"issues"},
         "comment slash": {"actions", "issues", "pull-requests"},
         "evaluate cell": {"id-token"},
         "evaluate report": {"contents", "pull-requests", "checks", "statuses"},

@@ -11,7 +11,7 @@ from tests.support.workflows import steps
 
 CALL = re.compile(
     r"scylla-gha ([a-z-]+)"
-    r"(?: (build|pack|unpack|lacking|fetch|branch|comment|check|refusal|lease|free|[a-z]+-pending))?\b(.*)"
+    r"(?: (build|measure|pack|unpack|lacking|fetch|branch|comment|check|refusal|lease|free|[a-z]+-pending|post))?\b(.*)"
 )
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 

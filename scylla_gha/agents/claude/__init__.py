@@ -106,6 +106,11 @@ class ClaudeCode:
             outcome, reason, retryable, session.trajectory, session.turns, session.version, safety_net
         )
 
+    def stated_usd(self, transcript: Path) -> float | None:
+        """Return the cost in the result event."""
+        usd = (read_transcript(transcript).result or {}).get("total_cost_usd")
+        return float(usd) if isinstance(usd, int | float) else None
+
     def declare(self, task: AgentTask, workspace: Path) -> Declared:
         """Return the treatment in the CLI's names."""
         return declared_delivery(task, workspace)

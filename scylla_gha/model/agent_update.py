@@ -1,0 +1,43 @@
+"""Records of an agent CLI's sessions with a scripted model, and of how its newest version differs from them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from scylla_gha.model import Record
+from scylla_gha.model.publication import Short
+
+
+class SessionFacts(Record):
+    """An agent CLI's sessions with a scripted model (`config/agent-sessions/AGENT-VERSION.yaml`)."""
+
+    agent: str
+    version: str
+    events: Annotated[dict[str, tuple[str, ...]], Field(description="fields of its transcript's events, by their kind")]
+    models: Annotated[dict[str, str], Field(description="model that it requests, by its short name")] = {}
+    usd: Annotated[
+        dict[str, float], Field(description="cost that it states for one and the same session, by model")
+    ] = {}
+
+
+class AgentDifference(Record):
+    """A difference between a measured version and what is stored; `part` says of what."""
+
+    part: Short
+    text: Annotated[str, Field(max_length=2_000)]
+
+
+class AgentUpdate(Record):
+    """The newest version of an agent CLI, and its differences to what is stored."""
+
+    agent: Short
+    version: Short
+    stored: Annotated[Short | None, Field(description="version of the stored inventory; None: there is none")]
+    sub_tests: Annotated[int, Field(ge=0, description="whose delivery was tried")] = 0
+    differences: Annotated[tuple[AgentDifference, ...], Field(max_length=500)] = ()
+
+
+class AgentUpdates(Record):
+    """All agent CLIs that were measured, for the job that keeps the issue."""
+
+    agents: Annotated[tuple[AgentUpdate, ...], Field(max_length=100)]
