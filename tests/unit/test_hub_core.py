@@ -93,3 +93,11 @@ def test_a_token_of_another_cell_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HubError) as caught:
         make_hub(tmp_path).session("ghp_other")
     assert caught.value.status == 401
+
+
+@pytest.mark.parametrize(
+    "body", [rb'{"title": "\ud83d"}', b'{"title": "caf\xe9"}', b'\xef\xbb\xbf{"title": "a"}', b'{"title": NaN}']
+)
+def test_a_body_that_is_not_strict_json_is_refused_as_github_refuses_it(tmp_path: Path, body: bytes) -> None:
+    answer = Caller(make_hub(tmp_path)).rest("POST", "/repos/octo-org/demo/issues", body)
+    assert (answer.status, answer.body["message"]) == (400, "Problems parsing JSON")
