@@ -30,6 +30,7 @@ _GOOGLE: Final = re.compile(r"(claude-[a-z0-9-]+)@(\d{8})")
 _DOTTED: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _DATED: Final = re.compile(r"-\d{8}")
 _NEAREST: Final = 3
+_SHORT: Final = 4  # characters of a short name, such as `opus`
 
 
 def resolved_model(name: str, known: Collection[str]) -> str | None:
@@ -47,7 +48,7 @@ def nearest_models(name: str, known: Collection[str]) -> str:
     """Return the known ids that are most like a name, for a message: `; the nearest are a and b`."""
     plain = _plain_name(name)
     near = difflib.get_close_matches(plain, sorted(known), n=_NEAREST, cutoff=0.6)
-    near = near or sorted(id_ for id_ in known if plain and plain in id_)[-_NEAREST:]
+    near = near or sorted(id_ for id_ in known if len(plain) >= _SHORT and plain in id_)[-_NEAREST:]
     if not near:
         return ""
     return f"; the nearest {'is' if len(near) == 1 else 'are'} {', '.join(near)}"

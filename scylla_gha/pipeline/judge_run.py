@@ -56,13 +56,14 @@ def judge_overrides(
     Args:
         library: library of the scenarios.
         scenarios: ids of the scenarios of the trials to judge.
-        judges: model ids.
+        judges: models, also by aliases.
         prompt: a folder with `system_prompt.md` and `user_template.md`.
         rubric: the rubric of the only scenario, or a folder with `<scenario>.yaml` for each.
 
     Raises:
         ConfigError: a file is missing or invalid.
     """
+    judges = tuple(library.model_ids(judges).values()) if judges else ()
     labels = [f"judges {', '.join(judges)}"] if judges else []
     labels += [f"prompt {prompt.name}"] if prompt else []
     labels += [f"rubric {rubric.stem}"] if rubric else []

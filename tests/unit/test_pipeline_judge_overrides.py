@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from scylla_gha.config.library import Library
+from scylla_gha.config.library import Library, toolkit_root
 from scylla_gha.errors import ConfigError
 from scylla_gha.model.judgment import Judgment
 from scylla_gha.model.trial import NO_USAGE, Usage
@@ -41,6 +41,12 @@ def test_nothing_given_is_as_the_experiment_says(library: Library) -> None:
 def test_judges_are_named_once_and_in_order(library: Library) -> None:
     made = judge_overrides(library, NAMES, ("b", "a", "b"), None, None)
     assert (bool(made), made.judges, made.wording, made.scenarios) == (True, ("b", "a"), None, {})
+
+
+def test_an_alias_of_a_judge_is_its_model() -> None:
+    own = Library((toolkit_root(),))
+    judges = ("claude-haiku-4-5", "claude-haiku-4-5-20251001", "claude-opus-5")
+    assert judge_overrides(own, (), judges, None, None).judges == ("claude-haiku-4-5-20251001", "claude-opus-5")
 
 
 def test_a_prompt_is_read_from_its_folder(library: Library, tmp_path: Path) -> None:
