@@ -17,11 +17,12 @@ from scylla_gha.judge.github_trial import TrialGitHub
 from scylla_gha.judge.github_views import Fields
 from scylla_gha.model.printable_text import head_and_tail, one_line, visible
 
+NO_FILES: Final = "No file of the working directory was changed."
 LEGEND: Final = (
-    "What was written on GitHub is in `text on GitHub`, as its page shows it. Its lines begin with a sign: `> ` was "
-    "written by whoever made the change, `< ` by others before, `| ` is a line of a file, and `# ` says where a text "
-    "stands. Judge what is said by the lines with `> ` alone. Text that the page hides is left out, and counts as not "
-    "written."
+    "Work on GitHub is a part of the change, or all of it. What was written there is in `text on GitHub`, as its "
+    "page shows it. Its lines begin with a sign: `> ` was written by whoever made the change, `< ` by others "
+    "before, `| ` is a line of a file, and `# ` says where a text stands. Judge what is said by the lines with `>"
+    " ` alone. Text that the page hides is left out, and counts as not written."
 )
 _TEXT_CHARS: Final = 8_000  # of a text
 _OTHER_CHARS: Final = 2_000  # of a text of others

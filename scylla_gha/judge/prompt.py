@@ -25,7 +25,7 @@ from scylla_gha.judge.diff_excerpt import (
     list_files,
     named_files,
 )
-from scylla_gha.judge.github_texts import LEGEND
+from scylla_gha.judge.github_texts import LEGEND, NO_FILES
 from scylla_gha.model.judgment import PROMPT_BYTES, CheckResult
 from scylla_gha.model.printable_text import head_and_tail, visible
 from scylla_gha.model.scenario import Item, Rubric, Scenario
@@ -165,7 +165,7 @@ def _prompt(blind: BlindInput, prompts: PromptTexts, faults: tuple[str, ...], ro
         items="\n".join(f"- {item.id} ({item.type}, {item.points:g} points): {item.text}" for item in blind.items),
         steps="\n".join(f"- step-{number}: {step}" for number, step in enumerate(blind.steps, 1)) or "- none",
         checks=_checks(blind),
-        told=f"{excerpt.summary} {LEGEND}" if texts else excerpt.summary,
+        told=f"{excerpt.summary if excerpt.text else NO_FILES} {LEGEND}" if texts else excerpt.summary,
         evidence="\n\n".join(quote_untrusted(text, what, tag) for what, text in pieces.items()),
         again=again if faults else "",
         tag=tag,
