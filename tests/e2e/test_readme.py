@@ -88,7 +88,8 @@ def test_a_scenario_with_github_and_a_comparison_of_modes_of_ones_own(tmp_path: 
     write_tree(tmp_path, {name: text for name, text in blocks("file").items() if "greet" not in name})
     said = scylla(*blocks("run")["own GitHub scenario"].split()[1:], cwd=tmp_path)
     assert said.code == 0, said.err
-    assert "solution passes, solution/mcp passes, wrong/other-label fails, wrong/price-of-a-day fails" in said.out
+    assert "solution passes, solution/mcp passes, wrong/denied fails if judges find" in said.out
+    assert "wrong/other-label fails, wrong/price-of-a-day fails" in said.out
     compared = scylla(*blocks("run")["own comparison of modes"].split()[1:], "--yes", cwd=tmp_path)
     assert compared.code == 0, compared.err
     rows = [json.loads(line) for line in (tmp_path / "runs/answers/results.jsonl").read_text().splitlines()]
