@@ -93,7 +93,7 @@ def _setup_call(path: Path) -> dict[str, Any]:
     """Return the literal arguments of `setup(...)`, with names of literals of the module resolved."""
     try:
         module = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError):
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return {}
     names: dict[str, Any] = {}
     calls: list[ast.Call] = []

@@ -65,7 +65,7 @@ def _word_counts(text: str) -> Counter[str]:
     """Count names in code and words in strings; docstrings and comments do not count."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Counter(dict.fromkeys(WORD.findall(text), 3))
     counts: Counter[str] = Counter()
     nodes = list(ast.walk(tree))
@@ -89,7 +89,7 @@ def _calls(text: str, counts: Mapping[str, int]) -> Iterator[InlinedCall]:
     """Yield the calls of functions that are used once, and whose definition stands in the same class or module."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for prefix, body in (("", tree.body), *((f"{node.name}.", node.body) for node in tree.body
                                             if isinstance(node, ast.ClassDef))):  # fmt: skip
@@ -154,6 +154,6 @@ def _dump(tree: ast.AST) -> str:
 def _parses(text: str) -> bool:
     try:
         ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

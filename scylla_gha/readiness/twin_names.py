@@ -63,7 +63,7 @@ def safe_names(sources: Mapping[str, str], tests: Iterable[str], other_texts: It
     for path, text in sources.items():
         try:
             nodes_by_path[path] = list(ast.walk(ast.parse(text)))
-        except (SyntaxError, ValueError, RecursionError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             names.unsafe |= set(WORD.findall(text))
     for node in itertools.chain.from_iterable(nodes_by_path.values()):
         if isinstance(node, ast.ClassDef):

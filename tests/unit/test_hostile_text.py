@@ -25,6 +25,10 @@ from scylla_gha.interop.exporters.profile_tools import category_of
 from scylla_gha.judge.diff_excerpt import NamedFiles
 from scylla_gha.onboarding.task_from_history import title_and_prompt
 from scylla_gha.readiness.intent_wording import intent_of_docstring, intent_of_subject
+from scylla_gha.readiness.python_project import read_project
+from scylla_gha.readiness.twin_merging import merge_functions
+from scylla_gha.readiness.twin_names import safe_names
+from scylla_gha.readiness.twin_texts import without_documentation, without_types
 
 LONG = 1 << 16  # characters of a comment on GitHub
 SECONDS = 2.0
@@ -108,3 +112,13 @@ scripted_reviewers:
     (tmp_path / "github.yaml").write_text(FIXTURE.replace("MESSAGE", "m") + reviewers)
     with pytest.raises(ConfigError, match=re.escape("(?=a)b")):
         build_fixture(tmp_path, tmp_path / "hub")
+
+
+@pytest.mark.parametrize("text", ["-" * 100_000 + "1", "a" + ".b" * 100_000, "not " * 50_000 + "a"])
+def test_python_that_the_parser_gives_up_on_is_left_as_it_is(text: str, tmp_path: Path) -> None:
+    """CPython's parser ends with MemoryError or RecursionError there, which are no errors of syntax."""
+    (tmp_path / "setup.py").write_text(text)
+    assert read_project(tmp_path).requirements == read_project(tmp_path / "none").requirements
+    assert without_types(text, lambda _: True) == without_documentation(text, lambda _: True) == text
+    assert safe_names({"a.py": text}, (), ()) == []
+    assert merge_functions({"a.py": text}, frozenset(), 1.0, 0).texts == {}

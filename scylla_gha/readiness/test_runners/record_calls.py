@@ -180,7 +180,7 @@ class RecordingImporter:
             def get_code(self, fullname: str) -> CodeType | None:
                 try:
                     return recorded_code(self.get_data(self.path), *own, self.path)
-                except (SyntaxError, ValueError, RecursionError):
+                except (SyntaxError, ValueError, RecursionError, MemoryError):
                     return super().get_code(fullname)
 
             def exec_module(self, module: ModuleType) -> None:
