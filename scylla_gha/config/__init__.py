@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -18,23 +19,63 @@ Location = Sequence[str | int]
 _MOST_NAMES: Final = 20
 _MOST_SHOWN: Final = 60  # characters of a wrong value
 _DEEPEST: Final = 100  # nested lists and mappings; the loader in C ends the process at about 25,000
+_MOST_REPEATED: Final = 100_000  # values that aliases stand for
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def require_shallow_yaml(text: str) -> None:
-    """Check that a text nests few enough collections for the loader, which no exception protects.
+def require_small_yaml(text: str) -> None:
+    """Check that a text nests few enough collections for the loader, which no exception protects, and repeats little.
+
+    An alias stands for all values of its anchor, so that a few lines can stand for more than fits into memory.
 
     Raises:
-        yaml.YAMLError: it nests more of them.
+        yaml.YAMLError: it nests more collections, or its aliases stand for more values.
     """
-    if sum(map(text.count, ("[", "{", "- ", ":", "?"))) <= _DEEPEST:
+    if sum(map(text.count, ("[", "{", "- ", ":", "?"))) <= _DEEPEST and "*" not in text:
         return
-    depth = 0
+    measure = _YamlMeasure()
     for event in yaml.parse(text, Loader=_Base):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            line = event.start_mark.line + 1 if event.start_mark else 1
+        measure.add(event)
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if len(measure.open) > _DEEPEST:
             raise yaml.YAMLError(f"line {line} nests more than {_DEEPEST} lists and mappings")
+        if measure.repeated > _MOST_REPEATED:
+            raise yaml.YAMLError(f"line {line}: its aliases stand for more than {_MOST_REPEATED:,} values")
+
+
+@dataclass(slots=True)
+class _YamlMeasure:
+    """Numbers of values in a YAML text that is being parsed.
+
+    Attributes:
+        open: anchors of the collections around the current place, with the number of values in each.
+        sizes: number of values that an alias of each anchor stands for.
+        repeated: sum of these over all aliases.
+    """
+
+    open: list[tuple[str | None, int]] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    repeated: int = 0
+
+    def add(self, event: yaml.Event) -> None:
+        """Count a parser's event."""
+        if isinstance(event, yaml.CollectionStartEvent):
+            self.open.append((event.anchor, 1))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._close(*self.open.pop())
+        elif isinstance(event, yaml.ScalarEvent):
+            self._close(event.anchor, 1)
+        elif isinstance(event, yaml.AliasEvent):
+            size = self.sizes.get(event.anchor or "", 0)
+            self.repeated += size
+            self._close(None, size)
+
+    def _close(self, anchor: str | None, size: int) -> None:
+        if anchor is not None:
+            self.sizes[anchor] = size
+        if self.open:
+            outer, total = self.open[-1]
+            self.open[-1] = (outer, total + size)
 
 
 class _Loader(_Base):  # type: ignore[misc]  # the C loader has no type
@@ -59,7 +100,7 @@ def load_yaml(path: Path, kind: type[R]) -> R:
     """
     text = read_text(path)
     try:
-        require_shallow_yaml(text)
+        require_small_yaml(text)
         data = json.dumps(yaml.load(text, Loader=_Loader), default=str)  # noqa: S506 it is a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

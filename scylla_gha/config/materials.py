@@ -22,7 +22,7 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
-from scylla_gha.config import complaint, did_you_mean, read_text, require_shallow_yaml
+from scylla_gha.config import complaint, did_you_mean, read_text, require_small_yaml
 from scylla_gha.config.mcp_servers import read_server
 from scylla_gha.errors import ConfigError
 from scylla_gha.model import digest
@@ -210,7 +210,7 @@ def _front_matter(path: Path) -> tuple[dict[str, Any], str]:
     begin, _, rest = text.partition("---\n")
     head, mark, body = f"\n{rest}\n".partition("\n---\n")
     try:
-        require_shallow_yaml(head)
+        require_small_yaml(head)
         front = yaml.load(head, Loader=_LOADER) if mark and not begin.strip() else None  # noqa: S506 it is a safe loader
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""  # `head` begins with the mark's own line

@@ -1,11 +1,10 @@
 """Result: one flat row per trial, the only input of the statistics."""
 
-import datetime
 from typing import Annotated
 
 from pydantic import Field
 
-from scylla_gha.model import Record
+from scylla_gha.model import Record, UtcTime
 from scylla_gha.model.github_requests import CallCounts, GitHubServer
 from scylla_gha.model.judgment import Fraction, Grade
 from scylla_gha.model.sandbox import Files, Keys, Network
@@ -31,13 +30,17 @@ class Result(Record):
     variant: str | None
     mode: Annotated[str | None, Field(description="toolset for GitHub; null: the task has no GitHub")] = None
     repetition: int
-    started_at: datetime.datetime | None = None
+    started_at: UtcTime | None = None
     outcome: Outcome
     reason: str
     measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]
     judged: bool
     unjudged: Annotated[
-        str | None, Field(description="of earlier versions: why judges who were reached gave no verdict")
+        str | None,
+        Field(
+            description="why there is no verdict on an imported row; in rows of earlier versions, why judges who were "
+            "reached gave none"
+        ),
     ] = None
     judges_withheld: Annotated[
         int,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from scylla_gha.config import require_shallow_yaml
+from scylla_gha.config import require_small_yaml
 
 _MOST_BYTES: Final = 32_000_000
 _EXACT: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*")
@@ -51,7 +51,7 @@ def _npm_versions(text: str, ranges: Mapping[str, str]) -> dict[str, str]:
 
 
 def _load_shallow(text: str) -> Any:  # noqa: ANN401 whatever the file says
-    require_shallow_yaml(text)  # the loader in C crashes at deep nesting, and the other one takes its square in time
+    require_small_yaml(text)  # the loader in C crashes at deep nesting, and the other one takes its square in time
     return yaml.safe_load(text)
 
 

@@ -163,3 +163,25 @@ def test_three_arms_on_the_same_scenarios_get_friedmans_test(tmp_path: Path) -> 
     assert (found.statistic, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
     assert report.analysis.unpaired == ()
     assert "Friedman" in (tmp_path / "runs/run/report.md").read_text()
+
+
+def test_rows_with_and_without_an_offset_have_a_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    times = ("2026-03-29T02:30:00", "2026-03-29T02:30:00Z", "2026-10-25T02:30:00+02:00", "2026-10-25 02:30:00+01:00")
+    rows = "".join(f"t{number % 2},{'ab'[number // 2]},{number < 3},{time}\n" for number, time in enumerate(times))
+    csv_file(tmp_path / "times.csv", f"scenario,arm,passed,started_at\n{rows}")
+    told = asked("import", "times.csv", "--name", "times")
+    assert told.exit_code == 0, told.output
+    report = (tmp_path / "runs/times/report.md").read_text()
+    assert "1 row has a time without an offset from UTC, which is read as UTC." in report
+    assert asked("history", "times", "times").exit_code == 0
+
+
+def test_a_row_without_a_verdict_is_not_sent_to_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    csv_file(tmp_path / "some.csv", "scenario,arm,passed\nt1,a,true\nt2,a,\n")
+    told = asked("import", "some.csv", "--name", "some")
+    assert told.exit_code == 0, told.output
+    report = (tmp_path / "runs/some/report.md").read_text()
+    assert "imported without a verdict" in report
+    assert "scylla-gha judge" not in told.output + report

@@ -11,6 +11,9 @@ from tests.support.library import write, write_yaml
 from tests.support.records import make_experiment, make_model, make_scenario
 
 GOOD = "id: demo\nquestion: q\nscenarios: ['*']\nagents: [nop]\nbaseline: nop\n"  # five lines
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{outer}: &{outer} [{', '.join([f'*{inner}'] * 10)}]\n" for inner, outer in ("ab", "bc", "cd", "de", "ef", "fg")
+)
 
 
 def fault(folder: Path, text: str | bytes) -> str:
@@ -104,6 +107,7 @@ def test_a_rule_between_keys_is_told_in_its_own_words(tmp_path: Path) -> None:
         ("", "x.yaml:1: the file: input should be an object, not null"),
         ("- a\n", 'x.yaml:1: the file: input should be an object, not ["a"]'),
         (GOOD + "seed: [1\n", "x.yaml:7: not valid YAML: "),
+        (GOOD + BOMB, "x.yaml: not valid YAML: line 10: its aliases stand for more than 100,000 values"),
         (GOOD + f"seed: {'[' * 100_000}\n", "x.yaml: not valid YAML: line 6 nests more than 100 lists and mappings"),
         (GOOD + "- " * 100_000, "x.yaml:6: not valid YAML: "),
         (GOOD + "seed: 1\nseed: 2\n", 'x.yaml:7: not valid YAML: key "seed" is given twice'),

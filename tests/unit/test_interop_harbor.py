@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,11 @@ def fault(kind: str, message: str = "") -> dict[str, str]:
 
 def loaded(folder: Path) -> ImportedRows:
     return load_rows(read_harbor(folder), "job", "harbor", "run", ImportOptions())
+
+
+def notes(table: ImportedRows) -> list[str]:
+    assert table.plan.imported is not None
+    return list(table.plan.imported.notes)
 
 
 def test_a_trial_becomes_a_row_with_its_cost_tokens_and_time(tmp_path: Path) -> None:
@@ -94,18 +100,86 @@ def test_of_several_rewards_one_is_to_be_named(tmp_path: Path) -> None:
         loaded(tmp_path)
 
 
-def test_a_trial_that_never_ended_is_told_of(tmp_path: Path) -> None:
+def test_a_trial_that_never_ended_is_counted_as_cancelled(tmp_path: Path) -> None:
     trial(tmp_path, "task__a")
     trial(tmp_path, "task__b")
     (tmp_path / "task__b" / "result.json").unlink()
-    assert read_harbor(tmp_path).notes == ["Left out: 1 trial folder without result.json."]
+    table = loaded(tmp_path)
+    assert [(row.scenario, row.arm, row.outcome.value, row.passed) for row in table.rows] == [
+        ("org/task", "claude-code.x/m", "cancelled", None),
+        ("org/task", "claude-code.x/m", "completed", True),
+    ]
+    assert notes(table) == ["1 trial folder is without result.json: counted as cancelled."]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "not JSON"), ("[]", "not a JSON object"), ("{}", "holds no Harbor trial")]
+    ("text", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ("{}", "it names no task and trial"),
+        ('{"task_name": "org/task", "trial_na', "not JSON"),
+    ],
 )
-def test_what_is_no_trial_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_result_that_cannot_be_read_is_a_row_without_a_score(tmp_path: Path, text: str, reason: str) -> None:
     trial(tmp_path, "task__a")
-    (tmp_path / "task__a" / "result.json").write_text(text)
-    with pytest.raises(ConfigError, match=message):
+    trial(tmp_path, "task__b")
+    (tmp_path / "task__b" / "result.json").write_text(text)
+    table = loaded(tmp_path)
+    odd = next(row for row in table.rows if not row.judged)
+    assert (odd.scenario, odd.arm, odd.outcome.value, odd.passed) == ("org/task", "claude-code.x/m", "completed", None)
+    assert reason in odd.reason
+    assert (odd.unjudged, len(table.rows)) == ("imported without a verdict", 2)
+    (note,) = notes(table)
+    assert note.startswith("1 trial has no readable result.json, and so no score: task__b: ")
+
+
+@pytest.mark.parametrize(
+    ("given", "note"),
+    [
+        ({"verifier_result": {"rewards": {"reward": math.nan}}}, "column 'score' (as score): nan not a finite number"),
+        ({"verifier_result": {"rewards": {"reward": math.inf}}}, "column 'score' (as score): inf not a finite number"),
+        ({"agent_result": {"n_input_tokens": 100, "n_cache_tokens": 160}}, "(as input_tokens): -60 not from 0"),
+        ({"agent_result": {"cost_usd": -0.5}}, "column 'usd' (as usd): -0.5 not from 0 to"),
+    ],
+)
+def test_an_odd_value_is_unknown_and_named_and_its_trial_counts(tmp_path: Path, given: Any, note: str) -> None:
+    trial(tmp_path, "task__a")
+    trial(tmp_path, "task__b", **given)
+    table = loaded(tmp_path)
+    assert len(table.rows) == 2
+    (line,) = notes(table)
+    assert line.startswith("1 row has values that cannot be used, which count as unknown: ")
+    assert note in line
+    assert "task__b/result.json" in line
+
+
+def test_an_infinite_reward_that_was_written_as_a_number_is_unknown(tmp_path: Path) -> None:
+    trial(tmp_path, "task__a", verifier_result={"rewards": {"reward": 1}})
+    place = tmp_path / "task__a" / "result.json"
+    place.write_text(place.read_text().replace('"reward": 1}', '"reward": 1e400}'))
+    (row,) = loaded(tmp_path).rows
+    assert (row.score, row.passed, row.judged) == (None, None, False)
+
+
+ODD: tuple[Any, ...] = (None, True, 0, -1, 1.5, math.nan, "", "text", [], [1], {}, {"a": 1})
+KEYS = (
+    "task_name", "trial_name", "task_checksum", "source", "config", "agent_info", "agent_result", "verifier_result",
+    "exception_info", "started_at", "agent_execution",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("value", ODD, ids=repr)
+def test_any_type_of_any_key_is_read_and_no_trial_is_lost(tmp_path: Path, key: str, value: Any) -> None:
+    trial(tmp_path, "task__a")
+    trial(tmp_path, "task__b", **{key: value})
+    assert len(loaded(tmp_path).rows) == 2
+
+
+def test_what_is_no_trial_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text("{}")
+    (tmp_path / "other" / "result.json").write_text("{}")
+    with pytest.raises(ConfigError, match="holds no Harbor trial"):
         read_harbor(tmp_path)

@@ -1,6 +1,8 @@
 from pathlib import Path
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.exporters.rows import write_csv, write_parquet
@@ -56,10 +58,33 @@ def test_json_lines_keep_types_and_open_what_is_inside(tmp_path: Path) -> None:
     assert type(found.rows[0].values["a"]) is int
 
 
-@pytest.mark.parametrize("line", ["{", "[1]", '{"a": NaN}', "1"])
+@pytest.mark.parametrize("line", ["{", "[1]", "1"])
 def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
     with pytest.raises(ConfigError, match=r"a\.jsonl:2: not (a )?JSON"):
         read_jsonl(csv_file(tmp_path / "a.jsonl", f'{{"a": 1}}\n{line}\n'))
+
+
+def test_json_lines_with_a_byte_order_mark_and_nan_are_read(tmp_path: Path) -> None:
+    place = tmp_path / "a.jsonl"
+    place.write_bytes('\ufeff{"a": NaN, "b": 1e400, "c": "\\ud83d"}\n'.encode())
+    assert read_jsonl(place).rows == [SourceRow(f"{place}:1", {"a": None, "b": None, "c": "\ufffd"})]
+
+
+def test_deep_json_lines_are_columns_down_to_eight_levels(tmp_path: Path) -> None:
+    place = csv_file(tmp_path / "a.jsonl", '{"a":' * 900 + "1" + "}" * 900 + "\n")
+    assert read_jsonl(place).columns == [".".join("a" * levels) for levels in range(1, 10)]
+
+
+def test_a_small_parquet_file_that_stands_for_much_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "a.parquet"
+    texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 1_000, pyarrow.int32()), ["x" * 1_000_000])
+    parquet.write_table(pyarrow.table({"a": texts}), place)
+    assert place.stat().st_size < 1_000_000
+    with pytest.raises(ConfigError, match="its values take more than 500,000,000 bytes"):
+        read_parquet(place)
+    parquet.write_table(pyarrow.table({"a": pyarrow.array([1] * 20_000_001)}), place)
+    with pytest.raises(ConfigError, match="has 20,000,001 values, and at most 20,000,000 are read"):
+        read_parquet(place)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

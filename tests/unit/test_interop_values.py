@@ -14,7 +14,7 @@ FALSE = ("false", "no", "fail", "failed", "0", "0.0")
 
 
 def parse(field: str, value: object) -> object:
-    return parse_values(SourceRow("f.csv:2", {"theirs": value}), {field: "theirs"})[field]
+    return parse_values(SourceRow("f.csv:2", {"theirs": value}), {field: "theirs"}).by_field[field]
 
 
 @pytest.mark.parametrize("word", [*TRUE, "TRUE", "Pass", " yes ", True, 1, 1.0])
@@ -58,6 +58,7 @@ def test_empty_is_unknown_but_of_a_name(empty: object) -> None:
         ("tools", '{"Bash": 2}', {"Bash": 2}),
         ("tools", {"Bash": 2}, {"Bash": 2}),
         ("judge_scores", '{"m": null, "n": 0.5}', {"m": None, "n": 0.5}),
+        ("started_at", "2026-01-02T03:04:05", datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)),
         ("started_at", "2026-01-02 03:04:05+00:00", datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)),
         ("repetition", "3", 3),
     ],

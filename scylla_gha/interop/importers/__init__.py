@@ -4,8 +4,9 @@ The results are as if they had been run; their keys are digests of what was read
 """
 
 import functools
+import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -31,44 +32,103 @@ from scylla_gha.store.same_github import require_same_github
 
 _AGENT: Final = "imported"
 _UNKNOWN: Final = "unknown"
+_MOST_NAMED: Final = 5  # rows in a note
 _NO_BASELINE: Final = "none"  # of a table without rows
 _NO_COST: Final = EstimateShare(**dict.fromkeys(("usd", "minutes"), CostRange(low=None, likely=None, high=None)))
 # Required fields that other tools do not have: text is unknown, and counts of what this toolkit alone does are 0.
 _DEFAULTS: Final[dict[str, Value]] = {
-    "category": _UNKNOWN, "size": _UNKNOWN, "difficulty": _UNKNOWN, "agent": _AGENT, "sandbox": _UNKNOWN,
-    "outcome": Outcome.COMPLETED, "items_na": 0, "items_unjudged": 0, "broken_guards": 0,
-}  # fmt: skip
+    "category": _UNKNOWN,
+    "size": _UNKNOWN,
+    "difficulty": _UNKNOWN,
+    "agent": _AGENT,
+    "sandbox": _UNKNOWN,
+    "outcome": Outcome.COMPLETED,
+    "items_na": 0,
+    "items_unjudged": 0,
+    "broken_guards": 0,
+}
 _READERS: Final[Mapping[Format, Callable[[Path], SourceTable]]] = {
-    "csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet, "harbor": read_harbor, "inspect": read_inspect,
-}  # fmt: skip
+    "csv": read_csv,
+    "jsonl": read_jsonl,
+    "parquet": read_parquet,
+    "harbor": read_harbor,
+    "inspect": read_inspect,
+}
 _SUFFIXES: Final[Mapping[str, Format]] = {
-    ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".json": "inspect",
-}  # fmt: skip
-_NAMES: Final = ("form", "map_file", "mapped", "constants", "units", "passed_if", "judge_scores", "judge_column",
-                 "score_column", "join")  # fmt: skip
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".json": "inspect",
+}
+_NAMES: Final = (
+    "form",
+    "map_file",
+    "mapped",
+    "constants",
+    "units",
+    "passed_if",
+    "judge_scores",
+    "judge_column",
+    "score_column",
+    "join",
+)
 _OPTIONS: Final = (
-    click.option("--format", "form", type=click.Choice(get_args(Format)), show_default="by the file's name",
-                 help="Format of another tool's rows."),
-    click.option("--map", "mapped", multiple=True, metavar="FIELD=COLUMN",
-                 help="Column of another tool for one of our fields, such as scenario=task; arm=model+prompt joins two "
-                      "columns, and FIELD= means no column; may be repeated."),
-    click.option("--map-file", type=click.Path(path_type=Path, dir_okay=False),
-                 help="YAML file with columns (field: column), constants, units, passed_if, baseline."),
-    click.option("--set", "constants", multiple=True, metavar="FIELD=VALUE",
-                 help="Value of a field in all rows, such as model=claude-sonnet-5; may be repeated."),
-    click.option("--unit", "units", multiple=True, metavar="COLUMN=UNIT",
-                 help="Unit of a column: ns, us, ms, s, min, h of times, usd or cent of costs, share or percent of "
-                      "scores (default: s, usd, share); may be repeated."),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(get_args(Format)),
+        show_default="by the file's name",
+        help="Format of another tool's rows.",
+    ),
+    click.option(
+        "--map",
+        "mapped",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Column of another tool for one of our fields, such as scenario=task; arm=model+prompt joins two "
+        "columns, and FIELD= means no column; may be repeated.",
+    ),
+    click.option(
+        "--map-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="YAML file with columns (field: column), constants, units, passed_if, baseline.",
+    ),
+    click.option(
+        "--set",
+        "constants",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Value of a field in all rows, such as model=claude-sonnet-5; may be repeated.",
+    ),
+    click.option(
+        "--unit",
+        "units",
+        multiple=True,
+        metavar="COLUMN=UNIT",
+        help="Unit of a column: ns, us, ms, s, min, h of times, usd or cent of costs, share or percent of "
+        "scores (default: s, usd, share); may be repeated.",
+    ),
     click.option("--passed-if", metavar="RULE", help="Condition under which a row has passed, such as 'score>=0.6'."),
-    click.option("--judge-scores", type=click.Path(path_type=Path, dir_okay=False),
-                 help="Second file (CSV, JSON lines or Parquet) with one score of one judge in each row."),
-    click.option("--judge-column", default="judge", show_default=True,
-                 help="Column of --judge-scores with the judge's name."),
-    click.option("--score-column", default="score", show_default=True,
-                 help="Column of --judge-scores with the score, 0 to 1."),
-    click.option("--join", multiple=True, metavar="COLUMN",
-                 help="Column of both files that identifies the judged row (default: all columns that both have)."),
-)  # fmt: skip
+    click.option(
+        "--judge-scores",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Second file (CSV, JSON lines or Parquet) with one score of one judge in each row.",
+    ),
+    click.option(
+        "--judge-column", default="judge", show_default=True, help="Column of --judge-scores with the judge's name."
+    ),
+    click.option(
+        "--score-column", default="score", show_default=True, help="Column of --judge-scores with the score, 0 to 1."
+    ),
+    click.option(
+        "--join",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of both files that identifies the judged row (default: all columns that both have).",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +153,8 @@ class _Row:
     where: str
     values: dict[str, Any]
     digest: str  # of all columns
+    odd: tuple[str, ...]
+    has_local_time: bool
 
 
 def load_rows(table: SourceTable, file: str, file_format: Format, name: str, options: ImportOptions) -> ImportedRows:
@@ -112,55 +174,97 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
     mapping = options.mapping
     rule = parse_rule(mapping.passed_if) if mapping.passed_if else None
     columns = map_columns(table, mapping, rule, options.judges, file)
-    rows = [_Row(row.where, parse_values(row, columns), _digest(row)) for row in table.rows]
+    rows = [_row(row, columns, trials_of_a_tool=table.trials_of_a_tool) for row in table.rows]
     _number_repetitions(rows)
     results = [_result(row, name, cell, rule) for row, cell in zip(rows, _cell_names(rows), strict=True)]
     require_same_github(results, file)
-    notes = [*table.notes, *(() if rows else ("The table has no rows.",))]
-    unmeasured = sum(row.values.get("passed") is not None and not result.measures_agent
-                     for row, result in zip(rows, results, strict=True))  # fmt: skip
+    notes = [*table.notes, *_notes(rows)]
+    unmeasured = sum(
+        row.values.get("passed") is not None and not result.measures_agent
+        for row, result in zip(rows, results, strict=True)
+    )
     if unmeasured and rule is None:
-        notes.append(f"{counted(unmeasured, 'row')} with an outcome that says nothing of the agent: no pass is taken "
-                     "from there.")  # fmt: skip
+        notes.append(
+            f"{counted(unmeasured, 'row')} with an outcome that says nothing of the agent: no pass is taken from there."
+        )
     source = ImportSource(
-        file=file, format=file_format, sha256=digest([row.digest for row in rows]), columns=columns,
+        file=file,
+        format=file_format,
+        sha256=digest([row.digest for row in rows]),
+        columns=columns,
         ignored=tuple(column for column in table.columns if column not in columns.values()),
-        passed_if=mapping.passed_if, notes=tuple(notes),
-    )  # fmt: skip
+        passed_if=mapping.passed_if,
+        notes=tuple(notes),
+    )
     return ImportedRows(_plan(results, name, mapping.baseline, source), tuple(results))
 
 
+def _row(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool: bool) -> _Row:
+    parsed = parse_values(row, columns, trials_of_a_tool=trials_of_a_tool)
+    return _Row(row.where, parsed.by_field, _digest(row), parsed.odd, parsed.has_local_time)
+
+
+def _notes(rows: Sequence[_Row]) -> Iterator[str]:
+    """Yield what readers should know of the rows."""
+    if not rows:
+        yield "The table has no rows."
+    odd = [f"{row.where}: {'; '.join(row.odd)}" for row in rows if row.odd]
+    if odd:
+        more = f"; and {len(odd) - _MOST_NAMED} more" if len(odd) > _MOST_NAMED else ""
+        yield (
+            f"{counted(len(odd), 'row has', 'rows have')} values that cannot be used, which count as unknown: "
+            f"{'; '.join(odd[:_MOST_NAMED])}{more}."
+        )
+    local = sum(row.has_local_time for row in rows)
+    if local:
+        yield f"{counted(local, 'row has', 'rows have')} a time without an offset from UTC, which is read as UTC."
+
+
 def _digest(row: SourceRow) -> str:
-    return digest({column: value if value is None or isinstance(value, str | int | float | dict | list) else str(value)
-                   for column, value in row.values.items()})  # fmt: skip
+    return digest(
+        {
+            column: value if value is None or isinstance(value, str | int | float | dict | list) else str(value)
+            for column, value in row.values.items()
+        }
+    )
 
 
-def _number_repetitions(rows: Iterable[_Row]) -> None:
+def _number_repetitions(rows: Sequence[_Row]) -> None:
     """Number repetitions in the order of the rows if no column has them; refuse two rows of one cell."""
-    counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str, int], str] = {}
     for row in rows:
+        if "repetition" in row.values:
+            cell = (row.values["scenario"], row.values["arm"], row.values["repetition"])
+            earlier = first.setdefault(cell, row.where)
+            if earlier != row.where:
+                raise ConfigError(
+                    f"{row.where}: repetition {cell[2]} of {cell[1]!r} on {cell[0]!r} is there already, "
+                    f"at {earlier}; remove one, or number them by order: --map repetition="
+                )
+    numbers: dict[tuple[str, str], Iterator[int]] = {}
+    for row in rows:
         group = (row.values["scenario"], row.values["arm"])
-        counts[group] += 1
-        repetition = row.values.setdefault("repetition", counts[group])
-        earlier = first.setdefault((*group, repetition), row.where)
-        if earlier != row.where:
-            raise ConfigError(f"{row.where}: repetition {repetition} of {group[1]!r} on {group[0]!r} is there already, "
-                              f"at {earlier}; remove one, or number them by order: --map repetition=")  # fmt: skip
+        free = numbers.setdefault(group, (number for number in itertools.count(1) if (*group, number) not in first))
+        if "repetition" not in row.values:
+            row.values["repetition"] = next(free)
 
 
 def _cell_names(rows: Sequence[_Row]) -> list[str]:
     """Return ids like the toolkit's own; a digest distinguishes names with one slug."""
     scenarios, arms = (_slugs({row.values[name] for row in rows}) for name in ("scenario", "arm"))
-    return [f"{scenarios[row.values['scenario']]}--{arms[row.values['arm']]}--r{row.values['repetition']:02d}"
-            for row in rows]  # fmt: skip
+    return [
+        f"{scenarios[row.values['scenario']]}--{arms[row.values['arm']]}--r{row.values['repetition']:02d}"
+        for row in rows
+    ]
 
 
 def _slugs(names: Iterable[str]) -> dict[str, str]:
     slugs = {name: slug(name) for name in names}
     counts = Counter(slugs.values())
-    return {name: short if short and counts[short] == 1 else f"{short or 'x'}-{digest(name)[:8]}"
-            for name, short in slugs.items()}  # fmt: skip
+    return {
+        name: short if short and counts[short] == 1 else f"{short or 'x'}-{digest(name)[:8]}"
+        for name, short in slugs.items()
+    }
 
 
 def _result(row: _Row, experiment: str, cell: str, rule: PassRule | None) -> Result:
@@ -170,28 +274,46 @@ def _result(row: _Row, experiment: str, cell: str, rule: PassRule | None) -> Res
     measures = outcome.measures_agent
     unscored = {} if measures else dict.fromkeys(("score", "grade", "progress"))
     blank = {name: None for name, info in Result.model_fields.items() if info.is_required()}
-    return Result.model_validate({
-        **blank, **_DEFAULTS, "reason": f"imported from {row.where}", **known, **unscored,
-        "experiment": experiment, "cell": cell, "epoch": "", "passed": passed if measures else None,
-        "key": digest([row.values["scenario"], row.values["arm"], row.values["repetition"], row.digest]),
-        "measures_agent": measures, "judged": measures and passed is not None,
-    })  # fmt: skip
+    return Result.model_validate(
+        {
+            **blank,
+            **_DEFAULTS,
+            "reason": f"imported from {row.where}",
+            **known,
+            **unscored,
+            "experiment": experiment,
+            "cell": cell,
+            "epoch": "",
+            "passed": passed if measures else None,
+            "key": digest([row.values["scenario"], row.values["arm"], row.values["repetition"], row.digest]),
+            "measures_agent": measures,
+            "judged": measures and passed is not None,
+            "unjudged": known.get("unjudged", _unjudged(row)) if measures and passed is None else None,
+        }
+    )
+
+
+def _unjudged(row: _Row) -> str:
+    return f"imported without a verdict{': ' if row.odd else ''}{'; '.join(row.odd)}"
 
 
 def _plan(rows: Sequence[Result], name: str, baseline: str | None, source: ImportSource) -> Plan:
     arms = _arms(rows)
     names = [arm.id for arm in arms]
     if baseline and names and baseline not in names:
-        raise ConfigError(f"{source.file}: --baseline {baseline!r}: not an arm; the arms are: "
-                          f"{', '.join(names[:20])}")  # fmt: skip
+        raise ConfigError(f"{source.file}: --baseline {baseline!r}: not an arm; the arms are: {', '.join(names[:20])}")
     modes = dict.fromkeys(arm.mode.id for arm in arms if arm.mode)
     experiment = Experiment(
-        id=name, question=f"How do the arms of {source.file} compare?", agents=(_AGENT,),
-        baseline=baseline or next(iter(names), _NO_BASELINE), modes=() if baseline else tuple(modes),
+        id=name,
+        question=f"How do the arms of {source.file} compare?",
+        agents=(_AGENT,),
+        baseline=baseline or next(iter(names), _NO_BASELINE),
+        modes=() if baseline else tuple(modes),
         scenarios=tuple(dict.fromkeys(row.scenario for row in rows)) or ("*",),
-    )  # fmt: skip
-    cells = (Cell(id=row.cell, scenario=row.scenario, arm=row.arm, repetition=row.repetition, key=row.key)
-             for row in rows)  # fmt: skip
+    )
+    cells = (
+        Cell(id=row.cell, scenario=row.scenario, arm=row.arm, repetition=row.repetition, key=row.key) for row in rows
+    )
     estimate = Estimate(agents=_NO_COST, judges=_NO_COST, basis="none: the rows are imported")
     return Plan(experiment=experiment, arms=arms, cells=tuple(cells), estimate=estimate, imported=source)
 
@@ -207,9 +329,16 @@ def _arms(rows: Sequence[Result]) -> tuple[Arm, ...]:
     arms = []
     for name, values in columns.items():
         mode, variant, agent, model = (next(iter(seen)) if len(seen) == 1 else None for seen in values)
-        arms.append(Arm(id=name, agent=agent or _AGENT, version=None, model=model,
-                        variant=Variant(id=variant, treatment=Treatment()) if variant else None,
-                        mode=Mode(id=modes[mode]) if mode else None))  # fmt: skip
+        arms.append(
+            Arm(
+                id=name,
+                agent=agent or _AGENT,
+                version=None,
+                model=model,
+                variant=Variant(id=variant, treatment=Treatment()) if variant else None,
+                mode=Mode(id=modes[mode]) if mode else None,
+            )
+        )
     return tuple(arms)
 
 
@@ -228,12 +357,14 @@ def import_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _import_options(values: Mapping[str, Any]) -> ImportOptions:
     stored = load_yaml(values["map_file"], ColumnMap) if values["map_file"] else ColumnMap()
-    mapping = stored.model_copy(update={
-        "columns": {**stored.columns, **_pairs(values["mapped"], "--map", "scenario=task")},
-        "constants": {**stored.constants, **_pairs(values["constants"], "--set", "model=gpt-5")},
-        "units": {**stored.units, **_pairs(values["units"], "--unit", "duration=ms")},
-        "passed_if": values["passed_if"] or stored.passed_if,
-    })  # fmt: skip
+    mapping = stored.model_copy(
+        update={
+            "columns": {**stored.columns, **_pairs(values["mapped"], "--map", "scenario=task")},
+            "constants": {**stored.constants, **_pairs(values["constants"], "--set", "model=gpt-5")},
+            "units": {**stored.units, **_pairs(values["units"], "--unit", "duration=ms")},
+            "passed_if": values["passed_if"] or stored.passed_if,
+        }
+    )
     path = values["judge_scores"]
     if path is None:
         return ImportOptions(mapping, values["form"])

@@ -5,10 +5,14 @@ The score is the reward called `reward`, or the only one; a trial passed if its 
 and no reward failed if the exception is the agent's (`outcome_of_exception`), and is unknown otherwise. A timeout
 counts by its reward, as in Harbor. Cost, tokens (Harbor's input tokens include cached ones) and time are those of the
 agent's phase.
+
+A trial counts also without a usable `result.json`: its names are then those of `config.json`. It has no score if the
+file cannot be read, and the outcome `cancelled` if there is none, since the trial never ended.
 """
 
 import datetime
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,94 +22,149 @@ from scylla_gha.interop.importers.tables import (
     SourceRow,
     SourceTable,
     Value,
+    is_number,
     outcome_of_exception,
     read_json_object,
-    table_of,
+    text_of,
+    trials_table,
 )
 from scylla_gha.model.trial import Outcome
 
 _RESULT: Final = "result.json"
+_UNKNOWN: Final = "unknown"
+_Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class HarborTrial:
+    """A trial's folder, with its two files; `fault` says why there is no result."""
+
+    folder: Path
+    config: _Object
+    result: _Object
+    fault: str | None
+    ended: bool
+
+    @property
+    def task_part(self) -> str:
+        """The part of the task's name that is also part of the trial's, before its id."""
+        name = text_of(self.config.get("trial_name")) or text_of(self.result.get("trial_name")) or self.folder.name
+        return name.rpartition("__")[0] or name
 
 
 def read_harbor(path: Path) -> SourceTable:
     """Read the trials of a job, or of all jobs below a folder.
 
     Raises:
-        ConfigError: there is no trial, or a file is not a Harbor result.
+        ConfigError: there is no trial.
     """
     folders = sorted({config.parent for config in path.rglob("config.json") if config.parent != path})
-    results = [(folder / _RESULT, _read(folder / _RESULT)) for folder in folders if (folder / _RESULT).exists()]
-    trials = [(file, trial) for file, trial in results if "task_name" in trial and "trial_name" in trial]
-    unended = sum("trial_name" in _read(folder / "config.json") and not (folder / _RESULT).exists()
-                  for folder in folders)  # fmt: skip
+    trials = [trial for trial in map(_trial, folders) if trial is not None]
     if not trials:
-        raise ConfigError(f"{path}: holds no Harbor trial (a folder with config.json and a {_RESULT} that has a "
-                          "task_name); give the job's folder")  # fmt: skip
-    trials.sort(key=lambda trial: (str(trial[1].get("started_at") or ""), str(trial[0])))
-    notes = [f"Left out: {counted(unended, 'trial folder')} without {_RESULT}."] if unended else []
-    return table_of((SourceRow(str(file), dict(_row(trial))) for file, trial in trials), notes)
+        raise ConfigError(
+            f"{path}: holds no Harbor trial (a folder with a config.json that has a trial_name, and a "
+            f"{_RESULT}); give the job's folder"
+        )
+    trials.sort(key=lambda trial: (str(trial.result.get("started_at") or ""), str(trial.folder)))
+    tasks = {trial.task_part: name for trial in trials if (name := text_of(trial.result.get("task_name")))}
+    rows = (SourceRow(str(trial.folder / _RESULT), dict(_row(trial, tasks))) for trial in trials)
+    return trials_table(rows, _notes(trials))
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return read_json_object(path.read_bytes(), path, "; remove the trial's folder to go on")
+def _notes(trials: list[HarborTrial]) -> Iterator[str]:
+    unread = [trial for trial in trials if trial.fault and trial.ended]
+    if unread:
+        names = "; ".join(f"{trial.folder.name}: {trial.fault}" for trial in unread[:5])
+        yield f"{counted(len(unread), 'trial has', 'trials have')} no readable {_RESULT}, and so no score: {names}."
+    unended = sum(not trial.ended for trial in trials)
+    if unended:
+        yield f"{counted(unended, 'trial folder is', 'trial folders are')} without {_RESULT}: counted as cancelled."
 
 
-def _part(value: dict[str, Any], name: str) -> dict[str, Any]:
+def _trial(folder: Path) -> HarborTrial | None:
+    """Return the trial of a folder; None if it is that of a job."""
+    config, config_fault = _read(folder / "config.json")
+    if not (folder / _RESULT).exists():
+        unended = HarborTrial(folder, config, {}, f"the trial did not end: there is no {_RESULT}", ended=False)
+        return unended if "trial_name" in config else None
+    result, fault = _read(folder / _RESULT)
+    if "trial_name" in result and "task_name" in result:
+        return HarborTrial(folder, config, result, None, ended=True)
+    is_trial = "trial_name" in config or (config_fault is not None and not any(folder.glob("*/config.json")))
+    reason = fault or "it names no task and trial"
+    return HarborTrial(folder, config, result, reason, ended=True) if is_trial else None
+
+
+def _read(path: Path) -> tuple[_Object, str | None]:
+    """Return a file's object; empty with the reason if it cannot be read."""
+    try:
+        return read_json_object(path.read_bytes(), path.name, keep_non_finite=True), None
+    except (ConfigError, OSError) as error:
+        return {}, str(error)
+
+
+def _part(value: _Object, name: str) -> _Object:
     """Return an inner object, empty if it is null."""
     part = value.get(name)
     return part if isinstance(part, dict) else {}
 
 
-def _row(trial: dict[str, Any]) -> Iterator[tuple[str, Value]]:
-    agent, config = _part(trial, "agent_info"), _part(trial, "config")
-    model = _model(agent, config)
-    yield "scenario", trial["task_name"]
-    yield "arm", ".".join(part for part in (agent.get("name") or _part(config, "agent").get("name"), model) if part)
-    yield "category", trial.get("source")
-    yield "agent", agent.get("name")
+def _row(trial: HarborTrial, tasks: dict[str, str]) -> Iterator[tuple[str, Value]]:
+    result = trial.result
+    agent, config = _part(result, "agent_info"), _part(result, "config") or trial.config
+    model, name = _model(agent, config), text_of(agent.get("name")) or text_of(_part(config, "agent").get("name"))
+    yield "scenario", text_of(result.get("task_name")) or tasks.get(trial.task_part) or trial.task_part
+    yield "arm", ".".join(part for part in (name, model) if part) or _UNKNOWN
+    yield "category", result.get("source")
+    yield "agent", name
     yield "agent_version", agent.get("version")
     yield "model", model
-    yield "started_at", trial.get("started_at")
-    yield "seconds", _seconds(_part(trial, "agent_execution"))
-    yield from _usage(_part(trial, "agent_result"))
+    yield "started_at", result.get("started_at")
+    yield "seconds", _seconds(_part(result, "agent_execution"))
+    yield from _usage(_part(result, "agent_result"))
     yield "sandbox", _part(config, "environment").get("type")
-    yield "workspace_digest", trial.get("task_checksum")
+    yield "workspace_digest", result.get("task_checksum")
     yield from _verdict(trial)
 
 
-def _model(agent: dict[str, Any], config: dict[str, Any]) -> str | None:
+def _model(agent: _Object, config: _Object) -> str | None:
     info = _part(agent, "model_info")
-    name = "/".join(str(part) for part in (info.get("provider"), info.get("name")) if part)
-    return name or _part(config, "agent").get("model_name")
+    name = "/".join(part for part in (text_of(info.get("provider")), text_of(info.get("name"))) if part)
+    return name or text_of(_part(config, "agent").get("model_name"))
 
 
-def _usage(usage: dict[str, Any]) -> Iterator[tuple[str, Value]]:
+def _usage(usage: _Object) -> Iterator[tuple[str, Value]]:
     total, cached, output = (usage.get(name) for name in ("n_input_tokens", "n_cache_tokens", "n_output_tokens"))
     yield "usd", usage.get("cost_usd")
-    yield "input_tokens", total - cached if isinstance(total, int) and isinstance(cached, int) else None
+    yield "input_tokens", total - cached if is_number(total) and is_number(cached) else None
     yield "cache_read_tokens", cached
     yield "output_tokens", output
-    yield "total_tokens", total + output if isinstance(total, int) and isinstance(output, int) else None
+    yield "total_tokens", total + output if is_number(total) and is_number(output) else None
 
 
-def _verdict(trial: dict[str, Any]) -> Iterator[tuple[str, Value]]:
-    rewards, exception = _part(_part(trial, "verifier_result"), "rewards"), _part(trial, "exception_info")
+def _verdict(trial: HarborTrial) -> Iterator[tuple[str, Value]]:
+    rewards = _part(_part(trial.result, "verifier_result"), "rewards")
+    exception = _part(trial.result, "exception_info")
     reward = rewards.get("reward", next(iter(rewards.values())) if len(rewards) == 1 else None)
-    outcome = Outcome.COMPLETED
+    outcome = Outcome.COMPLETED if trial.ended else Outcome.CANCELLED
     if exception:
         kind, message = str(exception.get("exception_type")), str(exception.get("exception_message"))
         outcome = outcome_of_exception(kind, message)
         yield "reason", f"{kind}: {message}"[:500]
+    elif trial.fault:
+        yield "reason", trial.fault[:500]
     yield "outcome", outcome.value
     yield "score", reward
     yield from ((f"rewards.{name}", value) for name, value in rewards.items())
-    if isinstance(reward, int | float):
+    if is_number(reward):
         yield "passed", reward >= 1
+    elif len(rewards) == 1 or "reward" in rewards:
+        yield "passed", None
     elif not rewards:
         yield "passed", False if exception and outcome.measures_agent else None
 
 
-def _seconds(phase: dict[str, Any]) -> float | None:
+def _seconds(phase: _Object) -> float | None:
     try:
         start, end = (datetime.datetime.fromisoformat(phase[name]) for name in ("started_at", "finished_at"))
         return (end - start).total_seconds()

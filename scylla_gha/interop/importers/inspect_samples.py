@@ -2,8 +2,20 @@
 
 A sample's id is the scenario (after its task if logs of several tasks are read), its epoch the repetition, and the
 log's model the arm (or the arm that `scylla-gha export` wrote into its metadata). The score is that of the scorer
-called `score`, or of the only one: C is 1, P 0.5, I and N are 0. A sample passed if the scorer called `passed`, or else
-the score, is 1; of several scorers, `--map score=scores.NAME` with --passed-if chooses one.
+called `score`, or of the only one. A sample passed if the scorer called `passed`, or else the score, is 1; of several
+scorers, or of a scorer whose value is an object, `--map score=scores.NAME` or `--map score=scores.NAME.KEY` with
+--passed-if chooses one. Of the logs of one task (`task_id`, as a retry writes them), the last successful one counts.
+
+Values are read as Inspect's own metrics read them (`value_to_float` of inspect_ai 0.3.285, 2026-11-27):
+
+| value | score |
+|---|---|
+| C, P, I, N | 1, 0.5, 0, 0 |
+| true, yes (in any case); false, no | 1; 0 |
+| a number, or a text that is one | that number |
+| any other text | 0, and Inspect warns |
+| NaN (the scorer left the sample out) and infinities | unknown |
+| a list or an object | unknown: Inspect counts 0 and warns, here a key has to be chosen |
 
 | sample | outcome |
 |---|---|
@@ -14,29 +26,61 @@ the score, is 1; of several scorers, `--map score=scores.NAME` with --passed-if 
 | limit by the operator | cancelled |
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.tables import (
     SourceRow,
     SourceTable,
     Value,
+    is_number,
     outcome_of_exception,
     read_json_object,
-    table_of,
+    text_of,
+    trials_table,
 )
 from scylla_gha.model.trial import Outcome
 
 _LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_WORDS: Final = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_BESIDE_LOGS: Final = {"listing.json", "eval-set.json", "logs.json"}  # manifests that Inspect writes into log folders
 _LIMITS: Final = {"time": Outcome.TIMEOUT, "working": Outcome.TIMEOUT, "operator": Outcome.CANCELLED}
 _TOKENS: Final = (
-    ("input_tokens", "input_tokens"), ("output_tokens", "output_tokens"), ("total_tokens", "total_tokens"),
-    ("cache_read_tokens", "input_tokens_cache_read"), ("cache_write_tokens", "input_tokens_cache_write"),
+    ("input_tokens", "input_tokens"),
+    ("output_tokens", "output_tokens"),
+    ("total_tokens", "total_tokens"),
+    ("cache_read_tokens", "input_tokens_cache_read"),
+    ("cache_write_tokens", "input_tokens_cache_write"),
     ("usd", "total_cost"),
-)  # fmt: skip
+)
 _Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InspectLog:
+    """A log file: its specification (`eval`), status and samples."""
+
+    file: Path
+    spec: _Object
+    status: str
+    samples: list[Value]
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return str(self.spec.get("task"))
+
+    @property
+    def arm(self) -> str | None:
+        """The arm that the toolkit's own export named, or the model."""
+        metadata = self.spec.get("metadata")
+        own = text_of(metadata.get("arm")) if isinstance(metadata, dict) else None
+        return own or text_of(self.spec.get("model"))
 
 
 def read_inspect(path: Path) -> SourceTable:
@@ -46,45 +90,79 @@ def read_inspect(path: Path) -> SourceTable:
         ConfigError: a file is not an Inspect log in JSON, or there is none.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    manifests = [file.name for file in files if path.is_dir() and file.name in _BESIDE_LOGS]
+    files = [file for file in files if file.name not in manifests]
     if not files:
-        raise ConfigError(f"{path}: holds no .json; `inspect log convert --to json` makes them of .eval files")
-    logs = [(file, _log(file)) for file in files]
-    several = len({_task(log) for _, log in logs}) > 1
-    notes = [f"{file.name}: the log's status is {log.get('status')!r}, so samples may be missing."
-             for file, log in logs if log.get("status") != "success"]  # fmt: skip
-    return table_of((row for file, log in logs for row in _samples(file, log, several=several)), notes)
+        raise ConfigError(f"{path}: holds no .json of a log; `inspect log convert --to json` makes them of .eval files")
+    notes = [f"Left out: {', '.join(manifests)}, which Inspect writes beside its logs."] if manifests else []
+    logs, superseded = _last_of_each_task([_log(file) for file in files])
+    notes += superseded
+    notes += [
+        f"{log.file.name}: the log's status is {log.status!r}, so samples may be missing."
+        for log in logs
+        if log.status != "success"
+    ]
+    several = len({log.task for log in logs}) > 1
+    rows = [row for log in logs for row in _samples(log, several=several)]
+    return trials_table(rows, [*notes, *_score_notes(logs)])
 
 
-def _log(path: Path) -> _Object:
-    log = read_json_object(path.read_bytes(), path, "; `inspect log convert --to json` makes it of .eval")
-    if not isinstance(log.get("eval"), dict):
+def _log(path: Path) -> InspectLog:
+    log = read_json_object(
+        path.read_bytes(), path, "; `inspect log convert --to json` makes it of .eval", keep_non_finite=True
+    )
+    spec, samples = log.get("eval"), log.get("samples")
+    if not isinstance(spec, dict):
         raise ConfigError(f"{path}: not an Inspect log: it has no object `eval`")
-    return log
+    if samples is not None and not isinstance(samples, list):
+        raise ConfigError(f"{path}: not an Inspect log: `samples` is not a list")
+    if samples and not any(isinstance(sample, dict) and "id" in sample for sample in samples):
+        raise ConfigError(f"{path}: not an Inspect log: none of its samples has an id")
+    inspect_log = InspectLog(path, spec, str(log.get("status")), samples or [])
+    if inspect_log.arm is None:
+        raise ConfigError(f"{path}: eval.model is not a name; write the model's name there")
+    return inspect_log
 
 
-def _task(log: _Object) -> str:
-    return str(log["eval"].get("task"))
+def _last_of_each_task(logs: Sequence[InspectLog]) -> tuple[list[InspectLog], list[str]]:
+    """Return the log that counts of each task and arm, and notes on the others: a retry writes a log of its own."""
+    chosen: dict[tuple[str, str | None], InspectLog] = {}
+    for log in sorted(logs, key=_age):
+        task = text_of(log.spec.get("task_id")) or f"file {log.file.name}"
+        earlier = chosen.get((task, log.arm))
+        if earlier is None or log.status == "success" or earlier.status != "success":
+            chosen[task, log.arm] = log
+    counting = {log.file for log in chosen.values()}
+    notes = [
+        f"{log.file.name}: left out, because another log of its task {log.spec['task_id']} counts."
+        for log in logs
+        if log.file not in counting
+    ]
+    return [log for log in logs if log.file in counting], notes
 
 
-def _arm(spec: _Object) -> Value:
-    metadata = spec.get("metadata")
-    return (metadata.get("arm") if isinstance(metadata, dict) else None) or spec.get("model")
+def _age(log: InspectLog) -> tuple[str, str]:
+    return str(log.spec.get("created") or ""), log.file.name
 
 
-def _samples(path: Path, log: _Object, *, several: bool) -> Iterator[SourceRow]:
-    for index, sample in enumerate(log.get("samples") or ()):
-        if not isinstance(sample, dict) or "id" not in sample:
-            raise ConfigError(f"{path}: samples[{index}] has no id; is it a log of Inspect?")
-        name = f"{_task(log)}/{sample['id']}" if several else str(sample["id"])
-        cell = {"scenario": name, "arm": _arm(log["eval"]), "model": log["eval"].get("model"),
-                "repetition": sample.get("epoch", 1), "category": log["eval"].get("task")}  # fmt: skip
-        yield SourceRow(f"{path}: samples[{index}]", {**cell, **dict(_sample(sample))})
+def _samples(log: InspectLog, *, several: bool) -> Iterator[SourceRow]:
+    for index, value in enumerate(log.samples):
+        sample = value if isinstance(value, dict) else {}
+        name = str(sample.get("id") or "") or f"sample {index}"
+        cell = {
+            "scenario": f"{log.task}/{name}" if several else name,
+            "arm": log.arm,
+            "model": log.spec.get("model"),
+            "repetition": sample.get("epoch", 1),
+            "category": log.spec.get("task"),
+        }
+        yield SourceRow(f"{log.file}: samples[{index}]", {**cell, **dict(_sample(sample))})
 
 
 def _sample(sample: _Object) -> Iterator[tuple[str, Value]]:
     yield "seconds", sample.get("total_time")
     yield "started_at", sample.get("started_at")
-    yield from _usage(sample.get("model_usage") or {})
+    yield from _usage(_object(sample.get("model_usage")))
     outcome = Outcome.COMPLETED
     error, limit = sample.get("error"), sample.get("limit")
     if error:
@@ -97,30 +175,72 @@ def _sample(sample: _Object) -> Iterator[tuple[str, Value]]:
         yield "reason", f"limit: {kind}"
     yield "outcome", outcome.value
     failed = outcome.measures_agent and outcome is not Outcome.COMPLETED
-    yield from _scores(sample.get("scores") or {}, failed=failed)
+    yield from _scores(_raw_scores(sample), failed=failed)
 
 
-def _scores(scores: _Object, *, failed: bool) -> Iterator[tuple[str, Value]]:
-    values = {name: _value(score.get("value") if isinstance(score, dict) else score) for name, score in scores.items()}
-    yield from ((f"scores.{name}", value) for name, value in values.items())
+def _object(value: Value) -> _Object:
+    return value if isinstance(value, dict) else {}
+
+
+def _raw_scores(sample: _Object) -> dict[str, Value]:
+    scores = _object(sample.get("scores"))
+    return {name: score.get("value") if isinstance(score, dict) else score for name, score in scores.items()}
+
+
+def _scores(raw: dict[str, Value], *, failed: bool) -> Iterator[tuple[str, Value]]:
+    values = {name: _value(value) for name, value in raw.items()}
+    for name, value in raw.items():
+        yield f"scores.{name}", values[name]
+        yield from ((f"scores.{name}.{key}", _value(inner)) for key, inner in _object(value).items())
     names = values.keys() - {"passed"}
-    score = values.get("score", values[next(iter(names))] if len(names) == 1 else None)
+    chosen = "score" if "score" in values else next(iter(names)) if len(names) == 1 else None
+    score = values.get(chosen) if chosen else None
     verdict = values.get("passed", score)
-    if isinstance(score, int | float):
-        yield "score", float(score)
-    if isinstance(verdict, int | float):
+    if is_number(score) or isinstance(score, float):
+        yield "score", score
+    if is_number(verdict):
         yield "passed", verdict >= 1
-    elif not values:
-        yield "passed", False if failed else None
+    elif not values or (chosen and not isinstance(raw[chosen], dict)):
+        yield "passed", False if failed and not values else None
 
 
 def _value(value: Value) -> Value:
-    return _LETTERS.get(value, value) if isinstance(value, str) else value
+    """Return a scorer's value as a number; NaN stays, and None is no number at all."""
+    if isinstance(value, bool | int | float):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    if value in _LETTERS:
+        return _LETTERS[value]
+    try:
+        number = float(value)
+    except ValueError:
+        number = _WORDS.get(value.lower(), 0.0)
+    return number if math.isfinite(number) else 0.0
+
+
+def _score_notes(logs: Sequence[InspectLog]) -> Iterator[str]:
+    """Yield which scorers need a choice, and how many texts count as 0."""
+    raw = [_raw_scores(sample) for log in logs for sample in log.samples if isinstance(sample, dict)]
+    keys = {f"scores.{name}.{key}": None for scores in raw for name, value in scores.items() for key in _object(value)}
+    if keys:
+        names = ", ".join(list(keys)[:10])
+        yield f"Scorers with several values: choose one by --map score=COLUMN and --passed-if; there are {names}."
+    words = sum(isinstance(value, str) and _is_other_text(value) for scores in raw for value in scores.values())
+    if words:
+        yield f"{counted(words, 'score is text', 'scores are texts')} without a value, which count as 0, as in Inspect."
+
+
+def _is_other_text(value: str) -> bool:
+    try:
+        return value not in _LETTERS and not math.isfinite(float(value))
+    except ValueError:
+        return value.lower() not in _WORDS
 
 
 def _usage(usage: _Object) -> Iterator[tuple[str, Value]]:
     """Yield the sums over all models that the sample used; a sum is unknown if one part is."""
     for ours, theirs in _TOKENS:
         parts = [model.get(theirs) for model in usage.values() if isinstance(model, dict)]
-        known = [part for part in parts if isinstance(part, int | float)]
-        yield ours, sum(known) if known and len(known) == len(parts) else None
+        numbers = [part for part in parts if is_number(part)]
+        yield ours, sum(numbers) if numbers and len(numbers) == len(parts) else None

@@ -14,19 +14,27 @@ words of its message.
 """
 
 import csv
+import math
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
-
-import orjson
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 
 from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model.trial import Outcome
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+_MOST_CELLS: Final = 20_000_000  # of a Parquet file; 200,000 rows of 100 columns
+_MOST_BYTES: Final = 500_000_000  # of a Parquet file's values in memory
+_BATCH_ROWS: Final = 256
+_MOST_LEVELS: Final = 8  # of inner objects that become columns
 Value = object  # of JSON, or a time in a table with types
 _TABS: Final = frozenset({".tsv", ".tab"})
 _MAX_CELL: Final = 2**31 - 1  # characters
@@ -54,17 +62,44 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """All rows of a file or folder, in order; `notes` say what was left out. Columns may be added later."""
+    """All rows of a file or folder, in order. Columns may be added later.
+
+    Attributes:
+        columns: names of the columns.
+        rows: the rows.
+        notes: what was left out, and what readers should know.
+        trials_of_a_tool: a known tool wrote one row for each trial, and the user named no column. A value that its
+            field cannot hold is then unknown, so that one odd trial does not cost the others.
+    """
 
     columns: list[str]
     rows: list[SourceRow]
     notes: list[str] = field(default_factory=list)
+    trials_of_a_tool: bool = False
 
 
-def table_of(rows: Iterable[SourceRow], notes: Iterable[str] = ()) -> SourceTable:
+def trials_table(rows: Iterable[SourceRow], notes: Iterable[str]) -> SourceTable:
+    """Return the table of a tool's trials."""
+    table = table_of(rows)
+    return SourceTable(table.columns, table.rows, list(notes), trials_of_a_tool=True)
+
+
+def table_of(rows: Iterable[SourceRow]) -> SourceTable:
     """Return a table with all columns of any row, in the order of their first use."""
     all_rows = list(rows)
-    return SourceTable(list(dict.fromkeys(column for row in all_rows for column in row.values)), all_rows, list(notes))
+    return SourceTable(list(dict.fromkeys(column for row in all_rows for column in row.values)), all_rows)
+
+
+def text_of(value: Value) -> str | None:
+    """Return a name that another tool wrote: a text, or the digits of a whole number; None if it is neither."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value) or None
+
+
+def is_number(value: Value) -> TypeGuard[int | float]:
+    """Return True for a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def outcome_of_exception(kind: str, message: str) -> Outcome:
@@ -75,16 +110,16 @@ def outcome_of_exception(kind: str, message: str) -> Outcome:
     return Outcome.PROVIDER_ERROR if _PROVIDER.search(f"{kind}: {message}") else Outcome.AGENT_ERROR
 
 
-def read_json_object(data: bytes, where: object, hint: str = "") -> dict[str, Any]:
-    """Parse a JSON object.
+def read_json_object(data: bytes, where: object, hint: str = "", *, keep_non_finite: bool = False) -> dict[str, Any]:
+    """Parse a JSON object by the rules of `lenient_json`: NaN and infinities are unknown unless they are kept.
 
     Raises:
         ConfigError: it is not one; the message begins with `where` and ends with `hint`.
     """
     try:
-        content = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{where}: not JSON: {error}{hint}") from None
+        content = parse_json(data, keep_non_finite=keep_non_finite)
+    except InvalidJsonError as error:
+        raise ConfigError(f"{where}: {error}{hint}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{where}: not a JSON object{hint}")
     return cast("dict[str, Any]", content)
@@ -140,14 +175,29 @@ def read_parquet(path: Path) -> SourceTable:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        with parquet.ParquetFile(path) as file:
+            _require_small(path, file.metadata.num_rows * file.metadata.num_columns)
+            columns = [str(name) for name in file.schema_arrow.names]
+            rows = [row for batch in _batches(path, file) for row in batch]
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise ConfigError(f"{path}: cannot be read as Parquet: {error}") from None
-    rows = [
-        SourceRow(f"{path}: row {number}", {name: None if cell != cell else cell for name, cell in row.items()})  # noqa: PLR0124 true of NaN
-        for number, row in enumerate(table.to_pylist(), start=1)
-    ]
-    return SourceTable([str(name) for name in table.column_names], rows)
+    return SourceTable(columns, [SourceRow(f"{path}: row {number}", row) for number, row in enumerate(rows, start=1)])
+
+
+def _require_small(path: Path, cells: int) -> None:
+    if cells > _MOST_CELLS:
+        raise ConfigError(f"{path}: has {cells:,} values, and at most {_MOST_CELLS:,} are read; select rows or columns")
+
+
+def _batches(path: Path, file: "ParquetFile") -> Iterator[list[dict[str, Value]]]:
+    """Yield rows a few at a time: a small file can stand for texts of any size."""
+    total = 0
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+        rows = batch.to_pylist()
+        total += batch.nbytes + sum(sys.getsizeof(cell) for row in rows for cell in row.values())
+        if total > _MOST_BYTES:
+            raise ConfigError(f"{path}: its values take more than {_MOST_BYTES:,} bytes; select rows or columns")
+        yield [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows]  # noqa: PLR0124 true of NaN
 
 
 def read_jsonl(path: Path) -> SourceTable:
@@ -161,10 +211,10 @@ def read_jsonl(path: Path) -> SourceTable:
         return table_of(SourceRow(where, _flat(read_json_object(line, where))) for where, line in lines)
 
 
-def _flat(value: dict[str, Value], prefix: str = "") -> dict[str, Value]:
+def _flat(value: dict[str, Value], prefix: str = "", levels: int = _MOST_LEVELS) -> dict[str, Value]:
     columns: dict[str, Value] = {}
     for name, inner in value.items():
         columns[f"{prefix}{name}"] = inner
-        if isinstance(inner, dict):
-            columns.update(_flat(inner, f"{prefix}{name}."))
+        if isinstance(inner, dict) and levels:
+            columns.update(_flat(inner, f"{prefix}{name}.", levels - 1))
     return columns

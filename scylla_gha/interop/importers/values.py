@@ -6,7 +6,7 @@
 | numbers | digits with a point or an exponent, from 0 to 1e18 | signs of thousands, units, nan, inf |
 | counts | the same without a fraction (`12` and `12.0`) | 12.5 |
 | names and texts | text; a whole number is its digits | other values |
-| times | ISO 8601 | all else |
+| times | ISO 8601; without an offset from UTC, they are of UTC | all else |
 | an empty cell, and null | unknown | of a name or a repetition |
 """
 
@@ -17,6 +17,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, create_model, field_validator
@@ -28,7 +29,8 @@ from scylla_gha.model.trial import Outcome
 
 _TRUE: Final = ("true", "yes", "pass", "passed", "1", "1.0")
 _FALSE: Final = ("false", "no", "fail", "failed", "0", "0.0")
-_REQUIRED: Final = ("scenario", "arm", "repetition")
+_NAMES: Final = ("scenario", "arm")
+_REQUIRED: Final = (*_NAMES, "repetition")
 # Fields that describe the run of a row; imported rows are of another run.
 _OF_RUN: Final = {"schema_version", "experiment", "cell", "key", "epoch", "measures_agent", "judged"}
 FIELDS: Final = tuple(name for name in Result.model_fields if name not in _OF_RUN)
@@ -75,7 +77,7 @@ def _parse_text(value: Value) -> str:
 
 
 def _parse_time(value: Value) -> datetime.datetime:
-    return value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(str(value))
+    return value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(str(value).strip())
 
 
 def _parse_object(value: Value) -> Value:
@@ -98,6 +100,7 @@ def plain_type(annotation: object) -> object:
 
 
 _TYPES: Final = typing.get_type_hints(Result, include_extras=True)
+_TIMES: Final = tuple(name for name in FIELDS if plain_type(_TYPES[name]) is datetime.datetime)
 
 
 class _SourceValues(BaseModel):
@@ -125,24 +128,55 @@ _Values: Final = create_model(  # type: ignore[call-overload] # fields are those
 )
 
 
-def parse_values(row: SourceRow, columns: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of a row by field; None is unknown.
+@dataclass(frozen=True, slots=True)
+class ParsedValues:
+    """Values of a row by field; None is unknown.
+
+    Attributes:
+        by_field: the values.
+        odd: what could not be used, one line for each value; only in tables of a tool's trials.
+        has_local_time: a time was without an offset, and was read as UTC.
+    """
+
+    by_field: dict[str, Any]
+    odd: tuple[str, ...]
+    has_local_time: bool
+
+
+def parse_values(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool: bool = False) -> ParsedValues:
+    """Return the values of a row.
 
     Args:
         row: with values by column.
         columns: each field's column.
+        trials_of_a_tool: a value that its field cannot hold is unknown, but for the names of scenario and arm.
 
     Raises:
         ConfigError: a value is not one of its field.
     """
     raw = {field: row.values.get(column) for field, column in columns.items()}
-    try:
-        values = _Values.model_validate(raw)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        field = str(fault["loc"][0])
-        message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
-        raise ConfigError(
-            f"{row.where}: column {columns[field]!r} (as {field}): {raw[field]!r:.80} {message}"
-        ) from None
-    return {field: getattr(values, field) for field in columns}
+    odd: list[str] = []
+    values = None
+    while values is None:
+        try:
+            values = _Values.model_validate(raw)
+        except ValidationError as error:
+            field, message = _fault(error)
+            text = f"column {columns[field]!r} (as {field}): {raw[field]!r:.80} {message}"
+            if not trials_of_a_tool or field in _NAMES:
+                raise ConfigError(f"{row.where}: {text}") from None
+            odd.append(text)
+            del raw[field]
+    by_field = {field: getattr(values, field) for field in columns if field in raw or field != "repetition"}
+    return ParsedValues(by_field, tuple(odd), any(_is_local(raw.get(field)) for field in _TIMES))
+
+
+def _is_local(value: Value) -> bool:
+    return value is not None and str(value).strip() != "" and _parse_time(value).tzinfo is None
+
+
+def _fault(error: ValidationError) -> tuple[str, str]:
+    """Return the field and the reason of the first fault."""
+    fault = error.errors()[0]
+    message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
+    return str(fault["loc"][0]), message
