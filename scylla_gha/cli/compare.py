@@ -14,7 +14,8 @@ from scylla_gha.config.installed_packages import require_extra
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.exporters import DEFAULT_NAMES, ExportFormat, RunExport
-from scylla_gha.interop.importers import ImportOptions, import_options, read_foreign
+from scylla_gha.interop.importers import read_foreign
+from scylla_gha.interop.importers.options import ImportOptions, import_options
 from scylla_gha.model import slug
 from scylla_gha.model.comparison import History, Metric
 from scylla_gha.model.plan import Plan

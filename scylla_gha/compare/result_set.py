@@ -11,7 +11,8 @@ import orjson
 from scylla_gha.config import did_you_mean
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers import ImportOptions, read_foreign
+from scylla_gha.interop.importers import read_foreign
+from scylla_gha.interop.importers.options import ImportOptions
 from scylla_gha.model import slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from scylla_gha.errors import ConfigError
-from scylla_gha.interop.importers import ImportedRows, ImportOptions, load_rows
+from scylla_gha.interop.importers import ImportedRows, load_rows
 from scylla_gha.interop.importers.harbor import read_harbor
+from scylla_gha.interop.importers.options import ImportOptions
 
 
 def trial(folder: Path, name: str, **given: Any) -> None:

@@ -186,7 +186,9 @@ def read_parquet(path: Path) -> SourceTable:
 
 def _require_small(path: Path, cells: int) -> None:
     if cells > _MOST_CELLS:
-        raise ConfigError(f"{path}: has {cells:,} values, and at most {_MOST_CELLS:,} are read; select rows or columns")
+        raise ConfigError(
+            f"{path}: has {counted(cells, 'value')}, and at most {_MOST_CELLS:,} are read; select rows or columns"
+        )
 
 
 def _batches(path: Path, file: "ParquetFile") -> Iterator[list[dict[str, Value]]]:

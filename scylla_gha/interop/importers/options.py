@@ -1,0 +1,135 @@
+"""Command-line options that say how another tool's rows are read: columns, constants, units, judges' scores."""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import click
+
+from scylla_gha.config import load_yaml
+from scylla_gha.errors import ConfigError
+from scylla_gha.interop.importers.columns import JudgeTable
+from scylla_gha.interop.importers.formats import format_of, read_table
+from scylla_gha.model.plan import ColumnMap, Format
+
+_NAMES: Final = (
+    "form",
+    "map_file",
+    "mapped",
+    "constants",
+    "units",
+    "passed_if",
+    "judge_scores",
+    "judge_column",
+    "score_column",
+    "join",
+)
+_OPTIONS: Final = (
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(get_args(Format)),
+        show_default="by the file's name",
+        help="Format of another tool's rows.",
+    ),
+    click.option(
+        "--map",
+        "mapped",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Column of another tool for one of our fields, such as scenario=task; arm=model+prompt joins two "
+        "columns, and FIELD= means no column; may be repeated.",
+    ),
+    click.option(
+        "--map-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="YAML file with columns (field: column), constants, units, passed_if, baseline.",
+    ),
+    click.option(
+        "--set",
+        "constants",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Value of a field in all rows, such as model=claude-sonnet-5; may be repeated.",
+    ),
+    click.option(
+        "--unit",
+        "units",
+        multiple=True,
+        metavar="COLUMN=UNIT",
+        help="Unit of a column: ns, us, ms, s, min, h of times, usd or cent of costs, share or percent of "
+        "scores (default: s, usd, share); may be repeated.",
+    ),
+    click.option("--passed-if", metavar="RULE", help="Condition under which a row has passed, such as 'score>=0.6'."),
+    click.option(
+        "--judge-scores",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Second file (CSV, JSON lines or Parquet) with one score of one judge in each row.",
+    ),
+    click.option(
+        "--judge-column", default="judge", show_default=True, help="Column of --judge-scores with the judge's name."
+    ),
+    click.option(
+        "--score-column", default="score", show_default=True, help="Column of --judge-scores with the score, 0 to 1."
+    ),
+    click.option(
+        "--join",
+        multiple=True,
+        metavar="COLUMN",
+        help="Column of both files that identifies the judged row (default: all columns that both have).",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """Options for reading foreign rows. Without a format, the file's name decides."""
+
+    mapping: ColumnMap = field(default_factory=ColumnMap)
+    format: Format | None = None
+    judges: JudgeTable | None = None
+
+
+def import_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say how foreign rows are read; the command gets them as one `how`."""
+
+    @functools.wraps(command)
+    def with_import_options(**values: object) -> None:
+        import_values = {name: values.pop(name) for name in _NAMES}
+        command(how=_import_options(import_values), **values)
+
+    for option in reversed(_OPTIONS):
+        with_import_options = option(with_import_options)
+    return with_import_options
+
+
+def _import_options(values: Mapping[str, Any]) -> ImportOptions:
+    stored = load_yaml(values["map_file"], ColumnMap) if values["map_file"] else ColumnMap()
+    mapping = stored.model_copy(
+        update={
+            "columns": {**stored.columns, **_pairs(values["mapped"], "--map", "scenario=task")},
+            "constants": {**stored.constants, **_pairs(values["constants"], "--set", "model=gpt-5")},
+            "units": {**stored.units, **_pairs(values["units"], "--unit", "duration=ms")},
+            "passed_if": values["passed_if"] or stored.passed_if,
+        }
+    )
+    path = values["judge_scores"]
+    if path is None:
+        return ImportOptions(mapping, values["form"])
+    if not path.is_file():
+        raise ConfigError(f"--judge-scores {path}: there is no such file")
+    table = read_table(path, format_of(path))
+    judges = JudgeTable(table, values["judge_column"], values["score_column"], values["join"])
+    return ImportOptions(mapping, values["form"], judges)
+
+
+def _pairs(texts: Iterable[str], option: str, example: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not name or not sign:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE, as {example}", param_hint=option)
+        pairs[name] = value
+    return pairs
