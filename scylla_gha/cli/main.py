@@ -94,6 +94,10 @@ def _imported(name: str) -> ModuleType:
         gc.enable()
 
 
+_STORING: Final = frozenset({"evaluate", "run", "judge", "cell", "validate", "readiness"})
+_RESUMES: Final = "finished work is stored, and the same command resumes it"
+
+
 class _LazyGroup(click.Group):
     """A group that imports a command's module when the command or its help is called."""
 
@@ -155,10 +159,11 @@ def main() -> NoReturn:
         _print_error(str(error))
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("scylla-gha: interrupted; finished work is stored, and the same command resumes it", err=True)
+        click.echo(f"scylla-gha: interrupted{f'; {_RESUMES}' if _stores_work() else ''}", err=True)
         sys.exit(130)
     except OSError as error:
-        _print_error(f"{error}; finished work is stored: correct this, and the same command resumes it")
+        resumes = f"; {_RESUMES}" if _stores_work() else ""
+        _print_error(f"{error}; correct this, and run the same command again{resumes}")
         sys.exit(IncompleteError.exit_code)
     except Exception as error:  # noqa: BLE001 the one place where a defect becomes a message
         import traceback
@@ -167,6 +172,11 @@ def main() -> NoReturn:
         _print_error(f"this is a defect of scylla-gha {__version__}; please report it with the lines above")
         sys.exit(1)
     sys.exit(0)
+
+
+def _stores_work() -> bool:
+    """Return True if the command keeps what it has finished when it ends early."""
+    return sys.argv[1:2] != [] and sys.argv[1] in _STORING
 
 
 def _keep_docstrings() -> None:

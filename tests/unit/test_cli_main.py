@@ -12,6 +12,7 @@ import scylla_gha
 from scylla_gha.model.scenario import FixtureSource
 from tests.support.actions import step_in
 from tests.support.command import COMMAND, Said, scylla
+from tests.support.git import shell
 from tests.support.library import write
 from tests.support.repository import SCENARIO, environment, make_repository, patch_of
 from tests.support.scripted_claude import write_claude_experiment
@@ -251,3 +252,14 @@ def test_help_and_charts_survive_an_interpreter_that_leaves_docstrings_out(repo:
     assert "<svg" in (repo / "runs/greet/report.html").read_text()
     told = subprocess.run([COMMAND, "evaluate", "--help"], env=env, capture_output=True, text=True, check=True)
     assert "Plan, run, judge and report EXPERIMENT" in told.stdout
+
+
+def test_only_commands_that_store_their_work_say_so(tmp_path: Path, repo: Path) -> None:
+    shell(tmp_path, "git init -q ours && touch ours/.github && cd ours && git add . && git commit -q -m Begin")
+    begun = call(tmp_path / "ours", "init", "--toolkit", "o/r@v1", "--yes")
+    assert begun.code == 8
+    assert begun.err.splitlines()[-1].endswith("Not a directory: '" + str(tmp_path / "ours/.github/workflows")
+                                               + "'; correct this, and run the same command again")  # fmt: skip
+    (repo / "runs").touch()
+    ended = call(repo, "evaluate", "greet")
+    assert ended.err.splitlines()[-1].endswith("; finished work is stored, and the same command resumes it")
