@@ -115,8 +115,9 @@ class TranscriptSummary:
 class AgentPackage:
     """Package of an agent CLI: npm name, program in it, and the oldest supported version.
 
-    `side_models` are models that it requests by itself, whatever model it is started with. `aliases` maps its short
-    names of models to the ids that it requests; an alias that is part of the id of its own model means that model.
+    `side_models` are models that some version requests by itself, whatever model it is started with. `aliases` maps its
+    short names of models to the ids that a version without an inventory is expected to request; an alias that is part
+    of the id of its own model means that model.
     """
 
     npm: str

@@ -32,7 +32,7 @@ def image() -> None:
 
     \b
     scylla-gha image build
-    scylla-gha image build 001-hello-world --agent claude-code@2.1.197
+    scylla-gha image build 001-hello-world --agent claude-code@2.1.332
     scylla-gha image pack hello-claude --to DIR    (and `unpack --from DIR` on another machine)
     """  # noqa: D301
 
@@ -54,7 +54,7 @@ def build(scenarios: tuple[str, ...], agents: tuple[str, ...], recipe: str, *, f
     Prints one JSON object per line: the id in the engine, the digest that is part of keys, and the content.
 
     \b
-    scylla-gha image build 001-hello-world --agent claude-code@2.1.197
+    scylla-gha image build 001-hello-world --agent claude-code@2.1.332
     """  # noqa: D301
     library = options.library()
     base = library.image(recipe)
@@ -202,7 +202,7 @@ def agent_baseline(agent: str, into: Path, sandbox: SandboxWish) -> None:
     The proof of delivery needs it to tell what a trial's agent had without being given it. No provider is asked.
 
     \b
-    scylla-gha agent-baseline claude-code@2.1.197
+    scylla-gha agent-baseline claude-code@2.1.332
     """  # noqa: D301
     import yaml
 

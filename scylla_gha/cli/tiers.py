@@ -150,7 +150,7 @@ def diff(first: str, second: str) -> None:
 
 @tiers.command()
 @click.argument("names", nargs=-1)
-@click.option("--agent", default="claude-code@2.1.197", show_default=True, help="Agent CLI as name@version.")
+@click.option("--agent", default="claude-code@2.1.332", show_default=True, help="Agent CLI as name@version.")
 @click.option("--model", default="claude-sonnet-5", show_default=True, help="Model that the agent would ask.")
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Agents at once (default: cores)."

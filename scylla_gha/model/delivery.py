@@ -25,6 +25,7 @@ class Inventory(Record):
     skills: tuple[str, ...]
     agents: tuple[str, ...]
     plugins: tuple[str, ...] = ()
+    aliases: Annotated[dict[str, str], Field(description="ids of the models that its short names stand for")] = {}
     prompt_lines: Annotated[
         tuple[str, ...], Field(description="of its system prompt: the first 8 hex digits of each line's SHA-256")
     ]

@@ -27,6 +27,7 @@ def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inve
     models = sorted(library.models())
     with startable(agent, sandbox, library) as start:
         observations = [seen for model in models for seen in _observe(start, model)]
+        aliases = {name: _requested_model(start, name) for name in sorted(start.aliases)}
     return Inventory(
         agent=agent_name(agent)[0],
         version=str(start.installed.version),
@@ -36,6 +37,7 @@ def measure_baseline(agent: str, sandbox: SandboxWish, library: Library) -> Inve
         skills=_union(seen.skills for seen in observations),
         agents=_union(seen.agents for seen in observations),
         plugins=_union(seen.plugins for seen in observations),
+        aliases=aliases,
         prompt_lines=_union(tuple(map(line_hash, seen.prompt_lines or ())) for seen in observations),
     )
 
@@ -48,6 +50,12 @@ def _observe(start: AgentStart, model: str) -> Sequence[Observed]:
     if not {observation.source for observation in observations} >= ALWAYS_SEEN:
         raise ToolError(f"{start.name}: with {model} it did not come as far as a request: {attempt.reason}")
     return observations
+
+
+def _requested_model(start: AgentStart, alias: str) -> str:
+    """Return the id of the model that the agent requests if it is started with an alias."""
+    ids = [seen.model for seen in _observe(start, alias) if seen.source == "first request"]
+    return ids[0] or alias
 
 
 def _union(lists: Iterable[tuple[str, ...] | None]) -> tuple[str, ...]:

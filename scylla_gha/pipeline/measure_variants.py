@@ -1,6 +1,6 @@
 """Measurement of variants: the size of their files, and what an agent CLI was really given, without a provider."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,6 +74,12 @@ class AgentStart:
     gateway: GatewayProcess
     sandboxes: SandboxPool
     limits: TrialLimits = _LIMITS
+
+    @property
+    def aliases(self) -> Collection[str]:
+        """Return the agent's short names of models."""
+        package = self.installed.agent.package
+        return package.aliases.keys() if package else ()
 
     @contextmanager
     def attempt(

@@ -111,6 +111,7 @@ def _open_session(
     if runner.gateway is None or package is None:
         return None
     treatment, names = arm_treatment(runner.arm, runner.resources), names_inside(runner.target.sandbox, mounts)
+    aliases = {**package.aliases, **(runner.inventory.aliases if runner.inventory else {})}
     repo, home = names[mounts.cwd], names[mounts.home]
     session = Session(
         cell=folder.root.parent.name,
@@ -118,7 +119,7 @@ def _open_session(
         journal=folder.file("traffic.jsonl"),
         first_request=folder.file("first-request.json"),
         budget_usd=runner.limits.usd,
-        models=allowed_models(runner.arm, runner.resources, package.side_models, package.aliases),
+        models=allowed_models(runner.arm, runner.resources, package.side_models, aliases),
         server_tools=treatment.server_tools,
         budget_tokens=runner.limits.tokens,
         turns=runner.limits.turns,

@@ -29,7 +29,7 @@ LADDER = """\
 id: ladder
 question: How long does planning take?
 scenarios: ["*"]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: ["T*/*"]
 models: [claude-sonnet-5]
 repetitions: 10

@@ -16,7 +16,7 @@ EXPERIMENT = """\
 id: probe
 question: What becomes of this?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T0/00-empty]
 models: [claude-sonnet-5]
 repetitions: 1
@@ -180,7 +180,7 @@ def stand_in(tmp_path: Path, script: str) -> dict[str, str]:
     ],
 )
 def test_a_cli_that_cannot_be_used_is_named(tmp_path: Path, script: str, code: int, message: str) -> None:
-    (tmp_path / "probe.yaml").write_text(experiment(5).replace("@2.1.197", ""))
+    (tmp_path / "probe.yaml").write_text(experiment(5).replace("@2.1.332", ""))
     said = scylla("evaluate", "probe.yaml", "--yes", cwd=tmp_path, env=stand_in(tmp_path, script))
     assert said.code == code
     assert message in said.err
@@ -188,7 +188,7 @@ def test_a_cli_that_cannot_be_used_is_named(tmp_path: Path, script: str, code: i
 
 
 def test_a_missing_cli_is_named_with_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "probe.yaml").write_text(experiment(5).replace("@2.1.197", ""))
+    (tmp_path / "probe.yaml").write_text(experiment(5).replace("@2.1.332", ""))
     (tmp_path / "only").mkdir()
     (tmp_path / "only/git").symlink_to(str(shutil.which("git")))
     env = {"PATH": str(tmp_path / "only"), "ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
@@ -206,7 +206,7 @@ def test_a_missing_key_is_named_before_anything_runs(tmp_path: Path) -> None:
 
 
 def test_a_transcript_of_unknown_form_is_no_score(tmp_path: Path) -> None:
-    (tmp_path / "probe.yaml").write_text(experiment(20).replace("@2.1.197", ""))
+    (tmp_path / "probe.yaml").write_text(experiment(20).replace("@2.1.332", ""))
     script = '[ "$1" = --version ] && echo "2.9.0 (Claude Code)" || echo "Hello, I am done."'
     said = scylla("evaluate", "probe.yaml", "--yes", cwd=tmp_path, env=stand_in(tmp_path, script))
     row = only_row(tmp_path)

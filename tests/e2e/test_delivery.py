@@ -60,7 +60,7 @@ limits: {timeout_seconds: 180, LIMITS}
 
 def claude(folder: Path, taken: str = "--none", added: str = "") -> Path:
     """A `claude` that leaves out a flag with its value, and adds arguments; the rest goes to the real one."""
-    real = npm_program("@anthropic-ai/claude-code", "2.1.197", "claude", cache_root())
+    real = npm_program("@anthropic-ai/claude-code", "2.1.332", "claude", cache_root())
     script = f"""#!/bin/sh
 n=$#
 while [ "$n" -gt 0 ]; do

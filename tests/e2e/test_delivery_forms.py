@@ -75,7 +75,7 @@ def deliveries(
     write_tree(repo, CONFIG)
     write_tier(repo, **treatments)
     variants = tuple(f"T0/{number:02d}-{name}" for number, name in enumerate(treatments))
-    write_greet_experiment(repo, agents=("claude-code@2.1.197",), variants=variants, models=(MODEL,),
+    write_greet_experiment(repo, agents=("claude-code@2.1.332",), variants=variants, models=(MODEL,),
                            baseline=f"t0-00-vanilla.claude-code.{MODEL}", sandbox=sandbox)  # fmt: skip
     with serve(lambda _: Say("Done.")) as provider:
         env = environment(root, ANTHROPIC_API_KEY="sk-ant-canary-0123456789", ANTHROPIC_BASE_URL=provider.url, **given)

@@ -21,7 +21,7 @@ TREATED = """\
 id: probe
 question: Is it delivered?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T1/04-mcp, T1/05-skill, T1/07-all]
 models: [claude-sonnet-5]
 repetitions: 1
@@ -125,11 +125,11 @@ def test_the_shell_of_a_cell_has_the_agents_cli_and_environment_but_no_model(tmp
     said = scylla("shell", row["cell"], "--", "sh", "-c", script, cwd=tmp_path / "x", env=found_by())
     assert "no model and no key" in said.err
     assert "Connection refused" in said.err
-    assert "2.1.197 (Claude Code)" in said.out
+    assert "2.1.332 (Claude Code)" in said.out
     first, second = (set(text.splitlines()) for text in (seen, said.out))
     differs = {line.partition("=")[0] for line in first ^ second}
     tokens = {"ANTHROPIC_API_KEY", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
-    assert differs <= {*tokens, "2.1.197 (Claude Code)"} | OF_THE_CLI, first ^ second
+    assert differs <= {*tokens, "2.1.332 (Claude Code)"} | OF_THE_CLI, first ^ second
 
 
 def test_treatments_are_delivered_and_the_safety_net_holds_in_containers(tmp_path: Path) -> None:

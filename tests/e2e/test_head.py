@@ -23,7 +23,7 @@ EXPERIMENT = """\
 id: probe
 question: Is the new prompt better?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T1/00-mine, T1/01-other]
 models: [claude-sonnet-5]
 repetitions: 1

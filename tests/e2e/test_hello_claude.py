@@ -95,7 +95,7 @@ def prompt_and_treatment_arrive(flow: Path) -> None:
         assert user_texts(body)[-1].strip() == prompt.strip()
         # what identifies the request, and the CLI's one line about itself, stay whatever the system prompt is
         systems.add("".join(block["text"] for block in body["system"][2:])[:20])
-    assert systems == {"", "\nYou are an interact"}
+    assert systems == {"", "\nYou are an agent wo"}
     assert any(tool_results(body) for body in asked["requests"])
 
 

@@ -20,7 +20,7 @@ EXPERIMENT = f"""\
 id: probe
 question: Does it work in both modes?
 scenarios: [{SCENARIO}]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T0/01-vanilla]
 models: [claude-sonnet-5]
 modes: [baseline, mcp]

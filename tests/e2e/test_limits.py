@@ -15,7 +15,7 @@ EXPERIMENT = """\
 id: probe
 question: Does it take from others?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T0/00-empty]
 models: [claude-sonnet-5]
 repetitions: 2

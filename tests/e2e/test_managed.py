@@ -16,7 +16,7 @@ EXPERIMENT = """\
 id: sighting
 question: Does it hold?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T1/00-own]
 models: [claude-sonnet-5]
 repetitions: 1

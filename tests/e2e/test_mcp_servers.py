@@ -24,7 +24,7 @@ EXPERIMENT = """\
 id: probe
 question: Do the servers arrive?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T2/00-servers]
 models: [claude-sonnet-5]
 repetitions: 1

@@ -19,7 +19,7 @@ EXPERIMENT = """\
 id: probe
 question: Is a trial that fails excused?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T0/00-empty]
 models: [claude-sonnet-5]
 repetitions: REPETITIONS

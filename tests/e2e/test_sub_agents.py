@@ -15,7 +15,7 @@ EXPERIMENT = """\
 id: team
 question: What do sub-agents cost?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T4/01-readers]
 models: [claude-sonnet-5]
 repetitions: 1

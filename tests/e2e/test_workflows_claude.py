@@ -19,7 +19,7 @@ EXPERIMENT = """\
 id: hello
 question: Does the key stay where it belongs?
 scenarios: [001-hello-world]
-agents: [claude-code@2.1.197]
+agents: [claude-code@2.1.332]
 variants: [T0/00-empty]
 models: [claude-sonnet-5]
 judges: [claude-opus-5, claude-sonnet-5, claude-haiku-4-5-20251001]

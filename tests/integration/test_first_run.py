@@ -17,7 +17,7 @@ from tests.support.repository import environment, make_repository, write_greet_e
 from tests.support.scripted_claude import ask, claude_environment, say, write_claude_experiment
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-CLAUDE = {"agents": ("claude-code@2.1.197",), "variants": ("T0/00-empty",), "models": ("claude-sonnet-5",)}
+CLAUDE = {"agents": ("claude-code@2.1.332",), "variants": ("T0/00-empty",), "models": ("claude-sonnet-5",)}
 
 
 @pytest.fixture

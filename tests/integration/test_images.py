@@ -23,7 +23,7 @@ from tests.support.provider import serve
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {"pytest": "9.2.0", "ruff": "0.17.6"}
-CLAUDE = layers.AgentCli("@anthropic-ai/claude-code", "2.1.197", "claude")
+CLAUDE = layers.AgentCli("@anthropic-ai/claude-code", "2.1.332", "claude")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_the_pinned_tools_are_first_on_path_and_work(runner: DockerRunner, image
     seen = runner.sh("pytest --version; ruff --version; claude --version; which python3 pytest git make; echo $PATH")
     assert seen.err == ""
     assert seen.out.splitlines() == [
-        "pytest 9.2.0", "ruff 0.17.6", "2.1.197 (Claude Code)", "/opt/tools/bin/python3", "/opt/tools/bin/pytest",
+        "pytest 9.2.0", "ruff 0.17.6", "2.1.332 (Claude Code)", "/opt/tools/bin/python3", "/opt/tools/bin/pytest",
         "/usr/bin/git", "/usr/bin/make", "/opt/tools/bin:/usr/local/bin:/usr/bin:/bin",
     ]  # fmt: skip
 
@@ -83,10 +83,10 @@ def test_an_image_is_made_once_and_found_again(base_image: str) -> None:
 
 
 def test_the_command_builds_and_lists(tmp_path: Path, base_image: str) -> None:
-    made = scylla("image", "build", "001-hello-world", "--agent", "claude-code@2.1.197", cwd=tmp_path, env=found_by())
+    made = scylla("image", "build", "001-hello-world", "--agent", "claude-code@2.1.332", cwd=tmp_path, env=found_by())
     assert made.code == 0, made.err
     lines = [json.loads(line) for line in made.out.splitlines()]
-    assert [line["agent"] for line in lines] == [None, "claude-code@2.1.197"]
+    assert [line["agent"] for line in lines] == [None, "claude-code@2.1.332"]
     listed = scylla("image", "list", "--json", cwd=tmp_path, env=found_by())
     ids = {found["id"] for found in json.loads(listed.out)}
     assert {line["id"] for line in lines} | {base_image} <= ids

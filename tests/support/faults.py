@@ -65,7 +65,7 @@ def agents_repository(folder: Path, retries: int = 0, **given: Any) -> Path:
     """One cell of the real CLI, which repeats a failed request so often itself; `scenario` has fields of it."""
     limits = {"timeout_seconds": 60, "api_retries": retries, **PATIENCE}
     make_repository(folder, rubric=RUBRIC, **{"checkpoints": (*CHECKPOINTS, SHOWS), **given.pop("scenario", {})})
-    write_greet_experiment(folder, agents=("claude-code@2.1.197",), variants=("T0/00-empty",),
+    write_greet_experiment(folder, agents=("claude-code@2.1.332",), variants=("T0/00-empty",),
                            models=("claude-sonnet-5",), baseline=ARM, **{"limits": limits, **given})  # fmt: skip
     return folder
 

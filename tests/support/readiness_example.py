@@ -17,7 +17,7 @@ from tests.support.provider import Body, Provider, Say, serve, tool_results
 from tests.support.readiness_repository import readiness_repository
 from tests.support.readiness_solver import Solver, session_folder
 
-AGENT = "claude-code@2.1.197"
+AGENT = "claude-code@2.1.332"
 KEY = "sk-ant-canary-0123456789"
 WRONG = 0.25  # share of the items of each dimension
 REFUSED = Say("I cannot help with that.", stop_reason="refusal")

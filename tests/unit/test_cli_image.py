@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scylla_gha.agents.claude import ClaudeCode
 from scylla_gha.config.library import Library, toolkit_root
 from tests.support.ask import ASK
 from tests.support.command import Said, scylla
@@ -66,7 +67,7 @@ def test_what_was_not_handed_on_is_no_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("running_engine")
-@pytest.mark.parametrize(("agents", "sandbox"), [("[oracle, nop]", "auto"), ("[claude-code@2.1.197]", "bubblewrap")])
+@pytest.mark.parametrize(("agents", "sandbox"), [("[oracle, nop]", "auto"), ("[claude-code@2.1.332]", "bubblewrap")])
 def test_nothing_is_lacking_where_no_images_are_made(tmp_path: Path, agents: str, sandbox: str) -> None:
     write_experiment_of(tmp_path, agents, sandbox)
     said = scylla("image", "lacking", "one", cwd=tmp_path, env={**environment(tmp_path), **found_by()})
@@ -75,7 +76,7 @@ def test_nothing_is_lacking_where_no_images_are_made(tmp_path: Path, agents: str
 
 @pytest.mark.usefixtures("running_engine")
 def test_what_makes_images_is_named_where_it_lacks(tmp_path: Path) -> None:
-    write_experiment_of(tmp_path, "[claude-code@2.1.197]", "auto")
+    write_experiment_of(tmp_path, "[claude-code@2.1.332]", "auto")
     env = {**environment(tmp_path), **found_by(), "SCYLLA_CACHE": str(tmp_path / "cache"), "PATH": "/nowhere"}
     said = scylla("image", "lacking", "one", cwd=tmp_path, env=env)
     assert (said.code, said.out) == (0, "mmdebstrap uidmap debian-archive-keyring\n")
@@ -113,7 +114,8 @@ def test_each_model_is_looked_at_with_the_users_own_among_them(tmp_path: Path) -
     assert said.out == "i/claude-code-2.1.197.yaml\n"
     models = yaml.safe_load((tmp_path / "i/claude-code-2.1.197.yaml").read_text())["models"]
     assert "m" in models
-    assert (tmp_path / "started").read_text() == "x\n" * len(models)
+    aliases = ClaudeCode.package.aliases
+    assert (tmp_path / "started").read_text() == "x\n" * (len(models) + len(aliases))
 
 
 def test_what_a_users_scenario_brings_is_not_the_clis(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Claude Code, headless: prompt on standard input, stream-json on standard output, a configuration folder per trial.
 
-Flags and environment as of version 2.1.197 (`claude --help`, 2026-11-21).
+Flags and environment as of versions 2.1.197 and 2.1.332 (`claude --help`, 2026-11-27).
 """
 
 import dataclasses
@@ -39,16 +39,17 @@ _LONGEST_WORD: Final = 131_071  # bytes of one argument that Linux takes
 class ClaudeCode:
     """The `claude` command."""
 
-    # Its sub-agent Explore always requests the side model. By an alias, a sub-agent requests the model of the main
-    # conversation if that is of the same family, else one of these (seen in requests of 2.1.197, 2026-11-23).
+    # The sub-agent Explore of 2.1.197 always requests the side model, that of 2.1.332 the main conversation's model.
+    # By an alias, a sub-agent requests the model of the main conversation if that is of the same family, else that of
+    # the version's inventory; these are of 2.1.332 (seen in requests, 2026-11-27).
     package: Final = AgentPackage(
         npm="@anthropic-ai/claude-code",
         program="claude",
         oldest=(2, 1, 0),
         side_models=("claude-haiku-4-5-20251001",),
-        aliases={"haiku": "claude-haiku-4-5-20251001", "sonnet": "claude-sonnet-5", "opus": "claude-opus-4-8",
-                 "fable": "claude-fable-5", "best": "claude-opus-4-8", "opusplan": "claude-sonnet-5",
-                 "sonnet[1m]": "claude-sonnet-5", "opus[1m]": "claude-opus-4-8", "fable[1m]": "claude-fable-5"},
+        aliases={"haiku": "claude-haiku-5-5", "sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5",
+                 "fable": "claude-fable-5-2", "best": "claude-opus-5-5", "opusplan": "claude-sonnet-5-5",
+                 "sonnet[1m]": "claude-sonnet-5-5", "opus[1m]": "claude-opus-5-5", "fable[1m]": "claude-fable-5-2"},
     )  # fmt: skip
     uses_model: Final = True
 

@@ -1,7 +1,7 @@
 """The safety net as Claude Code's PreToolUse hook: its files, its settings, and its decisions in the transcript.
 
 In a sandbox that isolates files it is installed with managed settings, which are read-only and which `disableAllHooks`
-of other settings does not switch off; on the host in HOME, where the agent can change it. Forms as of version 2.1.197.
+of other settings does not switch off; on the host in HOME, where the agent can change it. Forms as of version 2.1.332.
 With `--include-hook-events` the transcript has a `hook_response` event for each call that the hook judged, with the
 hook's standard error, also for calls of nested sub-agents, which the transcript itself leaves out. Calls that the CLI
 refuses (`<tool_use_error>`) are not passed to the hook.

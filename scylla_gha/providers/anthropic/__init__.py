@@ -34,8 +34,8 @@ _BEARERS: Final = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")  # the sec
 _SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # noqa: S105 the prefix of a subscription's tokens
 _OAUTH_BETA: Final = "oauth-2025-04-20"
 _TOKEN_CHARACTERS: Final = 93
-# Headers that Claude Code 2.1.197 and the provider's SDKs send (2026-11-22). Left out are credentials (they are
-# dummies), compression (usage could not be read) and headers for which an intermediary could refuse or answer.
+# Headers that Claude Code 2.1.197, 2.1.332 and the provider's SDKs send (2026-11-27). Left out are credentials (they
+# are dummies), compression (usage could not be read) and headers for which an intermediary could refuse or answer.
 _PASSED: Final = re.compile(
     r"content-type|accept|accept-language|user-agent|x-app|x-client-request-id|x-stainless-[a-z-]+|x-claude-code-[a-z-]+"
     r"|anthropic-(version|beta|client-platform|dangerous-direct-browser-access)"
