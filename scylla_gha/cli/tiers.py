@@ -179,7 +179,7 @@ def measure(
     with startable(agent, sandbox, library) as start:
         for variant, attempt in start_variants(chosen, model, start, library, jobs):
             rows.append(_measured(variant, attempt))
-            faults += _faults(variant.id, library.tiers.tiers[variant.id.partition("/")[0]], attempt)
+            faults += _faults(variant.id, library.tiers.declaration(variant.id).tier, attempt)
             click.echo(f"{len(rows)}/{len(chosen)} {variant.id}", err=True)
     click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(_measures(rows)))
     if faults:

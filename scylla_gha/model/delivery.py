@@ -44,7 +44,10 @@ class Declared(Record):
     agents: tuple[str, ...] = ()
     descriptions: Annotated[
         dict[str, tuple[str, ...]],
-        Field(description="texts that the list of skills or sub-agents must hold, by skills/NAME or agents/NAME"),
+        Field(
+            description="texts that the list of skills or sub-agents must hold, by skills/NAME or agents/NAME; the "
+            "first begins with the name"
+        ),
     ] = {}
     programs: Annotated[tuple[str, ...], Field(description="on PATH, of all that any mode has")] = ()
     own_skills: Annotated[tuple[str, ...], Field(description="of the start state: neither treatment nor fault")] = ()
@@ -85,9 +88,7 @@ class Observed(Record):
     characters: Annotated[
         dict[str, int], Field(description="of what the request has: system_prompt, tools/NAME, mcp/SERVER, ...")
     ] = {}
-    entries: Annotated[
-        dict[str, str], Field(description="lines of the lists of skills and sub-agents, by skills/NAME or agents/NAME")
-    ] = {}
+    listings: Annotated[dict[str, str], Field(description="lists of `skills` and of sub-agents (`agents`)")] = {}
 
 
 class Delivery(Record):

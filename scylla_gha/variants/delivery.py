@@ -15,6 +15,7 @@ Events of hooks come later, when the agent can write such lines itself, so a fau
 """
 
 import hashlib
+import html
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -120,13 +121,19 @@ def _missing(declared: Declared, source: Observed, inventory: Inventory | None) 
 def _cut(declared: Declared, source: Observed | None) -> dict[str, str]:
     """Return what a list shows of each entry that lacks a part of its declared description."""
     cut = {}
-    for name, texts in declared.descriptions.items():
-        entry = " ".join(source.entries.get(name, "").split()) if source else ""
-        if entry and not all(" ".join(text.split()) in entry for text in texts):
-            size = sum(map(len, texts))
-            is_bare = entry.endswith(name.partition("/")[2])
-            cut[name] = "its name only" if is_bare else f"not all of its {counted(size, 'character')}"
+    listings = {kind: _plain(text) for kind, text in source.listings.items()} if source else {}
+    for key, texts in declared.descriptions.items():
+        kind, _, name = key.partition("/")
+        listing = listings.get(kind, "")
+        if f"- {name}" in listing and not all(_plain(text) in listing for text in texts):
+            size = sum(map(len, texts)) - len(f"- {name}: ")
+            cut[key] = f"not all of its {counted(size, 'character')}" if f"- {name}: " in listing else "its name only"
     return cut
+
+
+def _plain(text: str) -> str:
+    """Return a text with each space a single one, and without escapes: CLIs list descriptions on one or many lines."""
+    return " ".join(html.unescape(text).split())
 
 
 def _unreported(declared: Declared, seen: Sequence[Observed]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from scylla_gha.prepare.tools import cache_root, npm_program
+from tests.support.claude_versions import NEWEST
 from tests.support.command import scylla
 from tests.support.hello import hello
 from tests.support.materials import SERVER
@@ -60,7 +61,7 @@ limits: {timeout_seconds: 180, LIMITS}
 
 def claude(folder: Path, taken: str = "--none", added: str = "") -> Path:
     """A `claude` that leaves out a flag with its value, and adds arguments; the rest goes to the real one."""
-    real = npm_program("@anthropic-ai/claude-code", "2.1.332", "claude", cache_root())
+    real = npm_program("@anthropic-ai/claude-code", NEWEST, "claude", cache_root())
     script = f"""#!/bin/sh
 n=$#
 while [ "$n" -gt 0 ]; do
@@ -114,14 +115,14 @@ def only_attempt(root: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("variant", "prompt", "tools"),
     [
-        pytest.param("T1/00-vanilla", range(20_000, 40_000), 24, id="the CLI as it comes"),
-        pytest.param("T1/01-replaced", range(10, 11), 24, id="another prompt, to the byte"),
-        pytest.param("T1/02-appended", range(20_000, 40_000), 24, id="the CLI's own and more"),
-        pytest.param("T1/07-all", range(20_000, 40_000), 4, id="a server, a skill, a sub-agent, few tools"),
-        pytest.param("T1/08-no-sources", range(20_000, 40_000), 24, id="no settings sources"),
+        pytest.param("T1/00-vanilla", range(20_000, 40_000), (11, 11), id="the CLI as it comes"),
+        pytest.param("T1/01-replaced", range(10, 11), (11, 11), id="another prompt, to the byte"),
+        pytest.param("T1/02-appended", range(20_000, 40_000), (11, 11), id="the CLI's own and more"),
+        pytest.param("T1/07-all", range(20_000, 40_000), (4, 0), id="a server, a skill, a sub-agent, few tools"),
+        pytest.param("T1/08-no-sources", range(20_000, 40_000), (11, 11), id="no settings sources"),
     ],
 )
-def test_what_is_declared_is_delivered_and_proved(tmp_path: Path, variant: str, prompt: range, tools: int) -> None:
+def test_what_is_declared_is_delivered_and_proved(tmp_path: Path, variant: str, prompt: range, tools: Any) -> None:
     with serve(hello) as provider:
         report = evaluate(tmp_path, provider, variant)
     attempt = only_attempt(tmp_path)
@@ -129,7 +130,7 @@ def test_what_is_declared_is_delivered_and_proved(tmp_path: Path, variant: str, 
     assert (attempt["outcome"], delivery["proved"]) == ("completed", True), attempt["reason"]
     assert delivery["seen"] == ["start event", "first request", "hook events"]
     assert delivery["system_prompt_bytes"] in prompt
-    assert delivery["tools"] == tools
+    assert (delivery["tools"], len(delivery["deferred_tools"])) == tools, "in full, and by name"
     assert report["counts"]["judged"] == 1
 
 
@@ -142,7 +143,7 @@ def test_what_is_declared_is_delivered_and_proved(tmp_path: Path, variant: str, 
                      "missing: the declared system prompt of 0 bytes (seen: 2", id="an empty prompt"),
         pytest.param("T1/02-appended", "--append-system-prompt-file",
                      "missing: the appended system prompt of 12 bytes", id="an appended prompt"),
-        pytest.param("T1/03-tools", "--tools", "not declared: tool Agent, tool CronCreate", id="tools"),
+        pytest.param("T1/03-tools", "--tools", "not declared: tool Agent, tool Edit, tool ", id="tools"),
         pytest.param("T1/04-mcp", "--mcp-config",
                      "missing: MCP server clock (start event), MCP server clock (first request)", id="an MCP server"),
         pytest.param("T1/05-skill", "--plugin-dir", "skill team:greeting (start event)", id="a skill"),

@@ -1,6 +1,7 @@
 """Claude Code in a container triages issues on a trial's GitHub, once by gh and once by GitHub's MCP server."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ baseline: {ARMS["baseline"]}
 sandbox: docker
 """
 BY_GH = (toolkit_root() / "scenarios/github" / SCENARIO / "solution/solution.sh").read_text(encoding="utf-8")
+TOOLS = [f"mcp__github__{name}" for name in ("list_issues", "search_issues", "add_issue_comment", "update_issue")]
 OWNER = {"owner": "harbour-club", "repo": "tidewatch"}
 # In the box of the mode mcp there is git, and nothing of gh. Python reaches GitHub, whose API refuses git's token, and
 # the row states the try.
@@ -69,9 +71,18 @@ def work(body: Body) -> Say:
     if not body.get("tools"):
         return Say("A title")
     results = tool_results(body)
-    if any(tool["name"].startswith("mcp__github__") for tool in body["tools"]):
-        return by_mcp(results)
+    if has_mcp_tools(body):
+        searched = any("tool_reference" in json.dumps(message["content"]) for message in body["messages"])
+        return by_mcp(results[1:]) if searched else SEARCH
     return Say("I triage.", "Bash", {"command": f"{BY_GH}\necho triaged"}) if not results else Say("Done.")
+
+
+SEARCH = Say("I search.", "ToolSearch", {"query": f"select:{','.join(TOOLS)}"})
+
+
+def has_mcp_tools(body: Body) -> bool:
+    """True if tools of the server are in the request, in full or by name."""
+    return "mcp__github__" in json.dumps([body["tools"], body["messages"][:2]])
 
 
 def by_mcp(results: list[str]) -> Say:
@@ -117,8 +128,7 @@ def rows_of(root: Path) -> dict[str, Any]:
 def first_requests(provider: Provider) -> dict[str, Body]:
     """The first request of each mode, by the tools that it offers."""
     asked = [body for body in provider.requests if body.get("tools") and not tool_results(body)]
-    return {"mcp" if any(tool["name"].startswith("mcp__") for tool in body["tools"]) else "baseline": body
-            for body in asked}  # fmt: skip
+    return {"mcp" if has_mcp_tools(body) else "baseline": body for body in asked}
 
 
 def test_each_mode_is_delivered_alone_and_solves_the_task(tmp_path: Path) -> None:
@@ -136,7 +146,8 @@ def test_each_mode_is_delivered_alone_and_solves_the_task(tmp_path: Path) -> Non
     assert rows["mcp"]["github_other_clients"] == {"github-mcp-server with git's token": 1}
     assert set(rows["baseline"]["tools"]) == {"Bash"}
     first = first_requests(provider)
-    servers = {tool["name"].split("__")[1] for tool in first["mcp"]["tools"] if tool["name"].startswith("mcp__")}
+    offered = json.dumps([first["mcp"]["tools"], first["mcp"]["messages"][:2]])
+    servers = set(re.findall(r"\bmcp__([a-z-]+)__", offered))
     assert (servers, set(first)) == ({"github"}, {"baseline", "mcp"})
     prompts = {mode: [text for text in user_texts(body) if "Kit Moreau" in text] for mode, body in first.items()}
     assert prompts["baseline"] == prompts["mcp"] != []

@@ -143,7 +143,7 @@ def test_the_agent_changes_neither_its_safety_net_nor_its_way_to_the_model_and_s
     assert (attempt["outcome"], attempt["delivery"]["proved"]) == ("completed", True), attempt["reason"]
     attacked, destroyed, looked, done = tool_results(provider.requests[-1])
     assert attacked == "attacked"
-    assert destroyed.startswith("[safety net] delete-outside: blocked")
+    assert "[safety net] delete-outside: blocked" in destroyed
     assert done == "Hello, World!"
     assert attempt["safety_net"]["calls"] == 4
     assert looked.splitlines() == [

@@ -31,7 +31,7 @@ sub_tests:
 """
 READER = "---\nname: {name}\ndescription: Reads files\ntools: Read\nmodel: {model}\n---\nYou read.\n"
 TASK = "Look into the folder, and say what you see."
-SONNET, HAIKU, OPUS = "claude-sonnet-5", "claude-haiku-4-5-20251001", "claude-opus-4-8"
+SONNET, HAIKU, OPUS = "claude-sonnet-5", "claude-haiku-5-5", "claude-opus-5-5"
 
 
 class Team:
@@ -64,8 +64,8 @@ def evaluate(folder: Path, provider: Provider, first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("aliases", "models", "usd"),  # of 100 tokens in and 25 out, at $1 and $5 or at $5 and $25 a million
-    [(("haiku", "inherit"), {HAIKU, SONNET}, 0.000225), (("sonnet", "opus"), {SONNET, OPUS}, 0.001125)],
+    ("aliases", "models", "usd"),  # of 100 tokens in and 25 out, at $0.1 and $0.5 or at $4 and $20 a million
+    [(("haiku", "inherit"), {HAIKU, SONNET}, 0.0000225), (("sonnet", "opus"), {SONNET, OPUS}, 0.0009)],
     ids=["haiku and inherit", "sonnet and opus"],
 )
 def test_parallel_sub_agents_finish_within_the_trials_budget(

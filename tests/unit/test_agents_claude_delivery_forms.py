@@ -41,7 +41,8 @@ def test_deferred_tools_are_delivered_by_name(tmp_path: Path, role: str) -> None
 def test_a_list_ends_with_its_reminder(tmp_path: Path, role: str) -> None:
     one = seen(tmp_path, deferring_request(role))
     assert (one.agents, one.skills) == (("Explore", "proofreader"), ("team:greeting", "claude-api", "init"))
-    assert one.entries["skills/init"] == "- init: Initialize a new CLAUDE.md file with codebase documentation"
+    assert one.listings["skills"].endswith("- init: Initialize a new CLAUDE.md file with codebase documentation")
+    assert one.listings["agents"].rstrip().endswith("with multiple tool uses.")
 
 
 def test_a_deferred_definition_that_no_list_names_is_not_offered(tmp_path: Path) -> None:
@@ -82,6 +83,20 @@ def test_a_skill_is_delivered_with_its_whole_description(tmp_path: Path, line: s
     fault = f"description of skill team:greeting (first request: {shown})"
     assert made.missing == (() if shown is None else (fault,))
     assert made.short_skills == (() if shown is None else ("team:greeting",))
+
+
+def test_a_description_may_have_marks_and_lines_that_look_like_entries(tmp_path: Path) -> None:
+    text = "Long.\n\n<example>\nContext: x\n\n- x: y\n</example>"
+    resources = AgentResources(descriptions={"greeting": (text, "When you greet")})
+    declared = declare(tmp_path, resources=resources, skills=("greeting",))
+    for line in (
+        f"{text} - When you greet",
+        "Long. &lt;example&gt; Context: x - x: y &lt;/example&gt; - When you greet",
+    ):
+        body = request(messages=said(SKILLS.replace("How to greet", line), role="system"))
+        assert prove_delivery(declared, [seen(tmp_path, body)], None).missing == ()
+    body = request(messages=said(SKILLS.replace("How to greet", f"{text} - When you g…"), role="system"))
+    assert prove_delivery(declared, [seen(tmp_path, body)], None).short_skills == ("team:greeting",)
 
 
 def test_a_sub_agent_is_delivered_with_its_whole_description(tmp_path: Path) -> None:

@@ -73,8 +73,11 @@ def declared_delivery(task: AgentTask, workspace: Path) -> Declared:
         skills=tuple(f"{PLUGIN}:{name}" for name in treatment.skills),
         agents=treatment.agents,
         descriptions={
-            **{f"skills/{PLUGIN}:{name}": texts for name, texts in task.resources.descriptions.items()},
-            **{f"agents/{name}": (agent.description,) for name, agent in task.resources.agents.items()},
+            **{
+                f"skills/{PLUGIN}:{name}": (f"- {PLUGIN}:{name}: {texts[0]}", *texts[1:])
+                for name, texts in task.resources.descriptions.items()
+            },
+            **{f"agents/{name}": (f"- {name}: {agent.description}",) for name, agent in task.resources.agents.items()},
         },
         plugins=(PLUGIN,) if treatment.skills else (),
         own_skills=tuple(name for folder in folders for name in _own_skills(folder / ".claude")),
@@ -143,13 +146,12 @@ def _first_request(body: Json) -> Observed:
     stable = _MEMORY.sub("`MEMORY`", _GIT_STATUS.sub("", _ENVIRONMENT.sub("", prompt)))
     messages = objects(body.get("messages"))
     listings = [text for message in messages for text in _listings(message)]
-    skills, agents = _entries(_section(listings, _SKILLS)), _entries(_section(listings, _AGENTS))
+    lists = {"skills": _section(listings, _SKILLS), "agents": _section(listings, _AGENTS)}
+    skills, agents = _entries(lists["skills"]), _entries(lists["agents"])
     deferred = _deferred_tools(_section(listings, _DEFERRED))
     tools = tuple(dict.fromkeys((*filter(None, (_text(tool.get("name")) for tool in definitions)), *deferred)))
     texts = (text for message in messages for text in _text_blocks(message.get("content")))
     reminders = (text for text in texts if text.startswith(_REMINDER))
-    entries = {**{f"skills/{name}": text for name, text in skills.items()},
-               **{f"agents/{name}": text for name, text in agents.items()}}  # fmt: skip
     return Observed(
         source="first request",
         model=_text(body.get("model")),
@@ -161,11 +163,12 @@ def _first_request(body: Json) -> Observed:
         mcp_servers=_mcp_servers(tools),
         skills=tuple(skills),
         agents=tuple(agents),
-        entries=entries,
+        listings=lists,
         characters={
             "system_prompt": len(prompt),
             **_tool_characters(definitions, deferred),
-            **{name: len(text) for name, text in entries.items()},
+            **{f"skills/{name}": len(text) for name, text in skills.items()},
+            **{f"agents/{name}": len(text) for name, text in agents.items()},
         },
         instructions=tuple(path for text in reminders for path in _INSTRUCTIONS.findall(text)),
     )

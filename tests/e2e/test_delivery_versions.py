@@ -1,0 +1,105 @@
+"""Each proved version of Claude Code delivers each form of a part: tools in full or by name, skills whole or cut."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scylla_gha.prepare.tools import cache_root
+from tests.support.claude_versions import NEWEST, VERSIONS
+from tests.support.command import Said, scylla
+from tests.support.materials import SERVER
+from tests.support.provider import Body, Say, serve
+from tests.support.repository import environment, make_repository, write_greet_experiment, write_tree
+
+TIER = """\
+id: T1
+name: Forms
+focus: Forms of delivery
+hypothesis: Definitions of tools and descriptions of skills stand in each request
+assumes: [skill_descriptions, tool_definitions]
+sub_tests:
+  - {id: 01-full, description: All tools in full, treatment: {mcp_servers: [clock],
+     settings: {env: {ENABLE_TOOL_SEARCH: "false"}}}}
+  - {id: 02-named, description: Tools by name, treatment: {mcp_servers: [clock],
+     settings: {env: {ENABLE_TOOL_SEARCH: "true"}}}}
+  - {id: 03-hundred, description: A hundred skills, treatment: {skills: [HUNDRED],
+     settings: {env: {ENABLE_TOOL_SEARCH: "false"}}}}
+  - {id: 04-long, description: A skill whose description is cut, treatment: {skills: [long]}}
+  - {id: 05-raised, description: The same within a higher limit, treatment: {skills: [long],
+     settings: {skillListingMaxDescChars: 4000, env: {ENABLE_TOOL_SEARCH: "false"}}}}
+"""
+HUNDRED = tuple(f"many-{number}" for number in range(100))
+FILES = {
+    "config/tiers/T1.yaml": TIER.replace("HUNDRED", ", ".join(HUNDRED)),
+    "config/mcp/clock/server.yaml": "description: A clock\ncommand: python3\nargs: ['{folder}/clock.py']\n",
+    "config/mcp/clock/clock.py": SERVER,
+    "config/skills/long/SKILL.md": f"---\nname: long\ndescription: {'Long. ' * 400}\n---\nDo.\n",
+    **{f"config/skills/{name}/SKILL.md": f"---\nname: {name}\ndescription: {'Many. ' * 150}\n---\nDo.\n"
+       for name in HUNDRED},
+}  # fmt: skip
+CANARY = "sk-ant-canary-0123456789"
+
+
+def measured(root: Path, *args: str) -> tuple[Said, dict[str, Any]]:
+    """Measure sub-tests on the host; what the command printed, and its rows by name."""
+    said = scylla("tiers", "measure", *args, "--sandbox", "host", "--json", cwd=root,
+                  env=environment(root, SCYLLA_CACHE=str(cache_root())))  # fmt: skip
+    return said, {row["id"]: row for row in json.loads(said.out)}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_forms_are_told_apart_and_a_cut_description_is_refused(tmp_path: Path, version: str) -> None:
+    write_tree(tmp_path, FILES)
+    names = ("T1/01-full", "T1/02-named", "T1/03-hundred", "T1/04-long", "T1/05-raised")
+    said, rows = measured(tmp_path, *names, "--agent", f"claude-code@{version}")
+    assert [name for name, row in rows.items() if not row["proved"]] == ["T1/04-long"]
+    assert (rows["T1/01-full"]["deferred_tools"], rows["T1/03-hundred"]["short_skills"]) == (0, 0)
+    assert rows["T1/03-hundred"]["characters"]["skills"] > 100 * 900
+    assert rows["T1/02-named"]["tools"] < rows["T1/01-full"]["tools"] - rows["T1/02-named"]["deferred_tools"] + 3
+    assert rows["T1/02-named"]["characters"]["mcp"] < 20 < rows["T1/01-full"]["characters"]["mcp"]
+    faults = said.err.partition("delivery is not proved:\n")[2]
+    assert "T1/04-long: missing: description of skill team:long (first request: not all of its 2,399 char" in faults
+    assert "T1/04-long: contradicts the hypothesis of T1 (skill_descriptions): 1 skill without a whole desc" in faults
+    assert "T1/02-named: contradicts the hypothesis of T1 (tool_definitions): " in faults
+    assert "T1/01-full" not in faults
+    assert said.code == 7
+
+
+def test_a_version_without_an_inventory_is_proved_and_says_what_is_unverified(tmp_path: Path) -> None:
+    version = ".".join((*NEWEST.split(".")[:2], str(int(NEWEST.split(".")[2]) - 1)))
+    said, rows = measured(tmp_path, "T0/01-vanilla", "--agent", f"claude-code@{version}")
+    (row,) = rows.values()
+    assert (said.code, row["proved"]) == (0, True), said.err
+    assert [fact.partition(":")[0] for fact in row["unverified"]] == ["what the CLI brings by itself"]
+
+
+def searching(body: Body) -> Say:
+    """An agent that loads the definition of the server's tool, and then calls it."""
+    turn = sum(1 for message in body["messages"] if message["role"] == "assistant")
+    search = Say("I search.", "ToolSearch", {"query": "select:mcp__clock__now"})
+    return (search, Say("I ask.", "mcp__clock__now"), Say("Done."))[min(turn, 2)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_definition_that_is_loaded_later_is_seen_in_a_later_request(tmp_path: Path, version: str) -> None:
+    repo = make_repository(tmp_path / "repo").root
+    write_tree(repo, FILES)
+    write_greet_experiment(repo, agents=(f"claude-code@{version}",), variants=("T1/02-named",),
+                           models=("claude-sonnet-5",), baseline="t1-02-named.claude-code.claude-sonnet-5",
+                           sandbox="bubblewrap")  # fmt: skip
+    with serve(searching) as provider:
+        env = environment(tmp_path, ANTHROPIC_API_KEY=CANARY, ANTHROPIC_BASE_URL=provider.url)
+        env |= {"SCYLLA_CACHE": str(cache_root())}
+        said = scylla("evaluate", "greet", "--yes", "--json", cwd=repo, env=env)
+    (path,) = repo.glob("runs/greet/*/trial.json")
+    (attempt,) = json.loads(path.read_text())["attempts"]
+    assert attempt["outcome"] == "completed", (attempt["reason"], said.err)
+    delivery = attempt["delivery"]
+    assert (delivery["proved"], delivery["loaded_tools"]) == (True, ["mcp__clock__now"])
+    assert "mcp__clock__now" in delivery["deferred_tools"]
+    cell = path.parent.name
+    text = scylla("show", "greet", cell, cwd=repo, env=env).out
+    assert "proved; " in text
+    assert "by name only (mcp__clock__now loaded later)" in text
