@@ -100,6 +100,6 @@ def test_a_definition_that_is_loaded_later_is_seen_in_a_later_request(tmp_path: 
     assert (delivery["proved"], delivery["loaded_tools"]) == (True, ["mcp__clock__now"])
     assert "mcp__clock__now" in delivery["deferred_tools"]
     cell = path.parent.name
-    text = scylla("show", "greet", cell, cwd=repo, env=env).out
+    text = scylla("show", cell, cwd=repo, env=env).out
     assert "proved; " in text
     assert "by name only (mcp__clock__now loaded later)" in text

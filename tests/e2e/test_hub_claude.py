@@ -92,11 +92,10 @@ def by_mcp(results: list[str]) -> Say:
         case 1:
             find = {**OWNER, "labels": ["needs-triage"], "state": "OPEN"}
             return Say("I list.", "mcp__github__list_issues", find)
-        case 2:
-            first, *others = (
-                {"query": f"repo:harbour-club/tidewatch milestone:{name}"} for name in ("0.9.2", "0.10.0")
-            )
-            return Say("I ask for milestones.", "mcp__github__search_issues", first, beside=tuple(others))
+        case 2 | 3:  # one after the other: 2.1.332 loses the first result of two quick calls at once
+            name = "0.9.2" if len(results) == 2 else "0.10.0"
+            query = {"query": f"repo:harbour-club/tidewatch milestone:{name}"}
+            return Say("I ask for a milestone.", "mcp__github__search_issues", query)
         case 4:
             said = {"issue_number": numbers(results)["Write tides as a calendar file"],
                     "body": "The label `area/export` does not exist."}  # fmt: skip
@@ -147,7 +146,7 @@ def test_each_mode_is_delivered_alone_and_solves_the_task(tmp_path: Path) -> Non
     assert set(rows["baseline"]["tools"]) == {"Bash"}
     first = first_requests(provider)
     offered = json.dumps([first["mcp"]["tools"], first["mcp"]["messages"][:2]])
-    servers = set(re.findall(r"\bmcp__([a-z-]+)__", offered))
+    servers = set(re.findall(r"mcp__([a-z-]+)__", offered))
     assert (servers, set(first)) == ({"github"}, {"baseline", "mcp"})
     prompts = {mode: [text for text in user_texts(body) if "Kit Moreau" in text] for mode, body in first.items()}
     assert prompts["baseline"] == prompts["mcp"] != []

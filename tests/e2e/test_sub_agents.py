@@ -85,8 +85,8 @@ def test_parallel_sub_agents_finish_within_the_trials_budget(
 @pytest.mark.parametrize(
     ("aliases", "models"),
     [
-        (("best", "opusplan"), {OPUS, SONNET}),
-        (("sonnet[1m]", "opus[1m]"), {SONNET, OPUS}),
+        (("best", "opusplan"), {OPUS, "claude-sonnet-5-5"}),
+        (("sonnet[1m]", "opus[1m]"), {"claude-sonnet-5-5", OPUS}),
     ],
     ids=["best and opusplan", "with long contexts"],
 )
