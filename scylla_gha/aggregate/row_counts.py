@@ -122,6 +122,8 @@ class ArmCounts:
     unread: int = 0
     unguarded: list[int] = field(default_factory=list)
     short_skills: list[int] = field(default_factory=list)
+    deferred_tools: list[int] = field(default_factory=list)  # of trials whose first request listed some by name only
+    loading: int = 0  # trials that loaded definitions of such tools
     versions: set[str] = field(default_factory=set)
     unverified: set[str] = field(default_factory=set)
     beside_mode: int = 0  # trials with requests of clients that the mode has not
@@ -179,8 +181,7 @@ class ArmCounts:
         self.unread += row.unread_calls or 0
         if row.unguarded_calls:
             self.unguarded.append(row.unguarded_calls)
-        if row.short_skills:
-            self.short_skills.append(row.short_skills)
+        self._add_forms(row)
         if row.agent_version:
             self.versions.add(row.agent_version)
         if row.delivery_unverified:
@@ -188,6 +189,14 @@ class ArmCounts:
         if row.unadjusted or row.judge_unadjusted:
             self.unadjusted.update(row.unadjusted.split())
             self.judge_unadjusted.update(row.judge_unadjusted.split())
+
+    def _add_forms(self, row: Result) -> None:
+        """Count the forms in which parts of the treatment and tools were delivered."""
+        if row.short_skills:
+            self.short_skills.append(row.short_skills)
+        if row.deferred_tools:
+            self.deferred_tools.append(row.deferred_tools)
+            self.loading += bool(row.loaded_tools)
 
     def counts(self, planned: int) -> Counts:
         """Return the denominators."""

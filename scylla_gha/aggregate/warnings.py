@@ -197,6 +197,10 @@ def _event_warnings(arms: Sequence[ArmSummary], row_counts: RowCounts) -> Iterat
                    f"request by name only, or with a cut description, in {len(counts.short_skills)} of "
                    f"{counted(counts.ran, 'trial')}: the CLI has no room for more, and the agent may not know "
                    "what these skills are for.")  # fmt: skip
+        if counts.deferred_tools:
+            yield (f"{arm.arm}: up to {counted(max(counts.deferred_tools), 'tool')} stood in the first request by name "
+                   f"only, in {len(counts.deferred_tools)} of {counted(counts.ran, 'trial')}: the CLI loads their "
+                   f"definitions when the agent searches for them, as it did in {counts.loading}.")  # fmt: skip
         if counts.unread:
             yield f"{arm.arm}: the safety net let {counted(counts.unread, 'call')} pass that it could not read whole."
         if counts.unguarded:

@@ -173,6 +173,8 @@ def _effort(trial: Trial) -> dict[str, Any]:
         "delivery_unverified": "; ".join(last.delivery.unverified) or None if last.delivery else None,
         "treatment_tokens": _treatment_tokens(last),
         "short_skills": len(last.delivery.short_skills) if last.delivery else None,
+        "deferred_tools": len(last.delivery.deferred_tools) if last.delivery else None,
+        "loaded_tools": len(last.delivery.loaded_tools) if last.delivery else None,
         "files_changed": len(last.diff.files) if last.diff else None,
         "lines_changed": last.diff.added + last.diff.deleted if last.diff else None,
         **_github_counts(last),

@@ -122,6 +122,12 @@ class Result(Record):
     short_skills: Annotated[
         int | None, Field(description="declared skills listed by name only or cut; null: no proof of delivery")
     ] = None
+    deferred_tools: Annotated[
+        int | None, Field(description="tools that the first request listed by name only; null: no proof of delivery")
+    ] = None
+    loaded_tools: Annotated[
+        int | None, Field(description="deferred tools whose definitions a later request held; null: no proof")
+    ] = None
     files_changed: int | None
     lines_changed: int | None
     base_commit: str | None

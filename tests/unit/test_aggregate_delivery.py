@@ -39,6 +39,17 @@ def test_blocked_calls_are_warned_of_by_arm() -> None:
     ]
 
 
+def test_tools_by_name_only_and_loaded_definitions_are_stated_by_arm() -> None:
+    planned = [*cells(10), *cells(10, "nop")]
+    forms: list[tuple[int | None, int | None]] = [(11, 2), (12, 0), (0, 0), (None, None), *[(0, 0)] * 16]
+    rows = [make_result(cell, deferred_tools=deferred, loaded_tools=loaded)
+            for cell, (deferred, loaded) in zip(planned, forms, strict=True)]  # fmt: skip
+    assert list(aggregate(plan_of(*planned), rows).warnings) == [
+        "oracle: up to 12 tools stood in the first request by name only, in 2 of 10 trials: the CLI loads their "
+        "definitions when the agent searches for them, as it did in 1."
+    ]
+
+
 def test_hosts_that_were_sought_in_vain_are_told_per_arm_where_a_proxy_saw_it() -> None:
     planned = [*cells(10), *cells(10, "nop")]
     rows = [make_result(cell, network_refused=refused)
