@@ -45,8 +45,10 @@ def test_tools_by_name_only_and_loaded_definitions_are_stated_by_arm() -> None:
     rows = [make_result(cell, deferred_tools=deferred, loaded_tools=loaded)
             for cell, (deferred, loaded) in zip(planned, forms, strict=True)]  # fmt: skip
     assert list(aggregate(plan_of(*planned), rows).warnings) == [
-        "oracle: up to 12 tools stood in the first request by name only, in 2 of 10 trials: the CLI loads their "
-        "definitions when the agent searches for them, as it did in 1."
+        (
+            "oracle: up to 12 tools stood in the first request by name only, in 2 of 10 trials: the CLI loads their "
+            "definitions when the agent searches for them, as it did in 1."
+        )
     ]
 
 
