@@ -191,7 +191,6 @@ class ArmCounts:
             self.judge_unadjusted.update(row.judge_unadjusted.split())
 
     def _add_forms(self, row: Result) -> None:
-        """Count the forms in which parts of the treatment and tools were delivered."""
         if row.short_skills:
             self.short_skills.append(row.short_skills)
         if row.deferred_tools:
