@@ -51,6 +51,43 @@ def test_a_row_that_is_there_twice_is_refused_with_both_lines() -> None:
     assert "f.csv:4: repetition 1 of 'a' on 's' is there already, at f.csv:2" in str(error.value)
 
 
+def test_rows_that_only_their_order_makes_repetitions_are_counted_in_a_note() -> None:
+    cut = loaded([row(), row(), row("t"), row("t", passed=False)]).plan.imported
+    assert cut
+    assert [note[:87] for note in cut.notes] == [
+        "2 rows have the scenario and arm of an earlier row, and count as repetitions; 1 of them"
+    ]
+    for rows in ([row(), row("t")], [row(repetition=1), row(repetition=2)]):
+        source = loaded(rows).plan.imported
+        assert source
+        assert source.notes == ()
+
+
+def test_a_trial_without_a_score_is_a_row_and_is_named() -> None:
+    rows = [row(score="100%"), row("t", score="N/A"), row("u", score="25")]
+    made = loaded(rows, passed_if="score>=0.5", units={"score": "percent"})
+    assert [(one.score, one.passed, one.judged) for one in made.rows] == [
+        (1.0, True, True),
+        (None, None, False),
+        (0.25, False, True),
+    ]
+    assert made.rows[1].unjudged == "imported without a verdict: column 'score' (as score): 'N/A'"
+    assert made.plan.imported
+    assert "1 row has values that cannot be used, which count as unknown: f.csv:3" in made.plan.imported.notes[0]
+
+
+def test_json_in_cells_can_be_mapped() -> None:
+    rows = [
+        row(passed=None, grading='{"pass": true, "scores": {"x": 0.5}}'),
+        row("t", passed=None, grading='{"pass": false, "scores": {"x": NaN}}'),
+        row("u", passed=None, grading='{"pass": tr'),
+    ]
+    made = loaded(rows, columns={"passed": "grading.pass", "score": "grading.scores.x"})
+    assert [(one.passed, one.score) for one in made.rows] == [(True, 0.5), (False, None), (None, None)]
+    with pytest.raises(ConfigError, match=r"'grading\.size': there is no such column"):
+        loaded(rows, columns={"passed": "grading.size"})
+
+
 def test_a_value_is_refused_with_its_line_and_column() -> None:
     with pytest.raises(ConfigError) as error:
         loaded([row(), row(cost="$3")], columns={"usd": "cost"})
@@ -81,7 +118,7 @@ def test_the_baseline_is_an_arm() -> None:
 
 
 def test_an_outcome_that_is_not_the_agents_takes_no_verdict_and_is_told_of() -> None:
-    made = loaded([row(outcome="provider_error", passed=False, score=0.5), row(outcome="timeout", passed=False)])
+    made = loaded([row(outcome="provider_error", passed=False, score=0.5), row("t", outcome="timeout", passed=False)])
     assert [(one.passed, one.score, one.judged) for one in made.rows] == [(None, None, False), (False, None, True)]
     assert made.plan.imported is not None
     assert made.plan.imported.notes == (

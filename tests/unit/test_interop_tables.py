@@ -30,10 +30,11 @@ def test_tabs_part_the_columns_of_a_tsv(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "there is no header line"),
-        ("a,b\n1,2,3\n", r"a\.csv:2: not a CSV file in UTF-8: expected 2 fields, got 3"),
+        ("a,b\n1,2,3\n", r"a\.csv:2: expected 2 fields as in the header, got 3; put cells that contain the separator"),
+        ("sep=;\na;b\n1;2;3\n", r"a\.csv:3: expected 2 fields"),
         ('a,b\n"1,2\n', "not a CSV file"),
         ("a,a\n1,2\n", "two have one name: a, a"),
-        ("a,\n1,2\n", "a column has no name, or"),
+        (",\n1,2\n", "no column has a name, or"),
     ],
 )
 def test_a_csv_that_is_none_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -56,6 +57,45 @@ def test_json_lines_keep_types_and_open_what_is_inside(tmp_path: Path) -> None:
         SourceRow(f"{place}:3", {"a": True, "c": "x"}),
     ]
     assert type(found.rows[0].values["a"]) is int
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id;score\r\n007;0,75\r\n",
+        "sep=;\r\nid;score\r\n007;0,75\r\n",
+        'sep=,\r\nid,score\r\n007,"0,75"\r\n',
+        "id\tscore\r\n007\t0,75\r\n",
+        'id,score,,\r\n007,"0,75",,\r\n,,,\r\n',
+        'id,score\r\n007,"0,75",,\r\n',
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_csv_files_of_spreadsheets_are_read(tmp_path: Path, text: str, encoding: str) -> None:
+    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
+    table = read_csv(tmp_path / "a.csv")
+    assert (table.columns, table.notes) == (["id", "score"], [])
+    assert [row.values for row in table.rows] == [{"id": "007", "score": "0,75"}]
+
+
+def test_names_with_commas_do_not_decide_what_separates_the_columns(tmp_path: Path) -> None:
+    assert read_csv(csv_file(tmp_path / "a.csv", '"a, b, c";d\n1;2\n')).columns == ["a, b, c", "d"]
+
+
+def test_a_column_without_a_name_is_left_out_with_a_note(tmp_path: Path) -> None:
+    table = read_csv(csv_file(tmp_path / "a.csv", ",id\n0,x\n1,y\n"))
+    assert [row.values for row in table.rows] == [{"id": "x"}, {"id": "y"}]
+    assert table.notes == ["1 column has no name and cannot be used."]
+
+
+def test_json_lines_in_utf_16_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes('{"id": "groß"}\r\n{"id": "\u0a0d"}\r\n'.encode("utf-16"))
+    assert [row.values["id"] for row in read_jsonl(tmp_path / "a.jsonl").rows] == ["groß", "\u0a0d"]
+
+
+def test_a_line_cut_short_is_named_with_advice_that_keeps_its_trial(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"a\.jsonl:2: not JSON: .*keep the names of scenario and arm"):
+        read_jsonl(csv_file(tmp_path / "a.jsonl", '{"id": 1, "pass": true}\n{"id": 2, "pa'))
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", "1"])

@@ -27,10 +27,18 @@ def test_words_of_the_other_list_are_none(word: object) -> None:
     assert parse("passed", word) is False
 
 
-@pytest.mark.parametrize("word", ["y", "ok", "solved", "2", 2, 0.5, "NA", [], {}])
+@pytest.mark.parametrize("word", ["y", "ok", "solved", "2", 2, 0.5, "FAIL(TIMEOUT)", [], {}])
 def test_another_word_is_not_guessed_at(word: object) -> None:
-    with pytest.raises(ConfigError, match="neither one of true"):
+    with pytest.raises(ConfigError, match=r"neither one of true.*; keep the row, and write one of these"):
         parse("passed", word)
+
+
+@pytest.mark.parametrize("word", ["N/A", "-", " null ", "None", "#N/A", "NaN"])
+def test_words_for_no_value_are_unknown_and_named(word: str) -> None:
+    row = SourceRow("f.csv:2", {"theirs": word})
+    for field in ("passed", "score", "usd", "turns", "started_at"):
+        parsed = parse_values(row, {field: "theirs"})
+        assert (parsed.by_field, parsed.odd) == ({field: None}, (f"column 'theirs' (as {field}): {word!r}",))
 
 
 @pytest.mark.parametrize("empty", [None, "", "  "])
@@ -61,6 +69,19 @@ def test_empty_is_unknown_but_of_a_name(empty: object) -> None:
         ("started_at", "2026-01-02T03:04:05", datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)),
         ("started_at", "2026-01-02 03:04:05+00:00", datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)),
         ("repetition", "3", 3),
+        ("usd", "0,125", 0.125),
+        ("usd", "1234,5", 1234.5),
+        ("score", "50%", 0.5),
+        ("score", "12,5 %", 0.125),
+        ("scenario", "007", "007"),
+        ("scenario", "1.0", "1.0"),
+        ("scenario", 1.0, "1"),
+        ("scenario", "N/A", "N/A"),
+        ("model", "none", "none"),
+        ("started_at", "1767323045", datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)),
+        ("started_at", 1767323045000, datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)),
+        ("started_at", 1767323045.0, datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)),
+        ("started_at", "20260102", datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)),
     ],
 )
 def test_a_value_becomes_what_its_field_holds(field: str, given: object, expected: object) -> None:
@@ -71,7 +92,14 @@ def test_a_value_becomes_what_its_field_holds(field: str, given: object, expecte
 @pytest.mark.parametrize(
     ("field", "given", "why"),
     [
-        ("usd", "nan", "not a number; leave the cell empty"),
+        ("usd", "free", "not a number; leave the cell empty"),
+        ("usd", "1,250", "its comma may be that of decimals or of thousands; write a decimal point"),
+        ("usd", "1.234,5", "not a number"),
+        ("usd", "50%", "not a number"),
+        ("seconds", -5, "not from 0 to .*; keep the row, and leave the cell empty"),
+        ("score", "150%", "less than or equal to 1"),
+        ("repetition", "-", "empty, and"),
+        ("started_at", 12, "Invalid isoformat"),
         ("usd", "inf", "not a number"),
         ("usd", "1e999", "not a finite number"),
         ("usd", "1,000", "not a number"),

@@ -84,6 +84,8 @@ def load_rows(table: SourceTable, file: str, file_format: Format, name: str, opt
     results = [_result(row, name, cell, rule) for row, cell in zip(rows, _cell_names(rows), strict=True)]
     require_same_github(results, file)
     notes = [*table.notes, *_notes(rows)]
+    if not table.trials_of_a_tool:
+        notes.extend(_repetition_notes(rows, columns))
     unmeasured = sum(
         row.values.get("passed") is not None and not result.measures_agent
         for row, result in zip(rows, results, strict=True)
@@ -125,6 +127,20 @@ def _notes(rows: Sequence[_Row]) -> Iterator[str]:
         yield f"{counted(local, 'row has', 'rows have')} a time without an offset from UTC, which is read as UTC."
 
 
+def _repetition_notes(rows: Sequence[_Row], columns: Mapping[str, str]) -> Iterator[str]:
+    """Say how many trials are only taken for repetitions: a resumed run or a second scorer may have written them."""
+    groups = {(row.values["scenario"], row.values["arm"]) for row in rows}
+    if "repetition" in columns or len(groups) == len(rows):
+        return
+    equal = len(rows) - len({row.digest for row in rows})
+    yield (
+        f"{counted(len(rows) - len(groups), 'row has', 'rows have')} the scenario and arm of an earlier row, and count "
+        f"as repetitions; {counted(equal, 'of them equals', 'of them equal')} an earlier row in all columns. If a "
+        "resumed run or a second scorer wrote them, keep one row for each trial, or map what distinguishes them: "
+        "--map arm=model+COLUMN, --map repetition=COLUMN."
+    )
+
+
 def _digest(row: SourceRow) -> str:
     return digest(
         {
@@ -144,7 +160,8 @@ def _number_repetitions(rows: Sequence[_Row]) -> None:
             if earlier != row.where:
                 raise ConfigError(
                     f"{row.where}: repetition {cell[2]} of {cell[1]!r} on {cell[0]!r} is there already, "
-                    f"at {earlier}; remove one, or number them by order: --map repetition="
+                    f"at {earlier}; keep the one that counts (of a resumed run, usually the last), or, if both are "
+                    "trials, number them by order: --map repetition="
                 )
     numbers: dict[tuple[str, str], Iterator[int]] = {}
     for row in rows:

@@ -11,7 +11,8 @@ from scylla_gha.config import did_you_mean
 from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.tables import SourceRow, SourceTable, Value
-from scylla_gha.interop.importers.values import FIELDS, parse_number
+from scylla_gha.interop.importers.values import FIELDS, is_missing, is_percent, parse_number
+from scylla_gha.lenient_json import InvalidJsonError, parse_json
 from scylla_gha.model.plan import ColumnMap
 
 _ALIASES: Final = {"tokens": "total_tokens"}
@@ -153,8 +154,7 @@ def _convert_units(table: SourceTable, used: Mapping[str, str], units: Mapping[s
                               f"say which: --unit {column}=ms, or =s")  # fmt: skip
         factor = 1.0 if unit is None else _factor(field, unit)
         if factor != 1:
-            numbers = [_number(row, column) for row in table.rows]
-            _set_column(table, column, [None if number is None else number * factor for number in numbers])
+            _set_column(table, column, [_converted(row, column, field, factor) for row in table.rows])
     if unused:
         raise ConfigError(f"{where}: --unit {next(iter(unused))}: no field is taken from that column")
 
@@ -166,9 +166,18 @@ def _factor(field: str, unit: str) -> float:
     return factors[unit]
 
 
+def _converted(row: SourceRow, column: str, field: str, factor: float) -> Value:
+    """Return a number in the field's unit; words such as N/A, and scores with a percent sign, as they are."""
+    value = row.values.get(column)
+    if is_missing(value) or is_percent(field, value):
+        return value
+    number = _number(row, column)
+    return None if number is None else number * factor
+
+
 def _number(row: SourceRow, column: str) -> float | None:
     value = row.values.get(column)
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if value is None or is_missing(value) or (isinstance(value, str) and not value.strip()):
         return None
     try:
         return parse_number(value.strip() if isinstance(value, str) else value)
@@ -217,9 +226,31 @@ def _key(row: SourceRow, keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _require(table: SourceTable, column: str, where: str) -> None:
-    if column not in table.columns and table.rows:
+    if column not in table.columns and table.rows and not _open_json(table, column):
         hint = did_you_mean(column, table.columns)
         raise ConfigError(f"{where} {column!r}: there is no such column{hint}; {_columns(table)}")
+
+
+def _open_json(table: SourceTable, column: str) -> bool:
+    """Write a column `outer.inner` of JSON objects that are text in the cells of `outer`; False if there is none."""
+    outer = next((name for name in table.columns if column.startswith(f"{name}.")), None)
+    if outer is None:
+        return False
+    cells = [_inner_value(row.values.get(outer), column.removeprefix(f"{outer}.").split(".")) for row in table.rows]
+    if all(cell is None for cell in cells):
+        return False
+    _set_column(table, column, cells)
+    return True
+
+
+def _inner_value(text: Value, keys: Sequence[str]) -> Value:
+    try:
+        value = parse_json(text) if isinstance(text, str) else None
+    except InvalidJsonError:
+        return None
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _columns(table: SourceTable) -> str:

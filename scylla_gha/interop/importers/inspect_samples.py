@@ -113,7 +113,10 @@ def _log(path: Path) -> InspectLog:
     )
     spec, samples = log.get("eval"), log.get("samples")
     if not isinstance(spec, dict):
-        raise ConfigError(f"{path}: not an Inspect log: it has no object `eval`")
+        raise ConfigError(
+            f"{path}: not an Inspect log: it has no object `eval`; for results of another "
+            "tool, write one object for each trial and line into a .jsonl file, also for trials that ended in an error"
+        )
     if samples is not None and not isinstance(samples, list):
         raise ConfigError(f"{path}: not an Inspect log: `samples` is not a list")
     if samples and not any(isinstance(sample, dict) and "id" in sample for sample in samples):

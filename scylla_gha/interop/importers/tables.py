@@ -14,6 +14,7 @@ words of its message.
 """
 
 import csv
+import io
 import math
 import re
 import sys
@@ -34,9 +35,15 @@ if TYPE_CHECKING:
 _MOST_CELLS: Final = 20_000_000  # of a Parquet file; 200,000 rows of 100 columns
 _MOST_BYTES: Final = 500_000_000  # of a Parquet file's values in memory
 _BATCH_ROWS: Final = 256
+_JSON_LINES: Final = (
+    "; give each line one object: where it was cut short, keep the names of scenario and arm, and the trial counts"
+)
 _MOST_LEVELS: Final = 8  # of inner objects that become columns
 Value = object  # of JSON, or a time in a table with types
 _TABS: Final = frozenset({".tsv", ".tab"})
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")  # byte-order marks
+_SEPARATOR_LINE: Final = re.compile(r'"?sep=(.)"?\s*')  # the first line of a CSV file for spreadsheets
+_QUOTED: Final = re.compile(r'"[^"]*"')
 _MAX_CELL: Final = 2**31 - 1  # characters
 _BY_TYPE: Final = (
     (re.compile(r"^(AgentTimeout|TimeLimit)", re.IGNORECASE), Outcome.TIMEOUT),
@@ -128,30 +135,56 @@ def read_json_object(data: bytes, where: object, hint: str = "", *, keep_non_fin
 def read_csv(path: Path) -> SourceTable:
     """Read a CSV file with a header; all values are text, blank lines are skipped, short rows have empty cells.
 
+    Cells are separated by what the header has most of: comma, semicolon or tab. Columns without a name are left out.
+
     Raises:
         ConfigError: it cannot be read.
     """
     csv.field_size_limit(_MAX_CELL)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = list(_csv_lines(file, "\t" if path.suffix in _TABS else ","))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not a CSV file in UTF-8: {error}") from None
+        with path.open("rb") as binary:
+            encoding = "utf-16" if binary.read(2) in _UTF_16 else "utf-8-sig"
+        with path.open(encoding=encoding, newline="") as file:
+            delimiter, before = _delimiter(file.readline(), path)
+            file.seek(0)
+            lines = list(_csv_lines(file, delimiter))[before:]
+    except UnicodeDecodeError as error:
+        where = f"{path}: not a CSV file in UTF-8, nor in UTF-16 with a byte-order mark"
+        raise ConfigError(f"{where}; save it as UTF-8: {error}") from None
+    except csv.Error as error:
+        raise ConfigError(f"{path}: not a CSV file: {error}") from None
     if not lines:
         raise ConfigError(f"{path}: there is no header line; give the columns' names in the first line")
-    columns = [name.strip() for name in lines[0][1]]
-    if len(set(columns)) < len(columns) or "" in columns:
-        raise ConfigError(f"{path}:1: a column has no name, or two have one name: {', '.join(columns)}; rename them")
-    rows = []
-    for number, cells in lines[1:]:
-        if len(cells) > len(columns):
-            raise ConfigError(f"{path}:{number}: not a CSV file in UTF-8: expected {counted(len(columns), 'field')}, "
-                              f"got {len(cells)}")  # fmt: skip
-        if any(cell.strip() for cell in cells):
-            values: dict[str, Value] = dict.fromkeys(columns)
-            values.update({name: cell or None for name, cell in zip(columns, cells, strict=False)})
-            rows.append(SourceRow(f"{path}:{number}", values))
-    return SourceTable(columns, rows)
+    header = [name.strip() for name in lines[0][1]]
+    columns = [name for name in header if name]
+    if len(set(columns)) < len(columns) or not columns:
+        names = ", ".join(columns)
+        raise ConfigError(f"{path}:{lines[0][0]}: no column has a name, or two have one name: {names}; rename them")
+    rows = [_csv_row(path, number, cells, header) for number, cells in lines[1:] if any(map(str.strip, cells))]
+    nameless = (index for index, name in enumerate(header) if not name)
+    unnamed = sum(any("".join(cells[index : index + 1]).strip() for _, cells in lines[1:]) for index in nameless)
+    notes = [f"{counted(unnamed, 'column has', 'columns have')} no name and cannot be used."] if unnamed else []
+    return SourceTable(columns, rows, notes)
+
+
+def _csv_row(path: Path, number: int, cells: list[str], header: list[str]) -> SourceRow:
+    if any(cell.strip() for cell in cells[len(header) :]):
+        raise ConfigError(
+            f"{path}:{number}: expected {counted(len(header), 'field')} as in the header, got {len(cells)}; "
+            "put cells that contain the separator between quotes"
+        )
+    values: dict[str, Value] = dict.fromkeys(name for name in header if name)
+    values.update({name: cell or None for name, cell in zip(header, cells, strict=False) if name})
+    return SourceRow(f"{path}:{number}", values)
+
+
+def _delimiter(first_line: str, path: Path) -> tuple[str, int]:
+    """Return what separates the cells, and the number of lines before the header."""
+    separator_line = _SEPARATOR_LINE.fullmatch(first_line)
+    if separator_line:
+        return separator_line[1], 1
+    names = _QUOTED.sub("", first_line)
+    return max("\t,;" if path.suffix.lower() in _TABS else ",;\t", key=names.count), 0
 
 
 def _csv_lines(file: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -203,14 +236,16 @@ def _batches(path: Path, file: "ParquetFile") -> Iterator[list[dict[str, Value]]
 
 
 def read_jsonl(path: Path) -> SourceTable:
-    """Read JSON lines: one object a line, inner objects also as columns `outer.inner`.
+    """Read JSON lines in UTF-8, or UTF-16 with a byte-order mark; inner objects are also columns `outer.inner`.
 
     Raises:
         ConfigError: a line is not a JSON object.
     """
-    with path.open("rb") as file:
-        lines = ((f"{path}:{number}", line) for number, line in enumerate(file, start=1) if line.strip())
-        return table_of(SourceRow(where, _flat(read_json_object(line, where))) for where, line in lines)
+    data = path.read_bytes()
+    if data.startswith(_UTF_16):
+        data = data.decode("utf-16", "replace").encode()
+    lines = ((f"{path}:{number}", line) for number, line in enumerate(io.BytesIO(data), start=1) if line.strip())
+    return table_of(SourceRow(where, _flat(read_json_object(line, where, _JSON_LINES))) for where, line in lines)
 
 
 def _flat(value: dict[str, Value], prefix: str = "", levels: int = _MOST_LEVELS) -> dict[str, Value]:

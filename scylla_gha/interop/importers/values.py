@@ -3,11 +3,13 @@
 | kind | accepted | refused |
 |---|---|---|
 | passed and other truths | true, yes, pass, passed, 1 and false, no, fail, failed, 0, in any case | all else |
-| numbers | digits with a point or an exponent, from 0 to 1e18 | signs of thousands, units, nan, inf |
+| numbers | digits with a point, a decimal comma or an exponent, from 0 to 1e18 | `1,250` (1.25 or 1250), units, inf |
+| scores | also percent: `50%` | above 1 |
 | counts | the same without a fraction (`12` and `12.0`) | 12.5 |
-| names and texts | text; a whole number is its digits | other values |
-| times | ISO 8601; without an offset from UTC, they are of UTC | all else |
+| names and texts | text; a whole number (`1`, `1.0` of JSON) is its digits | other values |
+| times | ISO 8601, of UTC without an offset; seconds, ms, us or ns since 1970, for 2000 to 2100 | all else |
 | an empty cell, and null | unknown | of a name or a repetition |
+| `N/A`, `-`, `null` and the like, but in texts | unknown, with a note | of a repetition |
 """
 
 import datetime
@@ -34,6 +36,11 @@ _REQUIRED: Final = (*_NAMES, "repetition")
 # Fields that describe the run of a row; imported rows are of another run.
 _OF_RUN: Final = {"schema_version", "experiment", "cell", "key", "epoch", "measures_agent", "judged"}
 FIELDS: Final = tuple(name for name in Result.model_fields if name not in _OF_RUN)
+_MISSING: Final = frozenset({"na", "n/a", "#n/a", "#na", "nan", "null", "none", "nil", "-", "--"})
+_SHARES: Final = frozenset({"score", "progress"})
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+_THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+_EPOCHS: Final = (946_684_800, 4_102_444_800)  # the years 2000 and 2100 in seconds since 1970
 _MAX_NUMBER: Final = 1e18  # every format and statistic can hold squares and sums of it
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -46,20 +53,38 @@ def parse_number(value: Value) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("not a number")  # noqa: TRY004 a table's value has no type of ours
-    if isinstance(value, str) and not _NUMBER.fullmatch(value):
-        raise ValueError("not a number; leave the cell empty if it is unknown")
-    number = float(value)
+    number = float(_decimal_point(value)) if isinstance(value, str) else float(value)
     if not math.isfinite(number):
         raise ValueError("not a finite number; leave the cell empty if it is unknown")
     if not 0 <= number <= _MAX_NUMBER:
-        raise ValueError(f"not from 0 to {_MAX_NUMBER:g}")
+        raise ValueError(f"not from 0 to {_MAX_NUMBER:g}; keep the row, and leave the cell empty if it is unknown")
     return number
+
+
+def _decimal_point(text: str) -> str:
+    if _THOUSANDS.fullmatch(text):
+        raise ValueError("not a number: its comma may be that of decimals or of thousands; write a decimal point")
+    number = text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text
+    if not _NUMBER.fullmatch(number):
+        raise ValueError("not a number; leave the cell empty if it is unknown")
+    return number
+
+
+def is_missing(value: Value) -> bool:
+    """Return True for a word that stands for no value, such as N/A."""
+    return isinstance(value, str) and value.strip().lower() in _MISSING
+
+
+def is_percent(field: str, value: Value) -> bool:
+    """Return True for a score that says itself that it is in percent."""
+    return field in _SHARES and isinstance(value, str) and value.strip().endswith("%")
 
 
 def _parse_truth(value: Value) -> bool:
     word = str(value).lower()
     if word not in {*_TRUE, *_FALSE}:
-        raise ValueError(f"neither one of {', '.join(_TRUE[:-1])} nor one of {', '.join(_FALSE[:-1])}")
+        words = f"{', '.join(_TRUE[:-1])} nor one of {', '.join(_FALSE[:-1])}"
+        raise ValueError(f"neither one of {words}; keep the row, and write one of these, or N/A if it is unknown")
     return word in _TRUE
 
 
@@ -71,13 +96,22 @@ def _parse_count(value: Value) -> int:
 
 
 def _parse_text(value: Value) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # tables of pandas have floats where one row has no number
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError("not text")  # noqa: TRY004 as above
     return str(value)
 
 
 def _parse_time(value: Value) -> datetime.datetime:
-    return value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(str(value).strip())
+    if isinstance(value, datetime.datetime):
+        return value
+    text = str(value).strip()
+    if _NUMBER.fullmatch(text):
+        for unit in (1, 10**3, 10**6, 10**9):
+            if _EPOCHS[0] <= float(text) / unit < _EPOCHS[1]:
+                return datetime.datetime.fromtimestamp(float(text) / unit, datetime.UTC)
+    return datetime.datetime.fromisoformat(text)
 
 
 def _parse_object(value: Value) -> Value:
@@ -100,7 +134,13 @@ def plain_type(annotation: object) -> object:
 
 
 _TYPES: Final = typing.get_type_hints(Result, include_extras=True)
+_WITHOUT_WORDS: Final = (_parse_truth, _parse_count, parse_number, _parse_time)
 _TIMES: Final = tuple(name for name in FIELDS if plain_type(_TYPES[name]) is datetime.datetime)
+
+
+def _parser(field: str) -> Callable[[Value], Value]:
+    kind = plain_type(_TYPES[field])
+    return _PARSERS[get_origin(kind) or kind]
 
 
 class _SourceValues(BaseModel):
@@ -116,8 +156,9 @@ class _SourceValues(BaseModel):
             if name in _REQUIRED:
                 raise ValueError("empty, and every row needs one")
             return None
-        kind = plain_type(_TYPES[name])
-        return _PARSERS[get_origin(kind) or kind](value)
+        if is_percent(name, value):
+            return parse_number(str(value)[:-1].rstrip()) / 100
+        return _parser(name)(value)
 
 
 _OVERRIDES: Final[Mapping[str, Any]] = {
@@ -134,7 +175,8 @@ class ParsedValues:
 
     Attributes:
         by_field: the values.
-        odd: what could not be used, one line for each value; only in tables of a tool's trials.
+        odd: what could not be used, one line for each value: words such as N/A, and in tables of a tool's trials
+            all that its field cannot hold.
         has_local_time: a time was without an offset, and was read as UTC.
     """
 
@@ -155,7 +197,9 @@ def parse_values(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool
         ConfigError: a value is not one of its field.
     """
     raw = {field: row.values.get(column) for field, column in columns.items()}
-    odd: list[str] = []
+    missing = [field for field, value in raw.items() if _parser(field) in _WITHOUT_WORDS and is_missing(value)]
+    odd = [f"column {columns[field]!r} (as {field}): {raw[field]!r}" for field in missing]
+    raw.update(dict.fromkeys(missing))
     values = None
     while values is None:
         try:
