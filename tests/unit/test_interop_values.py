@@ -109,7 +109,7 @@ def test_a_value_becomes_what_its_field_holds(field: str, given: object, expecte
         ("usd", float("nan"), "not a finite number"),
         ("usd", "-1", "not from 0 to"),
         ("usd", "1e300", r"not from 0 to 1e\+18"),
-        ("score", "7.5", "less than or equal to 1"),
+        ("score", "75", "less than or equal to 1; if the column is in percent: --unit theirs=percent"),
         ("turns", "1.5", "not a whole number"),
         ("repetition", "0", "greater than or equal to 1"),
         ("scenario", 1.5, "not text"),

@@ -206,6 +206,8 @@ def parse_values(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool
             values = _Values.model_validate(raw)
         except ValidationError as error:
             field, message = _fault(error)
+            if field in _SHARES and "less than" in message:
+                message += f"; if the column is in percent: --unit {columns[field]}=percent"
             text = f"column {columns[field]!r} (as {field}): {raw[field]!r:.80} {message}"
             if not trials_of_a_tool or field in _NAMES:
                 raise ConfigError(f"{row.where}: {text}") from None
