@@ -1,0 +1,10 @@
+# A cause is invented that the log does not have.
+# unmet: S1
+set -eu
+export GH_REPO=halligen-ferries/ferrydesk
+issue=$(gh issue list --label nightly --json number --jq '.[0].number')
+gh issue comment "$issue" --body "Job: Timetable
+Step: Convert the seasons
+Error: convert: error: data/summer.csv, line 135: '24:05' is not a time of day
+
+The runner had no space left on its disk, which cut the row off in the middle."
