@@ -1,0 +1,24 @@
+# The notes are written in two steps, from a file.
+set -eu
+export GH_REPO=elm-street-garden/seedbox
+number() { gh pr list --state merged --json number,title --jq ".[] | select(.title == \"$1\") | .number"; }
+cat >notes.md <<NOTES
+Spring is near, and seedbox now knows what to sow. Thank you all!
+
+## Added
+
+- Say in which months seeds are sown (#$(number "Say in which months seeds are sown")) by @omar-haddad
+
+## Fixed
+
+- Seeds of this year are not a year old (#$(number "Seeds of this year are not a year old")) by @omar-haddad
+- Read weights with a decimal comma (#$(number "Read weights with a decimal comma")) by @lea-brandt
+
+## Documentation
+
+- Explain the columns of the list (#$(number "Explain the columns of the list")) by @lea-brandt
+NOTES
+sed -n "1,/^## Fixed/p" notes.md >first.md
+gh release edit v1.4.0 --notes-file first.md
+gh release edit v1.4.0 --notes-file notes.md
+rm first.md notes.md
