@@ -13,7 +13,7 @@ from scylla_gha.counting import counted
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers import read_foreign
 from scylla_gha.interop.importers.options import ImportOptions
-from scylla_gha.model import slug
+from scylla_gha.model import as_utc, slug
 from scylla_gha.model.experiment import Experiment
 from scylla_gha.model.plan import Plan
 from scylla_gha.model.report import Report
@@ -139,10 +139,16 @@ def read_rows(path: Path) -> tuple[Result, ...]:
     Raises:
         ConfigError: a line is not a row, the file has none, or some are of the hub and some of github.com.
     """
-    rows = {(row.epoch, row.cell, row.key): row for row in of_same_github(read_lines(path, Result), str(path))}
+    stored = map(_with_offset, of_same_github(read_lines(path, Result), str(path)))
+    rows = {(row.epoch, row.cell, row.key): row for row in stored}
     if not rows:
         raise ConfigError(f"{path}: holds no row; nothing was run")
     return tuple(rows.values())
+
+
+def _with_offset(row: Result) -> Result:
+    """Return the row with a time that can be compared: rows imported by earlier versions may state no offset."""
+    return row if row.started_at is None else row.model_copy(update={"started_at": as_utc(row.started_at)})
 
 
 def plan_beside(path: Path) -> Plan | None:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$", max_length=120)]
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
@@ -17,9 +17,6 @@ Text = Annotated[str, StringConstraints(min_length=1)]
 def as_utc(time: datetime.datetime) -> datetime.datetime:
     """Return a time with an offset; one that states none is of UTC, so that all times can be compared."""
     return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)
-
-
-UtcTime = Annotated[datetime.datetime, AfterValidator(as_utc)]
 
 
 class Record(BaseModel):

@@ -1,10 +1,11 @@
 """Result: one flat row per trial, the only input of the statistics."""
 
+import datetime
 from typing import Annotated
 
 from pydantic import Field
 
-from scylla_gha.model import Record, UtcTime
+from scylla_gha.model import Record
 from scylla_gha.model.github_requests import CallCounts, GitHubServer
 from scylla_gha.model.judgment import Fraction, Grade
 from scylla_gha.model.sandbox import Files, Keys, Network
@@ -30,7 +31,7 @@ class Result(Record):
     variant: str | None
     mode: Annotated[str | None, Field(description="toolset for GitHub; null: the task has no GitHub")] = None
     repetition: int
-    started_at: UtcTime | None = None
+    started_at: datetime.datetime | None = None
     outcome: Outcome
     reason: str
     measures_agent: Annotated[bool, Field(description="false: excluded from rates, but counted")]

@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from scylla_gha.errors import ConfigError
 from scylla_gha.interop.importers.tables import SourceRow, Value
+from scylla_gha.model import as_utc
 from scylla_gha.model.result import Result
 from scylla_gha.model.trial import Outcome
 
@@ -104,6 +105,10 @@ def _parse_text(value: Value) -> str:
 
 
 def _parse_time(value: Value) -> datetime.datetime:
+    return as_utc(_stated_time(value))
+
+
+def _stated_time(value: Value) -> datetime.datetime:
     if isinstance(value, datetime.datetime):
         return value
     text = str(value).strip()
@@ -218,7 +223,7 @@ def parse_values(row: SourceRow, columns: Mapping[str, str], *, trials_of_a_tool
 
 
 def _is_local(value: Value) -> bool:
-    return value is not None and str(value).strip() != "" and _parse_time(value).tzinfo is None
+    return value is not None and str(value).strip() != "" and _stated_time(value).tzinfo is None
 
 
 def _fault(error: ValidationError) -> tuple[str, str]:
