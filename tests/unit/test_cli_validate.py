@@ -134,7 +134,7 @@ def test_an_experiment_file_is_checked_with_all_that_it_names(repo: Path) -> Non
         ({"baseline": "nob"}, "baseline: 'nob' is not an arm; did you mean \"nop\"?"),
         ({"agents": ("nop", "claude-code")}, "claude-code needs variants and models"),
         ({"agents": ("claude-code",), "variants": ("T9/*",), "models": ("m",)}, "variants: 'T9/*' matches nothing"),
-        ({"judges": ("claude-opus-5", "claude-opuss-5")}, "the model 'claude-opuss-5' is in neither config/models/ nor"),
+        ({"judges": ("claude-opus-5", "claude-opuss-5")}, "the model 'claude-opuss-5' is in neither"),
         ({"prices": "scylla-2026"}, "price list 'scylla-2026': not found"),
     ],
 )
