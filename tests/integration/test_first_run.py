@@ -43,10 +43,13 @@ sub_tests:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"models": ("claude-sonet-5",)}, "the model 'claude-sonet-5' is in neither config/models/ nor the anthropic SDK; the nearest are claude-sonnet-5"),
+        (
+            {"models": ("claude-sonet-5",)},
+            "'claude-sonet-5' is in neither config/models/ nor the anthropic SDK; the nearest are claude-sonnet-5",
+        ),
         (
             {"judges": ("claude-opus-5", "claude-opus-6")},
-            "the model 'claude-opus-6' is in neither config/models/ nor the anthropic SDK; the nearest are claude-opus",
+            "'claude-opus-6' is in neither config/models/ nor the anthropic SDK; the nearest are claude-opus",
         ),
         ({"variants": ("T1/01-style",)}, "T1/01-style: skills: 'stile' is not in config/skills/"),
         ({"variants": ("T0/0-empty",)}, "variants: 'T0/0-empty' matches nothing"),
