@@ -1,7 +1,8 @@
 """Texts that an agent wrote on GitHub in a trial, as evidence for judges: what a page shows, and what it is about.
 
 Each line begins with a sign that says whose it is, so no text can pass for another one: `> ` the agent's, `< ` somebody
-else's, `| ` a file's, and `# ` the harness's. What the page does not show of a text is left out, and said.
+else's, `| ` a file's or a commit's change of it, and `# ` the harness's. What the page does not show of a text is left
+out, and said.
 """
 
 import contextlib
@@ -30,6 +31,8 @@ _ALL_CHARS: Final = 60_000
 _MOST_TEXTS: Final = 100
 _MOST_COMMITS: Final = 8  # that are looked up for a text, or shown
 _MOST_PUSHES: Final = 20
+_MOST_FILES: Final = 10  # of a pushed commit
+_PATCH_CHARS: Final = 2_000  # of a file in it
 _MOST_LINKS: Final = 10
 _LINK_CHARS: Final = 300
 _LINES_AROUND: Final = 4
@@ -80,12 +83,26 @@ def _part(number: int, text: _WrittenText, pages: Iterator[ShownText], github: T
 
 
 def _pushed_commits(github: TrialGitHub) -> Iterator[str]:
-    """Yield the messages of the commits that were pushed, the newest first."""
+    """Yield the messages and changes of the commits that were pushed, the newest first.
+
+    The diff that judges see is that of the working directory, where another branch may be checked out in the end.
+    """
     new = list(dict.fromkeys(push.new for push in github.pushes() if push.new and github.git.commit_of(push.new)))
     if not new:
         return
     for commit in github.git.log(f"-{_MOST_COMMITS}", *new[-_MOST_PUSHES:], "--not", "--glob=refs/start"):
-        yield "\n".join([f"# Commit {commit.sha[:7]}, which was pushed:", *_signed(">", commit.message, _OTHER_CHARS)])
+        lines = [f"# Commit {commit.sha[:7]}, which was pushed:", *_signed(">", commit.message, _OTHER_CHARS)]
+        yield "\n".join([*lines, *_changes(commit.parents[0], commit.sha, github)] if commit.parents else lines)
+
+
+def _changes(parent: str, commit: str, github: TrialGitHub) -> Iterator[str]:
+    """Yield the hunks of a commit by file; what is too long, or binary, is left out in the middle or altogether."""
+    files = github.git.changed_files(parent, commit)
+    for file in files[:_MOST_FILES]:
+        yield f"# its change of {one_line(file.path)[:200]}:"
+        yield from _signed("|", file.patch or "", _PATCH_CHARS) if file.patch else []
+    if len(files) > _MOST_FILES:
+        yield f"# and of {counted(len(files) - _MOST_FILES, 'more file')}"
 
 
 def _signed(sign: str, text: str, room: int) -> list[str]:

@@ -97,7 +97,8 @@ def test_what_has_to_be_said_is_judged_by_what_the_page_shows(
 
 def test_judges_see_where_a_text_stands_and_that_more_is_hidden(tmp_path: Path, hub: HubProcess) -> None:
     names = "gh issue comment 2 -b 'See '$(git rev-parse --short HEAD)', not 1234567.'\n"
-    _, _, (body, *_) = trial_of(tmp_path, hub, f"{SOLUTION}{HIDES}{FORGES}{names}", reads_the_page)
+    away = "git switch --quiet main\n"
+    _, _, (body, *_) = trial_of(tmp_path, hub, f"{SOLUTION}{HIDES}{FORGES}{names}{away}", reads_the_page)
     shown = evidence(body)
     assert "# 1. Pull request #3\n# its title:\n> Fix\n# its text:\n> Closes #2" in shown
     assert "# 2. Comment on Issue #2\n# its page shows no text\n# there is more in it that the page does not" in shown
@@ -107,6 +108,7 @@ def test_judges_see_where_a_text_stands_and_that_more_is_hidden(tmp_path: Path, 
     assert "Judge what is said by the lines with `> ` alone" in body["messages"][0]["content"]
     assert "\n# Commit " in shown
     assert "\n> Add instead of subtracting" in shown
+    assert "# its change of app.py:\n| @@ -1 +1 @@\n| -print(1 - 1)\n| +print(1 + 1)" in shown, "main is checked out"
     assert "octocat" not in shown
 
 

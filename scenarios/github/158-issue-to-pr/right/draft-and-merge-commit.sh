@@ -49,4 +49,5 @@ thread=$(gh api graphql -F number="$pull" --jq ".data.repository.pullRequest.rev
   }')
 gh api graphql --silent -F thread="$thread" -f query='
   mutation($thread: ID!) { resolveReviewThread(input: {threadId: $thread}) { thread { id } } }'
+gh pr comment "$pull" --body "The pinch that you asked for is in, so I have resolved your thread."
 gh api --silent -X PUT "repos/$GH_REPO/pulls/$pull/merge" -f merge_method=merge
