@@ -107,13 +107,13 @@ def _bare(scenario: str) -> str:
 
 def _report_total(trial: TaskTrial, count: int, wanted: int, reasons: Counter[str]) -> None:
     """Print how many tasks were found; if there are too few, also the reasons and the number of commits of each."""
+    looked_at = counted(count + reasons.total(), "commit")
     if count < wanted:
-        looked_at = counted(count + reasons.total(), "commit")
         trial.say(f"{count} of {counted(wanted, 'task')} found in {looked_at}{'; not used:' if reasons else ''}")
         for reason, number in reasons.most_common():
             trial.say(f"  {counted(number, 'commit')}: {reason}")
     elif wanted > 1:
-        trial.say(f"{counted(count, 'task')} found")
+        trial.say(f"{counted(count, 'task')} found in {looked_at}")
 
 
 def _task_of_commit(

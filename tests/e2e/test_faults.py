@@ -62,9 +62,10 @@ AGENT: dict[str, tuple[Script, int, str, int, float | None]] = {
     "503, told to wait for an hour": (once(Fail(503, {"retry-after": "3600"})), 1, "completed", 1, 2 * EACH),
     "slow first byte": (slow, 0, "completed", 1, 2 * EACH),
     "a stream cut once": (once(Say("I wri", cut=True)), 0, "completed", 1, None),
-    "malformed events": (always(Say("I", garbage=MALFORMED)), 0, "provider_error", 2, 2 * EACH),
-    "malformed events once": (once(Say("I", garbage=MALFORMED)), 0, "completed", 2, 3 * EACH),
-    "an error event": (always(Say("I", garbage=OVERLOADED)), 0, "provider_error", 2, 2 * EACH),
+    # Claude Code 2.1.332 asks three times more if a stream fails after its begin, whatever its limit of retries is.
+    "malformed events": (always(Say("I", garbage=MALFORMED)), 0, "provider_error", 2, 8 * EACH),
+    "malformed events once": (once(Say("I", garbage=MALFORMED)), 0, "completed", 1, 3 * EACH),
+    "an error event": (always(Say("I", garbage=OVERLOADED)), 0, "provider_error", 2, 8 * EACH),
     "an error event and the end, once": (once(Say("I", garbage=OVERLOADED, cut=True)), 0, "completed", 1, None),
     "hung up: nobody was ever reached": (always(Hangup()), 0, "provider_error", 1, None),
     "hung up once": (second(Hangup()), 0, "completed", 2, None),
@@ -153,11 +154,12 @@ JUDGE: dict[str, tuple[Script, int, int | None, str | None]] = {
     "an error event": (lambda body: Say(content(body).text, garbage=OVERLOADED), 3, 3, "overloaded_error"),
     "an error event and the end, once": (once(Say("", garbage=OVERLOADED, cut=True), content), 2, None, None),
     "hung up": (always(Hangup()), 3, None, "the provider answered 502"),
-    "prose": (always(Say("It deserves full marks.")), 3, 3, "not one JSON object and nothing else"),
+    # A judge whose answers cannot be read is asked again with the diff alone.
+    "prose": (always(Say("It deserves full marks.")), 6, 6, "the reply is not one JSON object alone"),
     "prose once": (once(Say("It deserves full marks."), content), 2, 2, None),
-    "half a JSON": (half, 3, 3, "not one JSON object and nothing else"),
-    "a million characters": (longest, 3, 3, "the answer is longer than 100000 characters"),
-    "an item that does not exist": (always(Say(reply(raw("X1")))), 3, 3, "not answered"),
+    "half a JSON": (half, 6, 6, "the reply is not one JSON object alone"),
+    "a million characters": (longest, 6, 6, "the answer is longer than 100000 characters"),
+    "an item that does not exist": (always(Say(reply(raw("X1")))), 6, 6, "not answered"),
 }
 
 
@@ -186,8 +188,6 @@ def test_what_one_judge_did_not_say_is_missing_and_paid_for(
         pytest.param(Fail(429), "judge_error", 0.0, id="429"),
         pytest.param(Fail(429, {"retry-after": "3600"}), "judge_error", 0.0, id="429, told to wait for an hour"),
         pytest.param(Say("{", cut=True), "judge_error", None, id="a stream cut"),
-        # who was reached is asked again with the diff alone; then the trial counts, as unjudged
-        pytest.param(Say("It deserves full marks."), "completed", 6 * sum(OF_JUDGE.values()), id="prose"),
     ],
 )
 def test_a_panel_that_says_nothing_is_no_score_and_paid_for(
@@ -199,6 +199,15 @@ def test_a_panel_that_says_nothing_is_no_score_and_paid_for(
     assert row["measures_agent"] == (outcome == "completed")
     assert "0 of 3 judges answered" in (row["unjudged"] or row["reason"])
     assert row["judge_usd"] == near(usd)
+
+
+def test_a_panel_that_cannot_be_read_is_asked_again_and_its_items_are_not_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(always(Say("It deserves full marks."))) as provider:
+        row = judge(tmp_path, provider, monkeypatch).row
+    assert (row["outcome"], row["score"], row["passed"], row["judges_withheld"]) == ("completed", 0.5, False, 3)
+    assert row["judge_usd"] == near(6 * sum(OF_JUDGE.values()))
 
 
 LOOK = "env; tr '\\0' '\\n' < /proc/self/environ; tr '\\0' '\\n' < /proc/$PPID/environ; echo \"seen\" >> greet.sh"

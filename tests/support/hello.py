@@ -1,9 +1,6 @@
 """A scripted provider for `hello-claude`: an agent that writes the file, and judges that find nothing wrong."""
 
-import json
-import re
-
-from tests.support.panel import raw, reply
+from tests.support.panel import asked_for, raw, reply
 from tests.support.provider import Body, Say, tool_results
 
 WRITE = Say("I write it.", "Bash", {"command": "printf 'print(\"Hello, World!\")\\n' > hello.py && python3 hello.py"})
@@ -24,5 +21,6 @@ def diligent(body: Body) -> Say:
 
 def content_judge(body: Body) -> Say:
     """Full points for every item that is asked for."""
-    asked = json.dumps(body["messages"]).partition("# Judge these items")[2].partition("# Progress steps")[0]
-    return Say(reply(*(raw(name) for name in dict.fromkeys(re.findall(r"\b([A-Z][0-9]+)\b", asked)))))
+    text = body["messages"][0]["content"]
+    scored = {name: 1.0 for name in asked_for(body) if f"\n- {name} (subjective" not in text}
+    return Say(reply(*(raw(name, score=scored.get(name)) for name in asked_for(body))))
