@@ -122,7 +122,7 @@ def test_a_wrong_model_is_named_before_any_work_and_tests_that_are_not_there_too
     parcels = readiness_repository(tmp_path / "parcels", "python")
     said = measured(parcels, tmp_path / "runs", "--model", "claude-haiku-9")
     assert said.code == 3
-    assert said.err.startswith("scylla-gha: --model: there is no model 'claude-haiku-9'; did you mean"), said.err
+    assert said.err.startswith("scylla-gha: --model: the model 'claude-haiku-9' is in neither"), said.err
     said = measured(parcels, tmp_path / "runs", "--tests", "spec/*")
     assert said.code == 4
     assert "--tests spec/*: no file of tests matches; they are tests/test_addresses.py, " in said.err

@@ -49,7 +49,7 @@ def test_a_destructive_command_is_blocked_and_counted_and_the_trial_goes_on(tmp_
     assert attempt["safety_net"] == {"calls": 2, "unread": 0, "unguarded": 0, "blocked": [
         {"rule": "delete-outside", "tool": "Bash", "command": DESTROY.arguments["command"]}]}  # fmt: skip
     told = tool_results(provider.requests[-1])
-    assert told[0].startswith("[safety net] delete-outside: blocked"), "the model must read what to do instead"
+    assert "[safety net] delete-outside: blocked" in told[0], "the model must read what to do instead"
     assert told[1] == "Hello, World!"
     row = only_row(tmp_path)
     assert (row["passed"], row["blocked_calls"], row["unread_calls"]) == (True, 1, 0)
@@ -97,4 +97,4 @@ def test_it_can_be_turned_off_for_all_arms(tmp_path: Path) -> None:
         evaluate(tmp_path, provider, "T1/00-vanilla", limits="api_retries: 0, safety_net: false")
     attempt = only_attempt(tmp_path)
     assert (attempt["outcome"], attempt["safety_net"]) == ("completed", None), attempt["reason"]
-    assert not tool_results(provider.requests[-1])[0].startswith("[safety net]")
+    assert "[safety net]" not in tool_results(provider.requests[-1])[0]
