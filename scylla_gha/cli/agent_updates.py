@@ -75,7 +75,7 @@ def record(agent: str, into: Path, sandbox: "SandboxWish") -> None:
     """Store how sessions of AGENT (name@version) look: events of the transcript, models of short names, stated costs.
 
     \b
-    scylla-gha agent-updates record claude-code@2.1.197
+    scylla-gha agent-updates record claude-code@2.1.332
     """  # noqa: D301
     import yaml
 

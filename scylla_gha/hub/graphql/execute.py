@@ -50,15 +50,28 @@ class QueryWork:
     of_schema: int = field(default=0, init=False)
     deadline: float = field(default_factory=lambda: time.monotonic() + _MOST_SECONDS, init=False)
 
-    def require_room(self) -> None:
-        """End a query that takes too much work, with GitHub's error.
+    def count_record(self) -> None:
+        """Count a value of a record. Its resolver may start git, so the time counts as well.
 
         Raises:
-            HubError: it is above a limit.
+            HubError: the query is above a limit; the error is worded as GitHub's.
         """
-        is_over = self.resolved > _MOST_RESOLVED or self.of_schema > _MOST_OF_SCHEMA
-        if is_over or time.monotonic() > self.deadline:
-            raise HubError(422, "Resource limits for this query exceeded.", (), "RESOURCE_LIMITS_EXCEEDED")
+        self.resolved += 1
+        _require(self.resolved <= _MOST_RESOLVED and time.monotonic() <= self.deadline)
+
+    def count_schema(self) -> None:
+        """Count a value of the schema. The number alone decides, so the answer is the same on a slow machine.
+
+        Raises:
+            HubError: the query is above the limit; the error is worded as GitHub's.
+        """
+        self.of_schema += 1
+        _require(self.of_schema <= _MOST_OF_SCHEMA)
+
+
+def _require(is_within_limits: bool) -> None:
+    if not is_within_limits:
+        raise HubError(422, "Resource limits for this query exceeded.", (), "RESOURCE_LIMITS_EXCEEDED")
 
 
 @dataclass
@@ -189,8 +202,7 @@ def _measure(
 
 def _resolve(parent: Any, info: GraphQLResolveInfo[GraphQLRun], **arguments: Any) -> Any:  # noqa: ANN401 whatever the schema says
     run = info.context
-    run.resolved += 1
-    run.require_room()
+    run.count_record()
     try:
         return _value(parent, info, run.session, arguments)
     except ContractGapError as error:
@@ -200,8 +212,8 @@ def _resolve(parent: Any, info: GraphQLResolveInfo[GraphQLRun], **arguments: Any
 
 def _count_schema(resolver: Resolver, parent: Any, info: GraphQLResolveInfo[QueryWork], **arguments: Any) -> Any:  # noqa: ANN401 whatever the schema says
     """Resolve a field, and count it if it is one of the schema."""
-    info.context.of_schema += info.parent_type.name.startswith("__")
-    info.context.require_room()
+    if info.parent_type.name.startswith("__"):
+        info.context.count_schema()
     return resolver(parent, info, **arguments)
 
 
